@@ -1,0 +1,56 @@
+//! Devices with known answers, for the tests of the searches.
+
+/// Forwards up to a knee; above it loses the excess; may lose single frames for no reason of load.
+pub(crate) struct Device {
+    knee: f64,
+    rare: f64,
+    state: u64,
+}
+
+/// What a simulated trial counted.
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
+}
+
+impl Counts {
+    /// Lost frames as a share of those sent.
+    pub(crate) fn loss_ratio(&self) -> f64 {
+        self.lost as f64 / self.sent as f64
+    }
+}
+
+impl Device {
+    pub(crate) fn new(knee: f64, seed: u64) -> Self {
+        Self {
+            knee,
+            rare: 0.0,
+            state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+        }
+    }
+
+    /// Loses one frame in this share of the trials, at any load.
+    pub(crate) fn rare_loss(mut self, share: f64) -> Self {
+        self.rare = share;
+        self
+    }
+
+    /// One trial of `duration` seconds at `rate` frames per second.
+    pub(crate) fn trial(&mut self, rate: f64, duration: f64) -> Counts {
+        let sent = (rate * duration).round().max(1.0) as u64;
+        let carried = (self.knee * duration).floor() as u64;
+        let unlucky = u64::from(self.uniform() < self.rare);
+        Counts {
+            sent,
+            lost: sent.saturating_sub(carried).max(unlucky),
+        }
+    }
+
+    /// xorshift64*: enough randomness for a test, the same on every machine.
+    fn uniform(&mut self) -> f64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        (self.state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
