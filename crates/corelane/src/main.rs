@@ -1,1 +1,39 @@
-fn main() {}
+//! Corelane forwards IP packets on every core of a Linux machine, and shows what each core buys.
+//!
+//! This file is the table of contents: one verb, one module, one `run`. What several verbs share is in [`common`].
+
+#![allow(
+    unreachable_code,
+    unused_variables,
+    dead_code,
+    reason = "the first verbs follow"
+)]
+
+mod common;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Forwards IP packets on every core of a Linux machine, and shows what each core buys.
+#[derive(Parser)]
+#[command(
+    name = "corelane",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {}
+
+fn main() -> ExitCode {
+    let verb = Arguments::parse().verb;
+    // One line a verb: `Verb::Study(arguments) => study::run(&arguments),`
+    let result: common::Outcome = match verb {};
+    common::exit_code(result)
+}

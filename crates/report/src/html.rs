@@ -1,0 +1,114 @@
+//! A document as a web page in one file: style inside, no script, nothing loaded.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::escape::escape;
+use crate::json::{self, WriteError};
+use crate::plot::{Size, svg};
+use crate::{Block, Document, Plot};
+
+const PAGE_STYLE: &str = include_str!("page.css");
+
+/// The page.
+pub fn render(document: &Document) -> String {
+    let title = escape(&document.title);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{title}</title>\n<style>\n{}{}{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n",
+        svg::COLOURS,
+        svg::STYLE
+    );
+    if !document.verdict.is_empty() {
+        out.push_str("<section class=\"verdict\">\n");
+        for sentence in &document.verdict {
+            let _ = writeln!(out, "<p>{}</p>", escape(sentence));
+        }
+        out.push_str("</section>\n");
+    }
+    for block in &document.blocks {
+        match block {
+            Block::Heading(heading) => {
+                let _ = writeln!(out, "<h2>{}</h2>", escape(heading));
+            }
+            Block::Text(text) => {
+                let _ = writeln!(out, "<p>{}</p>", escape(text));
+            }
+            Block::Table(table) => out.push_str(&table.to_html()),
+            Block::Plot(plot) => out.push_str(&figure(plot)),
+            Block::Html(markup) => out.push_str(markup),
+        }
+    }
+    if !document.environment.is_empty() {
+        out.push_str("<h2>Environment</h2>\n<dl>\n");
+        for (name, value) in &document.environment {
+            let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+        }
+        out.push_str("</dl>\n");
+    }
+    out.push_str("</main>\n</body>\n</html>\n");
+    out
+}
+
+/// Writes the page to `path`, whole or not at all; `-` is standard output.
+///
+/// # Errors
+/// When the file cannot be created, written or renamed.
+pub fn write(path: impl AsRef<Path>, document: &Document) -> Result<(), WriteError> {
+    json::write_file(path.as_ref(), render(document).as_bytes())
+}
+
+/// A plot drawn for both widths; the style sheet shows one of them.
+fn figure(plot: &Plot) -> String {
+    let mut out = String::from("<figure class=\"plot\">");
+    if !plot.title.is_empty() {
+        let _ = write!(out, "<h3>{}</h3>", escape(&plot.title));
+    }
+    let _ = write!(
+        out,
+        "<div class=\"wide\">{}</div><div class=\"narrow\">{}</div>",
+        plot.to_svg(Size::Wide),
+        plot.to_svg(Size::Narrow)
+    );
+    if !plot.caption.is_empty() {
+        let _ = write!(out, "<figcaption>{}</figcaption>", escape(&plot.caption));
+    }
+    out.push_str("</figure>\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Series, Table};
+
+    #[test]
+    fn the_page_is_one_file_that_loads_nothing() {
+        let page = render(
+            &Document::new("A <b>")
+                .verdict("Good & well.")
+                .heading("Part")
+                .text("Words.")
+                .block(Block::Table(Table::new("t").text("a").row(["1"])))
+                .block(Block::Plot(
+                    Plot::new("p", Axis::new("x"), Axis::new("y"))
+                        .series(Series::line("s").point(1.0, 2.0)),
+                ))
+                .block(Block::Html("<hr>".into()))
+                .environment(vec![("kernel".into(), "6 <".into())]),
+        );
+        let without_name_of_svg = page.replace("http://www.w3.org/2000/svg", "");
+        for loader in ["http:", "https:", "src=", "url(", "@import", "<script"] {
+            assert!(!without_name_of_svg.contains(loader), "{loader}");
+        }
+        assert!(
+            page.contains("A &lt;b&gt;")
+                && page.contains("Good &amp; well.")
+                && page.contains("6 &lt;")
+        );
+        assert!(page.contains("<hr>"));
+        assert_eq!(page.matches("<svg").count(), 2);
+    }
+}

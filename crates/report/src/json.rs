@@ -1,0 +1,92 @@
+//! JSON files: the raw result, written whole or not at all.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// A result file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}; name a file in a directory that exists and may be written", path.display())]
+pub struct WriteError {
+    /// The file that was asked for.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// Writes `value` as indented JSON to `path`; `-` is standard output.
+///
+/// The text goes to a neighbouring temporary file that is then renamed, so a reader sees the old file or the new one.
+///
+/// # Errors
+/// When the file cannot be created, written or renamed, or `value` cannot be serialised.
+pub fn write<T: Serialize + ?Sized>(path: impl AsRef<Path>, value: &T) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    let mut text = serde_json::to_vec_pretty(value).map_err(|source| WriteError {
+        path: path.to_owned(),
+        source: source.into(),
+    })?;
+    text.push(b'\n');
+    write_file(path, &text)
+}
+
+/// Writes finished bytes to `path` in the same way as [`write`].
+///
+/// # Errors
+/// When the file cannot be created, written or renamed.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    let result = if path == Path::new("-") {
+        io::stdout().lock().write_all(bytes)
+    } else {
+        replace(path, bytes)
+    };
+    result.map_err(|source| WriteError {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A device or pipe (/dev/null, a named pipe) is written in place: renaming would replace it by a file.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes);
+    }
+    let mut name = path
+        .file_name()
+        .ok_or(io::ErrorKind::InvalidInput)?
+        .to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_whole_and_leaves_no_part() {
+        let directory = std::env::temp_dir().join(format!("report-json-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("a.json");
+        write(&path, &[1, 2]).unwrap();
+        write(&path, &[3]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[\n  3\n]\n");
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn error_names_the_file_and_the_remedy() {
+        let error = write("/nonexistent/a.json", &1).unwrap_err().to_string();
+        assert!(
+            error.contains("/nonexistent/a.json") && error.contains("directory that exists"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,264 @@
+//! Axes: from values to positions between 0 and 1, and the round numbers printed beside them.
+
+use crate::units::compact;
+
+/// How distance on the axis follows from value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal distances are equal differences.
+    Linear,
+    /// Equal distances are equal ratios; ticks at powers of ten. Values of zero and below are not drawn.
+    Logarithmic,
+}
+
+/// An axis as the caller describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Name and unit: `frame size, bytes`.
+    pub label: String,
+    /// Linear or logarithmic.
+    pub scale: Scale,
+    /// Whether zero is always inside (linear axes only).
+    pub zero: bool,
+    /// Tick positions and words, in place of round numbers.
+    pub ticks: Vec<(f64, String)>,
+    /// Fixed ends, in place of the ends of the data.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// A linear axis that fits the data.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            scale: Scale::Linear,
+            zero: false,
+            ticks: Vec::new(),
+            range: None,
+        }
+    }
+
+    /// The same axis with equal distances for equal ratios.
+    #[must_use]
+    pub fn logarithmic(mut self) -> Self {
+        self.scale = Scale::Logarithmic;
+        self
+    }
+
+    /// The same axis with zero always inside, so that lengths compare.
+    #[must_use]
+    pub fn from_zero(mut self) -> Self {
+        self.zero = true;
+        self
+    }
+
+    /// The same axis from `low` to `high`, whatever the data.
+    #[must_use]
+    pub fn range(mut self, low: f64, high: f64) -> Self {
+        self.range = Some((low, high));
+        self
+    }
+
+    /// The same axis with ticks exactly at these values.
+    #[must_use]
+    pub fn ticks_at(mut self, values: impl IntoIterator<Item = f64>) -> Self {
+        self.ticks = values
+            .into_iter()
+            .map(|value| (value, compact(value)))
+            .collect();
+        self
+    }
+
+    /// The same axis with words in place of numbers: the n-th word stands at x = n, from 0.
+    #[must_use]
+    pub fn categories<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        self.ticks = words
+            .into_iter()
+            .enumerate()
+            .map(|(place, word)| (place as f64, word.into()))
+            .collect();
+        self.range = Some((-0.5, self.ticks.len() as f64 - 0.5));
+        self
+    }
+
+    /// Fits the axis to data; `wanted` is about how many ticks there is room for.
+    pub(super) fn fit(&self, values: &[f64], wanted: usize) -> Fitted {
+        match self.scale {
+            Scale::Linear => self.fit_linear(values, wanted),
+            Scale::Logarithmic => self.fit_logarithmic(values),
+        }
+    }
+
+    fn fit_linear(&self, values: &[f64], wanted: usize) -> Fitted {
+        let (mut low, mut high) = self.range.unwrap_or_else(|| extent(values));
+        if self.zero {
+            low = low.min(0.0);
+            high = high.max(0.0);
+        }
+        if high <= low {
+            (low, high) = (low - 0.5, low + 0.5);
+            if self.zero && low < 0.0 {
+                (low, high) = (0.0, 1.0);
+            }
+        }
+        let step = round_step((high - low) / wanted.max(1) as f64);
+        if self.range.is_none() && self.ticks.is_empty() {
+            high = (high / step - 1e-9).ceil() * step;
+            low = (low / step + 1e-9).floor() * step;
+        }
+        let ticks = if self.ticks.is_empty() {
+            let first = (low / step - 1e-9).ceil() as i64;
+            let last = (high / step + 1e-9).floor() as i64;
+            (first..=last)
+                .map(|n| n as f64 * step)
+                .map(|value| (value, compact(value)))
+                .collect()
+        } else {
+            self.ticks.clone()
+        };
+        Fitted {
+            low,
+            high,
+            scale: Scale::Linear,
+            ticks,
+        }
+    }
+
+    fn fit_logarithmic(&self, values: &[f64]) -> Fitted {
+        let positive: Vec<f64> = values
+            .iter()
+            .copied()
+            .filter(|&value| value > 0.0)
+            .collect();
+        let (mut low, mut high) = self.range.unwrap_or_else(|| extent(&positive));
+        if low <= 0.0 || high <= 0.0 {
+            (low, high) = (1.0, 10.0);
+        }
+        if self.range.is_none() && self.ticks.is_empty() {
+            low = 10f64.powf((low.log10() + 1e-9).floor());
+            high = 10f64.powf((high.log10() - 1e-9).ceil());
+        }
+        if high <= low {
+            high = low * 10.0;
+        }
+        let ticks = if self.ticks.is_empty() {
+            let decades = (low.log10().round() as i32)..=(high.log10().round() as i32);
+            decades
+                .map(|decade| 10f64.powi(decade))
+                .map(|value| (value, compact(value)))
+                .collect()
+        } else {
+            self.ticks.clone()
+        };
+        Fitted {
+            low,
+            high,
+            scale: Scale::Logarithmic,
+            ticks,
+        }
+    }
+}
+
+/// An axis with known ends and ticks.
+pub(super) struct Fitted {
+    low: f64,
+    high: f64,
+    scale: Scale,
+    pub(super) ticks: Vec<(f64, String)>,
+}
+
+impl Fitted {
+    /// Where `value` lies between the ends, 0 to 1, held at the ends; `None` when it has no place on this axis.
+    pub(super) fn place(&self, value: f64) -> Option<f64> {
+        let share = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Logarithmic if value <= 0.0 => return None,
+            Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+        };
+        share.is_finite().then(|| share.clamp(0.0, 1.0))
+    }
+
+    /// Where bars start: at zero when it is inside, else at the lower end.
+    pub(super) fn base(&self) -> f64 {
+        self.place(0.0).unwrap_or(0.0)
+    }
+}
+
+fn extent(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if low <= high { (low, high) } else { (0.0, 1.0) }
+}
+
+/// The smallest of 1, 2, 2.5, 5 times a power of ten that is not below `step`.
+fn round_step(step: f64) -> f64 {
+    let power = 10f64.powf(step.log10().floor());
+    let lead = step / power;
+    let round = [1.0, 2.0, 2.5, 5.0]
+        .into_iter()
+        .find(|&candidate| lead <= candidate * (1.0 + 1e-9));
+    round.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(fitted: &Fitted) -> Vec<&str> {
+        fitted.ticks.iter().map(|(_, word)| word.as_str()).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round_and_cover_the_data() {
+        let fitted = Axis::new("").from_zero().fit(&[3.1e6, 31.4e6], 5);
+        assert_eq!(words(&fitted), ["0", "10 M", "20 M", "30 M", "40 M"]);
+        assert_eq!(fitted.place(20e6), Some(0.5));
+        assert_eq!(fitted.place(80e6), Some(1.0), "held at the end");
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_decades() {
+        let fitted = Axis::new("").logarithmic().fit(&[20.0, 3_000.0], 5);
+        assert_eq!(words(&fitted), ["10", "100", "1 k", "10 k"]);
+        assert_eq!(fitted.place(0.0), None);
+        assert!((fitted.place(100.0).unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_data_and_one_value_still_make_an_axis() {
+        for values in [&[][..], &[5.0], &[0.0]] {
+            for axis in [
+                Axis::new(""),
+                Axis::new("").from_zero(),
+                Axis::new("").logarithmic(),
+            ] {
+                let fitted = axis.fit(values, 5);
+                assert!(
+                    fitted.high > fitted.low && fitted.ticks.len() < 20,
+                    "{values:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn categories_stand_at_whole_numbers() {
+        let fitted = Axis::new("").categories(["a", "b"]).fit(&[0.0, 1.0], 5);
+        assert_eq!(words(&fitted), ["a", "b"]);
+        assert_eq!(fitted.place(0.0), Some(0.25));
+    }
+
+    #[test]
+    fn steps_are_round() {
+        for (step, round) in [
+            (0.7, 1.0),
+            (1.2, 2.0),
+            (2.2, 2.5),
+            (3.0, 5.0),
+            (6.0, 10.0),
+            (0.03, 0.05),
+        ] {
+            assert!((round_step(step) - round).abs() < 1e-12, "{step}");
+        }
+    }
+}

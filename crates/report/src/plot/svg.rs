@@ -1,0 +1,473 @@
+//! A plot as SVG: inside a page, where the page's style colours it, or as a file that brings its style along.
+
+use std::fmt::Write as _;
+
+use super::axis::Fitted;
+use super::{Plot, Point, Series, Style};
+use crate::escape::escape;
+
+/// Colours and text of a drawing, also used by the page.
+pub(crate) const STYLE: &str = include_str!("plot.css");
+/// The colour variables for light and dark.
+pub(crate) const COLOURS: &str = include_str!("../colours.css");
+/// Series beyond this many use the first colours again.
+const COLOUR_COUNT: usize = 8;
+
+/// For which width of screen a drawing is made: text keeps its size, so a phone needs another drawing than a desk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// A desk, a printed page, a document.
+    Wide,
+    /// A phone held upright.
+    Narrow,
+}
+
+/// Lengths of a drawing in its own units, which are CSS pixels when shown at full size.
+struct Geometry {
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x_ticks: usize,
+    y_ticks: usize,
+}
+
+/// Height of a text line.
+const LINE: f64 = 18.0;
+/// Mean width of a character at 12 px in a proportional system font.
+const CHARACTER: f64 = 6.6;
+/// Length of the sample in the legend.
+const SAMPLE: f64 = 24.0;
+
+impl Size {
+    fn geometry(self) -> Geometry {
+        match self {
+            Self::Wide => Geometry {
+                width: 760.0,
+                height: 400.0,
+                left: 64.0,
+                right: 16.0,
+                top: 26.0,
+                bottom: 46.0,
+                x_ticks: 8,
+                y_ticks: 6,
+            },
+            Self::Narrow => Geometry {
+                width: 360.0,
+                height: 320.0,
+                left: 50.0,
+                right: 10.0,
+                top: 26.0,
+                bottom: 46.0,
+                x_ticks: 4,
+                y_ticks: 5,
+            },
+        }
+    }
+}
+
+impl Geometry {
+    fn x(&self, share: f64) -> f64 {
+        self.left + share * (self.width - self.left - self.right)
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        self.height - self.bottom - share * (self.height - self.bottom - self.top)
+    }
+}
+
+impl Plot {
+    /// The drawing for a page whose style sheet colours it.
+    pub fn to_svg(&self, size: Size) -> String {
+        self.draw(size, "")
+    }
+
+    /// The drawing as a file of its own: it brings its style and follows the reader's light or dark setting.
+    pub fn to_svg_file(&self) -> String {
+        let style = format!("<style>{COLOURS}{STYLE}svg{{background:var(--ground)}}</style>");
+        self.draw(Size::Wide, &style)
+    }
+
+    fn draw(&self, size: Size, style: &str) -> String {
+        let mut geometry = size.geometry();
+        let legend = self.legend(&geometry);
+        geometry.top += legend.height;
+        geometry.height += legend.height;
+        let (xs, ys) = self.values();
+        let x = self.x.fit(&xs, geometry.x_ticks);
+        let y = self.y.fit(&ys, geometry.y_ticks);
+
+        let mut out = String::new();
+        let Geometry { width, height, .. } = geometry;
+        let _ = write!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" class=\"plot\" \
+             aria-label=\"{}\">{style}",
+            escape(&self.title)
+        );
+        self.draw_axes(&mut out, &geometry, &x, &y);
+        out.push_str(&legend.markup);
+        let bars = self
+            .series
+            .iter()
+            .filter(|series| series.style == Style::Bars)
+            .count();
+        let mut bar = 0;
+        for (place, series) in self.series.iter().enumerate() {
+            let colour = series.colour.unwrap_or(place) % COLOUR_COUNT;
+            let _ = write!(out, "<g class=\"s{colour}\">");
+            let pen = Pen {
+                geometry: &geometry,
+                x: &x,
+                y: &y,
+                series,
+                colour,
+            };
+            if series.style == Style::Bars {
+                pen.bars(&mut out, bar, bars, self.narrowest_gap());
+                bar += 1;
+            } else {
+                pen.line(&mut out);
+            }
+            out.push_str("</g>");
+        }
+        out.push_str("</svg>");
+        out
+    }
+
+    fn draw_axes(&self, out: &mut String, geometry: &Geometry, x: &Fitted, y: &Fitted) {
+        let (left, right) = (geometry.x(0.0), geometry.x(1.0));
+        let (bottom, top) = (geometry.y(0.0), geometry.y(1.0));
+        for (value, word) in &y.ticks {
+            let Some(place) = y.place(*value) else {
+                continue;
+            };
+            let at = geometry.y(place);
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{right:.1}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                left - 6.0,
+                at + 4.0,
+                escape(word)
+            );
+        }
+        let mut free_from = f64::NEG_INFINITY;
+        for (value, word) in &x.ticks {
+            let Some(place) = x.place(*value) else {
+                continue;
+            };
+            let at = geometry.x(place);
+            let _ = write!(out, "<path class=\"axis\" d=\"M{at:.1} {bottom:.1}v4\"/>");
+            // A word that would run into its left neighbour is left out; its tick stays.
+            let half = word.chars().count() as f64 * CHARACTER / 2.0;
+            if at - half > free_from {
+                free_from = at + half + 4.0;
+                let _ = write!(
+                    out,
+                    "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    bottom + 18.0,
+                    escape(word)
+                );
+            }
+        }
+        let _ = write!(
+            out,
+            "<path class=\"axis\" d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\"/>\
+             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+             <text class=\"label\" x=\"4\" y=\"{:.1}\">{}</text>",
+            f64::midpoint(left, right),
+            bottom + 38.0,
+            escape(&self.x.label),
+            top - 10.0,
+            escape(&self.y.label)
+        );
+    }
+
+    /// The smallest distance between two bars' x values: the room a group of bars has.
+    fn narrowest_gap(&self) -> f64 {
+        let mut xs: Vec<f64> = self
+            .series
+            .iter()
+            .filter(|series| series.style == Style::Bars)
+            .flat_map(|series| series.points.iter().map(|point| point.x))
+            .collect();
+        xs.sort_by(f64::total_cmp);
+        let gap = xs
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .filter(|&gap| gap > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        if gap.is_finite() { gap } else { 1.0 }
+    }
+
+    fn legend(&self, geometry: &Geometry) -> Legend {
+        let mut markup = String::new();
+        let (mut across, mut line) = (4.0, 0.0);
+        let mut entries = 0;
+        for (place, series) in self
+            .series
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| !series.name.is_empty())
+        {
+            let width = SAMPLE + 6.0 + series.name.chars().count() as f64 * CHARACTER + 14.0;
+            if across + width > geometry.width && across > 4.0 {
+                across = 4.0;
+                line += 1.0;
+            }
+            let middle = line * LINE + 9.0;
+            let colour = series.colour.unwrap_or(place) % COLOUR_COUNT;
+            let _ = write!(markup, "<g class=\"s{colour}\">");
+            if series.style == Style::Bars {
+                let _ = write!(
+                    markup,
+                    "<rect class=\"bar\" x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\"/>",
+                    across + 6.0,
+                    middle - 6.0
+                );
+            } else {
+                if series.style != Style::Scatter {
+                    let _ = write!(
+                        markup,
+                        "<path class=\"{}\" d=\"M{across:.1} {middle:.1}h{SAMPLE}\"/>",
+                        line_class(series.style)
+                    );
+                }
+                if series.style != Style::Reference {
+                    marker(&mut markup, colour, across + SAMPLE / 2.0, middle, "");
+                }
+            }
+            let _ = write!(
+                markup,
+                "</g><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                across + SAMPLE + 6.0,
+                middle + 4.0,
+                escape(&series.name)
+            );
+            across += width;
+            entries += 1;
+        }
+        let height = if entries == 0 {
+            0.0
+        } else {
+            (line + 1.0) * LINE + 4.0
+        };
+        Legend { markup, height }
+    }
+}
+
+struct Legend {
+    markup: String,
+    height: f64,
+}
+
+/// Draws one series.
+struct Pen<'a> {
+    geometry: &'a Geometry,
+    x: &'a Fitted,
+    y: &'a Fitted,
+    series: &'a Series,
+    colour: usize,
+}
+
+impl Pen<'_> {
+    fn place(&self, point: &Point) -> Option<(f64, f64)> {
+        if !point.x.is_finite() || !point.y.is_finite() {
+            return None;
+        }
+        Some((
+            self.geometry.x(self.x.place(point.x)?),
+            self.geometry.y(self.y.place(point.y)?),
+        ))
+    }
+
+    fn line(&self, out: &mut String) {
+        let style = self.series.style;
+        let placed: Vec<(&Point, (f64, f64))> = self
+            .series
+            .points
+            .iter()
+            .filter_map(|point| Some((point, self.place(point)?)))
+            .collect();
+        if style != Style::Scatter && placed.len() > 1 {
+            let mut path = String::new();
+            for (index, (_, (x, y))) in placed.iter().enumerate() {
+                let _ = match (index, style) {
+                    (0, _) => write!(path, "M{x:.1} {y:.1}"),
+                    (_, Style::Step) => write!(path, "H{x:.1}V{y:.1}"),
+                    _ => write!(path, "L{x:.1} {y:.1}"),
+                };
+            }
+            let _ = write!(out, "<path class=\"{}\" d=\"{path}\"/>", line_class(style));
+        }
+        for (point, (x, y)) in placed {
+            self.error_bar(out, point, x);
+            if style != Style::Reference {
+                marker(out, self.colour, x, y, &self.title(point));
+            }
+        }
+    }
+
+    fn bars(&self, out: &mut String, bar: usize, bars: usize, gap: f64) {
+        for point in &self.series.points {
+            let Some((x, y)) = self.place(point) else {
+                continue;
+            };
+            let next = self.x.place(point.x + gap / 2.0).unwrap_or(1.0);
+            let previous = self.x.place(point.x - gap / 2.0).unwrap_or(0.0);
+            let room = (self.geometry.x(next) - self.geometry.x(previous)) * 0.8;
+            let width = room / bars as f64;
+            let left = x - room / 2.0 + width * bar as f64;
+            let base = self.geometry.y(self.y.base());
+            let _ = write!(
+                out,
+                "<rect class=\"bar\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
+                y.min(base),
+                (width - 1.0).max(1.0),
+                (base - y).abs(),
+                escape(&self.title(point))
+            );
+            self.error_bar(out, point, left + width / 2.0);
+        }
+    }
+
+    fn error_bar(&self, out: &mut String, point: &Point, x: f64) {
+        let Some((low, high)) = point.range else {
+            return;
+        };
+        let (Some(low), Some(high)) = (self.y.place(low), self.y.place(high)) else {
+            return;
+        };
+        let (low, high) = (self.geometry.y(low), self.geometry.y(high));
+        // Shorter than the marker: it would only smudge it.
+        if low - high < 3.0 {
+            return;
+        }
+        let _ = write!(
+            out,
+            "<path class=\"range\" d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} {high:.1}h6\"/>",
+            x - 3.0,
+            x - 3.0
+        );
+    }
+
+    fn title(&self, point: &Point) -> String {
+        use crate::units::compact;
+        let range = point
+            .range
+            .map(|(low, high)| format!(" ({} to {})", compact(low), compact(high)))
+            .unwrap_or_default();
+        format!(
+            "{}: {} at {}{range}",
+            self.series.name,
+            compact(point.y),
+            compact(point.x)
+        )
+    }
+}
+
+fn line_class(style: Style) -> &'static str {
+    if style == Style::Reference {
+        "line reference"
+    } else {
+        "line"
+    }
+}
+
+/// Circle, square, triangle, diamond: filled for the first four colours, hollow for the next four.
+fn marker(out: &mut String, colour: usize, x: f64, y: f64, title: &str) {
+    let path = match colour % 4 {
+        0 => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4.0),
+        1 => format!("M{:.1} {:.1}h7v7h-7z", x - 3.5, y - 3.5),
+        2 => format!("M{x:.1} {:.1}l4.5 8h-9z", y - 5.0),
+        _ => format!("M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5z", y - 4.5),
+    };
+    let class = if colour < 4 { "mark" } else { "mark hollow" };
+    if title.is_empty() {
+        let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
+    } else {
+        let _ = write!(
+            out,
+            "<path class=\"{class}\" d=\"{path}\"><title>{}</title></path>",
+            escape(title)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axis, Plot, Series};
+    use super::*;
+
+    fn plot() -> Plot {
+        Plot::new("T<", Axis::new("x"), Axis::new("y").from_zero())
+            .series(
+                Series::line("a & b")
+                    .point(0.0, 0.0)
+                    .spread(1.0, 5.0, 2.0, 8.0),
+            )
+            .series(Series::reference("ideal").point(0.0, 0.0).point(1.0, 10.0))
+    }
+
+    #[test]
+    fn points_land_where_the_axes_say() {
+        let svg = plot().to_svg(Size::Wide);
+        // y runs 0 to 10, x 0 to 1: the line ends half way up at the right edge.
+        assert!(svg.contains("d=\"M64.0 376.0L744.0 212.0\""), "{svg}");
+        assert!(svg.contains("a &amp; b") && svg.contains("aria-label=\"T&lt;\""));
+        assert_eq!(svg.matches("class=\"range\"").count(), 1);
+        assert_eq!(
+            svg.matches("class=\"mark\"").count(),
+            2 + 1,
+            "two points and the legend"
+        );
+    }
+
+    #[test]
+    fn opened_tags_are_closed() {
+        for size in [Size::Wide, Size::Narrow] {
+            let svg = plot().to_svg(size);
+            for tag in ["svg", "g", "text", "title"] {
+                let opened = svg.matches(&format!("<{tag}>")).count()
+                    + svg.matches(&format!("<{tag} ")).count();
+                assert_eq!(opened, svg.matches(&format!("</{tag}>")).count(), "{tag}");
+            }
+        }
+    }
+
+    #[test]
+    fn bars_stand_side_by_side_on_the_base() {
+        let svg = Plot::new(
+            "",
+            Axis::new("").categories(["p", "q"]),
+            Axis::new("").from_zero(),
+        )
+        .series(Series::bars("a").point(0.0, 1.0).point(1.0, 2.0))
+        .series(Series::bars("b").point(0.0, 2.0).point(1.0, 4.0))
+        .to_svg(Size::Wide);
+        assert_eq!(svg.matches("<rect class=\"bar\"").count(), 4 + 2);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_are_left_out() {
+        let svg = Plot::new("", Axis::new("").logarithmic(), Axis::new("").logarithmic())
+            .series(
+                Series::line("a")
+                    .point(0.0, 1.0)
+                    .point(1.0, f64::NAN)
+                    .point(10.0, 10.0),
+            )
+            .to_svg(Size::Wide);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn a_file_of_its_own_brings_its_colours() {
+        let svg = plot().to_svg_file();
+        assert!(svg.contains("prefers-color-scheme") && svg.contains("--s0"));
+    }
+}

@@ -1,0 +1,82 @@
+//! One line of progress on a terminal, and nothing at all when the output is a pipe or a file.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Columns that the line may fill before it is cut: narrower than any terminal in use.
+const WIDTH: usize = 76;
+
+/// A line on standard error that is rewritten at every step and cleared when dropped.
+///
+/// Silent unless standard error is a terminal and `TERM` is not `dumb`. It takes no clock: call it at the pace of the work.
+#[derive(Debug)]
+pub struct Progress {
+    total: usize,
+    done: usize,
+    shown: bool,
+}
+
+impl Progress {
+    /// Progress over `total` steps; 0 when the number is not known.
+    pub fn new(total: usize) -> Self {
+        let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        Self {
+            total,
+            done: 0,
+            shown: capable && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Begins the next step and says what it is.
+    pub fn step(&mut self, what: &str) {
+        self.done += 1;
+        self.note(what);
+    }
+
+    /// Replaces the words without counting a step.
+    pub fn note(&self, what: &str) {
+        if self.shown {
+            // A terminal that has gone away is no reason to stop the measurement.
+            let _ = write!(
+                io::stderr(),
+                "\r\x1b[2K{}",
+                line(self.done, self.total, what)
+            );
+            let _ = io::stderr().flush();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\x1b[2K");
+            let _ = io::stderr().flush();
+        }
+    }
+}
+
+/// Whether colour may be used on standard output: a terminal, and the reader has not set `NO_COLOR`.
+pub fn colour_allowed() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn line(done: usize, total: usize, what: &str) -> String {
+    let text = if total == 0 {
+        format!("{done}  {what}")
+    } else {
+        format!("{done}/{total}  {what}")
+    };
+    text.chars().take(WIDTH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_counts_and_is_cut() {
+        assert_eq!(line(3, 10, "memory"), "3/10  memory");
+        assert_eq!(line(3, 0, "memory"), "3  memory");
+        assert_eq!(line(3, 10, &"x".repeat(200)).chars().count(), WIDTH);
+    }
+}

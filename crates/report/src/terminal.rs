@@ -1,0 +1,102 @@
+//! A document as plain text for a terminal or a log.
+
+use std::fmt::Write as _;
+
+use crate::{Block, Document};
+
+/// Columns that a paragraph fills before it wraps.
+const WIDTH: usize = 100;
+
+/// The document as text: title, verdict, blocks. Markup blocks are left out; the environment closes the text.
+pub fn render(document: &Document) -> String {
+    let mut out = String::new();
+    if !document.title.is_empty() {
+        let _ = writeln!(
+            out,
+            "{}\n{}\n",
+            document.title,
+            "=".repeat(document.title.chars().count())
+        );
+    }
+    for sentence in &document.verdict {
+        wrap(&mut out, sentence);
+    }
+    if !document.verdict.is_empty() {
+        out.push('\n');
+    }
+    for block in &document.blocks {
+        match block {
+            Block::Heading(heading) => {
+                let _ = writeln!(out, "{heading}\n{}\n", "-".repeat(heading.chars().count()));
+            }
+            Block::Text(text) => {
+                wrap(&mut out, text);
+                out.push('\n');
+            }
+            Block::Table(table) => {
+                let bare = crate::Table {
+                    caption: String::new(),
+                    ..table.clone()
+                };
+                out.push_str(&bare.to_text());
+                if !table.caption.is_empty() {
+                    wrap(&mut out, &table.caption);
+                }
+                out.push('\n');
+            }
+            Block::Plot(plot) => {
+                out.push_str(&plot.to_text());
+                out.push('\n');
+            }
+            Block::Html(_) => {}
+        }
+    }
+    for (name, value) in &document.environment {
+        let _ = writeln!(out, "{name}: {value}");
+    }
+    out
+}
+
+/// Appends `text` wrapped at word boundaries, ended by a newline.
+fn wrap(out: &mut String, text: &str) {
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_sentences_wrap_at_words() {
+        let mut out = String::new();
+        wrap(&mut out, &"word ".repeat(50));
+        assert!(out.lines().count() > 2);
+        assert!(
+            out.lines()
+                .all(|line| line.chars().count() <= WIDTH && !line.ends_with(' '))
+        );
+        assert_eq!(out.split_whitespace().count(), 50);
+    }
+
+    #[test]
+    fn markup_stays_off_the_terminal() {
+        let document = Document::new("T")
+            .verdict("V.")
+            .text("P.")
+            .block(Block::Html("<b>x</b>".into()));
+        assert_eq!(render(&document), "T\n=\n\nV.\n\nP.\n\n");
+    }
+}

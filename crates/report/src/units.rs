@@ -1,0 +1,257 @@
+//! Quantities as types, written the way engineers write them: three digits and a prefix.
+//!
+//! Inside a type the value is always in the base unit (frames per second, bits per second, nanoseconds, bytes), and so it
+//! is in JSON. Only [`Display`](std::fmt::Display) scales.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Bits in a byte.
+const BITS_PER_BYTE: f64 = 8.0;
+
+/// Frames per second. As in RFC 2544, a frame is counted once, whatever its size.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FramesPerSecond(pub f64);
+
+impl FramesPerSecond {
+    /// The layer-2 bit rate of this many frames of `frame_bytes` each, FCS included; preamble and gap are not counted.
+    pub fn at(self, frame_bytes: u32) -> BitsPerSecond {
+        BitsPerSecond(self.0 * f64::from(frame_bytes) * BITS_PER_BYTE)
+    }
+}
+
+/// Bits per second at layer 2, FCS included.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BitsPerSecond(pub f64);
+
+/// A duration in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanoseconds(pub u64);
+
+impl From<std::time::Duration> for Nanoseconds {
+    /// Saturates at 584 years.
+    fn from(duration: std::time::Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// An amount of memory or data in bytes, shown in binary prefixes (KiB, MiB).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// A number of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Frames(pub u64);
+
+/// A fraction of one, shown in percent: `Share(0.125)` is `12.5 %`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Share(pub f64);
+
+/// How many times as much: `Times(1.97)` is `1.97×`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Times(pub f64);
+
+impl fmt::Display for FramesPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&engineering(self.0, "frames/s"))
+    }
+}
+
+impl fmt::Display for BitsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&prefixed(self.0, "bit/s"))
+    }
+}
+
+impl fmt::Display for Nanoseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanoseconds = self.0 as f64;
+        let text = match self.0 {
+            0..1_000 => format!("{} ns", self.0),
+            1_000..1_000_000 => format!("{} µs", three_digits(nanoseconds / 1e3)),
+            1_000_000..1_000_000_000 => format!("{} ms", three_digits(nanoseconds / 1e6)),
+            _ => format!("{} s", three_digits(nanoseconds / 1e9)),
+        };
+        f.pad(&text)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEP: f64 = 1024.0;
+        let mut value = self.0 as f64;
+        let mut prefix = 0;
+        let names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        while value >= STEP && prefix + 1 < names.len() {
+            value /= STEP;
+            prefix += 1;
+        }
+        let digits = if prefix == 0 {
+            format!("{value:.0}")
+        } else {
+            three_digits(value)
+        };
+        f.pad(&format!("{digits} {}", names[prefix]))
+    }
+}
+
+impl fmt::Display for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&grouped(self.0))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{} %", three_digits(self.0 * 100.0)))
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:.2}×", self.0))
+    }
+}
+
+/// `value` with three significant digits, a decimal prefix, a space and the unit: `31.4 M frames/s`.
+pub fn engineering(value: f64, unit: &str) -> String {
+    let (scaled, prefix) = scale(value);
+    if prefix.is_empty() {
+        format!("{} {unit}", three_digits(scaled))
+    } else {
+        format!("{} {prefix} {unit}", three_digits(scaled))
+    }
+}
+
+/// Like [`engineering`] with the prefix set against the unit: `16.1 Gbit/s`.
+pub fn prefixed(value: f64, unit: &str) -> String {
+    let (scaled, prefix) = scale(value);
+    format!("{} {prefix}{unit}", three_digits(scaled))
+}
+
+/// A bare number with a decimal prefix, for axis ticks: `250 k`, `1.5 M`, `64`.
+pub fn compact(value: f64) -> String {
+    let (scaled, prefix) = scale(value);
+    let mut digits = three_digits(scaled);
+    if digits.contains('.') {
+        digits.truncate(digits.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    if prefix.is_empty() {
+        digits
+    } else {
+        format!("{digits} {prefix}")
+    }
+}
+
+/// An integer with its thousands set apart by commas: `901,899`.
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Three significant digits, never in exponent form; numbers of 1000 and more keep all their integer digits.
+fn three_digits(value: f64) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() {
+            "-".to_owned()
+        } else {
+            "∞".to_owned()
+        };
+    }
+    let magnitude = value.abs();
+    let decimals = if magnitude == 0.0 || magnitude >= 99.95 {
+        0
+    } else if magnitude >= 9.995 {
+        1
+    } else if magnitude >= 0.9995 {
+        2
+    } else {
+        // Below one: digits after the leading zeros, at most six places.
+        ((-magnitude.log10()).ceil() as usize + 2).min(6)
+    };
+    format!("{value:.decimals$}")
+}
+
+/// `value` brought below 1000 and its decimal prefix; a value that would round up to 1000 takes the next prefix.
+fn scale(value: f64) -> (f64, &'static str) {
+    let mut scaled = value;
+    for prefix in ["", "k", "M", "G", "T"] {
+        if scaled.abs() < 999.5 || !scaled.is_finite() || prefix == "T" {
+            return (scaled, prefix);
+        }
+        scaled /= 1e3;
+    }
+    (scaled, "T")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_keep_three_digits() {
+        assert_eq!(FramesPerSecond(31_412_345.0).to_string(), "31.4 M frames/s");
+        assert_eq!(FramesPerSecond(999_600.0).to_string(), "1.00 M frames/s");
+        assert_eq!(FramesPerSecond(999.4).to_string(), "999 frames/s");
+        assert_eq!(FramesPerSecond(0.0).to_string(), "0 frames/s");
+        assert_eq!(BitsPerSecond(16.08e9).to_string(), "16.1 Gbit/s");
+        assert_eq!(BitsPerSecond(12.0).to_string(), "12.0 bit/s");
+    }
+
+    #[test]
+    fn bits_follow_from_frames() {
+        assert_eq!(
+            FramesPerSecond(1_488_095.0).at(64),
+            BitsPerSecond(761_904_640.0)
+        );
+    }
+
+    #[test]
+    fn times_bytes_shares() {
+        assert_eq!(Nanoseconds(999).to_string(), "999 ns");
+        assert_eq!(Nanoseconds(1_500).to_string(), "1.50 µs");
+        assert_eq!(Nanoseconds(12_300_000).to_string(), "12.3 ms");
+        assert_eq!(Nanoseconds(61_000_000_000).to_string(), "61.0 s");
+        assert_eq!(Bytes(512).to_string(), "512 B");
+        assert_eq!(Bytes(4 << 20).to_string(), "4.00 MiB");
+        assert_eq!(Share(0.0123).to_string(), "1.23 %");
+        assert_eq!(Share(0.001).to_string(), "0.100 %");
+        assert_eq!(Times(1.974).to_string(), "1.97×");
+        assert_eq!(Frames(901_899).to_string(), "901,899");
+    }
+
+    #[test]
+    fn ticks_drop_useless_zeros() {
+        assert_eq!(compact(1_500_000.0), "1.5 M");
+        assert_eq!(compact(200.0), "200");
+        assert_eq!(compact(100_000.0), "100 k");
+        assert_eq!(compact(0.25), "0.25");
+        assert_eq!(compact(0.0), "0");
+    }
+
+    #[test]
+    fn widths_apply() {
+        assert_eq!(format!("{:>8}", Times(2.0)), "   2.00×");
+    }
+
+    #[test]
+    fn odd_numbers_have_text() {
+        assert_eq!(FramesPerSecond(f64::NAN).to_string(), "- frames/s");
+        assert_eq!(BitsPerSecond(f64::INFINITY).to_string(), "∞ bit/s");
+    }
+}
