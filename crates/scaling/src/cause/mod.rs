@@ -1,0 +1,7 @@
+//! What stopped the speed-up.
+//!
+//! [`split`] divides the lost efficiency exactly, from wall time and CPU time alone, so it works where no hardware
+//! counter does. [`counters`] divides its second factor further where counters exist.
+
+pub mod counters;
+pub mod split;

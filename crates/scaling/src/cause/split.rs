@@ -1,0 +1,193 @@
+//! The exact split of lost efficiency.
+//!
+//! With wall time `T`, CPU time `W = user + system` of the whole process tree, `N` cores and steal time `Z`:
+//!
+//! `E(N) = [busy(N) / busy(1)] * [own(N) / own(1)] * [W(1) / W(N)]`
+//!
+//! where `own = 1 - Z / (N T)` is the share of the cores' time that the hypervisor left to us and
+//! `busy = W / (N T - Z)` the share of that time in which the program ran. The first factor is structure (serial phases,
+//! imbalance, waiting), the second the neighbours on the host, the third dearer work: the same job costs more CPU time.
+//! Logarithms make the product a sum, so shares of `ln E` add to 100 % whatever the numbers are.
+
+use serde::{Deserialize, Serialize};
+
+/// What one setting cost. For copies, `work` is their number; for one job it is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Cores the setting had.
+    pub cores: u32,
+    /// Units of work done.
+    pub work: f64,
+    /// Wall time, seconds.
+    pub wall: f64,
+    /// User CPU time of the process tree, seconds.
+    pub user: f64,
+    /// System CPU time of the process tree, seconds.
+    pub system: f64,
+    /// Time the hypervisor took from these cores, seconds, summed over the cores.
+    pub steal: f64,
+}
+
+impl Cost {
+    /// CPU time of the process tree, seconds.
+    pub fn cpu(&self) -> f64 {
+        self.user + self.system
+    }
+
+    fn capacity(&self) -> f64 {
+        f64::from(self.cores) * self.wall
+    }
+
+    /// Share of the cores' time left by the hypervisor.
+    pub fn own(&self) -> f64 {
+        1.0 - self.steal / self.capacity()
+    }
+
+    /// Share of the time left by the hypervisor in which the program ran.
+    pub fn busy(&self) -> f64 {
+        self.cpu() / (self.capacity() - self.steal)
+    }
+}
+
+/// The natural logarithms whose sum is `ln E`. Negative is loss.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Split {
+    /// `ln E`, relative to one core.
+    pub total: f64,
+    /// Cores stood idle.
+    pub idle: f64,
+    /// The hypervisor gave the cores to others.
+    pub steal: f64,
+    /// The same work took more user time: memory stalls, shared execution units, spinning, a lower clock.
+    pub user: f64,
+    /// The same work took more system time: kernel locks, page faults, interprocessor interrupts.
+    pub system: f64,
+}
+
+/// Splits the efficiency of `many` against `one`. `None` when a wall or CPU time is not above 0, or steal exceeds the time
+/// there was: clock ticks too coarse for a run that short.
+pub fn split(one: &Cost, many: &Cost) -> Option<Split> {
+    for cost in [one, many] {
+        let sound = cost.wall > 0.0
+            && cost.cpu() > 0.0
+            && cost.work > 0.0
+            && cost.own() > 0.0
+            && cost.steal >= 0.0;
+        if !sound {
+            return None;
+        }
+    }
+    let rate = |cost: &Cost| cost.work / cost.capacity();
+    let (user_one, user_many) = (one.user / one.work, many.user / many.work);
+    let (cpu_one, cpu_many) = (one.cpu() / one.work, many.cpu() / many.work);
+    // ln(a/b) = (a - b) / L(a, b) with L the logarithmic mean, so the growth of W divides over its parts exactly.
+    let mean = logarithmic_mean(cpu_one, cpu_many);
+    let user = (user_one - user_many) / mean;
+    let system = (one.system / one.work - many.system / many.work) / mean;
+    Some(Split {
+        total: (rate(many) / rate(one)).ln(),
+        idle: (many.busy() / one.busy()).ln(),
+        steal: (many.own() / one.own()).ln(),
+        user,
+        system,
+    })
+}
+
+/// `(a - b) / (ln a - ln b)`, and `a` where both are equal.
+fn logarithmic_mean(a: f64, b: f64) -> f64 {
+    let difference = (a / b).ln();
+    if difference.abs() < 1e-9 {
+        f64::midpoint(a, b)
+    } else {
+        (a - b) / difference
+    }
+}
+
+impl Split {
+    /// The parts with their names, in the order of the terms above.
+    pub const fn parts(&self) -> [(&'static str, f64); 4] {
+        [
+            ("idle cores", self.idle),
+            ("steal by the hypervisor", self.steal),
+            ("dearer user work", self.user),
+            ("dearer system work", self.system),
+        ]
+    }
+
+    /// Efficiency, `exp(total)`.
+    pub fn efficiency(&self) -> f64 {
+        self.total.exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cost(cores: u32, wall: f64, user: f64, system: f64, steal: f64) -> Cost {
+        Cost {
+            cores,
+            work: 1.0,
+            wall,
+            user,
+            system,
+            steal,
+        }
+    }
+
+    #[test]
+    fn a_serial_half_is_all_idle() {
+        let split = split(
+            &cost(1, 10.0, 10.0, 0.0, 0.0),
+            &cost(2, 7.5, 10.0, 0.0, 0.0),
+        )
+        .unwrap();
+        assert!((split.efficiency() - 10.0 / 15.0).abs() < 1e-12);
+        assert!((split.idle - split.total).abs() < 1e-12);
+        assert_eq!((split.user, split.system, split.steal), (0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn memory_stalls_are_all_user_inflation() {
+        let split = split(&cost(1, 10.0, 9.0, 1.0, 0.0), &cost(2, 8.0, 15.0, 1.0, 0.0)).unwrap();
+        assert!((split.user - split.total).abs() < 1e-12 && split.idle.abs() < 1e-12);
+    }
+
+    #[test]
+    fn user_and_system_that_cancel_are_both_shown() {
+        let split = split(&cost(1, 10.0, 8.0, 2.0, 0.0), &cost(2, 5.0, 6.0, 4.0, 0.0)).unwrap();
+        assert!(split.total.abs() < 1e-12);
+        assert!((split.user - 0.2).abs() < 1e-12 && (split.system + 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_ninety_six_thread_kernel_build_kept_forty_three_cores_busy() {
+        let busy = cost(96, 45.99, 45.99 * 43.07, 0.0, 0.0).busy();
+        assert!((busy - 0.449).abs() < 0.0005, "{busy}");
+    }
+
+    #[test]
+    fn impossible_times_give_no_split() {
+        let good = cost(1, 1.0, 1.0, 0.0, 0.0);
+        assert_eq!(split(&good, &cost(2, 1.0, 0.0, 0.0, 0.0)), None);
+        assert_eq!(split(&good, &cost(2, 1.0, 1.0, 0.0, 2.5)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_add_up_to_the_whole(
+            wall in prop::array::uniform2(0.001_f64..1000.0),
+            user in prop::array::uniform2(0.001_f64..1000.0),
+            system in prop::array::uniform2(0.0_f64..1000.0),
+            steal in prop::array::uniform2(0.0_f64..0.9),
+            cores in 2_u32..256, work in 0.1_f64..100.0,
+        ) {
+            let one = cost(1, wall[0], user[0], system[0], steal[0] * wall[0]);
+            let many = Cost { work, ..cost(cores, wall[1], user[1], system[1], steal[1] * wall[1] * f64::from(cores)) };
+            let split = split(&one, &many).unwrap();
+            let sum: f64 = split.parts().iter().map(|p| p.1).sum();
+            prop_assert!((sum - split.total).abs() < 1e-9 * (1.0 + split.total.abs()));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The simplest law that the data do not beat, by Akaike's criterion corrected for few points (`AICc`; Hurvich and
+//! Tsai, Biometrika 76(2), 1989).
+
+use super::{
+    Point,
+    fit::{Fit, Form, Weighting, distinct, fit},
+};
+use serde::{Deserialize, Serialize};
+
+/// A simpler law is kept unless a richer one is better by more than this: below 2 the evidence is called weak
+/// (Burnham and Anderson, "Model Selection", 2002, section 2.6).
+pub const NOT_BEATEN: f64 = 2.0;
+
+/// A misfit below this share of the rate says nothing: no wall clock reading of a program is better.
+const RESOLUTION: f64 = 1e-6;
+
+/// A law with its score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The fitted law.
+    pub fit: Fit,
+    /// Corrected Akaike criterion; lower is better, only differences mean anything.
+    pub aicc: f64,
+}
+
+/// Which law holds, and what was compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The laws that could be tried with these points, simplest first.
+    pub candidates: Vec<Candidate>,
+    /// Place in `candidates` of the simplest that is not beaten; `None` when the points allow no comparison.
+    pub chosen: Option<usize>,
+}
+
+impl Choice {
+    /// The chosen law.
+    pub fn fit(&self) -> Option<&Fit> {
+        self.chosen
+            .and_then(|place| self.candidates.get(place))
+            .map(|c| &c.fit)
+    }
+}
+
+/// Fits every form that has at least one point more than coefficients and takes the simplest not beaten.
+///
+/// `points` may hold one point a core count (medians) or one a run: with single runs the scatter at one core count
+/// weighs in, so a misfit is judged against the noise it is seen through. Core counts are counted once either way: a form with
+/// as many coefficients as core counts passes through every point and proves nothing, so it is not tried.
+pub fn choose(points: &[Point], weighting: Weighting) -> Choice {
+    let counts = distinct(points);
+    let candidates: Vec<Candidate> = [Form::Linear, Form::Amdahl, Form::Usl]
+        .into_iter()
+        .filter(|form| counts > form.parameters())
+        .filter_map(|form| fit(points, form, weighting).ok())
+        .filter_map(|fit| aicc(&fit).map(|aicc| Candidate { fit, aicc }))
+        .collect();
+    let best = candidates
+        .iter()
+        .map(|c| c.aicc)
+        .fold(f64::INFINITY, f64::min);
+    let chosen = candidates.iter().position(|c| c.aicc <= best + NOT_BEATEN);
+    Choice { candidates, chosen }
+}
+
+/// `n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1)` with `k` counting the variance too. `None` without degrees of freedom.
+fn aicc(fit: &Fit) -> Option<f64> {
+    let n = fit.points as f64;
+    let k = fit.form.parameters() as f64 + 1.0;
+    let freedom = n - k - 1.0;
+    (freedom > 0.0).then(|| {
+        let variance = (fit.residual / n).max(RESOLUTION * RESOLUTION);
+        n * variance.ln() + 2.0 * k + 2.0 * k * (k + 1.0) / freedom
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{laws::usl::Usl, random::Random};
+
+    fn noisy(law: Usl, counts: &[u32], rounds: u64, noise: f64) -> Vec<Point> {
+        let mut random = Random::new(5);
+        let mut points = Vec::new();
+        for _ in 0..rounds {
+            for &cores in counts {
+                let u = random.below(1 << 20) as f64 / f64::from(1 << 19) - 1.0;
+                points.push(Point {
+                    cores,
+                    rate: law.rate(f64::from(cores)) * (1.0 + noise * u),
+                });
+            }
+        }
+        points
+    }
+
+    fn chosen(law: Usl, noise: f64) -> Form {
+        let points = noisy(law, &[1, 2, 4, 6, 8, 12], 7, noise);
+        choose(&points, Weighting::Relative).fit().unwrap().form
+    }
+
+    #[test]
+    fn the_simplest_law_that_holds_is_chosen() {
+        let law = Usl {
+            gamma: 10.0,
+            sigma: 0.0,
+            kappa: 0.0,
+        };
+        assert_eq!(chosen(law, 0.02), Form::Linear);
+        assert_eq!(chosen(Usl { sigma: 0.05, ..law }, 0.02), Form::Amdahl);
+        assert_eq!(
+            chosen(
+                Usl {
+                    sigma: 0.02,
+                    kappa: 0.005,
+                    ..law
+                },
+                0.02
+            ),
+            Form::Usl
+        );
+        assert_eq!(
+            chosen(law, 0.0),
+            Form::Linear,
+            "exact data must not buy needless coefficients"
+        );
+    }
+
+    #[test]
+    fn two_core_counts_allow_no_amdahl_and_three_no_usl() {
+        let law = Usl {
+            gamma: 1.0,
+            sigma: 0.3,
+            kappa: 0.0,
+        };
+        let two = choose(&noisy(law, &[1, 2], 9, 0.01), Weighting::Relative);
+        assert!(two.candidates.iter().all(|c| c.fit.form == Form::Linear));
+        let three = choose(&noisy(law, &[1, 2, 3], 9, 0.01), Weighting::Relative);
+        assert_eq!(three.fit().unwrap().form, Form::Amdahl);
+        let medians_of_two = choose(&noisy(law, &[1, 2], 1, 0.0), Weighting::Relative);
+        assert_eq!(medians_of_two.fit(), None);
+    }
+}

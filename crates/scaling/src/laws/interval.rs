@@ -1,0 +1,164 @@
+//! Intervals of a law's coefficients by resampling whole rounds: a round keeps its pairing, so what slowed all its
+//! runs down together does not count as scatter.
+
+use super::{
+    Point,
+    fit::{Fit, FitError, Form, Weighting, fit},
+    rounds::Rounds,
+};
+use crate::{
+    random::Random,
+    statistics::{Interval, percentile},
+};
+use serde::{Deserialize, Serialize};
+
+/// The refits of one bootstrap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refits {
+    /// One fit for each resample that could be fitted.
+    pub fits: Vec<Fit>,
+}
+
+/// What the refits say of the coefficients.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Coefficients {
+    /// Contention.
+    pub sigma: Interval,
+    /// Coherency.
+    pub kappa: Interval,
+    /// Core count of the peak; the upper end is infinite when more than 2.5 % of the refits have none.
+    pub peak: Interval,
+    /// Share of refits with `kappa = 0`, which have no peak.
+    pub without_peak: f64,
+}
+
+/// Below this a coherency coefficient is no coherency: its peak would lie beyond a thousand cores.
+const NO_COHERENCY: f64 = 1e-6;
+
+/// Refits `form` to the medians of `resamples` resamples of the rounds.
+pub fn over_rounds(
+    rounds: &Rounds,
+    form: Form,
+    weighting: Weighting,
+    resamples: usize,
+    seed: u64,
+) -> Refits {
+    let mut random = Random::new(seed);
+    let count = rounds.rates.len();
+    let fits = (0..resamples)
+        .filter_map(|_| {
+            let draw: Vec<usize> = (0..count).map(|_| random.below(count)).collect();
+            fit(&rounds.draw(&draw), form, weighting).ok()
+        })
+        .collect();
+    Refits { fits }
+}
+
+/// Refits `form` to the fitted curve with its own relative misfits dealt out anew: for published tables, which have
+/// one value a core count and no rounds.
+///
+/// # Errors
+/// When the points themselves cannot be fitted.
+pub fn over_residuals(
+    points: &[Point],
+    form: Form,
+    weighting: Weighting,
+    resamples: usize,
+    seed: u64,
+) -> Result<Refits, FitError> {
+    let mut random = Random::new(seed);
+    let law = fit(points, form, weighting)?.law;
+    let misfits: Vec<f64> = points.iter().map(|p| p.rate / law.rate(p.n())).collect();
+    let fits = (0..resamples)
+        .filter_map(|_| {
+            let draw: Vec<Point> = points
+                .iter()
+                .map(|p| Point {
+                    cores: p.cores,
+                    rate: law.rate(p.n()) * misfits[random.below(misfits.len())],
+                })
+                .collect();
+            fit(&draw, form, weighting).ok()
+        })
+        .collect();
+    Ok(Refits { fits })
+}
+
+impl Refits {
+    /// The interval of anything that can be computed from a fit.
+    pub fn interval(&self, value: impl Fn(&Fit) -> f64) -> Interval {
+        let values: Vec<f64> = self.fits.iter().map(value).collect();
+        Interval {
+            low: percentile(&values, 0.025),
+            high: percentile(&values, 0.975),
+        }
+    }
+
+    /// The intervals of the coefficients and of the peak.
+    pub fn coefficients(&self) -> Coefficients {
+        let flat = self
+            .fits
+            .iter()
+            .filter(|f| f.law.kappa < NO_COHERENCY)
+            .count();
+        Coefficients {
+            sigma: self.interval(|f| f.law.sigma),
+            kappa: self.interval(|f| f.law.kappa),
+            peak: self.interval(peak_of),
+            without_peak: flat as f64 / self.fits.len().max(1) as f64,
+        }
+    }
+}
+
+fn peak_of(fit: &Fit) -> f64 {
+    if fit.law.kappa < NO_COHERENCY {
+        f64::INFINITY
+    } else {
+        fit.law.peak().map_or(f64::INFINITY, |top| top.cores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::usl::Usl;
+
+    /// Section "how much can be known": the true peak is 31, the scatter 0.5, 2 and 5 %.
+    fn peak_range(counts: &[u32], scatter: f64) -> Interval {
+        let law = Usl {
+            gamma: 1.0,
+            sigma: 0.03,
+            kappa: 0.001,
+        };
+        let mut random = Random::new(42);
+        let mut normal = || {
+            (0..12)
+                .map(|_| random.below(1 << 30) as f64 / f64::from(1 << 30))
+                .sum::<f64>()
+                - 6.0
+        };
+        let rates = (0..9)
+            .map(|_| {
+                counts
+                    .iter()
+                    .map(|&n| law.rate(f64::from(n)) * (1.0 + scatter * normal()))
+                    .collect()
+            })
+            .collect();
+        let rounds = Rounds {
+            cores: counts.to_vec(),
+            rates,
+        };
+        over_rounds(&rounds, Form::Usl, Weighting::Relative, 300, 1)
+            .coefficients()
+            .peak
+    }
+
+    #[test]
+    fn four_cores_bound_no_peak_and_thirty_two_do() {
+        assert!(peak_range(&[1, 2, 3, 4], 0.02).high > 100.0);
+        let wide = peak_range(&[1, 2, 4, 8, 16, 24, 32], 0.005);
+        assert!(wide.low > 28.0 && wide.high < 34.0, "{wide:?}");
+        assert!(wide.contains(31.1), "{wide:?}");
+    }
+}

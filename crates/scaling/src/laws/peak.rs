@@ -1,0 +1,170 @@
+//! Whether a peak may be named.
+
+use super::{Point, fit::Form, interval::Coefficients};
+use crate::statistics::Interval;
+use serde::{Deserialize, Serialize};
+
+/// Up to this many cores a fitted peak is no fact: with a scatter of 2 % and a true peak at 31, the fits to 1, 2, 3 and 4
+/// cores put it anywhere from 11 to infinity.
+pub const TOO_FEW_CORES: u32 = 4;
+
+/// What may be said of the core count beyond which more cores are slower.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Peak {
+    /// Nothing: too few cores were tried.
+    TooFewCores {
+        /// The largest core count tried.
+        tried: u32,
+    },
+    /// No peak below this many cores.
+    NoneBelow {
+        /// Lower end of the interval of the peak.
+        cores: f64,
+    },
+    /// A peak, with its interval.
+    At {
+        /// Core count of the fitted peak.
+        cores: f64,
+        /// Its interval; the upper end may be infinite ("not bounded").
+        interval: Interval,
+    },
+    /// The rate fell within the cores tried, whatever the law says.
+    Seen {
+        /// Core count with the highest median rate.
+        cores: u32,
+    },
+}
+
+/// Judges the peak of a fitted law. `fell` is the core count of the highest rate when the rate at the largest count is
+/// lower in every interval; see [`fell_after`].
+pub fn judge(
+    points: &[Point],
+    chosen: Option<(Form, f64)>,
+    coefficients: Option<&Coefficients>,
+    fell: Option<u32>,
+) -> Peak {
+    if let Some(cores) = fell {
+        return Peak::Seen { cores };
+    }
+    let tried = points.iter().map(|p| p.cores).max().unwrap_or(0);
+    let (Some((form, cores)), Some(coefficients)) = (chosen, coefficients) else {
+        return Peak::TooFewCores { tried };
+    };
+    if tried <= TOO_FEW_CORES {
+        return Peak::TooFewCores { tried };
+    }
+    if form == Form::Usl && cores.is_finite() && coefficients.without_peak <= 0.025 {
+        return Peak::At {
+            cores,
+            interval: coefficients.peak,
+        };
+    }
+    Peak::NoneBelow {
+        cores: coefficients.peak.low,
+    }
+}
+
+/// The core count of the highest speed-up, if the speed-up at the largest core count is below it beyond both intervals.
+pub fn fell_after(speedups: &[(u32, Interval)]) -> Option<u32> {
+    let (_, last) = speedups.last()?;
+    let (cores, best) = speedups.iter().max_by(|a, b| a.1.low.total_cmp(&b.1.low))?;
+    (best.low > last.high).then_some(*cores)
+}
+
+impl std::fmt::Display for Peak {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooFewCores { tried } => {
+                write!(
+                    f,
+                    "no peak can be told from {tried} core{}",
+                    if *tried == 1 { "" } else { "s" }
+                )
+            }
+            Self::NoneBelow { cores } if cores.is_finite() => {
+                write!(f, "no peak below {cores:.0} cores")
+            }
+            Self::NoneBelow { .. } => write!(f, "no peak in sight"),
+            Self::At { cores, interval } if interval.high.is_finite() => {
+                write!(
+                    f,
+                    "scales to about {cores:.0} cores [{:.0}, {:.0}]",
+                    interval.low, interval.high
+                )
+            }
+            Self::At { cores, interval } => {
+                write!(
+                    f,
+                    "scales to about {cores:.0} cores [{:.0}, not bounded]",
+                    interval.low
+                )
+            }
+            Self::Seen { cores } => write!(
+                f,
+                "fastest on {cores} core{}; slower beyond",
+                if *cores == 1 { "" } else { "s" }
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(low: f64, high: f64) -> Interval {
+        Interval { low, high }
+    }
+
+    fn points(last: u32) -> Vec<Point> {
+        (1..=last)
+            .map(|cores| Point {
+                cores,
+                rate: f64::from(cores),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn never_a_peak_from_four_cores() {
+        let sure = Coefficients {
+            sigma: interval(0.0, 0.1),
+            kappa: interval(0.01, 0.02),
+            peak: interval(8.0, 9.0),
+            without_peak: 0.0,
+        };
+        assert_eq!(
+            judge(&points(4), Some((Form::Usl, 8.5)), Some(&sure), None),
+            Peak::TooFewCores { tried: 4 }
+        );
+        assert!(matches!(
+            judge(&points(5), Some((Form::Usl, 8.5)), Some(&sure), None),
+            Peak::At { .. }
+        ));
+        let unsure = Coefficients {
+            without_peak: 0.3,
+            peak: interval(8.0, f64::INFINITY),
+            ..sure
+        };
+        assert_eq!(
+            judge(&points(5), Some((Form::Usl, 8.5)), Some(&unsure), None),
+            Peak::NoneBelow { cores: 8.0 }
+        );
+    }
+
+    #[test]
+    fn a_fall_that_was_seen_needs_no_law() {
+        let speedups = [
+            (1, interval(1.0, 1.0)),
+            (2, interval(1.4, 1.5)),
+            (3, interval(0.7, 0.8)),
+        ];
+        assert_eq!(fell_after(&speedups), Some(2));
+        assert_eq!(
+            judge(&points(3), None, None, Some(2)).to_string(),
+            "fastest on 2 cores; slower beyond"
+        );
+        assert_eq!(fell_after(&speedups[..2]), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! A fit for every stretch of the sweep that the topology does not break.
+//!
+//! The sweep takes cores in an order: first those that share one last-level cache, then further caches, then the
+//! second threads of cores already in use. Each change moves the curve by a step or a bend that no scaling law has, and
+//! a curve fitted through it is a wrong curve.
+
+use super::{
+    Point,
+    choice::{Choice, choose},
+    fit::Weighting,
+};
+use serde::{Deserialize, Serialize};
+
+/// Where a new kind of core begins in the sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boundary {
+    /// The smallest core count that uses the new kind.
+    pub cores: u32,
+    /// What begins there, for example "second thread of a core".
+    pub what: String,
+}
+
+/// One stretch with its own law.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// What these cores are.
+    pub what: String,
+    /// First core count.
+    pub first: u32,
+    /// Last core count.
+    pub last: u32,
+    /// The law of this stretch, if it has points enough.
+    pub choice: Choice,
+}
+
+/// Splits `points` at `boundaries` and fits every stretch by itself. A later stretch starts from the last core count of
+/// the stretch before it, so that its first step is part of it.
+pub fn fit_segments(
+    points: &[Point],
+    boundaries: &[Boundary],
+    weighting: Weighting,
+) -> Vec<Segment> {
+    let Some(largest) = points.iter().map(|p| p.cores).max() else {
+        return Vec::new();
+    };
+    let mut starts = vec![Boundary {
+        cores: 1,
+        what: "cores of one last-level cache".to_owned(),
+    }];
+    starts.extend(
+        boundaries
+            .iter()
+            .filter(|b| b.cores > 1 && b.cores <= largest)
+            .cloned(),
+    );
+    starts.sort_by_key(|b| b.cores);
+    let mut segments = Vec::new();
+    for (place, start) in starts.iter().enumerate() {
+        let last = starts.get(place + 1).map_or(largest, |next| next.cores - 1);
+        let from = points
+            .iter()
+            .map(|p| p.cores)
+            .filter(|&n| n < start.cores)
+            .max()
+            .unwrap_or(start.cores);
+        let own: Vec<Point> = points
+            .iter()
+            .copied()
+            .filter(|p| p.cores >= from && p.cores <= last)
+            .collect();
+        segments.push(Segment {
+            what: start.what.clone(),
+            first: start.cores,
+            last,
+            choice: choose(&own, weighting),
+        });
+    }
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::{fit::Form, usl::Usl};
+
+    #[test]
+    fn a_curve_with_a_step_is_two_straight_ones() {
+        // Eight cores scale linearly; their second threads add a quarter of a core each.
+        let rate = |n: u32| {
+            if n <= 8 {
+                f64::from(n)
+            } else {
+                8.0 + 0.25 * f64::from(n - 8)
+            }
+        };
+        let points: Vec<Point> = (1..=16)
+            .map(|cores| Point {
+                cores,
+                rate: rate(cores),
+            })
+            .collect();
+        let boundary = Boundary {
+            cores: 9,
+            what: "second thread of a core".into(),
+        };
+        let segments = fit_segments(&points, &[boundary], Weighting::Relative);
+        assert_eq!(segments.len(), 2);
+        assert_eq!((segments[0].first, segments[0].last), (1, 8));
+        assert_eq!((segments[1].first, segments[1].last), (9, 16));
+        let first = segments[0].choice.fit().unwrap();
+        assert_eq!(first.form, Form::Linear);
+        assert!((first.law.gamma - 1.0).abs() < 1e-9);
+        let whole = choose(&points, Weighting::Relative);
+        let law: Usl = whole.fit().unwrap().law;
+        assert!(
+            (law.rate(8.0) / 8.0 - 1.0).abs() > 0.05,
+            "one curve through the step is wrong at the step"
+        );
+    }
+
+    #[test]
+    fn a_boundary_beyond_the_cores_tried_is_ignored() {
+        let points: Vec<Point> = (1..=2).map(|cores| Point { cores, rate: 1.0 }).collect();
+        let boundary = Boundary {
+            cores: 3,
+            what: "x".into(),
+        };
+        assert_eq!(
+            fit_segments(&points, &[boundary], Weighting::Relative).len(),
+            1
+        );
+    }
+}

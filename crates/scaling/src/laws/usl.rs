@@ -1,0 +1,99 @@
+//! The universal scalability law: `X(N) = gamma N / (1 + sigma (N - 1) + kappa N (N - 1))` (Gunther, "Guerrilla
+//! Capacity Planning", 2007). `kappa = 0` is Amdahl's law, `sigma = kappa = 0` is linear scaling.
+
+use serde::{Deserialize, Serialize};
+
+/// One member of the family.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Usl {
+    /// Rate of one core, in the unit of the points.
+    pub gamma: f64,
+    /// Contention: the share of the work that waits for its turn. Without unit.
+    pub sigma: f64,
+    /// Coherency: the price of agreement for each pair of cores. Without unit.
+    pub kappa: f64,
+}
+
+/// The highest point of a curve that falls afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Top {
+    /// Core count of the highest rate, not rounded.
+    pub cores: f64,
+    /// The rate there.
+    pub rate: f64,
+}
+
+impl Usl {
+    /// `1 + sigma (N - 1) + kappa N (N - 1)`, the number by which `cores` times one core's rate is divided.
+    pub fn divisor(&self, cores: f64) -> f64 {
+        1.0 + self.sigma * (cores - 1.0) + self.kappa * cores * (cores - 1.0)
+    }
+
+    /// Rate on `cores` cores.
+    pub fn rate(&self, cores: f64) -> f64 {
+        self.gamma * cores / self.divisor(cores)
+    }
+
+    /// Speed-up on `cores` cores.
+    pub fn speedup(&self, cores: f64) -> f64 {
+        cores / self.divisor(cores)
+    }
+
+    /// The serial fraction at `cores` cores: the straight line `sigma + kappa N`.
+    pub fn serial_fraction(&self, cores: f64) -> f64 {
+        self.sigma + self.kappa * cores
+    }
+
+    /// Where the curve is highest: `sqrt((1 - sigma) / kappa)`. `None` when it never falls.
+    pub fn peak(&self) -> Option<Top> {
+        (self.kappa > 0.0 && self.sigma < 1.0).then(|| {
+            let cores = ((1.0 - self.sigma) / self.kappa).sqrt();
+            Top {
+                cores,
+                rate: self.rate(cores),
+            }
+        })
+    }
+
+    /// The roof that contention alone would leave, `gamma / sigma`. `None` without contention.
+    pub fn roof(&self) -> Option<f64> {
+        (self.sigma > 0.0).then(|| self.gamma / self.sigma)
+    }
+
+    /// The core count where linear scaling would reach the roof, `1 / sigma`. `None` without contention.
+    pub fn knee(&self) -> Option<f64> {
+        (self.sigma > 0.0).then(|| 1.0 / self.sigma)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::speedup::karp_flatt;
+
+    #[test]
+    fn karp_flatt_is_a_straight_line() {
+        let law = Usl {
+            gamma: 3.0,
+            sigma: 0.04,
+            kappa: 0.002,
+        };
+        for cores in 2..40 {
+            let measured = karp_flatt(law.speedup(f64::from(cores)), cores).unwrap();
+            assert!((measured - law.serial_fraction(f64::from(cores))).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_curve_is_highest_at_its_peak() {
+        let law = Usl {
+            gamma: 1.0,
+            sigma: 0.03,
+            kappa: 0.001,
+        };
+        let top = law.peak().unwrap();
+        assert!((top.cores - 31.14).abs() < 0.01);
+        assert!(top.rate > law.rate(top.cores - 0.5) && top.rate > law.rate(top.cores + 0.5));
+        assert_eq!(Usl { kappa: 0.0, ..law }.peak(), None);
+    }
+}
