@@ -1,0 +1,439 @@
+//! Frame buffers: one piece of memory per worker, cut into equal buffers, and the handles to them.
+//!
+//! Who owns what:
+//! - The **pool** owns the memory. Bytes of a frame can be reached only through the pool, with a
+//!   reference to the frame in hand, so Rust's borrow rules hold for them as for any other bytes.
+//! - A **[`Frame`]** is the right to one buffer and can be neither copied nor made outside this crate's
+//!   pools. Whoever holds it gives it to a burst, to a port, or back with [`Pool::release`]. A frame
+//!   that is dropped is a buffer lost to the pool until the pool goes; it is never handed out twice.
+//! - Free buffers are a stack: the buffer released last is allocated first, because its lines are
+//!   still in the cache. With run to completion a worker so touches one burst of buffers, however
+//!   large the pool.
+//! - A port that lends buffers to the kernel exchanges frames for **offsets** with
+//!   [`Pool::lend`] and [`Pool::reclaim`]; the ledger of what is out is the port's.
+//!
+//! A frame used with another pool than its own reaches other bytes or panics on the bounds; it cannot
+//! reach memory outside the pool. The distance between buffers is an odd number of cache lines by
+//! default: at a power of two the first lines of all buffers would compete for a few cache sets.
+
+use std::io;
+use std::ptr::NonNull;
+
+use crate::{Burst, PortError};
+
+/// Bytes of a cache line on the machines this runs on.
+pub const LINE: usize = 64;
+
+/// The right to one buffer of a [`Pool`], and where in it the frame lies.
+#[derive(Debug)]
+pub struct Frame {
+    buffer: u32,
+    start: u16,
+    length: u16,
+}
+
+impl Frame {
+    /// What stands in the unused places of a burst: no buffer of any pool.
+    pub(crate) const NOTHING: Self = Self {
+        buffer: u32::MAX,
+        start: 0,
+        length: 0,
+    };
+
+    #[inline]
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::NOTHING)
+    }
+
+    /// Bytes of the frame, without frame check sequence.
+    #[inline]
+    pub const fn length(&self) -> u16 {
+        self.length
+    }
+
+    /// Bytes in front of the frame that a header may grow into.
+    #[inline]
+    pub const fn headroom(&self) -> u16 {
+        self.start
+    }
+
+    /// Cuts the frame off behind `length` bytes; a longer `length` changes nothing.
+    #[inline]
+    pub fn truncate(&mut self, length: u16) {
+        self.length = self.length.min(length);
+    }
+
+    /// Moves the beginning of the frame `bytes` towards the start of its buffer. `false`, and nothing
+    /// changed, when there is no such room.
+    #[inline]
+    #[must_use]
+    pub fn grow_front(&mut self, bytes: u16) -> bool {
+        match (
+            self.start.checked_sub(bytes),
+            self.length.checked_add(bytes),
+        ) {
+            (Some(start), Some(length)) => {
+                (self.start, self.length) = (start, length);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes `bytes` off the front. `false`, and nothing changed, when the frame is shorter.
+    #[inline]
+    #[must_use]
+    pub fn shrink_front(&mut self, bytes: u16) -> bool {
+        match self.length.checked_sub(bytes) {
+            Some(length) => {
+                self.length = length;
+                self.start += bytes;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// How a pool is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Buffers.
+    pub buffers: u32,
+    /// Bytes from one buffer to the next.
+    pub stride: u32,
+    /// Bytes kept free in front of a fresh frame.
+    pub headroom: u16,
+}
+
+impl Layout {
+    /// For frames up to 1518 bytes and their tags: 2048 bytes behind 64 of headroom, an odd number of
+    /// lines apart.
+    pub const fn ordinary(buffers: u32) -> Self {
+        Self {
+            buffers,
+            stride: 33 * LINE as u32,
+            headroom: LINE as u16,
+        }
+    }
+
+    /// For memory that the kernel wants in power-of-two chunks (`AF_XDP`, if_xdp.h).
+    pub const fn chunks(buffers: u32, stride: u32, headroom: u16) -> Self {
+        Self {
+            buffers,
+            stride,
+            headroom,
+        }
+    }
+}
+
+/// The frame buffers of one worker.
+#[derive(Debug)]
+pub struct Pool {
+    memory: NonNull<u8>,
+    /// Bytes mapped: the buffers, and a line of slack behind the last for [`Pool::line`].
+    mapped: usize,
+    layout: Layout,
+    free: Vec<u32>,
+}
+
+// SAFETY: the mapping is private to the pool and reached only through it; moving the pool to another
+// thread moves the whole right to it.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    /// Maps the memory, in huge pages where the kernel gives them, and fills the free stack.
+    ///
+    /// # Errors
+    /// [`PortError::Memory`] when the kernel has none or the layout has no room for a frame.
+    pub fn new(layout: Layout) -> Result<Self, PortError> {
+        let mapped = layout.buffers as usize * layout.stride as usize + LINE;
+        let refuse = |source| PortError::Memory {
+            bytes: mapped,
+            source,
+        };
+        // A frame's start and length are 16-bit.
+        if layout.buffers == 0
+            || layout.stride > u32::from(u16::MAX)
+            || layout.stride <= u32::from(layout.headroom)
+        {
+            return Err(refuse(io::Error::from(io::ErrorKind::InvalidInput)));
+        }
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing of ours.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                mapped,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(refuse(io::Error::last_os_error()));
+        }
+        let Some(memory) = NonNull::new(address.cast::<u8>()) else {
+            return Err(refuse(io::Error::from(io::ErrorKind::OutOfMemory)));
+        };
+        // SAFETY: the range is the mapping just made; a refusal only costs speed.
+        unsafe { libc::madvise(address, mapped, libc::MADV_HUGEPAGE) };
+        let free = (0..layout.buffers).rev().collect();
+        Ok(Self {
+            memory,
+            mapped,
+            layout,
+            free,
+        })
+    }
+
+    /// How it is cut.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Buffers that can be allocated now.
+    pub fn available(&self) -> usize {
+        self.free.len()
+    }
+
+    /// The memory of all buffers, for a kernel that is to write into it; valid as long as the pool.
+    pub fn memory(&self) -> (NonNull<u8>, usize) {
+        (self.memory, self.mapped - LINE)
+    }
+
+    /// The longest frame that a fresh buffer holds.
+    pub const fn capacity(&self) -> u16 {
+        self.layout.stride as u16 - self.layout.headroom
+    }
+
+    /// A buffer for a frame of `length` bytes, whose bytes are whatever was there before. `None` when
+    /// none is free or `length` does not fit.
+    #[inline]
+    pub fn allocate(&mut self, length: u16) -> Option<Frame> {
+        if length > self.capacity() {
+            return None;
+        }
+        let buffer = self.free.pop()?;
+        Some(Frame {
+            buffer,
+            start: self.layout.headroom,
+            length,
+        })
+    }
+
+    /// Appends up to `count` fresh frames of `length` bytes to `burst`; says how many: fewer when the
+    /// burst is full or the pool empty, none when `length` does not fit.
+    #[inline]
+    pub fn allocate_burst(&mut self, count: usize, length: u16, burst: &mut Burst) -> usize {
+        let count = count.min(burst.room()).min(self.free.len());
+        if length > self.capacity() {
+            return 0;
+        }
+        let rest = self.free.len() - count;
+        let start = self.layout.headroom;
+        for buffer in self.free.drain(rest..).rev() {
+            let pushed = burst.push(Frame {
+                buffer,
+                start,
+                length,
+            });
+            debug_assert!(pushed.is_ok(), "count is within the room");
+        }
+        count
+    }
+
+    /// Gives a buffer back.
+    #[inline]
+    pub fn release(&mut self, frame: Frame) {
+        self.free.push(frame.buffer);
+    }
+
+    /// Gives all buffers of a burst back and empties it.
+    #[inline]
+    pub fn release_all(&mut self, burst: &mut Burst) {
+        // Last in, first out: the first frame of this burst is the first of the next.
+        self.free
+            .extend(burst.frames().iter().rev().map(|frame| frame.buffer));
+        burst.forget();
+    }
+
+    /// The offset of the frame's first byte in [`Pool::memory`] and its length, for the kernel; the
+    /// frame is the port's until it calls [`Pool::reclaim`].
+    pub fn lend(&self, frame: Frame) -> (u64, u16) {
+        (self.offset(&frame, 0) as u64, frame.length)
+    }
+
+    /// The frame of `length` bytes at `offset`, as lent before. `None` when that lies in no buffer.
+    pub fn reclaim(&self, offset: u64, length: u16) -> Option<Frame> {
+        let stride = u64::from(self.layout.stride);
+        let buffer = u32::try_from(offset / stride).ok()?;
+        let start = (offset % stride) as u16;
+        let fits = u64::from(start) + u64::from(length) <= stride;
+        (buffer < self.layout.buffers && fits).then_some(Frame {
+            buffer,
+            start,
+            length,
+        })
+    }
+
+    /// Where the frame starts in the memory, with at least `bytes` behind it.
+    #[inline]
+    fn offset(&self, frame: &Frame, bytes: usize) -> usize {
+        let offset = frame.buffer as usize * self.layout.stride as usize + usize::from(frame.start);
+        assert!(offset + bytes <= self.mapped, "a frame of another pool");
+        offset
+    }
+
+    /// The bytes of a frame.
+    #[inline]
+    pub fn bytes(&self, frame: &Frame) -> &[u8] {
+        let length = usize::from(frame.length);
+        let offset = self.offset(frame, length);
+        // SAFETY: `offset` has checked that the range lies in the mapping, which lives as long as
+        // `self`; nobody writes to it while `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(offset), length) }
+    }
+
+    /// The bytes of a frame, to change.
+    #[inline]
+    pub fn bytes_mut(&mut self, frame: &Frame) -> &mut [u8] {
+        let length = usize::from(frame.length);
+        let offset = self.offset(frame, length);
+        // SAFETY: as in `bytes`; `self` is borrowed for writing, so this is the only reference.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(offset), length) }
+    }
+
+    /// The 64 bytes that begin with the frame, whatever its length: behind a shorter frame they are
+    /// leftovers. Reading a header here needs no test of the length first.
+    #[inline]
+    pub fn line(&self, frame: &Frame) -> &[u8; LINE] {
+        let offset = self.offset(frame, LINE);
+        // SAFETY: `offset` has checked that 64 bytes lie in the mapping; an array of bytes has no
+        // alignment and no invalid values, and the mapping came zeroed.
+        unsafe { &*self.memory.as_ptr().add(offset).cast::<[u8; LINE]>() }
+    }
+
+    /// The 64 bytes that begin with the frame, to change.
+    #[inline]
+    pub fn line_mut(&mut self, frame: &Frame) -> &mut [u8; LINE] {
+        let offset = self.offset(frame, LINE);
+        // SAFETY: as in `line`; `self` is borrowed for writing, so this is the only reference.
+        unsafe { &mut *self.memory.as_ptr().add(offset).cast::<[u8; LINE]>() }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: the range is the mapping made in `new`; no reference outlives `self`.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(buffers: u32) -> Pool {
+        Pool::new(Layout::ordinary(buffers)).expect("a little memory")
+    }
+
+    #[test]
+    fn the_buffer_released_last_is_allocated_first() {
+        let mut pool = pool(8);
+        let first = pool.allocate(60).expect("free");
+        let second = pool.allocate(60).expect("free");
+        let (a, b) = (first.buffer, second.buffer);
+        pool.release(first);
+        pool.release(second);
+        assert_eq!(pool.allocate(60).map(|frame| frame.buffer), Some(b));
+        assert_eq!(pool.allocate(60).map(|frame| frame.buffer), Some(a));
+    }
+
+    #[test]
+    fn a_burst_goes_round_in_the_same_buffers() {
+        let mut pool = pool(1000);
+        let mut burst = Burst::new();
+        let mut buffers = |pool: &mut Pool| {
+            assert_eq!(pool.allocate_burst(100, 60, &mut burst), Burst::CAPACITY);
+            let seen: Vec<u32> = burst.frames().iter().map(|frame| frame.buffer).collect();
+            pool.release_all(&mut burst);
+            assert!(burst.is_empty());
+            seen
+        };
+        assert_eq!(buffers(&mut pool), buffers(&mut pool));
+        assert_eq!(pool.available(), 1000);
+    }
+
+    #[test]
+    fn no_buffer_is_handed_out_twice_and_an_empty_pool_says_so() {
+        let mut pool = pool(100);
+        let mut seen: Vec<u32> = std::iter::from_fn(|| pool.allocate(1))
+            .map(|frame| frame.buffer)
+            .collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..100).collect::<Vec<_>>());
+        assert_eq!(pool.allocate_burst(10, 1, &mut Burst::new()), 0);
+    }
+
+    #[test]
+    fn frames_do_not_overlap() {
+        let mut pool = pool(3);
+        let frames: Vec<Frame> = std::iter::from_fn(|| pool.allocate(2048)).collect();
+        for (number, frame) in frames.iter().enumerate() {
+            pool.bytes_mut(frame).fill(number as u8);
+        }
+        for (number, frame) in frames.iter().enumerate() {
+            assert!(pool.bytes(frame).iter().all(|&byte| byte == number as u8));
+        }
+        assert!(pool.allocate(2049).is_none());
+    }
+
+    #[test]
+    fn lent_frames_come_back() {
+        let mut pool = Pool::new(Layout::chunks(4, 2048, 256)).expect("memory");
+        let frame = pool.allocate(60).expect("free");
+        let buffer = frame.buffer;
+        let (offset, length) = pool.lend(frame);
+        assert_eq!((offset % 2048, length), (256, 60));
+        assert_eq!(
+            pool.reclaim(offset, 60).map(|frame| frame.buffer),
+            Some(buffer)
+        );
+        assert!(pool.reclaim(4 * 2048, 1).is_none());
+        assert!(pool.reclaim(2047, 2).is_none());
+    }
+
+    #[test]
+    fn the_front_grows_and_shrinks_within_the_buffer() {
+        let mut pool = pool(1);
+        let mut frame = pool.allocate(60).expect("free");
+        assert!(frame.grow_front(4));
+        assert_eq!((frame.length(), frame.headroom()), (64, 60));
+        assert!(!frame.grow_front(61));
+        assert!(frame.shrink_front(64));
+        assert!(!frame.shrink_front(1));
+        assert_eq!(pool.bytes(&frame), &[] as &[u8]);
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        for layout in [
+            Layout::chunks(0, 2048, 0),
+            Layout::chunks(1, 65536, 0),
+            Layout::chunks(1, 2048, 2048),
+        ] {
+            assert!(Pool::new(layout).is_err(), "{layout:?}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "another pool")]
+    fn a_frame_of_a_larger_pool_is_caught() {
+        let mut large = pool(100);
+        let frame = std::iter::from_fn(|| large.allocate(60))
+            .last()
+            .expect("free");
+        let _ = pool(1).bytes(&frame);
+    }
+}

@@ -1,0 +1,191 @@
+//! Ethernet II: addresses, type field, the fixed 14-byte header (IEEE 802.3 clause 3).
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes of the header: destination, source, type.
+pub const HEADER_LENGTH: usize = 14;
+/// Bytes of the frame check sequence that follows every frame on the wire and is never in memory.
+pub const FCS_LENGTH: usize = 4;
+/// The least frame, without frame check sequence (IEEE 802.3 §3.2.8: 64 with it).
+pub const MINIMUM_FRAME: usize = 60;
+/// Type field of an IPv4 packet.
+pub const TYPE_IPV4: u16 = 0x0800;
+/// Type field of an ARP message.
+pub const TYPE_ARP: u16 = 0x0806;
+/// Type field that starts an 802.1Q tag.
+pub const TYPE_VLAN: u16 = 0x8100;
+/// Type field of an IPv6 packet.
+pub const TYPE_IPV6: u16 = 0x86dd;
+
+/// A 48-bit Ethernet address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// The address of every station.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// Whether the group bit is set: multicast or broadcast.
+    #[inline]
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
+    /// The address in the low 48 bits of a number, first byte lowest: the form in which two
+    /// addresses are compared with one instruction.
+    #[inline]
+    pub const fn as_bits(self) -> u64 {
+        let mut bytes = [0; 8];
+        let mut index = 0;
+        while index < 6 {
+            bytes[index] = self.0[index];
+            index += 1;
+        }
+        u64::from_le_bytes(bytes)
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02x}", if index == 0 { "" } else { ":" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What is wrong with a written address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAMacAddress(String);
+
+impl fmt::Display for NotAMacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is not an Ethernet address; write six hexadecimal bytes, as in 02:00:00:00:00:01",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for NotAMacAddress {}
+
+impl FromStr for MacAddress {
+    type Err = NotAMacAddress;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || NotAMacAddress(text.to_owned());
+        let mut bytes = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut bytes {
+            let part = parts
+                .next()
+                .filter(|part| (1..=2).contains(&part.len()))
+                .ok_or_else(wrong)?;
+            if !part.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err(wrong());
+            }
+            *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+        }
+        if parts.next().is_some() {
+            Err(wrong())
+        } else {
+            Ok(Self(bytes))
+        }
+    }
+}
+
+/// The header of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
+
+impl<'a> Header<'a> {
+    /// The header and what follows it; `None` when the frame is shorter than a header.
+    #[inline]
+    pub fn split(frame: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        frame
+            .split_first_chunk()
+            .map(|(header, rest)| (Self(header), rest))
+    }
+
+    /// The station the frame is for.
+    #[inline]
+    pub fn destination(self) -> MacAddress {
+        let mut address = [0; 6];
+        address.copy_from_slice(&self.0[..6]);
+        MacAddress(address)
+    }
+
+    /// The station the frame is from.
+    #[inline]
+    pub fn source(self) -> MacAddress {
+        let mut address = [0; 6];
+        address.copy_from_slice(&self.0[6..12]);
+        MacAddress(address)
+    }
+
+    /// The type field; below 0x0600 it is an 802.3 length instead.
+    #[inline]
+    pub fn ethertype(self) -> u16 {
+        u16::from_be_bytes([self.0[12], self.0[13]])
+    }
+}
+
+/// Writes a header over the first 14 bytes of `frame`; `false`, and nothing written, when it is shorter.
+#[inline]
+#[must_use]
+pub fn write(
+    frame: &mut [u8],
+    destination: MacAddress,
+    source: MacAddress,
+    ethertype: u16,
+) -> bool {
+    let Some(header) = frame.first_chunk_mut::<HEADER_LENGTH>() else {
+        return false;
+    };
+    header[0..6].copy_from_slice(&destination.0);
+    header[6..12].copy_from_slice(&source.0);
+    header[12..14].copy_from_slice(&ethertype.to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_and_read() {
+        let text = "02:00:5e:00:53:ff";
+        let mac: MacAddress = text.parse().expect("an address");
+        assert_eq!(mac.to_string(), text);
+        assert_eq!(mac.as_bits(), 0xff53_005e_0002);
+        for bad in [
+            "",
+            "02:00:5e:00:53",
+            "02:00:5e:00:53:ff:00",
+            "02:00:5e:00:53:fg",
+            "+2:00:5e:00:53:ff",
+            "002:0:0:0:0:0",
+        ] {
+            assert!(bad.parse::<MacAddress>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_short_frame_has_no_header() {
+        assert!(Header::split(&[0; 13]).is_none());
+        assert!(!write(
+            &mut [0; 13],
+            MacAddress::BROADCAST,
+            MacAddress::default(),
+            TYPE_IPV4
+        ));
+    }
+}

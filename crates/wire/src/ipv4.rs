@@ -1,0 +1,262 @@
+//! IPv4 (RFC 791) as a router must treat it (RFC 1812): the checks of the header in §5.2.2, the
+//! martian addresses of §5.3.7, time to live and checksum of §5.3.1.
+//!
+//! [`check`] names the first thing that is wrong. [`is_plain`] answers the same question with one
+//! word and nearly no branches, for a burst in which almost every header is right: it is true exactly
+//! when `check` finds nothing.
+
+// Bits instead of branches on purpose: a burst of right headers must not mispredict.
+#![allow(clippy::needless_bitwise_bool)]
+
+use crate::checksum;
+
+/// Bytes of a header without options.
+pub const HEADER_LENGTH: usize = 20;
+
+/// Why a router does not simply forward a packet, in the order in which the checks are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// RFC 1812 §5.2.2 (1): fewer than 20 bytes came from the link.
+    Truncated,
+    /// RFC 1812 §5.2.2 (3): the version is not 4.
+    Version,
+    /// RFC 1812 §5.2.2 (4): the header length is below five words or beyond the packet.
+    HeaderLength,
+    /// RFC 1812 §5.2.2 (2): the header checksum is wrong.
+    Checksum,
+    /// RFC 1812 §5.2.2 (5): the total length does not even hold the header.
+    TotalLength,
+    /// RFC 1812 §5.2.2: the total length says more than came from the link.
+    Overrun,
+    /// RFC 1812 §5.3.7, RFC 1122 §3.2.1.3: a source nobody can answer: 0/8, 127/8, 224/4, 240/4, or
+    /// the link-local 169.254/16 (RFC 3927 §7).
+    SourceMartian,
+    /// RFC 1812 §5.3.7: a destination no router may forward to: 0/8, 127/8, 240/4, 169.254/16.
+    DestinationMartian,
+    /// The destination is a group or everybody (224/4, 255.255.255.255): not unicast forwarding.
+    Group,
+    /// RFC 1812 §5.2.6: options want a slower look.
+    Options,
+    /// RFC 1812 §5.3.1: the time to live is used up.
+    TimeToLive,
+}
+
+/// The first 20 bytes of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
+
+impl<'a> Header<'a> {
+    /// The header and what follows its first 20 bytes; `None` when there are fewer. Checks nothing else.
+    #[inline]
+    pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        packet
+            .split_first_chunk()
+            .map(|(header, rest)| (Self(header), rest))
+    }
+
+    #[inline]
+    fn half(self, at: usize) -> u16 {
+        u16::from_be_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    #[inline]
+    fn word(self, at: usize) -> u32 {
+        u32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
+    }
+
+    /// 4 in a right header.
+    #[inline]
+    pub fn version(self) -> u8 {
+        self.0[0] >> 4
+    }
+
+    /// Bytes of header and options as stated: 20 to 60 in a right header.
+    #[inline]
+    pub fn header_length(self) -> usize {
+        usize::from(self.0[0] & 0x0f) * 4
+    }
+
+    /// Bytes of header, options and payload as stated.
+    #[inline]
+    pub fn total_length(self) -> u16 {
+        self.half(2)
+    }
+
+    /// The don't-fragment bit (RFC 791 §3.1).
+    #[inline]
+    pub fn dont_fragment(self) -> bool {
+        self.0[6] & 0x40 != 0
+    }
+
+    /// Whether this is a fragment that does not begin the datagram, so that it holds no port numbers.
+    #[inline]
+    pub fn is_later_fragment(self) -> bool {
+        self.half(6) & 0x1fff != 0
+    }
+
+    /// Hops left, in the sender's eyes.
+    #[inline]
+    pub fn time_to_live(self) -> u8 {
+        self.0[8]
+    }
+
+    /// The protocol of the payload.
+    #[inline]
+    pub fn protocol(self) -> u8 {
+        self.0[9]
+    }
+
+    /// The checksum field.
+    #[inline]
+    pub fn checksum(self) -> u16 {
+        self.half(10)
+    }
+
+    /// Source address in host order.
+    #[inline]
+    pub fn source(self) -> u32 {
+        self.word(12)
+    }
+
+    /// Destination address in host order.
+    #[inline]
+    pub fn destination(self) -> u32 {
+        self.word(16)
+    }
+}
+
+const LINK_LOCAL: u32 = 0xa9fe;
+
+/// Whether no packet with this source may be forwarded (RFC 1812 §5.3.7; RFC 3927 §7 for 169.254/16).
+#[inline]
+pub const fn source_is_martian(address: u32) -> bool {
+    let first = address >> 24;
+    // One comparison for 0/8 and for 224/4 and above: the subtraction wraps for zero.
+    (first.wrapping_sub(1) >= 223) | (first == 127) | (address >> 16 == LINK_LOCAL)
+}
+
+/// Whether no packet to this destination may be forwarded (RFC 1812 §5.3.7; RFC 3927 §7).
+#[inline]
+pub const fn destination_is_martian(address: u32) -> bool {
+    let first = address >> 24;
+    (first == 0)
+        | (first == 127)
+        | ((first >= 240) & (address != u32::MAX))
+        | (address >> 16 == LINK_LOCAL)
+}
+
+/// Whether this destination is a group (RFC 1112 §4) or the limited broadcast (RFC 919 §7).
+#[inline]
+pub const fn destination_is_group(address: u32) -> bool {
+    (address >> 28 == 0xe) | (address == u32::MAX)
+}
+
+/// The header of a packet that a router may forward, or the first thing against it.
+///
+/// `packet` is what the link delivered behind its own header, padding included.
+///
+/// # Errors
+/// The first [`Fault`] in the order of the enum.
+pub fn check(packet: &[u8]) -> Result<Header<'_>, Fault> {
+    let (header, _) = Header::split(packet).ok_or(Fault::Truncated)?;
+    if header.version() != 4 {
+        return Err(Fault::Version);
+    }
+    let header_length = header.header_length();
+    if header_length < HEADER_LENGTH || header_length > packet.len() {
+        return Err(Fault::HeaderLength);
+    }
+    if checksum::fold(checksum::sum(&packet[..header_length])) != 0xffff {
+        return Err(Fault::Checksum);
+    }
+    let total_length = usize::from(header.total_length());
+    if total_length < header_length {
+        return Err(Fault::TotalLength);
+    }
+    if total_length > packet.len() {
+        return Err(Fault::Overrun);
+    }
+    if source_is_martian(header.source()) {
+        return Err(Fault::SourceMartian);
+    }
+    if destination_is_martian(header.destination()) {
+        return Err(Fault::DestinationMartian);
+    }
+    if destination_is_group(header.destination()) {
+        return Err(Fault::Group);
+    }
+    if header_length != HEADER_LENGTH {
+        return Err(Fault::Options);
+    }
+    if header.time_to_live() <= 1 {
+        return Err(Fault::TimeToLive);
+    }
+    Ok(header)
+}
+
+/// Whether [`check`] would find nothing in a packet of `available` bytes that begins with `header`.
+#[inline]
+pub fn is_plain(header: &[u8; HEADER_LENGTH], available: usize) -> bool {
+    let view = Header(header);
+    let total_length = usize::from(view.total_length());
+    let destination = view.destination();
+    let first = destination >> 24;
+    // Sums five 32-bit words in any order of bytes: the ones' complement sum is indifferent to it.
+    let (words, _) = header.as_chunks::<4>();
+    let sum: u64 = words
+        .iter()
+        .map(|&word| u64::from(u32::from_ne_bytes(word)))
+        .sum();
+    (header[0] == 0x45)
+        & (total_length >= HEADER_LENGTH)
+        & (total_length <= available)
+        & (checksum::fold(sum) == 0xffff)
+        & (view.time_to_live() > 1)
+        & !source_is_martian(view.source())
+        // Group, class E and broadcast begin at 224, as for a source.
+        & (first.wrapping_sub(1) < 223)
+        & (first != 127)
+        & (destination >> 16 != LINK_LOCAL)
+}
+
+/// Takes one hop off the time to live and brings the checksum in line (RFC 1812 §5.3.1, RFC 1624).
+///
+/// The caller has checked the header: a time to live of zero would wrap.
+#[inline]
+pub fn decrement_time_to_live(header: &mut [u8; HEADER_LENGTH]) {
+    let old = u16::from_be_bytes([header[8], header[9]]);
+    let new = old.wrapping_sub(0x0100);
+    let sum = checksum::update(u16::from_be_bytes([header[10], header[11]]), old, new);
+    header[8] = header[8].wrapping_sub(1);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// What [`write`] puts into a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Source address in host order.
+    pub source: u32,
+    /// Destination address in host order.
+    pub destination: u32,
+    /// Protocol of the payload.
+    pub protocol: u8,
+    /// Hops that the packet may take.
+    pub time_to_live: u8,
+    /// Bytes of header and payload.
+    pub total_length: u16,
+}
+
+/// A header without options, checksum included; don't-fragment is set, the identification is zero (RFC 6864 §4.1).
+pub fn write(fields: &Fields) -> [u8; HEADER_LENGTH] {
+    let mut header = [0; HEADER_LENGTH];
+    header[0] = 0x45;
+    header[2..4].copy_from_slice(&fields.total_length.to_be_bytes());
+    header[6] = 0x40;
+    header[8] = fields.time_to_live;
+    header[9] = fields.protocol;
+    header[12..16].copy_from_slice(&fields.source.to_be_bytes());
+    header[16..20].copy_from_slice(&fields.destination.to_be_bytes());
+    let sum = checksum::of(&header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    header
+}

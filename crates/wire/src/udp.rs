@@ -1,0 +1,112 @@
+//! UDP (RFC 768): the header, and the checksum over the pseudo-header.
+
+use crate::checksum;
+
+/// Bytes of the header.
+pub const HEADER_LENGTH: usize = 8;
+/// Protocol number of UDP in IPv4 and IPv6.
+pub const PROTOCOL: u8 = 17;
+
+/// The header of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
+
+impl<'a> Header<'a> {
+    /// The header and what follows it; `None` when there are fewer than eight bytes.
+    #[inline]
+    pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        packet
+            .split_first_chunk()
+            .map(|(header, rest)| (Self(header), rest))
+    }
+
+    fn word(self, at: usize) -> u16 {
+        u16::from_be_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    /// The sender's port.
+    #[inline]
+    pub fn source_port(self) -> u16 {
+        self.word(0)
+    }
+
+    /// The receiver's port.
+    #[inline]
+    pub fn destination_port(self) -> u16 {
+        self.word(2)
+    }
+
+    /// Bytes of header and payload as the header states them.
+    #[inline]
+    pub fn length(self) -> u16 {
+        self.word(4)
+    }
+
+    /// The checksum field; zero means that the sender computed none (IPv4 only).
+    #[inline]
+    pub fn checksum(self) -> u16 {
+        self.word(6)
+    }
+}
+
+/// Writes a header with its length over the first eight bytes of `datagram` and computes the checksum
+/// with the given [pseudo-header sum](checksum::pseudo_header); a result of zero is stored as 0xffff
+/// (RFC 768). `false`, and nothing written, when the datagram is shorter than a header or longer than
+/// the length field can say.
+#[must_use]
+pub fn write(
+    datagram: &mut [u8],
+    source_port: u16,
+    destination_port: u16,
+    pseudo_header: u64,
+) -> bool {
+    let Ok(length) = u16::try_from(datagram.len()) else {
+        return false;
+    };
+    let Some(header) = datagram.first_chunk_mut::<HEADER_LENGTH>() else {
+        return false;
+    };
+    header[0..2].copy_from_slice(&source_port.to_be_bytes());
+    header[2..4].copy_from_slice(&destination_port.to_be_bytes());
+    header[4..6].copy_from_slice(&length.to_be_bytes());
+    header[6..8].fill(0);
+    let sum = !checksum::fold(pseudo_header + checksum::sum(datagram));
+    let stored = if sum == 0 { 0xffff } else { sum };
+    datagram[6..8].copy_from_slice(&stored.to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::UdpHeader;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn etherparse_writes_the_same_bytes(
+            source: [u8; 4], destination: [u8; 4], ports: (u16, u16), payload in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let mut datagram = vec![0; HEADER_LENGTH];
+            datagram.extend(&payload);
+            let length = datagram.len() as u32;
+            let pseudo = checksum::pseudo_header(&source, &destination, PROTOCOL, length);
+            prop_assert!(write(&mut datagram, ports.0, ports.1, pseudo));
+            let expected = UdpHeader::with_ipv4_checksum(
+                ports.0, ports.1,
+                &etherparse::Ipv4Header { source, destination, ..Default::default() }, &payload).expect("fits");
+            prop_assert_eq!(&datagram[..8], &expected.to_bytes()[..]);
+            let (header, rest) = Header::split(&datagram).expect("eight bytes");
+            prop_assert_eq!((header.source_port(), header.destination_port()), ports);
+            prop_assert_eq!(u32::from(header.length()), length);
+            prop_assert_eq!(header.checksum(), expected.checksum);
+            prop_assert_eq!(rest, &payload[..]);
+        }
+    }
+
+    #[test]
+    fn short_datagrams_are_refused() {
+        assert!(!write(&mut [0; 7], 1, 2, 0));
+        assert!(Header::split(&[0; 7]).is_none());
+    }
+}
