@@ -1,0 +1,133 @@
+//! Cores by number, and those this process may run on.
+
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// A logical CPU as Linux numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CoreId(pub u32);
+
+impl fmt::Display for CoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The cores that the calling thread may run on, ascending: what `taskset` and cpusets have left.
+///
+/// # Errors
+/// When the kernel refuses to say, which it does not for the calling thread.
+pub fn allowed_cores() -> io::Result<Vec<CoreId>> {
+    let mut set = empty_set();
+    // SAFETY: the kernel writes at most the given size into `set`, which is that large; 0 is the calling thread.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let cores = 0..libc::CPU_SETSIZE.unsigned_abs();
+    Ok(cores
+        .filter(|&core| contains(&set, core))
+        .map(CoreId)
+        .collect())
+}
+
+/// Restricts the calling thread to `cores`.
+pub(crate) fn allow(cores: &[CoreId]) -> io::Result<()> {
+    let mut set = empty_set();
+    for core in cores {
+        if core.0 >= libc::CPU_SETSIZE.unsigned_abs() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: the index was checked against the size of the set.
+        unsafe { libc::CPU_SET(core.0 as usize, &mut set) };
+    }
+    // SAFETY: the kernel reads the given size from `set`; 0 is the calling thread.
+    let result =
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn empty_set() -> libc::cpu_set_t {
+    // SAFETY: a cpu_set_t is an array of integers, for which all zeros is the empty set.
+    unsafe { std::mem::zeroed() }
+}
+
+fn contains(set: &libc::cpu_set_t, core: u32) -> bool {
+    // SAFETY: callers pass an index below CPU_SETSIZE.
+    unsafe { libc::CPU_ISSET(core as usize, set) }
+}
+
+/// Reads the kernel's list notation: `0-3,8` is 0, 1, 2, 3, 8. An empty list has no cores.
+///
+/// # Errors
+/// The part that is no number or range, in words.
+pub fn parse_list(text: &str) -> Result<Vec<CoreId>, String> {
+    let mut cores = Vec::new();
+    for part in text
+        .trim()
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
+        let number = |word: &str| {
+            word.parse::<u32>()
+                .ok()
+                .filter(|&core| core < libc::CPU_SETSIZE.unsigned_abs())
+                .ok_or_else(|| {
+                    format!("\"{part}\" is no core or range of cores; write them as 0-3,8")
+                })
+        };
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if last < first {
+            return Err(format!(
+                "the range \"{part}\" runs backwards; write {last}-{first}"
+            ));
+        }
+        cores.extend((first..=last).map(CoreId));
+    }
+    cores.sort_unstable();
+    cores.dedup();
+    Ok(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str) -> Vec<u32> {
+        parse_list(text)
+            .unwrap()
+            .into_iter()
+            .map(|core| core.0)
+            .collect()
+    }
+
+    #[test]
+    fn lists_read_as_the_kernel_writes_them() {
+        assert_eq!(numbers("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(numbers("2,1,2"), [1, 2]);
+        assert_eq!(numbers("\n"), [0; 0]);
+    }
+
+    #[test]
+    fn bad_lists_are_named() {
+        assert!(parse_list("0,x").unwrap_err().contains("\"x\""));
+        assert!(parse_list("3-1").unwrap_err().contains("write 1-3"));
+        assert!(parse_list("0-99999999").unwrap_err().contains("0-99999999"));
+    }
+
+    #[test]
+    fn this_thread_may_run_somewhere() {
+        assert!(!allowed_cores().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,143 @@
+//! How much the machine disturbed a measurement: time stolen by the hypervisor, and involuntary context switches.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cores::CoreId;
+
+/// Share of stolen time above which a trial is called noisy.
+pub const NOISY_STEAL: f64 = 0.001;
+
+/// A reading of the counters at one moment.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    stolen: u64,
+    total: u64,
+    voluntary: u64,
+    involuntary: u64,
+}
+
+/// What happened between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Share of the cores' time that the hypervisor gave to others, 0 to 1.
+    pub steal: f64,
+    /// Context switches of this process that it asked for by waiting.
+    pub voluntary_switches: u64,
+    /// Context switches forced on this process: somebody else wanted the core.
+    pub involuntary_switches: u64,
+}
+
+impl Noise {
+    /// Whether the figures measured meanwhile deserve a warning.
+    pub fn is_noisy(&self) -> bool {
+        self.steal > NOISY_STEAL
+    }
+}
+
+impl Reading {
+    /// Reads the counters now: steal of `cores`, switches of this process with all its threads.
+    pub fn now(cores: &[CoreId]) -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let (stolen, total) = cpu_time(&stat, cores);
+        let usage = resource_usage();
+        Self {
+            stolen,
+            total,
+            voluntary: usage.ru_nvcsw.unsigned_abs(),
+            involuntary: usage.ru_nivcsw.unsigned_abs(),
+        }
+    }
+
+    /// What happened from this reading to a later one.
+    pub fn until(&self, later: &Self) -> Noise {
+        let total = later.total.saturating_sub(self.total);
+        let stolen = later.stolen.saturating_sub(self.stolen);
+        Noise {
+            steal: if total == 0 {
+                0.0
+            } else {
+                stolen as f64 / total as f64
+            },
+            voluntary_switches: later.voluntary.saturating_sub(self.voluntary),
+            involuntary_switches: later.involuntary.saturating_sub(self.involuntary),
+        }
+    }
+}
+
+/// Stolen and total ticks of `cores`, from the text of `/proc/stat`. Guest time is part of user time and not added again.
+fn cpu_time(stat: &str, cores: &[CoreId]) -> (u64, u64) {
+    const STEAL: usize = 7;
+    let mut sums = (0, 0);
+    for line in stat.lines() {
+        let mut words = line.split_whitespace();
+        let core = words
+            .next()
+            .and_then(|name| name.strip_prefix("cpu")?.parse().ok());
+        if core.is_some_and(|core| cores.contains(&CoreId(core))) {
+            let ticks: Vec<u64> = words
+                .take(STEAL + 1)
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            sums.0 += ticks.get(STEAL).copied().unwrap_or(0);
+            sums.1 += ticks.iter().sum::<u64>();
+        }
+    }
+    sums
+}
+
+fn resource_usage() -> libc::rusage {
+    // SAFETY: rusage is plain integers, for which all zeros is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills the structure it is given; on failure it stays zero.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  100 0 0 0 0 0 0 50 0 0\ncpu0 10 1 2 80 3 0 1 3 7 0\ncpu1 20 0 0 80 0 0 0 0 0 0\nintr 5\n";
+
+    #[test]
+    fn steal_is_summed_over_the_cores_asked_for() {
+        assert_eq!(cpu_time(STAT, &[CoreId(0)]), (3, 100));
+        assert_eq!(cpu_time(STAT, &[CoreId(0), CoreId(1)]), (3, 200));
+        assert_eq!(cpu_time(STAT, &[CoreId(7)]), (0, 0));
+    }
+
+    #[test]
+    fn difference_of_two_readings() {
+        let first = Reading {
+            stolen: 10,
+            total: 1_000,
+            voluntary: 1,
+            involuntary: 2,
+        };
+        let second = Reading {
+            stolen: 15,
+            total: 2_000,
+            voluntary: 4,
+            involuntary: 2,
+        };
+        let noise = first.until(&second);
+        assert_eq!(
+            noise,
+            Noise {
+                steal: 0.005,
+                voluntary_switches: 3,
+                involuntary_switches: 0
+            }
+        );
+        assert!(noise.is_noisy());
+    }
+
+    #[test]
+    fn sleeping_is_a_voluntary_switch() {
+        let first = Reading::now(&[CoreId(0)]);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(first.until(&Reading::now(&[CoreId(0)])).voluntary_switches >= 1);
+    }
+}

@@ -1,0 +1,92 @@
+//! Pinning: a thread stays on one core while the guard lives.
+
+use std::io;
+use std::marker::PhantomData;
+
+use crate::cores::{CoreId, allow, allowed_cores};
+
+/// A thread could not be pinned.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot pin to core {core}: {source}; choose among the cores that this process may use ({allowed})"
+)]
+pub struct PinError {
+    /// The core that was asked for.
+    pub core: CoreId,
+    /// The cores that are allowed, as a list in words.
+    pub allowed: String,
+    /// What the kernel said.
+    pub source: io::Error,
+}
+
+/// Keeps the thread that made it on one core; dropping it gives the thread its former cores back.
+///
+/// It cannot be sent to another thread, for it speaks of this one.
+#[derive(Debug)]
+pub struct Pinned {
+    core: CoreId,
+    before: Vec<CoreId>,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Pinned {
+    /// Pins the calling thread to `core`.
+    ///
+    /// # Errors
+    /// When `core` is not online or not allowed to this process.
+    pub fn to(core: CoreId) -> Result<Self, PinError> {
+        let before = allowed_cores().unwrap_or_default();
+        match allow(&[core]) {
+            Ok(()) => Ok(Self {
+                core,
+                before,
+                of_this_thread: PhantomData,
+            }),
+            Err(source) => {
+                let names: Vec<String> = before.iter().map(ToString::to_string).collect();
+                Err(PinError {
+                    core,
+                    allowed: names.join(", "),
+                    source,
+                })
+            }
+        }
+    }
+
+    /// The core.
+    pub fn core(&self) -> CoreId {
+        self.core
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // If the cores have meanwhile been taken from us, staying pinned harms nobody.
+        let _ = allow(&self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_and_gives_back() {
+        let before = allowed_cores().unwrap();
+        let last = *before.last().unwrap();
+        let pinned = Pinned::to(last).unwrap();
+        assert_eq!(allowed_cores().unwrap(), [last]);
+        assert_eq!(pinned.core(), last);
+        drop(pinned);
+        assert_eq!(allowed_cores().unwrap(), before);
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_named() {
+        let error = Pinned::to(CoreId(1023)).unwrap_err().to_string();
+        assert!(
+            error.contains("core 1023") && error.contains("choose among"),
+            "{error}"
+        );
+    }
+}

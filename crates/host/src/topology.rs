@@ -1,0 +1,248 @@
+//! How cores share silicon: threads of a core, caches, packages, memory nodes.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cores::{self, CoreId};
+
+/// Where Linux describes the cores.
+const SYSFS: &str = "/sys/devices/system/cpu";
+/// More caches than any core has.
+const CACHES_MAX: usize = 32;
+
+/// A cache as one core sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u32,
+    /// `Data`, `Instruction` or `Unified`, in the kernel's words.
+    pub kind: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The cores that share it, this one among them.
+    pub shared_by: Vec<CoreId>,
+}
+
+/// One logical CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Core {
+    /// Its number.
+    pub id: CoreId,
+    /// The socket it sits in.
+    pub package: u32,
+    /// All threads of its physical core, this one among them.
+    pub threads: Vec<CoreId>,
+    /// Its caches, nearest first.
+    pub caches: Vec<Cache>,
+    /// The memory node it is nearest to; `None` where the kernel names none.
+    pub node: Option<u32>,
+}
+
+/// All online cores, ascending by number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topology {
+    /// The cores.
+    pub cores: Vec<Core>,
+}
+
+impl Topology {
+    /// Reads this machine's.
+    pub fn read() -> Self {
+        Self::from_sysfs(Path::new(SYSFS))
+    }
+
+    /// Reads a directory laid out like `/sys/devices/system/cpu`.
+    pub fn from_sysfs(root: &Path) -> Self {
+        let online = list(&root.join("online"));
+        Self {
+            cores: online.into_iter().map(|id| Core::read(root, id)).collect(),
+        }
+    }
+
+    /// The core with this number, if it is online.
+    pub fn core(&self, id: CoreId) -> Option<&Core> {
+        self.cores.iter().find(|core| core.id == id)
+    }
+
+    /// `cores` in the order in which a sweep should use them: one thread of every physical core first, then the second
+    /// threads, and so on; within a round by package and number.
+    pub fn physical_first(&self, cores: &[CoreId]) -> Vec<CoreId> {
+        let mut order: Vec<(usize, u32, CoreId)> = cores
+            .iter()
+            .map(|&id| {
+                let core = self.core(id);
+                let earlier = core.map_or(0, |core| {
+                    core.threads
+                        .iter()
+                        .filter(|&&thread| thread < id && cores.contains(&thread))
+                        .count()
+                });
+                (earlier, core.map_or(0, |core| core.package), id)
+            })
+            .collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, _, id)| id).collect()
+    }
+
+    /// Number of distinct physical cores among `cores`.
+    pub fn physical_count(&self, cores: &[CoreId]) -> usize {
+        let mut firsts: Vec<CoreId> = cores
+            .iter()
+            .map(|&id| {
+                self.core(id)
+                    .and_then(|core| core.threads.first())
+                    .copied()
+                    .unwrap_or(id)
+            })
+            .collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        firsts.len()
+    }
+}
+
+impl Core {
+    fn read(root: &Path, id: CoreId) -> Self {
+        let own = root.join(format!("cpu{id}"));
+        let mut threads = list(&own.join("topology/thread_siblings_list"));
+        if threads.is_empty() {
+            threads.push(id);
+        }
+        let mut caches: Vec<Cache> = (0..CACHES_MAX)
+            .map(|index| own.join(format!("cache/index{index}")))
+            .take_while(|path| path.is_dir())
+            .filter_map(|path| Cache::read(&path))
+            .collect();
+        caches.sort_by_key(|cache| cache.level);
+        let package = word(&own.join("topology/physical_package_id"))
+            .parse()
+            .unwrap_or(0);
+        Self {
+            id,
+            package,
+            threads,
+            caches,
+            node: node(&own),
+        }
+    }
+}
+
+impl Cache {
+    fn read(path: &Path) -> Option<Self> {
+        let level = word(&path.join("level")).parse().ok()?;
+        let bytes = size(&word(&path.join("size"))).unwrap_or(0);
+        Some(Self {
+            level,
+            kind: word(&path.join("type")),
+            bytes,
+            shared_by: list(&path.join("shared_cpu_list")),
+        })
+    }
+}
+
+fn node(core: &Path) -> Option<u32> {
+    let entries = fs::read_dir(core).ok()?;
+    entries.flatten().find_map(|entry| {
+        entry
+            .file_name()
+            .to_str()?
+            .strip_prefix("node")?
+            .parse()
+            .ok()
+    })
+}
+
+fn word(path: &Path) -> String {
+    fs::read_to_string(path)
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn list(path: &Path) -> Vec<CoreId> {
+    cores::parse_list(&word(path)).unwrap_or_default()
+}
+
+/// `32K`, `1024K`, `36M` in bytes.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|character: char| !character.is_ascii_digit());
+    let unit = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two packages of one physical core with two threads each, numbered as many servers do: 0 and 2 are one core.
+    fn machine() -> (tempfile::TempDir, Topology) {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("online", "0-3\n");
+        for core in 0..4 {
+            let package = core % 2;
+            put(
+                &format!("cpu{core}/topology/physical_package_id"),
+                &format!("{package}\n"),
+            );
+            put(
+                &format!("cpu{core}/topology/thread_siblings_list"),
+                &format!("{package},{}\n", package + 2),
+            );
+            put(&format!("cpu{core}/cache/index0/level"), "2\n");
+            put(&format!("cpu{core}/cache/index0/type"), "Unified\n");
+            put(&format!("cpu{core}/cache/index0/size"), "1024K\n");
+            put(
+                &format!("cpu{core}/cache/index0/shared_cpu_list"),
+                &format!("{package},{}\n", package + 2),
+            );
+            fs::create_dir_all(root.path().join(format!("cpu{core}/node{package}"))).unwrap();
+        }
+        let topology = Topology::from_sysfs(root.path());
+        (root, topology)
+    }
+
+    #[test]
+    fn reads_packages_threads_caches_nodes() {
+        let (_root, topology) = machine();
+        let third = topology.core(CoreId(3)).unwrap();
+        assert_eq!((third.package, third.node), (1, Some(1)));
+        assert_eq!(third.threads, [CoreId(1), CoreId(3)]);
+        assert_eq!(third.caches[0].bytes, 1 << 20);
+    }
+
+    #[test]
+    fn physical_cores_come_before_second_threads() {
+        let (_root, topology) = machine();
+        let all = [0, 1, 2, 3].map(CoreId);
+        assert_eq!(topology.physical_first(&all), [0, 1, 2, 3].map(CoreId));
+        assert_eq!(
+            topology.physical_first(&[0, 2, 3].map(CoreId)),
+            [0, 3, 2].map(CoreId)
+        );
+        assert_eq!(topology.physical_count(&all), 2);
+    }
+
+    #[test]
+    fn this_machine_has_cores() {
+        assert!(!Topology::read().cores.is_empty());
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("36M"), Some(36 << 20));
+        assert_eq!(size("512"), Some(512));
+        assert_eq!(size("x"), None);
+    }
+}
