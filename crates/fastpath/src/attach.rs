@@ -1,0 +1,136 @@
+//! XDP programs on interfaces: native where the driver can, generic otherwise, and always saying which.
+//!
+//! An attachment is a bpf link held by a descriptor: when the process ends, by whatever cause, the kernel closes the descriptor and
+//! the interface is as before. Interfaces are found in the network namespace of the calling thread.
+
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::program::Program;
+use crate::{Error, Result, sys};
+
+const FLAG_GENERIC: u32 = 1 << 1;
+const FLAG_NATIVE: u32 = 1 << 2;
+
+/// Where in the receive path the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// In the driver, before the kernel makes a socket buffer.
+    Native,
+    /// After it, on any device; slower, and frames are copied.
+    Generic,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Native => "native",
+            Self::Generic => "generic",
+        })
+    }
+}
+
+/// Which mode is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Request {
+    /// Native, or else generic.
+    #[default]
+    Any,
+    /// Native or an error.
+    Native,
+    /// Generic.
+    Generic,
+}
+
+/// A program on an interface; dropping it detaches the program.
+#[derive(Debug)]
+pub struct Attachment {
+    interface: String,
+    ifindex: u32,
+    mode: Mode,
+    fallback: Option<String>,
+    _link: OwnedFd,
+}
+
+impl Attachment {
+    /// Attaches `program` to `interface` of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::Busy`] when another program is attached, [`Error::NotNative`], [`Error::Attach`].
+    pub fn new(program: &Program, interface: &str, request: Request) -> Result<Self> {
+        let ifindex = index_of(interface)?;
+        let link = |flags| sys::link_create(program.as_fd(), ifindex, flags);
+        let attached = |mode, fallback, link| Self {
+            interface: interface.to_owned(),
+            ifindex,
+            mode,
+            fallback,
+            _link: link,
+        };
+        let failed = |error: io::Error| match error.raw_os_error() {
+            // EEXIST: one in the other mode.
+            Some(libc::EBUSY | libc::EEXIST) => Error::Busy {
+                interface: interface.to_owned(),
+            },
+            _ => Error::Attach {
+                interface: interface.to_owned(),
+                error,
+            },
+        };
+        if request == Request::Generic {
+            let link = link(FLAG_GENERIC).map_err(failed)?;
+            return Ok(attached(Mode::Generic, None, link));
+        }
+        let refusal = match link(FLAG_NATIVE) {
+            Ok(link) => return Ok(attached(Mode::Native, None, link)),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST)) => {
+                return Err(failed(error));
+            }
+            Err(error) => error,
+        };
+        if request == Request::Native {
+            return Err(Error::NotNative {
+                interface: interface.to_owned(),
+                error: refusal,
+            });
+        }
+        let link = link(FLAG_GENERIC).map_err(failed)?;
+        Ok(attached(Mode::Generic, Some(refusal.to_string()), link))
+    }
+
+    /// Which mode it got.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Why it is not native although native would have been taken; the driver's refusal.
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// Name of the interface at the time of attaching.
+    pub fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    /// Index of the interface.
+    pub fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+}
+
+/// Index of an interface in the calling thread's network namespace.
+///
+/// # Errors
+/// [`Error::NoInterface`].
+pub fn index_of(interface: &str) -> Result<u32> {
+    let missing = || Error::NoInterface(interface.to_owned());
+    let name = CString::new(interface).map_err(|_| missing())?;
+    // SAFETY: a string with its final zero, which the call only reads.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(missing()),
+        index => Ok(index),
+    }
+}

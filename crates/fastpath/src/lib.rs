@@ -1,0 +1,27 @@
+//! The kernel's half of Corelane: small eBPF programs, and the Rust side that loads, feeds and reads them.
+//!
+//! | program | file | what it does | Rust side |
+//! |---|---|---|---|
+//! | generate | `bpf/generate.bpf.c` | writes frames and redirects them into a device | [`generate::Generator`] |
+//! | sink | `bpf/sink.bpf.c` | counts, checks, drops | [`sink::Sink`] |
+//!
+//! The objects are built by `make bpf` and committed, so users need no clang. They are loaded by a small loader of our own
+//! ([`object`], [`sys`]): it reads the few relocations that these programs have, and gives what the general loaders do not: load-time
+//! constants without debug information, memory-mapped arrays, live frames.
+//!
+//! Nothing is pinned. Programs, maps and attachments live as long as the process holds their descriptors, so a process that dies,
+//! however it dies, leaves nothing behind, and the interface is the kernel's again.
+//!
+//! # What it cannot do
+//! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on little-endian machines.
+
+pub mod attach;
+pub mod error;
+pub mod generate;
+pub mod map;
+pub mod object;
+pub mod program;
+pub mod sink;
+pub mod sys;
+
+pub use error::{Error, Result};

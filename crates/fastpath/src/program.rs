@@ -1,0 +1,235 @@
+//! From a parsed object to programs in the kernel: set constants, size maps, create, patch, load.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use crate::map::Map;
+use crate::object::{Code, Object, Reference};
+use crate::sys::{self, Instruction, RunResult};
+use crate::{Error, Result};
+
+/// How much of a refused program's log an error carries, in lines.
+const LOG_LINES: usize = 12;
+const LOG_BYTES: usize = 1 << 20;
+/// `BPF_PSEUDO_MAP_FD`: the immediate is a map's descriptor.
+const PSEUDO_MAP: u8 = 1;
+
+/// Collects what must be known before the programs of an object are loaded.
+#[derive(Debug)]
+pub struct Loader {
+    object: Object,
+    constants: HashMap<String, u64>,
+    shared: HashMap<String, Map>,
+    flags: u32,
+}
+
+impl Loader {
+    /// Begins with an object file.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when it is not one of ours.
+    pub fn new(file: &[u8]) -> Result<Self> {
+        Ok(Self {
+            object: Object::parse(file)?,
+            constants: HashMap::new(),
+            shared: HashMap::new(),
+            flags: 0,
+        })
+    }
+
+    /// Sets a load-time constant.
+    #[must_use]
+    pub fn constant(mut self, name: &str, value: u64) -> Self {
+        self.constants.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Sets how many entries a map gets.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is no such map.
+    pub fn entries(mut self, map: &str, entries: u32) -> Result<Self> {
+        self.definition(map)?.entries = entries;
+        Ok(self)
+    }
+
+    /// Sets how large a map's values are, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is no such map.
+    pub fn value_size(mut self, map: &str, bytes: u32) -> Result<Self> {
+        self.definition(map)?.value_size = bytes;
+        Ok(self)
+    }
+
+    /// Uses an existing map instead of creating one.
+    #[must_use]
+    pub fn share(mut self, name: &str, map: Map) -> Self {
+        self.shared.insert(name.to_owned(), map);
+        self
+    }
+
+    /// Lets the programs receive frames of more than one buffer (jumbo frames); their bounds then cover the first.
+    #[must_use]
+    pub fn accept_fragments(mut self) -> Self {
+        self.flags |= sys::PROGRAM_FRAGS;
+        self
+    }
+
+    fn definition(&mut self, name: &str) -> Result<&mut crate::object::MapDefinition> {
+        self.object
+            .maps
+            .iter_mut()
+            .find(|map| map.name == name)
+            .ok_or_else(|| Error::Object(format!("no map `{name}`")))
+    }
+
+    /// Creates the maps and loads every program.
+    ///
+    /// # Errors
+    /// [`Error::CreateMap`], [`Error::Refused`] with the end of the verifier's log, [`Error::Object`] for a constant that was not set or
+    /// that no program uses.
+    pub fn load(self) -> Result<Loaded> {
+        let mut maps = Vec::with_capacity(self.object.maps.len());
+        for definition in &self.object.maps {
+            maps.push(match self.shared.get(&definition.name) {
+                Some(map) => map.clone(),
+                None => Map::create(definition.clone())?,
+            });
+        }
+        for name in self.constants.keys() {
+            let used = self.object.programs.iter().any(|code| {
+                code.references
+                    .iter()
+                    .any(|(_, r)| matches!(r, Reference::Constant(constant) if constant == name))
+            });
+            if !used {
+                return Err(Error::Object(format!("no program uses constant `{name}`")));
+            }
+        }
+        let programs = self
+            .object
+            .programs
+            .iter()
+            .map(|code| self.load_one(code, &maps))
+            .collect::<Result<_>>()?;
+        Ok(Loaded { maps, programs })
+    }
+
+    fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
+        let mut instructions = code.instructions.clone();
+        for (at, reference) in &code.references {
+            let (source, value) = match reference {
+                Reference::Map(index) => {
+                    use std::os::fd::AsRawFd;
+                    (PSEUDO_MAP, maps[*index].as_fd().as_raw_fd() as u64)
+                }
+                Reference::Constant(name) => {
+                    let value = self.constants.get(name).ok_or_else(|| {
+                        Error::Object(format!("constant `{name}` of `{}` is not set", code.name))
+                    })?;
+                    (0, *value)
+                }
+            };
+            // The parser has checked that `at` is the first half of a 64-bit load and that the second follows.
+            let first = &mut instructions[*at];
+            first.registers = first.registers & 0x0f | source << 4;
+            first.immediate = (value as u32).cast_signed();
+            instructions[*at + 1].immediate = ((value >> 32) as u32).cast_signed();
+        }
+        load_code(&code.name, &instructions, &self.object.license, self.flags)
+    }
+}
+
+/// Loads quietly; only a refusal costs the time of a second attempt with a log.
+fn load_code(
+    name: &str,
+    instructions: &[Instruction],
+    license: &str,
+    flags: u32,
+) -> Result<Program> {
+    let error = match sys::program_load(name, instructions, license, flags, &mut []) {
+        Ok(descriptor) => {
+            return Ok(Program {
+                name: Arc::from(name),
+                descriptor: Arc::new(descriptor),
+            });
+        }
+        Err(error) => error,
+    };
+    let mut log = vec![0_u8; LOG_BYTES];
+    let _second_refusal = sys::program_load(name, instructions, license, flags, &mut log);
+    let written = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+    let text = String::from_utf8_lossy(&log[..written]);
+    let lines: Vec<_> = text.lines().collect();
+    Err(Error::Refused {
+        program: name.to_owned(),
+        error,
+        log: lines[lines.len().saturating_sub(LOG_LINES)..].join("\n"),
+    })
+}
+
+/// The programs and maps of one loaded object.
+#[derive(Debug)]
+pub struct Loaded {
+    maps: Vec<Map>,
+    programs: Vec<Program>,
+}
+
+impl Loaded {
+    /// The map of this name.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is none.
+    pub fn map(&self, name: &str) -> Result<Map> {
+        self.maps
+            .iter()
+            .find(|map| map.definition().name == name)
+            .cloned()
+            .ok_or_else(|| Error::Object(format!("no map `{name}`")))
+    }
+
+    /// The program of this name.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is none.
+    pub fn program(&self, name: &str) -> Result<Program> {
+        self.programs
+            .iter()
+            .find(|program| &*program.name == name)
+            .cloned()
+            .ok_or_else(|| Error::Object(format!("no program `{name}`")))
+    }
+}
+
+/// A program in the kernel.
+#[derive(Clone, Debug)]
+pub struct Program {
+    name: Arc<str>,
+    descriptor: Arc<OwnedFd>,
+}
+
+impl Program {
+    /// Its name in the C source.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs it on one frame as if received on `ingress_ifindex` (0: nowhere), `repeat` times; nothing is sent.
+    ///
+    /// # Errors
+    /// [`Error::Run`].
+    pub fn run(&self, frame: &[u8], ingress_ifindex: u32, repeat: u32) -> Result<RunResult> {
+        sys::run_dry(self.as_fd(), frame, ingress_ifindex, repeat).map_err(|error| Error::Run {
+            program: self.name.to_string(),
+            error,
+        })
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}

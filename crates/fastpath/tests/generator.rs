@@ -1,0 +1,261 @@
+//! The generator's frames byte by byte, and the whole way over a veth into the sink.
+
+mod common;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use common::{checksum, in_namespace, veth};
+use fastpath::attach::{Request, index_of};
+use fastpath::generate::{Destinations, Frames, Generator, Signature};
+use fastpath::sink::{Checks, Counts, Sink};
+
+fn frames_v4() -> Frames {
+    Frames {
+        source_mac: [2, 0, 0, 0, 0, 1],
+        destination_mac: [2, 0, 0, 0, 0, 2],
+        vlan: None,
+        source: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)),
+        destinations: Destinations::V4(vec![
+            Ipv4Addr::new(198, 19, 0, 1),
+            Ipv4Addr::new(255, 254, 253, 252),
+            Ipv4Addr::new(1, 0, 255, 255),
+        ]),
+        source_port: 65_534,
+        source_ports: 3,
+        destination_port: 9,
+        ttl: 64,
+        lengths: vec![60],
+        stream: 7,
+        stamp_every: 1,
+    }
+}
+
+fn frames_v6() -> Frames {
+    Frames {
+        source: IpAddr::V6("2001:db8::1".parse().unwrap()),
+        destinations: Destinations::V6(vec![
+            "2001:db8:1::ffff".parse().unwrap(),
+            Ipv6Addr::from([0xff; 16]),
+        ]),
+        lengths: vec![78],
+        ..frames_v4()
+    }
+}
+
+/// Takes a frame apart with code that shares nothing with the program.
+fn check(frame: &[u8], frames: &Frames, number: u32) {
+    let length = usize::from(frames.lengths[(number as usize - 1) % frames.lengths.len()]);
+    assert_eq!(frame.len(), length);
+    assert_eq!(frame[..6], frames.destination_mac);
+    assert_eq!(frame[6..12], frames.source_mac);
+    let mut at = 12;
+    if let Some(tag) = frames.vlan {
+        assert_eq!(frame[12..14], [0x81, 0]);
+        assert_eq!(frame[14..16], tag.to_be_bytes());
+        at = 16;
+    }
+    let ether_type = u16::from_be_bytes([frame[at], frame[at + 1]]);
+    let ip = &frame[at + 2..];
+    let turn = (number as usize - 1) % frames.destinations.len();
+    let (addresses, udp) = match &frames.destinations {
+        Destinations::V4(list) => {
+            assert_eq!(ether_type, 0x0800);
+            assert_eq!(ip[0], 0x45);
+            assert_eq!(usize::from(u16::from_be_bytes([ip[2], ip[3]])), ip.len());
+            assert_eq!(ip[8], frames.ttl);
+            assert_eq!(checksum(&[&ip[..20]]), 0xffff);
+            assert_eq!(ip[16..20], list[turn].octets());
+            (&ip[12..20], &ip[20..])
+        }
+        Destinations::V6(list) => {
+            assert_eq!(ether_type, 0x86dd);
+            assert_eq!(ip[0] >> 4, 6);
+            assert_eq!(
+                usize::from(u16::from_be_bytes([ip[4], ip[5]])),
+                ip.len() - 40
+            );
+            assert_eq!(ip[6..8], [17, frames.ttl]);
+            assert_eq!(ip[24..40], list[turn].octets());
+            (&ip[8..40], &ip[40..])
+        }
+    };
+    let port = u16::from_be_bytes([udp[0], udp[1]]);
+    let turn = (number - 1) % u32::from(frames.source_ports);
+    assert_eq!(port, frames.source_port.wrapping_add(turn as u16));
+    assert_eq!(
+        u16::from_be_bytes([udp[2], udp[3]]),
+        frames.destination_port
+    );
+    assert_eq!(usize::from(u16::from_be_bytes([udp[4], udp[5]])), udp.len());
+    let pseudo = [0, 17, udp[4], udp[5]];
+    assert_eq!(checksum(&[addresses, &pseudo, udp]), 0xffff, "UDP checksum");
+    let signature = Signature::read(frame).unwrap();
+    assert_eq!(
+        (signature.stream, signature.sequence),
+        (frames.stream, number)
+    );
+    assert_eq!(
+        signature.sent_ns != 0,
+        number.is_multiple_of(frames.stamp_every)
+    );
+    assert!(udp[8..udp.len() - 16].iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn every_byte_of_a_frame_is_right() {
+    in_namespace(|| {
+        let mut kinds = Vec::new();
+        for base in [frames_v4(), frames_v6()] {
+            for vlan in [None, Some(0x2064)] {
+                let shortest = Frames {
+                    vlan,
+                    ..base.clone()
+                }
+                .shortest();
+                for lengths in [
+                    vec![shortest],
+                    vec![shortest + 1],
+                    vec![1514],
+                    vec![3400, 570, shortest, 571],
+                ] {
+                    kinds.push(Frames {
+                        vlan,
+                        lengths,
+                        stamp_every: 2,
+                        ..base.clone()
+                    });
+                }
+            }
+        }
+        for frames in kinds {
+            let mut generator = Generator::new(1, &frames).unwrap();
+            for number in 1..=7 {
+                check(&generator.preview().unwrap(), &frames, number);
+            }
+            assert_eq!(generator.sent(), 7);
+        }
+    });
+}
+
+#[test]
+fn settings_out_of_range_are_refused_by_name() {
+    in_namespace(|| {
+        let wrong = |change: &dyn Fn(&mut Frames)| {
+            let mut frames = frames_v4();
+            change(&mut frames);
+            Generator::new(1, &frames).unwrap_err().to_string()
+        };
+        assert!(wrong(&|f| f.lengths = vec![57]).contains("57; these headers allow 60 to 3400"));
+        assert!(wrong(&|f| f.lengths = vec![9000]).contains("9000"));
+        assert!(
+            wrong(&|f| f.destinations = Destinations::V4(vec![]))
+                .contains("number of destinations")
+        );
+        assert!(wrong(&|f| f.source = IpAddr::V6(Ipv6Addr::LOCALHOST)).contains("source address"));
+        assert!(wrong(&|f| f.stamp_every = 3).contains("power of two"));
+        assert!(wrong(&|f| f.source_ports = 0).contains("source ports"));
+    });
+}
+
+/// Waits until the sink has seen `frames`, or two seconds.
+fn wait_for(sink: &Sink, frames: u64) {
+    let end = Instant::now() + Duration::from_secs(2);
+    while sink.counts().unwrap().frames < frames && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn frames_cross_a_veth_and_are_all_accounted_for() {
+    in_namespace(|| {
+        veth("a", "b");
+        let mut sink = Sink::new(Checks::ALL).unwrap();
+        sink.attach("b", Request::Native).unwrap();
+        let mut generator = Generator::new(index_of("a").unwrap(), &frames_v4()).unwrap();
+        assert_eq!(generator.send(10_000).unwrap(), 10_000);
+        wait_for(&sink, 10_000);
+        let counts = sink.counts().unwrap();
+        assert_eq!(counts.frames, 10_000);
+        assert_eq!(counts.bytes, 600_000);
+        assert_eq!(counts.unique(), 10_000);
+        assert_eq!((counts.reordered, counts.late, counts.duplicate), (0, 0, 0));
+        assert_eq!(counts.stamped, 10_000);
+        let latencies = sink.latencies().unwrap();
+        assert_eq!(latencies.total(), 10_000);
+        assert!(latencies.quantile(0.5).unwrap() >= counts.latency_min_ns);
+        assert!(latencies.quantile(0.0).unwrap() < 1_000_000_000);
+        assert_eq!(sink.variations().unwrap().total(), 9_999);
+
+        sink.clear().unwrap();
+        assert_eq!(sink.counts().unwrap(), Counts::default());
+    });
+}
+
+#[test]
+fn the_sink_tells_duplicates_and_reordering_apart() {
+    in_namespace(|| {
+        let sink = Sink::new(Checks {
+            window: 16,
+            ..Checks::ALL
+        })
+        .unwrap();
+        let frames = Frames {
+            stamp_every: 0,
+            ..frames_v4()
+        };
+        let mut generator = Generator::new(1, &frames).unwrap();
+        let made: Vec<_> = (0..40).map(|_| generator.preview().unwrap()).collect();
+        // 1 2 3 5 4 4 6, then 40, then 10: older than the window of 16.
+        for number in [1, 2, 3, 5, 4, 4, 6, 26, 10] {
+            assert_eq!(sink.run(&made[number - 1]).unwrap().verdict, 1, "dropped");
+        }
+        assert_eq!(
+            sink.run(&[0; 60]).unwrap().verdict,
+            2,
+            "passed to the kernel"
+        );
+        let counts = sink.counts().unwrap();
+        assert_eq!(counts.frames, 9);
+        assert_eq!(counts.duplicate, 1);
+        assert_eq!(counts.late, 1);
+        assert_eq!(counts.reordered, 2);
+        assert_eq!((counts.other, counts.other_bytes), (1, 60));
+        assert_eq!(counts.stamped, 0);
+    });
+}
+
+#[test]
+fn a_second_program_on_an_interface_is_a_clear_error() {
+    in_namespace(|| {
+        veth("a", "b");
+        let mut first = Sink::new(Checks::COUNT).unwrap();
+        first.attach("b", Request::Any).unwrap();
+        let mut second = Sink::new(Checks::COUNT).unwrap();
+        for request in [Request::Any, Request::Native, Request::Generic] {
+            let error = second.attach("b", request).unwrap_err().to_string();
+            assert!(
+                error.contains("interface b: another XDP program is attached"),
+                "{error}"
+            );
+        }
+        drop(first);
+        second.attach("b", Request::Any).unwrap();
+        let error = second.attach("none", Request::Any).unwrap_err().to_string();
+        assert!(error.contains("no interface `none`"), "{error}");
+    });
+}
+
+#[test]
+fn generic_mode_is_said_and_native_can_be_required() {
+    in_namespace(|| {
+        let mut sink = Sink::new(Checks::COUNT).unwrap();
+        // Loopback has no native XDP.
+        let error = sink.attach("lo", Request::Native).unwrap_err().to_string();
+        assert!(error.contains("native XDP was required"), "{error}");
+        assert_eq!(
+            sink.attach("lo", Request::Any).unwrap(),
+            fastpath::attach::Mode::Generic
+        );
+    });
+}
