@@ -1,0 +1,438 @@
+//! Where packets go next: numbers given out by the tables, and the entries behind them.
+//!
+//! A [`NextHop`] is what a look-up returns. [`NextHopTable`] maps it to a 32-byte [`NextHopEntry`] by way of a slot
+//! number, so that an entry is replaced by one store of that number: readers see the old entry or the new one, never
+//! half of each. Three arrays, all flat: `slots` (u32, by next hop), `entries` (32 bytes, by slot), `buckets` (u16,
+//! the members of groups). They can live in memory-mapped BPF arrays; the C side reads
+//! `entries[slots[next_hop]]`.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+
+use crate::memory::MemoryReport;
+use crate::quarantine::Quarantine;
+use crate::storage::{OutOfMemory, Region, Zeroable};
+
+/// The number of a next hop, as a look-up returns it. 0 is "no route".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct NextHop(pub u16);
+
+impl NextHop {
+    /// No route.
+    pub const NONE: Self = Self(0);
+}
+
+/// What to do with a packet that has this next hop. The numbers are shared with the eBPF programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// No route.
+    #[default]
+    None = 0,
+    /// A neighbour whose link-layer address is known: rewrite and send.
+    Adjacency = 1,
+    /// Several next hops: choose one of the group's buckets by the flow's hash, and go on with that.
+    Group = 2,
+    /// The kernel's: local delivery, unresolved neighbours, whatever is not plain forwarding.
+    Punt = 3,
+    /// Drop silently.
+    Blackhole = 4,
+    /// Drop; the kernel answers "unreachable".
+    Unreachable = 5,
+    /// Drop; the kernel answers "administratively prohibited".
+    Prohibit = 6,
+}
+
+/// All that forwarding to a next hop needs, 32 bytes, shared with the eBPF programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct NextHopEntry {
+    /// What to do.
+    pub kind: Kind,
+    /// For the user of the table; this crate does not read it.
+    pub flags: u8,
+    /// Longest IP packet the egress takes, in bytes; 0: not checked.
+    pub mtu: u16,
+    /// Egress: interface index or port number.
+    pub port: u32,
+    /// The neighbour's link-layer address.
+    pub destination_mac: [u8; 6],
+    /// The egress port's link-layer address.
+    pub source_mac: [u8; 6],
+    /// VLAN tag control information to push; 0: untagged.
+    pub vlan: u16,
+    /// Buckets in the group; 0 unless `kind` is [`Kind::Group`].
+    pub group_size: u16,
+    /// Index of the group's first bucket.
+    pub group_first: u32,
+    /// For the user of the table: a version or the like.
+    pub stamp: u32,
+}
+
+const _: () = assert!(size_of::<NextHopEntry>() == 32 && align_of::<NextHopEntry>() == 4);
+
+/// How many next hops there can be, [`NextHop::NONE`] included.
+pub const NEXT_HOPS: usize = 1 << 16;
+
+/// An entry in shared memory: written only while no reader can reach it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct EntryCell(UnsafeCell<NextHopEntry>);
+
+// SAFETY: `NextHopTable::set` writes a cell only before its slot number is published or after a grace period.
+unsafe impl Sync for EntryCell {}
+// SAFETY: zero is `Kind::None` and zeroes: the entry of "no route".
+unsafe impl Zeroable for EntryCell {}
+
+/// The arrays of a [`NextHopTable`].
+#[derive(Clone, Debug)]
+pub struct NextHopStorage {
+    /// Slot number by next hop: [`NEXT_HOPS`] elements.
+    pub slots: Region<AtomicU32>,
+    /// Entries by slot number. Slot 0 stays the entry of "no route".
+    pub entries: Region<EntryCell>,
+    /// Buckets of groups.
+    pub buckets: Region<AtomicU16>,
+}
+
+impl NextHopStorage {
+    /// Arrays in memory of this process, for `entries` entries (twice as many slots, so that every one can be replaced
+    /// within one grace period) and `buckets` buckets.
+    ///
+    /// # Errors
+    /// When the system refuses the memory.
+    pub fn in_memory(entries: usize, buckets: usize) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            slots: Region::in_memory(NEXT_HOPS)?,
+            entries: Region::in_memory(entries * 2)?,
+            buckets: Region::in_memory(buckets)?,
+        })
+    }
+}
+
+/// Why a next hop could not be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NextHopError {
+    /// Next hop 0 is "no route" for ever.
+    #[error("next hop 0 means \"no route\" and cannot be set; number next hops from 1")]
+    Reserved,
+    /// All slots are used or in quarantine.
+    #[error("all {capacity} slots for next hops are in use; reclaim, or make the table with more")]
+    NoSlot {
+        /// How many there are.
+        capacity: usize,
+    },
+    /// No run of free buckets of this length.
+    #[error(
+        "no {wanted} adjoining free buckets among {capacity}; reclaim, or make the table with more"
+    )]
+    NoBuckets {
+        /// Members of the group asked for.
+        wanted: usize,
+        /// How many buckets there are.
+        capacity: usize,
+    },
+}
+
+/// The writer of the next-hop arrays. Readers use [`NextHopTable::view`].
+#[derive(Debug)]
+pub struct NextHopTable {
+    view: NextHops,
+    free_slots: Vec<u32>,
+    unused_slot: u32,
+    bucket_used: Vec<bool>,
+    quarantine: Quarantine<Retired>,
+}
+
+#[derive(Debug)]
+enum Retired {
+    Slot(u32),
+    Buckets { first: u32, size: u16 },
+}
+
+/// What readers hold: the arrays, and nothing that is written.
+#[derive(Clone, Debug)]
+pub struct NextHops {
+    storage: NextHopStorage,
+}
+
+impl NextHops {
+    /// The entry of a next hop. It stays as it is until the caller's grace period ends: do not keep it longer.
+    #[inline]
+    pub fn get(&self, next_hop: NextHop) -> &NextHopEntry {
+        let slot = self.storage.slots.elements()[usize::from(next_hop.0)].load(Ordering::Acquire);
+        let cell = &self.storage.entries.elements()[slot as usize];
+        // SAFETY: a published cell is not written before all readers have been quiescent, and a reader that is
+        // quiescent holds no entry: `Reader::quiesce` takes `&mut self`, which ends every borrow of an entry.
+        unsafe { &*cell.0.get() }
+    }
+
+    /// The member of a group for a flow's hash (any 32 bits, evenly spread); [`NextHop::NONE`] for an empty group.
+    #[inline]
+    pub fn member(&self, group: &NextHopEntry, hash: u32) -> NextHop {
+        let size = u64::from(group.group_size);
+        let index = u64::from(group.group_first) + ((u64::from(hash) * size) >> 32);
+        match self.storage.buckets.elements().get(index as usize) {
+            Some(bucket) if size > 0 => NextHop(bucket.load(Ordering::Relaxed)),
+            _ => NextHop::NONE,
+        }
+    }
+}
+
+impl NextHopTable {
+    /// An empty table in the arrays given, which must be zero.
+    ///
+    /// # Panics
+    /// When `slots` has not [`NEXT_HOPS`] elements or `entries` is empty: a mistake of the program.
+    pub fn new(storage: NextHopStorage) -> Self {
+        assert_eq!(
+            storage.slots.elements().len(),
+            NEXT_HOPS,
+            "one slot number for every next hop"
+        );
+        assert!(
+            !storage.entries.elements().is_empty(),
+            "slot 0 is the entry of \"no route\""
+        );
+        let bucket_used = vec![false; storage.buckets.elements().len()];
+        let view = NextHops { storage };
+        Self {
+            view,
+            free_slots: Vec::new(),
+            unused_slot: 1,
+            bucket_used,
+            quarantine: Quarantine::default(),
+        }
+    }
+
+    /// What readers need.
+    pub fn view(&self) -> NextHops {
+        self.view.clone()
+    }
+
+    /// The entry as it is now.
+    pub fn get(&self, next_hop: NextHop) -> NextHopEntry {
+        *self.view.get(next_hop)
+    }
+
+    /// Adds or replaces an entry. A group's buckets go with [`NextHopTable::set_group`].
+    ///
+    /// # Errors
+    /// For next hop 0, and when no slot is free; nothing has changed then.
+    pub fn set(&mut self, next_hop: NextHop, entry: NextHopEntry) -> Result<(), NextHopError> {
+        if next_hop == NextHop::NONE {
+            return Err(NextHopError::Reserved);
+        }
+        let slot = self.take_slot()?;
+        // SAFETY: the slot is unpublished or has passed a grace period: no reader can reach it.
+        unsafe { *self.view.storage.entries.elements()[slot as usize].0.get() = entry };
+        self.publish(next_hop, slot);
+        Ok(())
+    }
+
+    /// Makes `next_hop` a group of `members`. Give a member several times to give it more of the flows.
+    ///
+    /// # Errors
+    /// For next hop 0, and when slots or buckets run out; nothing has changed then.
+    pub fn set_group(
+        &mut self,
+        next_hop: NextHop,
+        mut entry: NextHopEntry,
+        members: &[NextHop],
+    ) -> Result<(), NextHopError> {
+        let capacity = self.bucket_used.len();
+        let too_many = NextHopError::NoBuckets {
+            wanted: members.len(),
+            capacity,
+        };
+        let size = u16::try_from(members.len()).map_err(|_| too_many)?;
+        let first = self.free_buckets(members.len()).ok_or(too_many)?;
+        entry.kind = Kind::Group;
+        entry.group_first = first as u32;
+        entry.group_size = size;
+        for (bucket, member) in self.view.storage.buckets.elements()[first..]
+            .iter()
+            .zip(members)
+        {
+            bucket.store(member.0, Ordering::Relaxed);
+        }
+        self.set(next_hop, entry)?;
+        self.bucket_used[first..first + members.len()].fill(true);
+        Ok(())
+    }
+
+    /// Back to "no route".
+    pub fn remove(&mut self, next_hop: NextHop) {
+        self.publish(next_hop, 0);
+    }
+
+    /// Everything replaced so far may be reused once all readers have reached `epoch`.
+    pub fn seal(&mut self, epoch: u64) {
+        self.quarantine.seal(epoch);
+    }
+
+    /// All readers have reached `epoch`: reuse what was sealed under it or earlier.
+    pub fn reclaim(&mut self, epoch: u64) {
+        let Self {
+            quarantine,
+            free_slots,
+            bucket_used,
+            ..
+        } = self;
+        quarantine.reclaim(epoch, |retired| match retired {
+            Retired::Slot(slot) => free_slots.push(slot),
+            Retired::Buckets { first, size } => {
+                bucket_used[first as usize..first as usize + usize::from(size)].fill(false);
+            }
+        });
+    }
+
+    /// Exact bytes of the arrays.
+    pub fn memory(&self) -> MemoryReport {
+        let storage = &self.view.storage;
+        let used_entries = self.unused_slot as usize * size_of::<NextHopEntry>();
+        let used_buckets = self
+            .bucket_used
+            .iter()
+            .rposition(|&used| used)
+            .map_or(0, |last| (last + 1) * 2);
+        let mut report = MemoryReport::default();
+        report.add(
+            "next-hop slots",
+            storage.slots.bytes(),
+            storage.slots.bytes(),
+        );
+        report.add("next-hop entries", used_entries, storage.entries.bytes());
+        report.add("group buckets", used_buckets, storage.buckets.bytes());
+        report
+    }
+
+    fn take_slot(&mut self) -> Result<u32, NextHopError> {
+        if let Some(slot) = self.free_slots.pop() {
+            return Ok(slot);
+        }
+        let capacity = self.view.storage.entries.elements().len();
+        if self.unused_slot as usize >= capacity {
+            return Err(NextHopError::NoSlot { capacity });
+        }
+        self.unused_slot += 1;
+        Ok(self.unused_slot - 1)
+    }
+
+    fn publish(&mut self, next_hop: NextHop, slot: u32) {
+        let old = self.get(next_hop);
+        let old_slot = self.view.storage.slots.elements()[usize::from(next_hop.0)]
+            .swap(slot, Ordering::Release);
+        if old_slot != 0 {
+            self.quarantine.put(Retired::Slot(old_slot));
+            if old.kind == Kind::Group && old.group_size > 0 {
+                self.quarantine.put(Retired::Buckets {
+                    first: old.group_first,
+                    size: old.group_size,
+                });
+            }
+        }
+    }
+
+    /// First fit: groups are few and change rarely.
+    fn free_buckets(&self, wanted: usize) -> Option<usize> {
+        if wanted == 0 {
+            return Some(0);
+        }
+        let mut run = 0;
+        for (index, &used) in self.bucket_used.iter().enumerate() {
+            run = if used { 0 } else { run + 1 };
+            if run == wanted {
+                return Some(index + 1 - wanted);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(entries: usize, buckets: usize) -> NextHopTable {
+        NextHopTable::new(NextHopStorage::in_memory(entries, buckets).unwrap())
+    }
+
+    fn adjacency(port: u32) -> NextHopEntry {
+        NextHopEntry {
+            kind: Kind::Adjacency,
+            port,
+            ..NextHopEntry::default()
+        }
+    }
+
+    #[test]
+    fn unset_next_hops_are_no_route() {
+        let table = table(4, 4);
+        assert_eq!(table.get(NextHop(77)), NextHopEntry::default());
+        assert_eq!(table.view().get(NextHop::NONE).kind, Kind::None);
+    }
+
+    #[test]
+    fn a_replaced_entry_keeps_its_bytes_until_reclaimed() {
+        let mut table = table(1, 0);
+        table.set(NextHop(9), adjacency(1)).unwrap();
+        let view = table.view();
+        let old = view.get(NextHop(9));
+        table.unused_slot = 2;
+        table.free_slots = vec![];
+        let full = table.set(NextHop(9), adjacency(2));
+        assert_eq!(full, Err(NextHopError::NoSlot { capacity: 2 }));
+        assert_eq!((old.port, view.get(NextHop(9)).port), (1, 1));
+    }
+
+    #[test]
+    fn slots_are_reused_only_after_their_epoch() {
+        let mut table = table(2, 0);
+        for port in 1..=3 {
+            table.set(NextHop(1), adjacency(port)).unwrap();
+        }
+        table.seal(5);
+        table.reclaim(4);
+        assert!(table.set(NextHop(1), adjacency(4)).is_err());
+        table.reclaim(5);
+        table.set(NextHop(1), adjacency(4)).unwrap();
+        assert_eq!(table.get(NextHop(1)).port, 4);
+        assert_eq!(
+            table.set(NextHop::NONE, adjacency(1)),
+            Err(NextHopError::Reserved)
+        );
+    }
+
+    #[test]
+    fn a_group_spreads_hashes_over_its_members_and_gives_its_buckets_back() {
+        let mut table = table(8, 4);
+        let members = [NextHop(1), NextHop(2), NextHop(3)];
+        table
+            .set_group(NextHop(10), NextHopEntry::default(), &members)
+            .unwrap();
+        let view = table.view();
+        let group = view.get(NextHop(10));
+        assert_eq!(group.kind, Kind::Group);
+        let hit: Vec<_> = [0, u32::MAX / 2, u32::MAX]
+            .map(|hash| view.member(group, hash))
+            .to_vec();
+        assert_eq!(hit, members);
+        assert!(
+            table
+                .set_group(NextHop(11), NextHopEntry::default(), &members)
+                .is_err()
+        );
+        table.remove(NextHop(10));
+        table.seal(1);
+        table.reclaim(1);
+        table
+            .set_group(NextHop(11), NextHopEntry::default(), &members)
+            .unwrap();
+        table
+            .set_group(NextHop(12), NextHopEntry::default(), &[])
+            .unwrap();
+        assert_eq!(view.member(view.get(NextHop(12)), 7), NextHop::NONE);
+    }
+}

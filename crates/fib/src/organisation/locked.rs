@@ -1,0 +1,153 @@
+//! One table and its counters under one mutex, taken for every frame: the organisation that does not scale, and the
+//! reason why this project exists.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use super::{ApplyError, Change, Options, Organisation, Reader, Traffic, Writer, lock};
+use crate::memory::MemoryReport;
+use crate::next_hop::{NEXT_HOPS, NextHop, NextHops};
+use crate::quiescence::{Quiescent, TooManyReaders};
+use crate::storage::OutOfMemory;
+
+/// Everything that the lock guards.
+#[derive(Debug)]
+struct Guarded {
+    writer: Writer,
+    traffic: Vec<Traffic>,
+}
+
+/// One table, one mutex.
+#[derive(Debug)]
+pub struct Locked {
+    state: Arc<Mutex<Guarded>>,
+    workers: usize,
+}
+
+impl Locked {
+    /// What a profiler may call the mutex.
+    pub const LOCK_NAME: &'static str = "fib::organisation::Locked (table and counters)";
+
+    /// Empty tables.
+    ///
+    /// # Errors
+    /// When the system refuses the memory.
+    pub fn new(options: &Options) -> Result<Self, OutOfMemory> {
+        let guarded = Guarded {
+            writer: Writer::new(options, 1)?,
+            traffic: vec![Traffic::default(); NEXT_HOPS],
+        };
+        Ok(Self {
+            state: Arc::new(Mutex::new(guarded)),
+            workers: options.workers,
+        })
+    }
+
+    /// Where the mutex is: the futex that waiters sleep on lies in this range of addresses, whose start is
+    /// [`Locked::lock_address`].
+    pub fn lock_range(&self) -> Range<usize> {
+        let first = self.lock_address();
+        first..first + size_of::<Mutex<Guarded>>()
+    }
+
+    /// The address of the mutex.
+    pub fn lock_address(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
+    }
+}
+
+impl Organisation for Locked {
+    type Reader = LockedReader;
+
+    fn name(&self) -> &'static str {
+        "locked"
+    }
+
+    fn reader(&self, worker: usize) -> Result<LockedReader, TooManyReaders> {
+        if worker >= self.workers {
+            return Err(TooManyReaders {
+                capacity: self.workers,
+            });
+        }
+        let guarded = lock(&self.state);
+        Ok(LockedReader {
+            state: Arc::clone(&self.state),
+            next_hops: guarded.writer.next_hops[0].view(),
+            quiescent: guarded.writer.domain.reader()?,
+        })
+    }
+
+    /// Takes the lock for each change, as the workers do for each frame.
+    fn apply(&self, changes: &[Change]) -> Result<(), ApplyError> {
+        for (applied, change) in changes.iter().enumerate() {
+            let result = lock(&self.state).writer.apply(std::slice::from_ref(change));
+            result.map_err(|error| ApplyError { applied, ..error })?;
+        }
+        Ok(())
+    }
+
+    fn traffic(&self, next_hop: NextHop) -> Traffic {
+        lock(&self.state).traffic[usize::from(next_hop.0)]
+    }
+
+    fn memory(&self) -> MemoryReport {
+        lock(&self.state).writer.memory()
+    }
+}
+
+/// A reader that takes the lock for every frame.
+#[derive(Debug)]
+pub struct LockedReader {
+    state: Arc<Mutex<Guarded>>,
+    next_hops: NextHops,
+    quiescent: Quiescent,
+}
+
+impl LockedReader {
+    fn resolve<A: Copy>(
+        &self,
+        addresses: &[A],
+        lengths: &[u16],
+        out: &mut [NextHop],
+        lookup: impl Fn(&Writer, A) -> NextHop,
+    ) {
+        for ((&address, &length), out) in addresses.iter().zip(lengths).zip(out) {
+            let mut guarded = lock(&self.state);
+            let next_hop = lookup(&guarded.writer, address);
+            let traffic = &mut guarded.traffic[usize::from(next_hop.0)];
+            traffic.frames += 1;
+            traffic.bytes += u64::from(length);
+            *out = next_hop;
+        }
+    }
+}
+
+impl Reader for LockedReader {
+    fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]) {
+        self.resolve(addresses, lengths, out, |writer, address| {
+            writer.v4.lookup(address)
+        });
+    }
+
+    fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]) {
+        self.resolve(addresses, lengths, out, |writer, address| {
+            writer.v6.lookup(address)
+        });
+    }
+
+    fn next_hops(&self) -> &NextHops {
+        &self.next_hops
+    }
+
+    fn quiesce(&mut self) {
+        self.quiescent.quiesce();
+    }
+
+    fn offline(&mut self) {
+        self.quiescent.offline();
+    }
+
+    fn online(&mut self) {
+        self.quiescent.online();
+    }
+}

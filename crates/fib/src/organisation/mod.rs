@@ -1,0 +1,287 @@
+//! Three ways for workers to share tables, behind one trait.
+//!
+//! | organisation | tables | a worker's look-up | a route change |
+//! |---|---|---|---|
+//! | [`Locked`] | one | takes one mutex for each frame, around look-up and counters | takes the same mutex |
+//! | [`Shared`] | one | reads; counts in memory of its own | in place, while all read |
+//! | [`PerCore`] | a copy for each worker | reads its own copy; counts in memory of its own | in place, in every copy |
+//!
+//! `Locked` is how the first routers for two cores were built, and exists to be measured against.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::memory::MemoryReport;
+use crate::next_hop::{
+    NextHop, NextHopEntry, NextHopError, NextHopStorage, NextHopTable, NextHops,
+};
+use crate::prefix::Prefix;
+use crate::quiescence::{Domain, TooManyReaders};
+use crate::storage::OutOfMemory;
+use crate::table::{Capacity, Table, TableError, TableStorage};
+
+mod locked;
+mod per_core;
+mod shared;
+mod traffic;
+
+pub use locked::{Locked, LockedReader};
+pub use per_core::PerCore;
+pub use shared::{Shared, SnapshotReader};
+pub use traffic::{Traffic, TrafficCells};
+
+/// One change to the tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// An IPv4 route; [`NextHop::NONE`] withdraws it.
+    V4(Prefix<u32>, NextHop),
+    /// An IPv6 route; [`NextHop::NONE`] withdraws it.
+    V6(Prefix<u128>, NextHop),
+    /// The entry behind a next hop; one of kind `None` removes it.
+    NextHop(NextHop, NextHopEntry),
+    /// A group: its entry, and its members.
+    Group(NextHop, NextHopEntry, Box<[NextHop]>),
+}
+
+/// Why a change was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// The table is full.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The next-hop table is full, or next hop 0 was named.
+    #[error(transparent)]
+    NextHop(#[from] NextHopError),
+}
+
+/// Some changes were not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("change {applied} of the batch failed, those before it are made: {reason}")]
+pub struct ApplyError {
+    /// How many changes, from the first, are in effect.
+    pub applied: usize,
+    /// Why the next one is not.
+    #[source]
+    pub reason: ChangeError,
+}
+
+/// How many readers, and how much room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Workers: readers at once, and copies of a per-core organisation.
+    pub workers: usize,
+    /// Room in the IPv4 table.
+    pub v4: Capacity,
+    /// Room in the IPv6 table.
+    pub v6: Capacity,
+    /// Next hops that can be set at once.
+    pub next_hops: usize,
+    /// Buckets of groups.
+    pub buckets: usize,
+}
+
+impl Options {
+    /// Room for the Internet's tables several times over; memory is taken only as it is used.
+    pub fn for_workers(workers: usize) -> Self {
+        Self {
+            workers,
+            v4: Capacity::default(),
+            v6: Capacity::default(),
+            next_hops: crate::next_hop::NEXT_HOPS,
+            buckets: 1 << 18,
+        }
+    }
+}
+
+/// Tables and their readers.
+pub trait Organisation: Send + Sync {
+    /// What a worker looks up with.
+    type Reader: Reader;
+
+    /// The name people see: `locked`, `shared`, `per-core`.
+    fn name(&self) -> &'static str;
+
+    /// The reader of worker `worker`, counted from 0.
+    ///
+    /// # Errors
+    /// When there are more workers than the organisation was made for.
+    fn reader(&self, worker: usize) -> Result<Self::Reader, TooManyReaders>;
+
+    /// Makes changes in the order given; each is seen by every reader from some moment on. Any thread may call this.
+    ///
+    /// # Errors
+    /// When a table is full: those before are made, and the table is as if the failing one had not been tried.
+    fn apply(&self, changes: &[Change]) -> Result<(), ApplyError>;
+
+    /// Frames and bytes resolved to a next hop by all workers since the start.
+    fn traffic(&self, next_hop: NextHop) -> Traffic;
+
+    /// Bytes of all arrays, all copies.
+    fn memory(&self) -> MemoryReport;
+}
+
+/// One worker's access. Not shared between threads.
+pub trait Reader: Send {
+    /// Looks up a burst and counts it: `out[i]` is the next hop of `addresses[i]`, whose frame has `lengths[i]` bytes.
+    /// As many as the shortest of the three slices.
+    fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]);
+
+    /// The same for IPv6.
+    fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]);
+
+    /// The entries of next hops. What [`NextHops::get`] returns must be dropped before [`Reader::quiesce`].
+    fn next_hops(&self) -> &NextHops;
+
+    /// The entry of one next hop.
+    #[inline]
+    fn next_hop(&self, next_hop: NextHop) -> &NextHopEntry {
+        self.next_hops().get(next_hop)
+    }
+
+    /// The end of a burst: this reader holds nothing.
+    fn quiesce(&mut self);
+
+    /// Before sleeping for long: this reader holds nothing and will not look until [`Reader::online`].
+    fn offline(&mut self);
+
+    /// After sleeping, before looking again.
+    fn online(&mut self);
+}
+
+impl<R: Reader + ?Sized> Reader for Box<R> {
+    fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]) {
+        (**self).resolve_v4(addresses, lengths, out);
+    }
+
+    fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]) {
+        (**self).resolve_v6(addresses, lengths, out);
+    }
+
+    fn next_hops(&self) -> &NextHops {
+        (**self).next_hops()
+    }
+
+    fn quiesce(&mut self) {
+        (**self).quiesce();
+    }
+
+    fn offline(&mut self) {
+        (**self).offline();
+    }
+
+    fn online(&mut self) {
+        (**self).online();
+    }
+}
+
+/// The writing side that `Shared` and `PerCore` have in common.
+#[derive(Debug)]
+struct Writer {
+    v4: Table<u32>,
+    v6: Table<u128>,
+    next_hops: Vec<NextHopTable>,
+    domain: Domain,
+}
+
+impl Writer {
+    fn new(options: &Options, copies: usize) -> Result<Self, OutOfMemory> {
+        let v4 = (0..copies)
+            .map(|_| TableStorage::in_memory(options.v4))
+            .collect::<Result<_, _>>()?;
+        let v6 = (0..copies)
+            .map(|_| TableStorage::in_memory(options.v6))
+            .collect::<Result<_, _>>()?;
+        let next_hops = (0..copies)
+            .map(|_| {
+                NextHopStorage::in_memory(options.next_hops, options.buckets).map(NextHopTable::new)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            v4: Table::in_storage(v4),
+            v6: Table::in_storage(v6),
+            next_hops,
+            domain: Domain::new(options.workers),
+        })
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
+        self.reclaim();
+        for (applied, change) in changes.iter().enumerate() {
+            let mut result = self.change(change);
+            if result.is_err() {
+                // What this batch has freed may be enough, if the readers have moved on.
+                self.seal();
+                self.reclaim();
+                result = self.change(change);
+            }
+            result.map_err(|reason| ApplyError { applied, reason })?;
+        }
+        self.seal();
+        self.reclaim();
+        Ok(())
+    }
+
+    fn change(&mut self, change: &Change) -> Result<(), ChangeError> {
+        match change {
+            Change::V4(prefix, next_hop) => self.v4.insert(*prefix, *next_hop).map(drop)?,
+            Change::V6(prefix, next_hop) => self.v6.insert(*prefix, *next_hop).map(drop)?,
+            Change::NextHop(id, entry) => {
+                for table in &mut self.next_hops {
+                    set_or_remove(table, *id, entry)?;
+                }
+            }
+            Change::Group(id, entry, members) => {
+                for table in &mut self.next_hops {
+                    table.set_group(*id, *entry, members)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        let epoch = self.domain.advance();
+        self.v4.seal(epoch);
+        self.v6.seal(epoch);
+        for table in &mut self.next_hops {
+            table.seal(epoch);
+        }
+    }
+
+    fn reclaim(&mut self) {
+        let epoch = self.domain.reached();
+        self.v4.reclaim(epoch);
+        self.v6.reclaim(epoch);
+        for table in &mut self.next_hops {
+            table.reclaim(epoch);
+        }
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.v4.memory();
+        report.extend(self.v6.memory());
+        for table in &self.next_hops {
+            report.extend(table.memory());
+        }
+        report
+    }
+}
+
+fn set_or_remove(
+    table: &mut NextHopTable,
+    id: NextHop,
+    entry: &NextHopEntry,
+) -> Result<(), NextHopError> {
+    if entry.kind == crate::next_hop::Kind::None {
+        table.remove(id);
+        return Ok(());
+    }
+    table.set(id, *entry)
+}
+
+/// A panic while the lock was held leaves the table as it was between two stores, which is a table readers may see.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+use super::*;
+use crate::next_hop::Kind;
+
+fn options() -> Options {
+    let room = Capacity {
+        node_words: 1 << 12,
+    };
+    Options {
+        workers: 2,
+        v4: room,
+        v6: room,
+        next_hops: 8,
+        buckets: 8,
+    }
+}
+
+fn behaves<O: Organisation>(tables: &O) {
+    let v4 = Prefix::containing(0x0A00_0000_u32, 8);
+    let v6 = Prefix::containing(0x2001_0db8_u128 << 96, 32);
+    let entry = NextHopEntry {
+        kind: Kind::Adjacency,
+        port: 3,
+        ..NextHopEntry::default()
+    };
+    let changes = [
+        Change::NextHop(NextHop(1), entry),
+        Change::V4(v4, NextHop(1)),
+        Change::V6(v6, NextHop(2)),
+    ];
+    tables.apply(&changes).unwrap();
+
+    let mut readers: Vec<_> = (0..2)
+        .map(|worker| tables.reader(worker).unwrap())
+        .collect();
+    assert!(tables.reader(2).is_err());
+    for reader in &mut readers {
+        let mut out = [NextHop(9); 2];
+        reader.resolve_v4(&[0x0A01_0203, 0x0B00_0000], &[60, 100], &mut out);
+        assert_eq!(out, [NextHop(1), NextHop::NONE]);
+        assert_eq!(reader.next_hop(out[0]).port, 3);
+        reader.resolve_v6(&[v6.last()], &[1500], &mut out);
+        assert_eq!(out[0], NextHop(2));
+        reader.quiesce();
+    }
+    assert_eq!(
+        tables.traffic(NextHop(1)),
+        Traffic {
+            frames: 2,
+            bytes: 120
+        }
+    );
+    assert_eq!(
+        tables.traffic(NextHop(2)),
+        Traffic {
+            frames: 2,
+            bytes: 3000
+        }
+    );
+    assert_eq!(
+        tables.traffic(NextHop::NONE),
+        Traffic {
+            frames: 2,
+            bytes: 200
+        }
+    );
+
+    tables
+        .apply(&[
+            Change::V4(v4, NextHop::NONE),
+            Change::NextHop(NextHop(1), NextHopEntry::default()),
+        ])
+        .unwrap();
+    let mut out = [NextHop(9)];
+    readers[0].resolve_v4(&[0x0A01_0203], &[60], &mut out);
+    assert_eq!(out[0], NextHop::NONE);
+    assert_eq!(readers[0].next_hop(NextHop(1)).kind, Kind::None);
+
+    let error = tables
+        .apply(&[
+            Change::V4(v4, NextHop(1)),
+            Change::NextHop(NextHop(0), entry),
+        ])
+        .unwrap_err();
+    assert_eq!(error.applied, 1);
+    assert!(tables.memory().used() > 0);
+
+    // Entries can be replaced for ever while readers come and go.
+    for port in 0..100 {
+        tables
+            .apply(&[Change::NextHop(NextHop(1), NextHopEntry { port, ..entry })])
+            .unwrap();
+        readers.iter_mut().for_each(Reader::quiesce);
+    }
+    assert_eq!(readers[1].next_hop(NextHop(1)).port, 99);
+}
+
+#[test]
+fn locked_behaves() {
+    let tables = Locked::new(&options()).unwrap();
+    behaves(&tables);
+    assert!(tables.lock_range().contains(&tables.lock_address()));
+}
+
+#[test]
+fn shared_behaves() {
+    behaves(&Shared::new(&options()).unwrap());
+}
+
+#[test]
+fn per_core_behaves() {
+    behaves(&PerCore::new(&options()).unwrap());
+}
