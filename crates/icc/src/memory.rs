@@ -1,0 +1,116 @@
+//! Where the words of a link live: the heap of one process, or a file or device that several map.
+
+use crate::sync::{Arc, AtomicU64};
+use std::{fs::File, io, os::fd::AsRawFd, ptr::NonNull};
+
+/// A fixed number of 64-bit words that two sides can reach. Cloning yields another handle to the
+/// same words.
+pub trait Memory: Clone + Send {
+    /// How many words there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are no words at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The word at `index`, which is below [`Memory::len`].
+    fn word(&self, index: usize) -> &AtomicU64;
+}
+
+/// Words on the heap: two threads of one process.
+#[derive(Clone)]
+pub struct Heap(Arc<Vec<AtomicU64>>);
+
+impl Heap {
+    /// Zeroed memory of `words` 64-bit words.
+    pub fn new(words: usize) -> Self {
+        Self(Arc::new((0..words).map(|_| AtomicU64::new(0)).collect()))
+    }
+}
+
+impl Memory for Heap {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        &self.0[index]
+    }
+}
+
+/// A shared mapping of a file or of a device: two processes of one kernel (a file on tmpfs, a
+/// memfd), or two kernels (`/dev/mmapper` inside a User Mode Linux guest, whose memory is a file of
+/// the host; a PCI BAR of an ivshmem device).
+#[derive(Clone)]
+pub struct Mapping(Arc<Mapped>);
+
+struct Mapped {
+    start: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: the mapping is plain shared memory that lives until the last handle drops, and it is only
+// reached through atomics.
+unsafe impl Send for Mapped {}
+// SAFETY: as above; `&AtomicU64` may be shared between threads.
+unsafe impl Sync for Mapped {}
+
+impl Mapping {
+    /// Maps the first `bytes` of `file` (rounded down to whole words) for reading and writing.
+    ///
+    /// # Errors
+    /// What `mmap` says; a file shorter than `bytes` is refused here, since touching memory behind
+    /// its end would kill the process. Devices report no length and are taken at their word.
+    pub fn of(file: &File, bytes: usize) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if metadata.is_file() && metadata.len() < bytes as u64 {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!(
+                    "the file has {} bytes, {bytes} are to be mapped: set its length first",
+                    metadata.len()
+                ),
+            ));
+        }
+        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or_else(io::Error::last_os_error)?;
+        Ok(Self(Arc::new(Mapped {
+            start,
+            words: bytes / 8,
+        })))
+    }
+}
+
+impl Memory for Mapping {
+    fn len(&self) -> usize {
+        self.0.words
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.0.words, "word {index} of {}", self.0.words);
+        // SAFETY: the index is inside the mapping, which is page aligned, lives as long as `self`,
+        // and is only ever reached as atomics, so writes of another process are no data race.
+        unsafe { self.0.start.add(index).as_ref() }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: start and length are those of the mapping made in `Mapping::of`, unmapped once.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * 8) };
+    }
+}
