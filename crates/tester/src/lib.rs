@@ -8,4 +8,10 @@
 //! A trial that the tester itself could not carry out is *invalid*: it bounds the answer, is named in the verdict, and never
 //! becomes a measured number.
 
+pub mod addresses;
+pub mod frame;
+pub mod latency;
+pub mod schedule;
 pub mod search;
+pub mod sequence;
+pub mod sizes;

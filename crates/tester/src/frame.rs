@@ -1,0 +1,334 @@
+//! Test frames: an Ethernet, IP, UDP template, the signature at the end of each frame, and the check of what comes back.
+//!
+//! The last 16 bytes of every frame are its signature: `0xC07E`, stream (trial number in the upper byte, port pair in the lower),
+//! sequence number from 1, and the time of departure in nanoseconds of the monotonic clock; all in host byte order, for sender and
+//! receiver share a machine. The eBPF generator writes the same. The two bytes before it keep the one's complement sum of those
+//! eighteen bytes constant, so that the UDP checksum never changes and a corrupted signature is found out. The rest of the payload
+//! counts up, octet by octet (RFC 2544 C.2.6.4), and is compared in full on arrival.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::sizes::{Family, FrameSize};
+
+/// Marks a frame as ours.
+pub const MAGIC: u16 = 0xC07E;
+/// Bytes of the signature.
+pub const SIGNATURE: usize = 16;
+/// Signature and the check before it.
+const CHECKED: usize = SIGNATURE + 2;
+/// UDP source port of RFC 2544 C.2.6.4.
+pub const SOURCE_PORT: u16 = 0xC020;
+/// UDP destination port: echo.
+pub const DESTINATION_PORT: u16 = 7;
+/// Time to live of RFC 2544 C.2.6.4.
+pub const TIME_TO_LIVE: u8 = 10;
+const ETHERNET: usize = 14;
+
+/// What a frame says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// Trial number in the upper byte, port pair in the lower.
+    pub stream: u16,
+    /// Counts from 1 within the stream.
+    pub sequence: u32,
+    /// Departure, ns of the monotonic clock.
+    pub sent_ns: u64,
+}
+
+/// What became of a frame on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Ours and whole.
+    Good(Signature),
+    /// Carries our mark but not our bytes.
+    Corrupt,
+    /// Not one of ours.
+    Stray,
+}
+
+/// Where a stream comes from and goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// The tester's port.
+    pub source_mac: [u8; 6],
+    /// The device's port.
+    pub destination_mac: [u8; 6],
+    /// Sender, IPv4.
+    pub source_v4: Ipv4Addr,
+    /// Sender, IPv6.
+    pub source_v6: Ipv6Addr,
+}
+
+/// A frame ready to be copied and signed.
+#[derive(Debug, Clone)]
+pub struct Template {
+    family: Family,
+    bytes: Vec<u8>,
+}
+
+impl Template {
+    /// Builds the frame of a size; its destination is set for each copy by [`Template::write`].
+    pub fn new(size: FrameSize, family: Family, ends: &Ends) -> Self {
+        let mut bytes = vec![0_u8; size.without_fcs()];
+        bytes[0..6].copy_from_slice(&ends.destination_mac);
+        bytes[6..12].copy_from_slice(&ends.source_mac);
+        let network = bytes.len() - ETHERNET;
+        let udp = ETHERNET + family.header() as usize;
+        match family {
+            Family::Ipv4 => {
+                bytes[12..14].copy_from_slice(&[0x08, 0x00]);
+                bytes[14] = 0x45;
+                bytes[16..18].copy_from_slice(&(network as u16).to_be_bytes());
+                bytes[22] = TIME_TO_LIVE;
+                bytes[23] = 17;
+                bytes[26..30].copy_from_slice(&ends.source_v4.octets());
+            }
+            Family::Ipv6 => {
+                bytes[12..14].copy_from_slice(&[0x86, 0xDD]);
+                bytes[14] = 0x60;
+                bytes[18..20].copy_from_slice(&((network - 40) as u16).to_be_bytes());
+                bytes[20] = 17;
+                bytes[21] = TIME_TO_LIVE;
+                bytes[22..38].copy_from_slice(&ends.source_v6.octets());
+            }
+        }
+        bytes[udp..udp + 2].copy_from_slice(&SOURCE_PORT.to_be_bytes());
+        bytes[udp + 2..udp + 4].copy_from_slice(&DESTINATION_PORT.to_be_bytes());
+        let udp_length = (network - family.header() as usize) as u16;
+        bytes[udp + 4..udp + 6].copy_from_slice(&udp_length.to_be_bytes());
+        for (index, byte) in bytes[udp + 8..].iter_mut().enumerate() {
+            *byte = index as u8;
+        }
+        let mut template = Self { family, bytes };
+        template.finish();
+        template
+    }
+
+    /// Bytes of a frame without FCS.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Never: a frame has headers.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Writes one frame to an IPv4 destination; `frame` must be [`Template::len`] long.
+    pub fn write_v4(&self, frame: &mut [u8], destination: u32, signature: Signature) {
+        frame.copy_from_slice(&self.bytes);
+        frame[30..34].copy_from_slice(&destination.to_be_bytes());
+        let sum = !fold(sum(&frame[14..34]));
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        sign(frame, signature);
+    }
+
+    /// Writes one frame to an IPv6 destination; `frame` must be [`Template::len`] long.
+    pub fn write_v6(&self, frame: &mut [u8], destination: u128, signature: Signature) {
+        frame.copy_from_slice(&self.bytes);
+        frame[38..54].copy_from_slice(&destination.to_be_bytes());
+        sign(frame, signature);
+        // Everything but the destination is as in the template, signature and check together included.
+        let partial = u16::from_be_bytes([frame[60], frame[61]]);
+        let checksum = !fold(u64::from(!partial) + sum(&frame[38..54]));
+        let checksum = if checksum == 0 { 0xFFFF } else { checksum };
+        frame[60..62].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    /// Signs the template itself and, for IPv6, stores the UDP checksum of everything but the destination address.
+    fn finish(&mut self) {
+        sign(
+            &mut self.bytes,
+            Signature {
+                stream: 0,
+                sequence: 0,
+                sent_ns: 0,
+            },
+        );
+        if self.family == Family::Ipv6 {
+            let length = self.bytes.len() - 54;
+            let pseudo = sum(&self.bytes[22..38]) + length as u64 + 17;
+            let checksum = !fold(pseudo + sum(&self.bytes[54..]));
+            self.bytes[60..62].copy_from_slice(&checksum.to_be_bytes());
+        }
+    }
+
+    /// Judges a received frame: ours or not, whole or not. What a router rewrites (MACs, TTL, IP checksum) may differ.
+    pub fn judge(&self, frame: &[u8]) -> Content {
+        let Some(signature) = read_signature(frame) else {
+            return Content::Stray;
+        };
+        let payload = ETHERNET + self.family.header() as usize + 8;
+        let end = self.bytes.len() - CHECKED;
+        let whole = frame.len() == self.bytes.len()
+            && signature_holds(frame)
+            && frame[payload..end] == self.bytes[payload..end];
+        if whole {
+            Content::Good(signature)
+        } else {
+            Content::Corrupt
+        }
+    }
+}
+
+/// Reads the signature of a frame that carries our mark.
+pub fn read_signature(frame: &[u8]) -> Option<Signature> {
+    let at = frame.len().checked_sub(SIGNATURE)?;
+    let bytes: [u8; SIGNATURE] = frame[at..].try_into().ok()?;
+    let (magic, rest) = bytes.split_first_chunk::<2>()?;
+    let (stream, rest) = rest.split_first_chunk::<2>()?;
+    let (sequence, rest) = rest.split_first_chunk::<4>()?;
+    let (sent_ns, _) = rest.split_first_chunk::<8>()?;
+    (u16::from_ne_bytes(*magic) == MAGIC).then(|| Signature {
+        stream: u16::from_ne_bytes(*stream),
+        sequence: u32::from_ne_bytes(*sequence),
+        sent_ns: u64::from_ne_bytes(*sent_ns),
+    })
+}
+
+/// Signs the end of a frame and sets the check so that the eighteen bytes sum to a constant.
+fn sign(frame: &mut [u8], signature: Signature) {
+    let at = frame.len() - SIGNATURE;
+    let mut bytes = [0; SIGNATURE];
+    bytes[0..2].copy_from_slice(&MAGIC.to_ne_bytes());
+    bytes[2..4].copy_from_slice(&signature.stream.to_ne_bytes());
+    bytes[4..8].copy_from_slice(&signature.sequence.to_ne_bytes());
+    bytes[8..16].copy_from_slice(&signature.sent_ns.to_ne_bytes());
+    let check = !fold_native(&bytes);
+    frame[at - 2..at].copy_from_slice(&check.to_ne_bytes());
+    frame[at..].copy_from_slice(&bytes);
+}
+
+fn signature_holds(frame: &[u8]) -> bool {
+    let at = frame.len() - SIGNATURE;
+    let mut bytes = [0; SIGNATURE];
+    bytes.copy_from_slice(&frame[at..]);
+    let check = u16::from_ne_bytes([frame[at - 2], frame[at - 1]]);
+    check == !fold_native(&bytes)
+}
+
+/// One's complement sum of the signature in host byte order; equal, bytes swapped, to that in network order.
+fn fold_native(bytes: &[u8; SIGNATURE]) -> u16 {
+    let word = u128::from_ne_bytes(*bytes);
+    let sum = (word as u64 & 0xFFFF_FFFF)
+        + (word as u64 >> 32)
+        + ((word >> 64) as u64 & 0xFFFF_FFFF)
+        + (word >> 96) as u64;
+    fold(sum)
+}
+
+/// Sum of big-endian 16-bit words; an odd byte at the end counts as the upper half of a word.
+fn sum(bytes: &[u8]) -> u64 {
+    let pairs = bytes.chunks_exact(2);
+    let odd = pairs
+        .remainder()
+        .first()
+        .map_or(0, |&byte| u64::from(byte) << 8);
+    odd + pairs
+        .map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum::<u64>()
+}
+
+const fn fold(mut sum: u64) -> u16 {
+    sum = (sum & 0xFFFF_FFFF) + (sum >> 32);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends() -> Ends {
+        Ends {
+            source_mac: [2, 0, 0, 0, 0, 1],
+            destination_mac: [2, 0, 0, 0, 0, 2],
+            source_v4: Ipv4Addr::new(198, 18, 1, 2),
+            source_v6: crate::addresses::tester_v6(0),
+        }
+    }
+
+    const SIGNED: Signature = Signature {
+        stream: 0x0301,
+        sequence: 77,
+        sent_ns: 123_456_789_012_345,
+    };
+
+    fn frame(size: u32, family: Family) -> (Template, Vec<u8>) {
+        let size = FrameSize::new(size, family, 1500).unwrap();
+        let template = Template::new(size, family, &ends());
+        let mut frame = vec![0; template.len()];
+        match family {
+            Family::Ipv4 => template.write_v4(&mut frame, 0xC613_4102, SIGNED),
+            Family::Ipv6 => {
+                template.write_v6(
+                    &mut frame,
+                    u128::from(crate::addresses::destination_v6(1, 9, 256)),
+                    SIGNED,
+                );
+            }
+        }
+        (template, frame)
+    }
+
+    /// etherparse is somebody else's reading of the headers.
+    #[test]
+    fn frames_are_what_others_take_them_for() {
+        for (size, family) in [
+            (64, Family::Ipv4),
+            (65, Family::Ipv4),
+            (1518, Family::Ipv4),
+            (84, Family::Ipv6),
+            (85, Family::Ipv6),
+            (1280, Family::Ipv6),
+        ] {
+            let (template, frame) = frame(size, family);
+            let parsed = etherparse::SlicedPacket::from_ethernet(&frame).unwrap();
+            let Some(etherparse::TransportSlice::Udp(udp)) = parsed.transport else {
+                panic!("no UDP in {size} {family}")
+            };
+            assert_eq!((udp.source_port(), udp.destination_port()), (0xC020, 7));
+            assert_eq!(usize::from(udp.length()), udp.payload().len() + 8);
+            match parsed.net.unwrap() {
+                etherparse::NetSlice::Ipv4(ip) => {
+                    let header = ip.header().to_header();
+                    assert_eq!(header.calc_header_checksum(), header.header_checksum);
+                    assert_eq!(header.time_to_live, 10);
+                    assert_eq!(udp.checksum(), 0, "optional for IPv4");
+                }
+                etherparse::NetSlice::Ipv6(ip) => {
+                    let header = udp.to_header();
+                    let expected = header
+                        .calc_checksum_ipv6(&ip.header().to_header(), udp.payload())
+                        .unwrap();
+                    assert_eq!(udp.checksum(), expected, "{size}");
+                }
+                etherparse::NetSlice::Arp(_) => panic!("no IP"),
+            }
+            assert_eq!(template.judge(&frame), Content::Good(SIGNED));
+        }
+    }
+
+    #[test]
+    fn a_router_may_change_what_it_must_and_nothing_else() {
+        let (template, mut frame) = frame(128, Family::Ipv4);
+        frame[0..12].fill(9);
+        frame[22] -= 1;
+        frame[24] ^= 1;
+        assert_eq!(template.judge(&frame), Content::Good(SIGNED));
+        for at in 42..frame.len() {
+            let mut changed = frame.clone();
+            changed[at] ^= 0x10;
+            let expected = if at == frame.len() - 16 || at == frame.len() - 15 {
+                Content::Stray
+            } else {
+                Content::Corrupt
+            };
+            assert_eq!(template.judge(&changed), expected, "byte {at}");
+        }
+        assert_eq!(template.judge(&frame[..frame.len() - 20]), Content::Stray);
+        assert_eq!(template.judge(&[]), Content::Stray);
+    }
+}

@@ -1,0 +1,367 @@
+//! One-way delay and its variation, from every frame that came.
+//!
+//! A delay runs from the moment the sender stamps a burst, before queueing it, to the moment the receiver has taken a burst in: it
+//! is neither RFC 1242's first-in-first-out nor its last-in-first-out, but *application to application, tester queueing included*.
+//! Lost frames have no delay: percentiles are of the frames received, and the loss stands beside them.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Longest delay told apart, ns: 100 s.
+const LONGEST_NS: u64 = 100_000_000_000;
+/// Samples that must lie beyond a percentile before it is printed.
+pub const BEYOND: f64 = 10.0;
+/// Percentiles of the report.
+pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+
+/// Delays while a trial runs. Three significant digits from 1 ns to 100 s.
+#[derive(Debug, Clone)]
+pub struct Delays {
+    delay: Histogram<u64>,
+    longer: Histogram<u64>,
+    shorter: Histogram<u64>,
+    previous: Option<u64>,
+    jitter: f64,
+    absolute: u128,
+    variations: u64,
+    sum: u128,
+    least: u64,
+    most: u64,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Delays {
+    /// An empty record.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants that the histogram accepts.
+    pub fn new() -> Self {
+        let histogram = || {
+            Histogram::new_with_bounds(1, LONGEST_NS, 3)
+                .expect("constant bounds, 1 < 2 * 1 <= LONGEST_NS")
+        };
+        Self {
+            delay: histogram(),
+            longer: histogram(),
+            shorter: histogram(),
+            previous: None,
+            jitter: 0.0,
+            absolute: 0,
+            variations: 0,
+            sum: 0,
+            least: u64::MAX,
+            most: 0,
+        }
+    }
+
+    /// Takes the delay of the next frame to arrive, ns.
+    #[inline]
+    pub fn take(&mut self, delay_ns: u64) {
+        self.delay.saturating_record(delay_ns);
+        self.sum += u128::from(delay_ns);
+        self.least = self.least.min(delay_ns);
+        self.most = self.most.max(delay_ns);
+        if let Some(previous) = self.previous {
+            let (histogram, difference) = if delay_ns >= previous {
+                (&mut self.longer, delay_ns - previous)
+            } else {
+                (&mut self.shorter, previous - delay_ns)
+            };
+            histogram.saturating_record(difference);
+            self.absolute += u128::from(difference);
+            self.variations += 1;
+            // RFC 3550 §6.4.1.
+            self.jitter += (difference as f64 - self.jitter) / 16.0;
+        }
+        self.previous = Some(delay_ns);
+    }
+
+    /// Takes a histogram made elsewhere (in the kernel): `buckets` of lowest value, highest value and count; the sum, least and
+    /// most are exact. Variation is then known without its sign.
+    pub fn take_histogram(
+        &mut self,
+        buckets: &[(u64, u64, u64)],
+        sum: u128,
+        least: u64,
+        most: u64,
+    ) {
+        for &(low, high, count) in buckets {
+            self.delay
+                .saturating_record_n(low.midpoint(high).clamp(least, most), count);
+        }
+        self.sum += sum;
+        self.least = self.least.min(least);
+        self.most = self.most.max(most);
+    }
+
+    /// Takes the sizes of variation counted elsewhere, as [`Delays::take_histogram`].
+    pub fn take_variations(&mut self, buckets: &[(u64, u64, u64)]) {
+        for &(low, high, count) in buckets {
+            self.absolute += u128::from(low.midpoint(high)) * u128::from(count);
+            self.variations += count;
+        }
+    }
+
+    /// Adds what another receiver saw; the variation across the seam is not counted.
+    ///
+    /// # Panics
+    /// Never: both histograms have the same constant bounds.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.delay, &other.delay),
+            (&mut self.longer, &other.longer),
+            (&mut self.shorter, &other.shorter),
+        ] {
+            mine.add(theirs).expect("same constant bounds");
+        }
+        self.jitter = self.jitter.max(other.jitter);
+        self.absolute += other.absolute;
+        self.variations += other.variations;
+        self.sum += other.sum;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+    }
+
+    /// What the report says, or `None` when no frame carried a time.
+    pub fn summary(&self) -> Option<Latency> {
+        let samples = self.delay.len();
+        if samples == 0 {
+            return None;
+        }
+        let percentile = |percent: f64| {
+            let beyond = samples as f64 * (1.0 - percent / 100.0);
+            // The slack forgives the rounding of 99.9 / 100.
+            (beyond >= BEYOND - 1e-6)
+                .then(|| self.delay.value_at_percentile(percent).min(self.most))
+        };
+        let percentiles = PERCENTILES
+            .iter()
+            .filter_map(|&percent| percentile(percent).map(|ns| Percentile { percent, ns }))
+            .collect();
+        let variation =
+            (!self.longer.is_empty() || !self.shorter.is_empty()).then(|| self.variation());
+        Some(Latency {
+            samples,
+            min_ns: self.least,
+            mean_ns: self.sum as f64 / samples as f64,
+            max_ns: self.most,
+            deviation_ns: self.delay.stdev(),
+            percentiles,
+            pdv_ns: percentile(99.9).map(|high| high.saturating_sub(self.least)),
+            ipdv: variation,
+            mean_variation_ns: (self.variations > 0)
+                .then(|| self.absolute as f64 / self.variations as f64),
+            rfc3550_jitter_ns: (self.variations > 0 && variation.is_some()).then_some(self.jitter),
+            distribution: self.distribution(),
+        })
+    }
+
+    /// RFC 8219 §7.3.2: the difference to the frame before, with its sign.
+    fn variation(&self) -> Ipdv {
+        let (down, up) = (self.shorter.len(), self.longer.len());
+        let middle = (down + up).div_ceil(2);
+        let median = if middle <= down {
+            // Counted from the most negative: the (middle)th is the (down - middle + 1)th smallest in size.
+            -(value_at_rank(&self.shorter, down - middle + 1).cast_signed())
+        } else {
+            value_at_rank(&self.longer, middle - down).cast_signed()
+        };
+        let min = if down > 0 {
+            -(self.shorter.max().cast_signed())
+        } else {
+            self.longer.min().cast_signed()
+        };
+        let max = if up > 0 {
+            self.longer.max().cast_signed()
+        } else {
+            -(self.shorter.min().cast_signed())
+        };
+        Ipdv {
+            min_ns: min,
+            median_ns: median,
+            max_ns: max,
+        }
+    }
+
+    /// Points of the percentile plot: share of frames not slower than a delay, ever closer to one.
+    fn distribution(&self) -> Vec<(f64, u64)> {
+        let samples = self.delay.len() as f64;
+        let mut points = Vec::new();
+        let mut beyond = 1.0_f64;
+        while beyond * samples >= 1.0 {
+            let share = 1.0 - beyond;
+            points.push((
+                share,
+                self.delay
+                    .value_at_quantile(share)
+                    .clamp(self.least, self.most),
+            ));
+            beyond /= 10_f64.powf(0.125);
+        }
+        points
+    }
+}
+
+fn value_at_rank(histogram: &Histogram<u64>, rank: u64) -> u64 {
+    histogram.value_at_quantile(rank as f64 / histogram.len().max(1) as f64)
+}
+
+/// A delay that this share of the frames did not exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// Per cent of the frames received.
+    pub percent: f64,
+    /// Delay, ns.
+    pub ns: u64,
+}
+
+/// Inter-packet delay variation with its sign (RFC 5481, RFC 8219 §7.3.2), ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ipdv {
+    /// Most that a frame was faster than the one before (negative).
+    pub min_ns: i64,
+    /// Median.
+    pub median_ns: i64,
+    /// Most that a frame was slower than the one before.
+    pub max_ns: i64,
+}
+
+/// One-way delay of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Frames with a time.
+    pub samples: u64,
+    /// Least, ns.
+    pub min_ns: u64,
+    /// Mean, ns (RFC 2544 §26.2 reports this).
+    pub mean_ns: f64,
+    /// Most, ns.
+    pub max_ns: u64,
+    /// Standard deviation, ns.
+    pub deviation_ns: f64,
+    /// Percentiles with at least ten samples beyond them.
+    pub percentiles: Vec<Percentile>,
+    /// Packet delay variation: 99.9th percentile less minimum (RFC 8219 §7.3.1), ns.
+    pub pdv_ns: Option<u64>,
+    /// Variation from frame to frame; absent when the kernel's receiver counted it, which keeps no sign.
+    pub ipdv: Option<Ipdv>,
+    /// Mean size of the variation from frame to frame, ns.
+    pub mean_variation_ns: Option<f64>,
+    /// Interarrival jitter of RFC 3550 at the end of the trial, as iperf prints it, ns.
+    pub rfc3550_jitter_ns: Option<f64>,
+    /// Share of frames not slower than a delay in ns, for plots.
+    pub distribution: Vec<(f64, u64)>,
+}
+
+impl Latency {
+    /// A percentile, if it had enough samples beyond it.
+    pub fn percentile(&self, percent: f64) -> Option<u64> {
+        self.percentiles
+            .iter()
+            .find(|entry| (entry.percent - percent).abs() < 1e-9)
+            .map(|entry| entry.ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(delays: impl IntoIterator<Item = u64>) -> Latency {
+        let mut record = Delays::new();
+        delays.into_iter().for_each(|delay| record.take(delay));
+        record.summary().unwrap()
+    }
+
+    fn near(value: u64, expected: u64) -> bool {
+        value.abs_diff(expected) * 1000 <= expected
+    }
+
+    #[test]
+    fn percentiles_of_a_ramp() {
+        let latency = of((1..=100_000).map(|n| n * 10));
+        assert_eq!(
+            (latency.samples, latency.min_ns, latency.max_ns),
+            (100_000, 10, 1_000_000)
+        );
+        assert!(near(latency.percentile(50.0).unwrap(), 500_000));
+        assert!(near(latency.percentile(99.9).unwrap(), 999_000));
+        assert!((latency.mean_ns - 500_005.0).abs() < 1.0);
+        assert!(near(latency.pdv_ns.unwrap(), 998_990));
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_samples_beyond_it() {
+        let latency = of((0..9_999).map(|n| n + 100));
+        assert!(latency.percentile(99.0).is_some());
+        assert!(latency.percentile(99.9).is_none() && latency.pdv_ns.is_none());
+        assert!(of((0..10_000).map(|n| n + 100)).percentile(99.9).is_some());
+    }
+
+    #[test]
+    fn variation_keeps_its_sign() {
+        let latency = of([100, 150, 120, 120, 60, 61]);
+        // Differences: 50, -30, 0, -60, 1.
+        let ipdv = latency.ipdv.unwrap();
+        assert_eq!((ipdv.min_ns, ipdv.max_ns), (-60, 50));
+        assert!(ipdv.median_ns.abs() <= 1, "{}", ipdv.median_ns);
+        assert!((latency.mean_variation_ns.unwrap() - 141.0 / 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn jitter_is_that_of_rfc_3550() {
+        let mut expected = 0.0_f64;
+        for difference in [50.0, 30.0, 0.0, 60.0] {
+            expected += (difference - expected) / 16.0;
+        }
+        let latency = of([100, 150, 120, 120, 60]);
+        assert!((latency.rfc3550_jitter_ns.unwrap() - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_histogram_from_the_kernel_keeps_exact_ends() {
+        let mut record = Delays::new();
+        record.take_histogram(
+            &[(96, 99, 4), (1024, 1055, 16)],
+            4 * 97 + 16 * 1030,
+            97,
+            1031,
+        );
+        record.take_variations(&[(10, 10, 19)]);
+        let latency = record.summary().unwrap();
+        assert_eq!(
+            (latency.min_ns, latency.max_ns, latency.samples),
+            (97, 1031, 20)
+        );
+        assert!((latency.mean_ns - (4.0 * 97.0 + 16.0 * 1030.0) / 20.0).abs() < 1e-9);
+        assert_eq!((latency.ipdv, latency.rfc3550_jitter_ns), (None, None));
+        assert_eq!(latency.mean_variation_ns, Some(10.0));
+    }
+
+    #[test]
+    fn merging_equals_one_receiver() {
+        let (mut a, mut b, mut all) = (Delays::new(), Delays::new(), Delays::new());
+        for n in 0..1000_u64 {
+            let delay = 1000 + n * 7919 % 5003;
+            if n < 400 {
+                a.take(delay)
+            } else {
+                b.take(delay)
+            }
+            all.take(delay);
+        }
+        a.merge(&b);
+        let (merged, whole) = (a.summary().unwrap(), all.summary().unwrap());
+        assert_eq!(
+            (merged.samples, merged.min_ns, merged.max_ns),
+            (whole.samples, whole.min_ns, whole.max_ns)
+        );
+        assert_eq!(merged.percentiles, whole.percentiles);
+        assert!(Delays::new().summary().is_none());
+    }
+}

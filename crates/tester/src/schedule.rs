@@ -1,0 +1,286 @@
+//! When each frame is to leave: an absolute timetable, fixed before the trial starts.
+//!
+//! A frame's departure depends on its number alone, never on what came back or on how late the one before was: a sender that waits
+//! for its receiver measures itself (coordinated omission). A sender that falls behind may send what is due, at most
+//! [`CATCH_UP`] frames at once; what is due beyond that is skipped and counted as unsent, for a longer burst would itself make the
+//! device lose frames. A trial that leaves more than [`TOLERANCE`] of its frames unsent, or takes that much too long, is invalid.
+
+use serde::{Deserialize, Serialize};
+
+/// Most frames sent at once after a delay.
+pub const CATCH_UP: u32 = 64;
+/// Share by which a trial's rate may miss what was intended.
+pub const TOLERANCE: f64 = 0.001;
+
+/// A stretch of equally spaced frames.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Frames in it.
+    pub frames: u64,
+    /// Frames per second in it; infinite for as fast as the tester can.
+    #[serde(with = "rate")]
+    pub rate: f64,
+    /// Quiet time after its last frame's slot, ns.
+    pub rest_ns: u64,
+}
+
+/// JSON has no infinity: `null` stands for it.
+mod rate {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature is serde's"
+    )]
+    pub(super) fn serialize<S: Serializer>(rate: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if rate.is_finite() {
+            serializer.serialize_some(rate)
+        } else {
+            serializer.serialize_none()
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+/// The timetable of a trial: segments one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Schedule {
+    segments: Vec<Segment>,
+}
+
+impl Schedule {
+    /// Frames at one rate for a time in seconds; at least one frame.
+    pub fn constant(rate: f64, seconds: f64) -> Self {
+        let frames = (rate * seconds).round().max(1.0) as u64;
+        Self {
+            segments: vec![Segment {
+                frames,
+                rate,
+                rest_ns: 0,
+            }],
+        }
+    }
+
+    /// A burst as fast as the tester sends (RFC 9004).
+    pub fn burst(frames: u64) -> Self {
+        Self {
+            segments: vec![Segment {
+                frames,
+                rate: f64::INFINITY,
+                rest_ns: 0,
+            }],
+        }
+    }
+
+    /// Bursts of `length` frames at `rate` every `interval_ns`, for a time in seconds (RFC 2544 §21).
+    pub fn bursts(length: u64, rate: f64, interval_ns: u64, seconds: f64) -> Self {
+        let count = (seconds * 1e9 / interval_ns as f64).round().max(1.0) as usize;
+        let taken = if rate.is_finite() {
+            (length as f64 * 1e9 / rate) as u64
+        } else {
+            0
+        };
+        let rest_ns = interval_ns.saturating_sub(taken);
+        Self {
+            segments: vec![
+                Segment {
+                    frames: length,
+                    rate,
+                    rest_ns
+                };
+                count
+            ],
+        }
+    }
+
+    /// One rate after another, each for a time in seconds (RFC 2544 §26.5).
+    pub fn steps(steps: &[(f64, f64)]) -> Self {
+        let segment = |&(rate, seconds): &(f64, f64)| Segment {
+            frames: (rate * seconds).round().max(1.0) as u64,
+            rate,
+            rest_ns: 0,
+        };
+        Self {
+            segments: steps.iter().map(segment).collect(),
+        }
+    }
+
+    /// Frames in all.
+    pub fn frames(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.frames).sum()
+    }
+
+    /// The segments in order.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// How long the whole takes, ns; `None` when a segment runs as fast as it can.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.segments
+            .iter()
+            .map(|segment| {
+                segment
+                    .rate
+                    .is_finite()
+                    .then(|| (segment.frames as f64 * 1e9 / segment.rate) as u64 + segment.rest_ns)
+            })
+            .sum()
+    }
+
+    /// The same timetable at `share` of the load, for one of several senders.
+    #[must_use]
+    pub fn share(&self, share: f64) -> Self {
+        let segments = self.segments.iter().map(|segment| Segment {
+            frames: (segment.frames as f64 * share).round().max(1.0) as u64,
+            rate: segment.rate * share,
+            ..*segment
+        });
+        Self {
+            segments: segments.collect(),
+        }
+    }
+
+    /// When frame `sequence` (from 1) is to leave, ns after the start; frames beyond the last take the last's time.
+    pub fn departure_ns(&self, sequence: u64) -> u64 {
+        let mut begun = 0;
+        let mut before = 0;
+        for segment in &self.segments {
+            if sequence <= before + segment.frames {
+                return begun + offset(segment.rate, sequence.saturating_sub(before + 1));
+            }
+            before += segment.frames;
+            begun += offset(segment.rate, segment.frames) + segment.rest_ns;
+        }
+        begun
+    }
+
+    /// A cursor for the sender.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk {
+            schedule: self,
+            segment: 0,
+            within: 0,
+            begun_ns: 0,
+        }
+    }
+}
+
+/// Time of the `index`th frame (from 0) of a segment. In floating point: exact to a nanosecond for 100 days.
+#[inline]
+fn offset(rate: f64, index: u64) -> u64 {
+    if rate.is_finite() {
+        (index as f64 * (1e9 / rate)) as u64
+    } else {
+        0
+    }
+}
+
+/// Where a sender stands in its timetable.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    schedule: &'a Schedule,
+    segment: usize,
+    within: u64,
+    begun_ns: u64,
+}
+
+impl Walk<'_> {
+    /// When the next frame is to leave, ns after the start; `None` after the last.
+    #[inline]
+    pub fn next_ns(&self) -> Option<u64> {
+        let segment = self.schedule.segments.get(self.segment)?;
+        Some(self.begun_ns + offset(segment.rate, self.within))
+    }
+
+    /// How many frames are due at `now_ns`, in the present segment.
+    #[inline]
+    pub fn due(&self, now_ns: u64) -> u64 {
+        let Some(segment) = self.schedule.segments.get(self.segment) else {
+            return 0;
+        };
+        if now_ns < self.begun_ns {
+            return 0;
+        }
+        let left = segment.frames - self.within;
+        if !segment.rate.is_finite() {
+            return left;
+        }
+        let scheduled = ((now_ns - self.begun_ns) as f64 * segment.rate / 1e9) as u64 + 1;
+        scheduled.saturating_sub(self.within).min(left)
+    }
+
+    /// Moves past `frames` frames of the present segment (at most those that [`Walk::due`] named).
+    #[inline]
+    pub fn advance(&mut self, frames: u64) {
+        self.within += frames;
+        if let Some(segment) = self.schedule.segments.get(self.segment)
+            && self.within >= segment.frames
+        {
+            self.begun_ns += offset(segment.rate, segment.frames) + segment.rest_ns;
+            self.segment += 1;
+            self.within = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn departures_do_not_drift() {
+        let schedule = Schedule::constant(1_234_567.0, 60.0);
+        assert_eq!(schedule.frames(), 74_074_020);
+        let last = schedule.departure_ns(74_074_020);
+        assert!(60_000_000_000 - last < 2000, "{last}");
+    }
+
+    #[test]
+    fn a_sender_that_polls_at_odd_times_sends_each_frame_once_and_on_time() {
+        let schedule = Schedule::steps(&[(1000.0, 0.05), (250_000.0, 0.01), (10.0, 0.5)]);
+        let mut walk = schedule.walk();
+        let (mut now, mut sequence) = (0, 0);
+        while let Some(next) = walk.next_ns() {
+            let due = walk.due(now);
+            for _ in 0..due {
+                sequence += 1;
+                let planned = schedule.departure_ns(sequence);
+                assert!(
+                    planned <= now + 1 && now < planned + 7_000_000,
+                    "{sequence}: planned {planned}, now {now}"
+                );
+            }
+            assert_eq!(due == 0, next > now);
+            walk.advance(due);
+            now += 997 + (now * 31) % 5000;
+        }
+        assert_eq!(sequence, schedule.frames());
+    }
+
+    #[test]
+    fn bursts_keep_their_interval() {
+        let schedule = Schedule::bursts(16, f64::INFINITY, 1_000_000, 0.01);
+        assert_eq!(schedule.frames(), 160);
+        assert_eq!(schedule.departure_ns(16), 0);
+        assert_eq!(schedule.departure_ns(17), 1_000_000);
+        let paced = Schedule::bursts(10, 1e6, 100_000, 0.001);
+        assert_eq!(paced.departure_ns(11), 100_000);
+        assert_eq!(paced.duration_ns(), Some(1_000_000));
+    }
+
+    #[test]
+    fn a_burst_has_no_duration_of_its_own() {
+        assert_eq!(Schedule::burst(1000).duration_ns(), None);
+        let text = serde_json::to_string(&Schedule::burst(5)).unwrap();
+        assert_eq!(text, r#"[{"frames":5,"rate":null,"rest_ns":0}]"#);
+        assert_eq!(
+            serde_json::from_str::<Schedule>(&text).unwrap(),
+            Schedule::burst(5)
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! The sequence window: which frames of a stream came, came twice, came out of order, or never came.
+//!
+//! A bitmap of the last [`WINDOW`] sequence numbers slides with the largest number seen. What it leaves behind unseen is lost; a
+//! frame older than the window can be told neither from a duplicate nor from a straggler and is counted as *late* (and stays
+//! lost). Order is judged within a flow (RFC 4737: a frame is reordered when a larger number came before it), because a device
+//! with several cores may overtake between flows without harm.
+
+use serde::{Deserialize, Serialize};
+
+/// Sequence numbers remembered: 16 KiB of bitmap, half an L1 cache.
+pub const WINDOW: u32 = 1 << 17;
+/// Flows whose order is judged one by one; more share a slot by number.
+pub const FLOWS: u32 = 4096;
+
+/// A run of consecutive frames that never came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// First missing sequence number.
+    pub first: u32,
+    /// How many are missing.
+    pub length: u32,
+}
+
+/// Gaps kept one by one; more are only counted.
+const GAPS_KEPT: usize = 4096;
+
+/// What the window counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sequenced {
+    /// Distinct frames that came.
+    pub received: u64,
+    /// Frames that came again.
+    pub duplicate: u64,
+    /// Frames that came after a later one of their flow.
+    pub reordered: u64,
+    /// Frames older than the window.
+    pub late: u64,
+    /// Runs of missing frames.
+    pub gaps: u64,
+    /// Length of the longest run.
+    pub longest_gap: u32,
+    /// Largest missing sequence number.
+    pub last_lost: Option<u32>,
+    /// The first runs, in order.
+    #[serde(skip)]
+    pub first_gaps: Vec<Gap>,
+}
+
+/// The analyser of one stream.
+#[derive(Debug, Clone)]
+pub struct SequenceWindow {
+    seen: Vec<u64>,
+    /// Largest number seen; 0 before the first.
+    largest: u32,
+    /// Everything up to this number has been settled as seen or lost.
+    settled: u32,
+    /// Largest number seen in each flow.
+    newest: Vec<u32>,
+    flows: u32,
+    open: Option<Gap>,
+    counted: Sequenced,
+}
+
+impl SequenceWindow {
+    /// A window for a stream whose frame `n` belongs to flow `n % flows`.
+    pub fn new(flows: u32) -> Self {
+        let flows = flows.clamp(1, FLOWS);
+        Self {
+            seen: vec![0; WINDOW as usize / 64],
+            largest: 0,
+            settled: 0,
+            newest: vec![0; flows as usize],
+            flows,
+            open: None,
+            counted: Sequenced::default(),
+        }
+    }
+
+    /// Takes one frame; sequence numbers count from 1.
+    #[inline]
+    pub fn take(&mut self, sequence: u32) {
+        if sequence.wrapping_sub(self.settled).wrapping_sub(1) >= WINDOW {
+            if sequence <= self.settled {
+                self.counted.late += u64::from(sequence > 0);
+                return;
+            }
+            self.settle(sequence - WINDOW);
+        }
+        let (word, bit) = place(sequence);
+        if self.seen[word] & bit != 0 {
+            self.counted.duplicate += 1;
+            return;
+        }
+        self.seen[word] |= bit;
+        self.counted.received += 1;
+        let flow = if self.flows == 1 {
+            0
+        } else {
+            (sequence % self.flows) as usize
+        };
+        if sequence < self.newest[flow] {
+            self.counted.reordered += 1;
+        } else {
+            self.newest[flow] = sequence;
+        }
+        self.largest = self.largest.max(sequence);
+    }
+
+    /// Moves the lower edge of the window up to `edge`, counting what stays missing.
+    fn settle(&mut self, edge: u32) {
+        while self.settled < edge {
+            let next = self.settled + 1;
+            let (word, bit) = place(next);
+            if next > self.largest {
+                // Beyond all that came the bitmap holds nothing: one run, and nothing to clear.
+                self.lose(next, edge - self.settled);
+                self.settled = edge;
+                return;
+            }
+            if bit == 1 && edge - self.settled >= 64 && self.seen[word] == u64::MAX {
+                self.seen[word] = 0;
+                self.settled += 64;
+                continue;
+            }
+            if self.seen[word] & bit == 0 {
+                self.lose(next, 1);
+            }
+            self.seen[word] &= !bit;
+            self.settled = next;
+        }
+    }
+
+    fn lose(&mut self, first: u32, length: u32) {
+        self.counted.last_lost = Some(first + length - 1);
+        match &mut self.open {
+            Some(gap) if gap.first + gap.length == first => gap.length += length,
+            _ => {
+                self.close();
+                self.open = Some(Gap { first, length });
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(gap) = self.open.take() {
+            self.counted.gaps += 1;
+            self.counted.longest_gap = self.counted.longest_gap.max(gap.length);
+            if self.counted.first_gaps.len() < GAPS_KEPT {
+                self.counted.first_gaps.push(gap);
+            }
+        }
+    }
+
+    /// Distinct frames so far: enough to know that all have come.
+    pub fn received(&self) -> u64 {
+        self.counted.received
+    }
+
+    /// Ends the stream of `sent` frames and says what was counted; `sent - received` frames were lost.
+    pub fn finish(mut self, sent: u32) -> Sequenced {
+        let last = sent.max(self.largest);
+        self.settle(last);
+        self.close();
+        self.counted
+    }
+}
+
+/// Word and bit of a sequence number in the bitmap; numbers 1, 65, 129 … start a word.
+#[inline]
+const fn place(sequence: u32) -> (usize, u64) {
+    let index = sequence.wrapping_sub(1) % WINDOW;
+    ((index / 64) as usize, 1 << (index % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn count(sent: u32, arrivals: impl IntoIterator<Item = u32>) -> Sequenced {
+        let mut window = SequenceWindow::new(1);
+        arrivals
+            .into_iter()
+            .for_each(|sequence| window.take(sequence));
+        window.finish(sent)
+    }
+
+    #[test]
+    fn all_in_order() {
+        let counted = count(1_000_000, 1..=1_000_000);
+        assert_eq!(
+            counted,
+            Sequenced {
+                received: 1_000_000,
+                ..Sequenced::default()
+            }
+        );
+    }
+
+    #[test]
+    fn loss_duplication_and_order_are_told_apart() {
+        let counted = count(10, [1, 2, 5, 4, 4, 7, 7, 8]);
+        assert_eq!(
+            (counted.received, counted.duplicate, counted.reordered),
+            (6, 2, 1)
+        );
+        assert_eq!(
+            counted.first_gaps,
+            [
+                Gap {
+                    first: 3,
+                    length: 1
+                },
+                Gap {
+                    first: 6,
+                    length: 1
+                },
+                Gap {
+                    first: 9,
+                    length: 2
+                }
+            ]
+        );
+        assert_eq!(
+            (counted.gaps, counted.longest_gap, counted.last_lost),
+            (3, 2, Some(10))
+        );
+    }
+
+    #[test]
+    fn what_is_older_than_the_window_is_late() {
+        let counted = count(WINDOW + 10, (2..=WINDOW + 10).chain([1]));
+        assert_eq!((counted.late, counted.received), (1, u64::from(WINDOW) + 9));
+        assert_eq!(
+            counted.first_gaps,
+            [Gap {
+                first: 1,
+                length: 1
+            }]
+        );
+    }
+
+    #[test]
+    fn a_jump_beyond_the_window_loses_one_run() {
+        let counted = count(3_000_000, [1, 2, 3_000_000]);
+        assert_eq!((counted.gaps, counted.longest_gap), (1, 2_999_997));
+        assert_eq!(counted.received, 3);
+    }
+
+    #[test]
+    fn nothing_comes() {
+        let counted = count(500, []);
+        assert_eq!(
+            (counted.received, counted.gaps, counted.longest_gap),
+            (0, 1, 500)
+        );
+    }
+
+    #[test]
+    fn flows_may_overtake_each_other() {
+        let mut window = SequenceWindow::new(2);
+        [1, 3, 5, 2, 4, 6]
+            .into_iter()
+            .for_each(|sequence| window.take(sequence));
+        let counted = window.finish(6);
+        assert_eq!((counted.received, counted.reordered), (6, 0));
+    }
+
+    proptest! {
+        /// Against sets and a plain list: any arrivals within the window.
+        #[test]
+        fn equals_the_obvious_count(arrivals in prop::collection::vec(1_u32..2000, 0..3000)) {
+            let counted = count(2000, arrivals.iter().copied());
+            let mut seen = std::collections::BTreeSet::new();
+            let (mut duplicate, mut reordered, mut newest) = (0, 0, 0);
+            for &sequence in &arrivals {
+                if !seen.insert(sequence) {
+                    duplicate += 1;
+                } else if sequence < newest {
+                    reordered += 1;
+                } else {
+                    newest = sequence;
+                }
+            }
+            let missing: Vec<u32> = (1..=2000).filter(|sequence| !seen.contains(sequence)).collect();
+            let runs = missing.iter().enumerate().filter(|&(i, &m)| i == 0 || missing[i - 1] + 1 != m).count();
+            prop_assert_eq!(counted.received, seen.len() as u64);
+            prop_assert_eq!(counted.duplicate, duplicate);
+            prop_assert_eq!(counted.reordered, reordered);
+            prop_assert_eq!(counted.gaps, runs as u64);
+            prop_assert_eq!(counted.last_lost, missing.last().copied());
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Frame sizes, what each family can carry, and the frame rates a medium allows.
+//!
+//! A size is always that of the Ethernet frame *with* FCS (RFC 2544 §9.1, RFC 2889 §5.1.2). Inside the program frames have no FCS:
+//! [`FrameSize::without_fcs`] is the one place that takes the four bytes off.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the frame check sequence.
+pub const FCS: u16 = 4;
+/// Preamble, start delimiter and the smallest gap between two frames, in bytes on the wire.
+pub const PREAMBLE_AND_GAP: u16 = 20;
+/// Sizes of RFC 2544 §9.1 for Ethernet.
+pub const STANDARD: [u16; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+/// Sizes beyond 1518 that RFC 5180 §5.1.1 names.
+pub const JUMBO: [u16; 3] = [4096, 8192, 9216];
+/// Largest size that is no jumbo frame.
+pub const STANDARD_MAXIMUM: u16 = 1518;
+
+/// Which Internet Protocol the frames carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+impl Family {
+    /// Smallest frame that carries Ethernet, IP, UDP and our 18 bytes of check and signature, FCS included.
+    ///
+    /// RFC 5180 lists 64 for IPv6 although 14 + 40 + 8 + 4 bytes of headers alone are 66; our minimum is 84, and is printed so.
+    pub const fn minimum(self) -> u16 {
+        match self {
+            Self::Ipv4 => 64,
+            Self::Ipv6 => 84,
+        }
+    }
+
+    /// Bytes of the IP header.
+    pub const fn header(self) -> u16 {
+        match self {
+            Self::Ipv4 => 20,
+            Self::Ipv6 => 40,
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ipv4 => "IPv4",
+            Self::Ipv6 => "IPv6",
+        })
+    }
+}
+
+/// A frame size that the family can carry, in bytes with FCS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FrameSize(u16);
+
+/// A size that cannot be tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SizeError {
+    /// Headers and signature do not fit.
+    #[error("{size} bytes cannot carry {family}: the smallest frame is {} bytes with FCS", family.minimum())]
+    TooSmall {
+        /// What was asked, bytes with FCS.
+        size: u32,
+        /// For which protocol.
+        family: Family,
+    },
+    /// Larger than the port's MTU allows.
+    #[error("{size} bytes do not fit a port with MTU {mtu}: the largest frame is {} bytes with FCS", u32::from(*mtu) + 18)]
+    TooLarge {
+        /// What was asked, bytes with FCS.
+        size: u32,
+        /// The port's MTU, bytes.
+        mtu: u16,
+    },
+}
+
+impl FrameSize {
+    /// Checks a size against the family and the port's MTU (bytes above Ethernet).
+    ///
+    /// # Errors
+    /// A size that the family or the port cannot carry.
+    pub fn new(size: u32, family: Family, mtu: u16) -> Result<Self, SizeError> {
+        if size < u32::from(family.minimum()) {
+            return Err(SizeError::TooSmall { size, family });
+        }
+        if size > u32::from(mtu) + 18 {
+            return Err(SizeError::TooLarge { size, mtu });
+        }
+        Ok(Self(size as u16))
+    }
+
+    /// Bytes with FCS.
+    pub const fn bytes(self) -> u16 {
+        self.0
+    }
+
+    /// Bytes of the frame as ports see it.
+    pub const fn without_fcs(self) -> usize {
+        (self.0 - FCS) as usize
+    }
+
+    /// The size of the frame whose UDP payload is `payload` bytes.
+    ///
+    /// # Errors
+    /// A payload that leaves no room for the signature, or exceeds the MTU.
+    pub fn of_udp_payload(payload: u32, family: Family, mtu: u16) -> Result<Self, SizeError> {
+        Self::new(
+            14 + u32::from(family.header()) + 8 + payload + u32::from(FCS),
+            family,
+            mtu,
+        )
+    }
+
+    /// Most frames per second that a medium of `bits_per_second` carries at this size (RFC 2544 appendix B).
+    pub fn theoretical_rate(self, bits_per_second: f64) -> f64 {
+        bits_per_second / (8.0 * f64::from(self.0 + PREAMBLE_AND_GAP))
+    }
+}
+
+impl fmt::Display for FrameSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The standard sizes that a family and MTU allow; for IPv6 its labelled minimum takes the place of 64.
+pub fn standard(family: Family, mtu: u16) -> Vec<FrameSize> {
+    let mut sizes: Vec<_> = STANDARD
+        .iter()
+        .map(|&size| u32::from(size.max(family.minimum())))
+        .collect();
+    sizes.dedup();
+    sizes
+        .into_iter()
+        .filter_map(|size| FrameSize::new(size, family, mtu).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_the_rfcs() {
+        // RFC 2544 appendix B truncates; so do we when we print whole frames.
+        for (size, gigabits, expected) in [
+            (64, 1.0, 1_488_095),
+            (64, 10.0, 14_880_952),
+            (128, 1.0, 844_594),
+            (256, 1.0, 452_898),
+            (512, 1.0, 234_962),
+            (1024, 1.0, 119_731),
+            (1280, 1.0, 96_153),
+            (1518, 1.0, 81_274),
+            (1518, 100.0, 8_127_438),
+            (86, 25.0, 29_481_132),
+        ] {
+            let size = FrameSize::new(size, Family::Ipv4, 9198).unwrap();
+            assert_eq!(
+                size.theoretical_rate(gigabits * 1e9) as u64,
+                expected,
+                "{size}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_family_cannot_carry_is_refused_by_name() {
+        let error = FrameSize::new(64, Family::Ipv6, 1500)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("64") && error.contains("IPv6") && error.contains("84"),
+            "{error}"
+        );
+        assert!(FrameSize::new(63, Family::Ipv4, 1500).is_err());
+        assert!(FrameSize::new(1519, Family::Ipv4, 1500).is_err());
+        assert_eq!(
+            FrameSize::new(1518, Family::Ipv4, 1500)
+                .unwrap()
+                .without_fcs(),
+            1514
+        );
+    }
+
+    #[test]
+    fn the_ipv6_list_starts_at_its_own_minimum() {
+        let bytes: Vec<_> = standard(Family::Ipv6, 1500)
+            .iter()
+            .map(|size| size.bytes())
+            .collect();
+        assert_eq!(bytes, [84, 128, 256, 512, 1024, 1280, 1518]);
+    }
+
+    #[test]
+    fn a_payload_makes_a_frame() {
+        assert_eq!(
+            FrameSize::of_udp_payload(18, Family::Ipv4, 1500)
+                .unwrap()
+                .bytes(),
+            64
+        );
+        assert_eq!(
+            FrameSize::of_udp_payload(1464, Family::Ipv4, 1500)
+                .unwrap()
+                .bytes(),
+            1510
+        );
+    }
+}
