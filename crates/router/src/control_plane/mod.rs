@@ -1,0 +1,22 @@
+//! The control plane: a mirror of the kernel's links, addresses, neighbours, nexthop objects, rules and routes.
+//!
+//! ```text
+//!  model          the kernel's objects as plain values
+//!  surroundings   links, ports, addresses, neighbours
+//!  next_hops      numbers that routes answer with; buckets: members of groups; objects: `ip nexthop`
+//!  ways, routes   every route, 16 bytes each
+//!  family         the answer for a prefix, composed of the kernel's tables
+//!  mirror         the state machine: events in, changes out
+//! ```
+//!
+//! Everything in this list is pure: no I/O, no clock.
+
+pub mod buckets;
+pub mod family;
+pub mod mirror;
+pub mod model;
+pub mod next_hops;
+pub mod objects;
+pub mod routes;
+pub mod surroundings;
+pub mod ways;

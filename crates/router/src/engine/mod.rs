@@ -1,0 +1,242 @@
+//! What the control plane asks of whatever moves the frames.
+//!
+//! An engine owns its forwarding state (tables, next hops, buckets, ports) and the thing that uses it: an XDP program,
+//! user-space workers, or, in tests, nothing at all ([`recording`]). The control plane owns the truth and hands down
+//! [`Change`]s in an order that is always safe to apply one at a time: a next hop is written before a route points to it,
+//! and it is released only after the last route has left it.
+//!
+//! An engine forwards only what a table answers with an adjacency or a group of them. Every other answer, and every frame
+//! that needs more than a look-up and a rewrite, belongs to the kernel ("punt").
+
+pub mod recording;
+
+use std::fmt;
+
+use fib::{NextHop, NextHopEntry, Prefix};
+
+/// The kernel's main table, in which ports outside any VRF look addresses up.
+pub const MAIN_TABLE: u32 = 254;
+
+/// Next hops whose number and meaning never change. The control plane writes them before anything else.
+pub mod fixed {
+    use fib::NextHop;
+
+    /// Hand the frame to the kernel.
+    pub const PUNT: NextHop = NextHop(1);
+    /// Drop silently.
+    pub const BLACKHOLE: NextHop = NextHop(2);
+    /// The kernel answers "host unreachable".
+    pub const UNREACHABLE: NextHop = NextHop(3);
+    /// The kernel answers "administratively prohibited".
+    pub const PROHIBIT: NextHop = NextHop(4);
+    /// The first number given to anything else.
+    pub const FIRST_FREE: u16 = 5;
+}
+
+/// One step from the forwarding state of before to that of after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The answer for an IPv4 prefix in a table; [`NextHop::NONE`] withdraws it.
+    RouteV4 {
+        /// Kernel table number: [`MAIN_TABLE`] or that of a VRF.
+        table: u32,
+        /// The prefix.
+        prefix: Prefix<u32>,
+        /// Where it goes.
+        next_hop: NextHop,
+    },
+    /// The answer for an IPv6 prefix in a table; [`NextHop::NONE`] withdraws it.
+    RouteV6 {
+        /// Kernel table number: [`MAIN_TABLE`] or that of a VRF.
+        table: u32,
+        /// The prefix.
+        prefix: Prefix<u128>,
+        /// Where it goes.
+        next_hop: NextHop,
+    },
+    /// The content of a next hop that is not a group.
+    NextHop {
+        /// Its number.
+        id: NextHop,
+        /// What to do with a frame.
+        entry: NextHopEntry,
+    },
+    /// The content of a next hop that spreads flows: bucket `hash % buckets.len()` names the next hop of a flow.
+    Group {
+        /// Its number.
+        id: NextHop,
+        /// One next hop (never a group) for each bucket.
+        buckets: Vec<NextHop>,
+    },
+    /// A next hop that no route uses any more. Its number comes back later for something else.
+    Release {
+        /// Its number.
+        id: NextHop,
+    },
+    /// A port and how it receives.
+    Port(Port),
+}
+
+/// One port as the engine must treat it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// The kernel's interface index.
+    pub ifindex: u32,
+    /// The kernel's name.
+    pub name: String,
+    /// False: leave every frame of it to the kernel (not there, down, or kept by policy).
+    pub enabled: bool,
+    /// Frames for this address are routed.
+    pub mac: [u8; 6],
+    /// Largest IP packet that leaves by it, in bytes.
+    pub mtu: u32,
+    /// The table that untagged frames look their destination up in.
+    pub table: u32,
+    /// VLAN sub-interfaces whose tagged frames are routed; other tags are the kernel's.
+    pub vlans: Vec<VlanPort>,
+}
+
+/// A VLAN sub-interface of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VlanPort {
+    /// VLAN identifier, 1 to 4094.
+    pub vid: u16,
+    /// Interface index of the sub-interface.
+    pub ifindex: u32,
+    /// The table that its frames look their destination up in.
+    pub table: u32,
+    /// Frames for this address are routed.
+    pub mac: [u8; 6],
+}
+
+/// How an engine is attached to a port: what `ready` and `corelane show engine` print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortMode {
+    /// The port's name.
+    pub port: String,
+    /// `native`, `generic`, `zero-copy`, `copy`, ...
+    pub mode: &'static str,
+}
+
+/// Frames of one port as counted on one core since the engine started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PortCount {
+    /// Interface index.
+    pub ifindex: u32,
+    /// Core that handled the frames.
+    pub core: u32,
+    /// Frames received.
+    pub received: u64,
+    /// Their bytes, without FCS.
+    pub received_bytes: u64,
+    /// Frames received here and forwarded by this engine, to whichever port.
+    pub forwarded: u64,
+    /// Their bytes, without FCS.
+    pub forwarded_bytes: u64,
+}
+
+/// Frames that one port received and this engine did not forward, by the one reason each has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReasonCount {
+    /// Interface index.
+    pub ifindex: u32,
+    /// Core that handled the frames.
+    pub core: u32,
+    /// The reason's name, the same in source, output and metrics.
+    pub reason: &'static str,
+    /// True when the kernel got the frame, false when it was dropped.
+    pub punted: bool,
+    /// How many.
+    pub frames: u64,
+}
+
+/// Frames that one next hop carried, all cores together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHopCount {
+    /// Its number.
+    pub id: NextHop,
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes, without FCS.
+    pub bytes: u64,
+}
+
+/// Everything an engine has counted. `received = forwarded + sum of reasons` holds for every port and core.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// By port and core.
+    pub ports: Vec<PortCount>,
+    /// By port, core and reason; zero counts may be left out.
+    pub reasons: Vec<ReasonCount>,
+    /// By next hop; zero counts may be left out.
+    pub next_hops: Vec<NextHopCount>,
+}
+
+/// Why an engine could not do what it was asked.
+#[derive(Debug)]
+pub struct EngineError {
+    /// What was asked, for people.
+    pub doing: String,
+    /// What went wrong and what to do about it.
+    pub cause: String,
+}
+
+impl EngineError {
+    /// An error with its context.
+    pub fn new(doing: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self {
+            doing: doing.into(),
+            cause: cause.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.doing, self.cause)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// What moves the frames. Dropping an engine detaches it: from then on the kernel forwards by itself.
+pub trait Engine: Send {
+    /// `xdp`, `xdp-kernel-fib`, `af-xdp` or `af-packet`.
+    fn name(&self) -> &'static str;
+
+    /// How each port is attached, ports in their order on the command line.
+    fn modes(&self) -> Vec<PortMode>;
+
+    /// False when the engine asks the kernel for every packet and keeps no table: it is sent ports only.
+    fn keeps_table(&self) -> bool {
+        true
+    }
+
+    /// Applies the changes in their order. Each is visible to the next frame as a whole or not at all.
+    ///
+    /// # Errors
+    /// When a change cannot be made (a table is full, a port is gone). Changes before it hold, those after it are
+    /// not tried; the caller answers with a full resynchronisation or leaves the port to the kernel.
+    fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
+
+    /// The answer a frame for `address` would get in `table`, from the state that frames use.
+    fn lookup_v4(&self, table: u32, address: u32) -> NextHop;
+
+    /// The answer a frame for `address` would get in `table`, from the state that frames use.
+    fn lookup_v6(&self, table: u32, address: u128) -> NextHop;
+
+    /// The content of a next hop as frames see it.
+    fn next_hop(&self, id: NextHop) -> NextHopEntry;
+
+    /// The next hops of a group's buckets as frames see them; empty when `id` is not a group.
+    fn buckets(&self, id: NextHop) -> Vec<NextHop>;
+
+    /// The counts so far.
+    ///
+    /// # Errors
+    /// When the counters cannot be read.
+    fn counters(&self) -> Result<Counters, EngineError>;
+
+    /// Bytes of forwarding state, exact, for `show engine`.
+    fn memory(&self) -> u64;
+}

@@ -1,0 +1,178 @@
+//! An engine that forwards nothing and remembers everything: the control plane's tests look into it.
+//!
+//! It holds answers in ordered maps and looks addresses up by trying every prefix length, so that it is obviously right;
+//! and it checks the promises of [`super`] on the way: no route to a next hop that was never written, no release of one
+//! that routes still use.
+
+use std::collections::BTreeMap;
+
+use fib::{NextHop, NextHopEntry, Prefix};
+
+use super::{Change, Counters, Engine, EngineError, Port, PortMode};
+
+/// Forwarding state in plain maps. Keys of routes are (table, address, length).
+#[derive(Debug, Default, Clone)]
+pub struct Recording {
+    /// IPv4 answers.
+    pub v4: BTreeMap<(u32, u32, u8), NextHop>,
+    /// IPv6 answers.
+    pub v6: BTreeMap<(u32, u128, u8), NextHop>,
+    /// Next hops that are not groups.
+    pub next_hops: BTreeMap<u16, NextHopEntry>,
+    /// Groups.
+    pub groups: BTreeMap<u16, Vec<NextHop>>,
+    /// Ports by interface index.
+    pub ports: BTreeMap<u32, Port>,
+    /// How many changes were applied.
+    pub applied: u64,
+    users: BTreeMap<u16, u64>,
+}
+
+impl Recording {
+    /// An engine that has been told nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn known(&self, id: NextHop) -> bool {
+        id == NextHop::NONE || self.next_hops.contains_key(&id.0) || self.groups.contains_key(&id.0)
+    }
+
+    fn count(&mut self, old: Option<NextHop>, new: NextHop) {
+        if let Some(old) = old {
+            *self.users.entry(old.0).or_default() -= 1;
+        }
+        if new != NextHop::NONE {
+            *self.users.entry(new.0).or_default() += 1;
+        }
+    }
+
+    fn one(&mut self, change: &Change) -> Result<(), EngineError> {
+        let refuse = |why: &str| Err(EngineError::new(format!("{change:?}"), why));
+        match change {
+            Change::RouteV4 {
+                table,
+                prefix,
+                next_hop,
+            } => {
+                if !self.known(*next_hop) {
+                    return refuse("the next hop was never written");
+                }
+                let key = (*table, prefix.address(), prefix.length());
+                let old = if *next_hop == NextHop::NONE {
+                    self.v4.remove(&key)
+                } else {
+                    self.v4.insert(key, *next_hop)
+                };
+                self.count(old, *next_hop);
+            }
+            Change::RouteV6 {
+                table,
+                prefix,
+                next_hop,
+            } => {
+                if !self.known(*next_hop) {
+                    return refuse("the next hop was never written");
+                }
+                let key = (*table, prefix.address(), prefix.length());
+                let old = if *next_hop == NextHop::NONE {
+                    self.v6.remove(&key)
+                } else {
+                    self.v6.insert(key, *next_hop)
+                };
+                self.count(old, *next_hop);
+            }
+            Change::NextHop { id, entry } => {
+                self.groups.remove(&id.0);
+                self.next_hops.insert(id.0, *entry);
+            }
+            Change::Group { id, buckets } => {
+                if buckets.is_empty()
+                    || buckets
+                        .iter()
+                        .any(|member| !self.next_hops.contains_key(&member.0))
+                {
+                    return refuse("a bucket names nothing, or a group");
+                }
+                self.next_hops.remove(&id.0);
+                self.groups.insert(id.0, buckets.clone());
+            }
+            Change::Release { id } => {
+                if self.users.get(&id.0).is_some_and(|&users| users > 0) {
+                    return refuse("routes still use it");
+                }
+                if self.groups.values().flatten().any(|member| member == id) {
+                    return refuse("a group still uses it");
+                }
+                self.next_hops.remove(&id.0);
+                self.groups.remove(&id.0);
+            }
+            Change::Port(port) => {
+                self.ports.insert(port.ifindex, port.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine for Recording {
+    fn name(&self) -> &'static str {
+        "recording"
+    }
+
+    fn modes(&self) -> Vec<PortMode> {
+        self.ports
+            .values()
+            .map(|port| PortMode {
+                port: port.name.clone(),
+                mode: "none",
+            })
+            .collect()
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
+        for change in changes {
+            self.one(change)?;
+            self.applied += 1;
+        }
+        Ok(())
+    }
+
+    fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
+        (0..=32u8)
+            .rev()
+            .find_map(|length| {
+                self.v4
+                    .get(&(table, Prefix::containing(address, length).address(), length))
+            })
+            .copied()
+            .unwrap_or(NextHop::NONE)
+    }
+
+    fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
+        (0..=128u8)
+            .rev()
+            .find_map(|length| {
+                self.v6
+                    .get(&(table, Prefix::containing(address, length).address(), length))
+            })
+            .copied()
+            .unwrap_or(NextHop::NONE)
+    }
+
+    fn next_hop(&self, id: NextHop) -> NextHopEntry {
+        self.next_hops.get(&id.0).copied().unwrap_or_default()
+    }
+
+    fn buckets(&self, id: NextHop) -> Vec<NextHop> {
+        self.groups.get(&id.0).cloned().unwrap_or_default()
+    }
+
+    fn counters(&self) -> Result<Counters, EngineError> {
+        Ok(Counters::default())
+    }
+
+    fn memory(&self) -> u64 {
+        0
+    }
+}
