@@ -17,6 +17,7 @@
 )]
 
 pub mod cause;
+pub mod harness;
 pub mod laws;
 pub mod random;
 pub mod statistics;

@@ -1,0 +1,104 @@
+//! How much of the machine this process may use: a quota of processor time can be less than the cores it sees.
+
+use std::{fs, path::Path};
+
+/// The quota of processor time in cores, the smallest of all control groups from this process's own to the root; `None` without.
+pub fn quota() -> Option<f64> {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut smallest: Option<f64> = None;
+    for line in own.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let unified = controllers.is_empty();
+        if !unified && !controllers.split(',').any(|c| c == "cpu") {
+            continue;
+        }
+        let root = Path::new(if unified {
+            "/sys/fs/cgroup"
+        } else {
+            "/sys/fs/cgroup/cpu"
+        });
+        let mut group = root.join(path.trim_start_matches('/'));
+        loop {
+            let found = if unified {
+                parse_max(&read(&group, "cpu.max"))
+            } else {
+                legacy(&group)
+            };
+            smallest = match (smallest, found) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            if group == root || !group.pop() {
+                break;
+            }
+        }
+    }
+    smallest
+}
+
+fn read(group: &Path, file: &str) -> String {
+    fs::read_to_string(group.join(file)).unwrap_or_default()
+}
+
+fn legacy(group: &Path) -> Option<f64> {
+    parse_max(&format!(
+        "{} {}",
+        read(group, "cpu.cfs_quota_us").trim(),
+        read(group, "cpu.cfs_period_us").trim()
+    ))
+}
+
+/// `quota period` in microseconds; `max` or a negative quota is none.
+fn parse_max(text: &str) -> Option<f64> {
+    let mut words = text.split_ascii_whitespace();
+    let quota: f64 = words.next()?.parse().ok()?;
+    let period: f64 = words.next()?.parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// The core counts that a sweep tries: all of them up to eight, then steps of about a half, the `marks` (where a new kind of core
+/// begins, and the count before it) and the last.
+pub fn counts(most: u32, marks: &[u32]) -> Vec<u32> {
+    let mut counts: Vec<u32> = (1..=most.min(8)).collect();
+    let mut power = 8;
+    while power < most {
+        counts.extend([power * 3 / 2, power * 2]);
+        power *= 2;
+    }
+    counts.extend(
+        marks
+            .iter()
+            .flat_map(|&mark| [mark.saturating_sub(1), mark]),
+    );
+    counts.push(most);
+    counts.retain(|&n| (1..=most).contains(&n));
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_quota() {
+        assert_eq!(parse_max("150000 100000\n"), Some(1.5));
+        assert_eq!(parse_max("max 100000\n"), None);
+        assert_eq!(parse_max("-1 100000"), None);
+        assert_eq!(parse_max(""), None);
+    }
+
+    #[test]
+    fn counts_grow_and_keep_the_marks() {
+        assert_eq!(counts(2, &[]), [1, 2]);
+        assert_eq!(
+            counts(64, &[33]),
+            [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 33, 48, 64]
+        );
+        assert_eq!(counts(10, &[6, 99]), [1, 2, 3, 4, 5, 6, 7, 8, 10]);
+    }
+}

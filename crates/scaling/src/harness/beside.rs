@@ -1,0 +1,103 @@
+//! What two commands cost each other.
+//!
+//! Four settings in rounds of random order: each alone, and each while the other runs again and again beside it. With two
+//! cores or more each command has a core of its own, so what remains is what they share: caches, memory, the kernel.
+
+use super::{
+    background::Background,
+    keeper::{Exit, Keeper, Outcome, Spec},
+    sweep::SweepError,
+};
+use crate::{
+    random::Random,
+    statistics::{Interval, median, median_interval},
+};
+use serde::{Deserialize, Serialize};
+
+/// How much longer a command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Median seconds alone.
+    pub alone: f64,
+    /// Median seconds beside the other.
+    pub beside: f64,
+    /// Seconds beside over seconds alone, within rounds; 1 is no effect.
+    pub ratio: f64,
+    /// Interval of the ratio.
+    pub interval: Interval,
+}
+
+/// The effects of two commands on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Mutual {
+    /// What the other does to the first.
+    pub first: Effect,
+    /// What the first does to the other.
+    pub second: Effect,
+}
+
+/// Measures what `first` and `second` cost each other in `rounds` rounds.
+///
+/// # Errors
+/// When either fails or hangs, and when interrupted.
+pub fn beside(
+    first: &Spec,
+    second: &Spec,
+    rounds: usize,
+    seed: u64,
+    interrupted: fn() -> bool,
+) -> Result<Mutual, SweepError> {
+    let mut keepers = [
+        Keeper::start(first, interrupted)?,
+        Keeper::start(second, interrupted)?,
+    ];
+    let others = [second, first];
+    let mut random = Random::new(seed);
+    let mut seconds: [Vec<f64>; 4] = Default::default();
+    for _ in 0..rounds {
+        let mut order = [0, 1, 2, 3];
+        random.shuffle(&mut order);
+        for setting in order {
+            let victim = setting % 2;
+            let company = if setting < 2 {
+                None
+            } else {
+                Some(Background::start(others[victim], interrupted)?)
+            };
+            let outcome = keepers[victim].run()?;
+            drop(company);
+            seconds[setting].push(wall(&outcome, victim)?);
+        }
+    }
+    let effect = |victim: usize| {
+        let ratios: Vec<f64> = seconds[victim + 2]
+            .iter()
+            .zip(&seconds[victim])
+            .map(|(b, a)| b / a)
+            .collect();
+        Effect {
+            alone: median(&seconds[victim]),
+            beside: median(&seconds[victim + 2]),
+            ratio: median(&ratios),
+            interval: median_interval(&ratios, 1000, seed),
+        }
+    };
+    Ok(Mutual {
+        first: effect(0),
+        second: effect(1),
+    })
+}
+
+fn wall(outcome: &Outcome, victim: usize) -> Result<f64, SweepError> {
+    if outcome.exit == Exit::Success {
+        return Ok(outcome.wall.as_secs_f64());
+    }
+    let name = ["the command", "the command beside it"][victim];
+    Err(SweepError::Command {
+        what: format!(
+            "{name} did not succeed ({:?}); both must run to their end to be compared",
+            outcome.exit
+        ),
+        printed: String::new(),
+    })
+}

@@ -1,0 +1,374 @@
+//! A keeper: a small process of ours that starts a command again and again, times it, and outlives everything that the
+//! command starts.
+//!
+//! The keeper is forked once for each setting and then waits on a pipe; a byte makes it run the command once and write
+//! one [`Outcome`] back. That keeps the cost of a run to one `posix_spawn` and two pipe writes. It is a child subreaper in
+//! a session of its own: whatever the command leaves running becomes the keeper's child, so the keeper can count it and
+//! end it. When this process dies, by Ctrl-C or by `SIGKILL`, the kernel sends the keeper `SIGTERM` and it ends everything first.
+//!
+//! Owns: the keeper process and four pipe ends. After `fork` the keeper runs in a copy of a process that may have had
+//! threads, so it only makes system calls and touches memory that was laid out before (`signal-safety(7)`).
+//!
+//! What it cannot do: give the command a terminal; follow a process that moves to another PID namespace.
+
+mod child;
+mod events;
+mod launch;
+mod process_list;
+
+use launch::Launch;
+use libc::pid_t;
+use std::{
+    ffi::CString,
+    fs::File,
+    io::{self, Read, Write},
+    marker::PhantomData,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+    time::Duration,
+};
+use thiserror::Error;
+
+/// What a keeper runs.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// The program (searched in `PATH`) and its arguments.
+    pub argv: Vec<CString>,
+    /// The environment, `NAME=value`.
+    pub env: Vec<CString>,
+    /// One entry for each copy started at the same time: the cores it may use, or `None` for those that this process may use.
+    pub copies: Vec<Option<Vec<u32>>>,
+    /// After this long everything is ended and the run counts as hung.
+    pub timeout: Duration,
+    /// What the command prints: thrown away, or read (counted, the last bytes kept).
+    pub capture: bool,
+    /// Count migrations, context switches and, where the machine has them, instructions and cycles of the process tree.
+    pub count_events: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Every copy returned 0.
+    Success,
+    /// A copy returned this code.
+    Code(i32),
+    /// A copy was ended by this signal.
+    Signal(i32),
+    /// The time limit passed.
+    TimedOut,
+    /// The program could not be started; the error number says why.
+    NotStarted(i32),
+}
+
+/// What one run cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub exit: Exit,
+    /// From before the first copy was started until the last copy had ended.
+    pub wall: Duration,
+    /// Sum over the copies of one over their own seconds: the rate at which copies were being finished.
+    pub copies_per_second: f64,
+    /// User CPU time of the process tree.
+    pub user: Duration,
+    /// System CPU time of the process tree.
+    pub system: Duration,
+    /// Page faults without input or output.
+    pub minor_faults: u64,
+    /// Page faults that read from a file.
+    pub major_faults: u64,
+    /// Context switches for waiting.
+    pub voluntary_switches: u64,
+    /// Context switches because another task was due.
+    pub involuntary_switches: u64,
+    /// Processes that were still running after the command had ended, and were ended.
+    pub outlived: u32,
+    /// Moves from core to core, where counted.
+    pub migrations: Option<u64>,
+    /// Instructions retired, where counted.
+    pub instructions: Option<u64>,
+    /// Cycles not halted, where counted.
+    pub cycles: Option<u64>,
+    /// Bytes that the command printed, where captured.
+    pub printed: u64,
+    /// The last bytes that it printed on both streams, where captured; at most [`TAIL`].
+    pub tail: Vec<u8>,
+}
+
+/// How many of the last printed bytes are kept.
+pub const TAIL: usize = 64 * 1024;
+
+/// How long processes that outlive the command may take to end by themselves.
+const GRACE: Duration = Duration::from_millis(50);
+/// How long a process asked to end may take before it is killed.
+const POLITE: Duration = Duration::from_millis(200);
+
+/// Why a run has no outcome.
+#[derive(Debug, Error)]
+pub enum KeeperError {
+    /// A system call failed.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The keeper itself is gone.
+    #[error(
+        "the process that runs the command ended unexpectedly; run again, and report it if it happens twice"
+    )]
+    Gone,
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> KeeperError {
+    move |source| KeeperError::System { what, source }
+}
+
+/// The outcome as it travels through the pipe: plain numbers, fewer bytes than `PIPE_BUF`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Wire {
+    kind: i32, // 0 success, 1 code, 2 signal, 3 timed out, 4 not started
+    value: i32,
+    outlived: u32,
+    counted: u32, // bit 0 migrations, bit 1 instructions, bit 2 cycles
+    wall_ns: u64,
+    copies_per_second: f64,
+    user_us: u64,
+    system_us: u64,
+    minor: u64,
+    major: u64,
+    voluntary: u64,
+    involuntary: u64,
+    events: [u64; 3],
+}
+
+/// A running keeper. It belongs to the thread that made it: the kernel ends it with that thread.
+pub struct Keeper {
+    pid: pid_t,
+    go: File,
+    reply: File,
+    output: Option<File>,
+    interrupted: fn() -> bool,
+    bound_to_this_thread: PhantomData<*const ()>,
+}
+
+impl Keeper {
+    /// Forks a keeper for `spec`. `interrupted` is asked while a run is under way; when it says yes the run is ended.
+    ///
+    /// # Errors
+    /// When pipes or the process cannot be made, or `spec` names no program.
+    pub fn start(spec: &Spec, interrupted: fn() -> bool) -> Result<Self, KeeperError> {
+        if spec.argv.is_empty() || spec.copies.is_empty() {
+            return Err(system("run an empty command")(io::Error::from(
+                io::ErrorKind::InvalidInput,
+            )));
+        }
+        let (go_read, go) = pipe().map_err(system("make a pipe"))?;
+        let (reply, reply_write) = pipe().map_err(system("make a pipe"))?;
+        let null = File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/null")
+            .map_err(system("open /dev/null"))?;
+        let (output, output_write) = if spec.capture {
+            let (read, write) = pipe().map_err(system("make a pipe"))?;
+            set_nonblocking(read.as_raw_fd()).map_err(system("set up a pipe"))?;
+            (Some(read), Some(write))
+        } else {
+            (None, None)
+        };
+        let launch = Launch::prepare(spec, &null, output_write.as_ref())
+            .map_err(system("prepare the command"))?;
+        // SAFETY: getpid has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the child only runs `keep`, which allocates nothing and makes system calls only.
+        match unsafe { libc::fork() } {
+            -1 => Err(system("start a process")(io::Error::last_os_error())),
+            0 => {
+                child::keep(
+                    &launch,
+                    parent,
+                    go_read.as_raw_fd(),
+                    reply_write.as_raw_fd(),
+                );
+                // SAFETY: _exit ends this process without running anything of the copied parent.
+                unsafe { libc::_exit(0) }
+            }
+            pid => Ok(Self {
+                pid,
+                go: File::from(go),
+                reply: File::from(reply),
+                output: output.map(File::from),
+                interrupted,
+                bound_to_this_thread: PhantomData,
+            }),
+        }
+    }
+
+    /// Runs the command once and waits for it.
+    ///
+    /// # Errors
+    /// When interrupted, or the keeper is gone. A command that fails or hangs is an [`Outcome`], not an error.
+    pub fn run(&mut self) -> Result<Outcome, KeeperError> {
+        self.begin()?;
+        self.finish()
+    }
+
+    /// Starts a run without waiting.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn begin(&mut self) -> Result<(), KeeperError> {
+        self.go.write_all(b"g").map_err(|_| KeeperError::Gone)
+    }
+
+    /// Ends the run under way early; [`Self::finish`] then tells what it cost so far, as timed out.
+    pub fn cut(&self) {
+        // SAFETY: the keeper is our child and not reaped, so its number is its own.
+        unsafe { libc::kill(self.pid, libc::SIGUSR1) };
+    }
+
+    /// Waits for the run that [`Self::begin`] started.
+    ///
+    /// # Errors
+    /// When interrupted, or the keeper is gone.
+    pub fn finish(&mut self) -> Result<Outcome, KeeperError> {
+        let mut printed = Printed::default();
+        loop {
+            if (self.interrupted)() {
+                return Err(KeeperError::Interrupted);
+            }
+            let mut watched = [
+                poll_for(self.reply.as_raw_fd()),
+                poll_for(self.output.as_ref().map_or(-1, AsRawFd::as_raw_fd)),
+            ];
+            // SAFETY: `watched` is an array of two initialised pollfd, alive during the call.
+            let ready = unsafe { libc::poll(watched.as_mut_ptr(), 2, 100) };
+            if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return Err(system("wait for the command")(io::Error::last_os_error()));
+            }
+            if watched[1].revents != 0
+                && let Some(output) = &mut self.output
+            {
+                printed.drain(output);
+            }
+            if ready > 0 && watched[0].revents != 0 {
+                break;
+            }
+        }
+        let mut bytes = [0_u8; size_of::<Wire>()];
+        self.reply
+            .read_exact(&mut bytes)
+            .map_err(|_| KeeperError::Gone)?;
+        if let Some(output) = &mut self.output {
+            printed.drain(output);
+        }
+        // SAFETY: `Wire` is plain numbers, any bytes are a value, and the buffer has its size; read_unaligned needs no alignment.
+        let wire = unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<Wire>()) };
+        Ok(outcome(&wire, printed))
+    }
+
+    /// The keeper's process number: the parent or an ancestor of everything the command starts.
+    pub const fn pid(&self) -> i32 {
+        self.pid
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // SAFETY: the keeper is our child and not reaped; on SIGTERM it ends its children and itself.
+        unsafe {
+            libc::kill(self.pid, libc::SIGTERM);
+            libc::waitpid(self.pid, ptr::null_mut(), 0);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Printed {
+    bytes: u64,
+    tail: Vec<u8>,
+}
+
+impl Printed {
+    /// Reads what there is; the pipe does not block.
+    fn drain(&mut self, output: &mut File) {
+        let mut buffer = vec![0_u8; TAIL];
+        while let Ok(count) = output.read(&mut buffer) {
+            if count == 0 {
+                break;
+            }
+            self.bytes += count as u64;
+            self.tail.extend_from_slice(&buffer[..count]);
+            if self.tail.len() > 2 * TAIL {
+                self.tail.drain(..self.tail.len() - TAIL);
+            }
+            if count < buffer.len() / 2 {
+                break; // the writer is slower than we are; look at the reply in between
+            }
+        }
+    }
+}
+
+fn outcome(wire: &Wire, mut printed: Printed) -> Outcome {
+    let exit = match wire.kind {
+        0 => Exit::Success,
+        1 => Exit::Code(wire.value),
+        2 => Exit::Signal(wire.value),
+        3 => Exit::TimedOut,
+        _ => Exit::NotStarted(wire.value),
+    };
+    let event = |bit: u32| (wire.counted & (1 << bit) != 0).then(|| wire.events[bit as usize]);
+    let excess = printed.tail.len().saturating_sub(TAIL);
+    printed.tail.drain(..excess);
+    Outcome {
+        exit,
+        wall: Duration::from_nanos(wire.wall_ns),
+        copies_per_second: wire.copies_per_second,
+        user: Duration::from_micros(wire.user_us),
+        system: Duration::from_micros(wire.system_us),
+        minor_faults: wire.minor,
+        major_faults: wire.major,
+        voluntary_switches: wire.voluntary,
+        involuntary_switches: wire.involuntary,
+        outlived: wire.outlived,
+        migrations: event(0),
+        instructions: event(1),
+        cycles: event(2),
+        printed: printed.bytes,
+        tail: printed.tail,
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` has room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both descriptors are new and belong to nobody else.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+fn set_nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: plain fcntl on a descriptor that the caller holds.
+    if unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+const fn poll_for(fd: RawFd) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}

@@ -1,0 +1,15 @@
+//! Running commands on chosen cores and counting what they cost.
+//!
+//! [`order`] says which cores come first, [`plan`] what one setting runs, [`keeper`] runs it and leaves nothing behind,
+//! [`observe`] reads what the kernel counted meanwhile, [`sweep`] does rounds of settings in random order, [`beside`]
+//! two commands together with the help of [`background`], and [`notes`] says what was odd about a command.
+
+pub mod allowance;
+pub mod background;
+pub mod beside;
+pub mod keeper;
+pub mod notes;
+pub mod observe;
+pub mod order;
+pub mod plan;
+pub mod sweep;

@@ -1,0 +1,182 @@
+//! What the kernel counted on some cores between two moments: busy, idle and stolen time, interrupts by kind.
+
+use host::cores::CoreId;
+use std::{collections::BTreeMap, fs};
+
+/// Seconds in a tick of `/proc/stat`: `USER_HZ` is 100 on every architecture that Linux has for us.
+pub const TICK: f64 = 0.01;
+
+/// Time of some cores, summed, in seconds. Its grain is [`TICK`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Times {
+    /// In user and system mode, in interrupts and softirqs.
+    pub busy: f64,
+    /// Idle, waiting for input or output included.
+    pub idle: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// In interrupts and softirqs, also part of `busy`.
+    pub interrupt: f64,
+}
+
+impl Times {
+    /// Reads the times of `cores` now. Where `/proc/stat` cannot be read all are 0.
+    pub fn now(cores: &[CoreId]) -> Self {
+        parse_stat(&fs::read_to_string("/proc/stat").unwrap_or_default(), cores)
+    }
+
+    /// What passed from `self` to `later`.
+    #[must_use]
+    pub fn until(&self, later: &Self) -> Self {
+        Self {
+            busy: (later.busy - self.busy).max(0.0),
+            idle: (later.idle - self.idle).max(0.0),
+            steal: (later.steal - self.steal).max(0.0),
+            interrupt: (later.interrupt - self.interrupt).max(0.0),
+        }
+    }
+}
+
+fn parse_stat(text: &str, cores: &[CoreId]) -> Times {
+    let mut times = Times::default();
+    for line in text.lines().skip(1) {
+        let Some(rest) = line.strip_prefix("cpu") else {
+            break;
+        };
+        let mut words = rest.split_ascii_whitespace();
+        let Some(core) = words.next().and_then(|n| n.parse().ok()) else {
+            break;
+        };
+        if !cores.contains(&CoreId(core)) {
+            continue;
+        }
+        let mut ticks = [0.0; 8];
+        for (slot, word) in ticks.iter_mut().zip(words) {
+            *slot = word.parse::<f64>().unwrap_or(0.0) * TICK;
+        }
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
+        times.busy += user + nice + system + irq + softirq;
+        times.idle += idle + iowait;
+        times.steal += steal;
+        times.interrupt += irq + softirq;
+    }
+    times
+}
+
+/// Interrupts and softirqs by name, summed over some cores.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interrupts(pub BTreeMap<String, u64>);
+
+impl Interrupts {
+    /// Reads the counts of `cores` now.
+    pub fn now(cores: &[CoreId]) -> Self {
+        let mut counts = BTreeMap::new();
+        for (file, kind) in [
+            ("/proc/interrupts", "interrupt"),
+            ("/proc/softirqs", "softirq"),
+        ] {
+            parse_counts(
+                &fs::read_to_string(file).unwrap_or_default(),
+                kind,
+                cores,
+                &mut counts,
+            );
+        }
+        Self(counts)
+    }
+
+    /// What came between `self` and `later`, most frequent first, none with a count of 0.
+    pub fn until(&self, later: &Self) -> Vec<(String, u64)> {
+        let mut grown: Vec<(String, u64)> = later
+            .0
+            .iter()
+            .map(|(name, &count)| {
+                (
+                    name.clone(),
+                    count.saturating_sub(self.0.get(name).copied().unwrap_or(0)),
+                )
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        grown.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        grown
+    }
+}
+
+/// Both files have a heading of `CPUn` columns and rows of `name: counts… words…`.
+fn parse_counts(text: &str, kind: &str, cores: &[CoreId], counts: &mut BTreeMap<String, u64>) {
+    let mut lines = text.lines();
+    let columns: Vec<u32> = lines
+        .next()
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|name| name.strip_prefix("CPU")?.parse().ok())
+        .collect();
+    for line in lines {
+        let Some((name, rest)) = line.split_once(':') else {
+            continue;
+        };
+        let mut words = rest.split_ascii_whitespace();
+        let mut sum = 0;
+        for &core in &columns {
+            let Some(count) = words.next().and_then(|w| w.parse::<u64>().ok()) else {
+                break;
+            };
+            if cores.contains(&CoreId(core)) {
+                sum += count;
+            }
+        }
+        let words: Vec<&str> = words.collect();
+        let name = name.trim();
+        // Numbered lines end with the device; named ones with a description.
+        let label = if name.bytes().all(|b| b.is_ascii_digit()) {
+            words
+                .last()
+                .map_or_else(|| name.to_owned(), |device| (*device).to_owned())
+        } else if words.is_empty() {
+            name.to_owned()
+        } else {
+            words.join(" ").to_lowercase()
+        };
+        *counts.entry(format!("{kind} {label}")).or_default() += sum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_chosen_cores_are_summed() {
+        let text = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 100 1 50 1000 20 3 4 30 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\nintr 5\n";
+        let times = parse_stat(text, &[CoreId(0)]);
+        assert!((times.busy - 1.58).abs() < 1e-9 && (times.idle - 10.2).abs() < 1e-9);
+        assert!((times.steal - 0.3).abs() < 1e-9 && (times.interrupt - 0.07).abs() < 1e-9);
+        assert_eq!(parse_stat("", &[CoreId(0)]), Times::default());
+    }
+
+    #[test]
+    fn interrupts_are_named_by_device_or_description() {
+        let before = "      CPU0 CPU1\n 36:  5 7 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0\nLOC: 10 20 Local timer interrupts\nERR: 0\n";
+        let after = before.replace("5 7", "6 9").replace("10 20", "110 20");
+        let read = |text: &str, cores: &[CoreId]| {
+            let mut counts = BTreeMap::new();
+            parse_counts(text, "interrupt", cores, &mut counts);
+            Interrupts(counts)
+        };
+        let both = [CoreId(0), CoreId(1)];
+        assert_eq!(
+            read(before, &both).until(&read(&after, &both)),
+            [
+                ("interrupt local timer interrupts".to_owned(), 100),
+                ("interrupt virtio1-req.0".to_owned(), 3)
+            ]
+        );
+        assert_eq!(
+            read(before, &[CoreId(1)])
+                .until(&read(&after, &[CoreId(1)]))
+                .len(),
+            1
+        );
+    }
+}

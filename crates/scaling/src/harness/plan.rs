@@ -1,0 +1,281 @@
+//! What a setting runs: the command with its core count put in, how many copies, on which cores.
+
+use super::keeper::Spec;
+use host::cores::CoreId;
+use serde::{Deserialize, Serialize};
+use std::{
+    ffi::{CString, OsString},
+    os::unix::ffi::OsStringExt,
+    time::Duration,
+};
+use thiserror::Error;
+
+/// In a command, this is replaced by the number of cores.
+pub const CORES: &str = "{cores}";
+
+/// How a command is made to use several cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// One process that is told the core count, in `{cores}` or in the usual environment variables.
+    Threads,
+    /// As many processes as cores, each doing the whole work.
+    Copies,
+    /// `make -j N`.
+    Make,
+}
+
+impl Mode {
+    /// The mode that fits a command by its name.
+    pub fn guess(command: &[String]) -> Self {
+        let program = command
+            .first()
+            .map_or("", |p| p.rsplit('/').next().unwrap_or(p));
+        if matches!(program, "make" | "gmake" | "ninja") {
+            Self::Make
+        } else {
+            Self::Threads
+        }
+    }
+
+    /// The name in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Copies => "copies",
+            Self::Make => "make",
+        }
+    }
+}
+
+/// Who chooses the cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The command may use as many cores as the setting has, chosen by topology; each copy has one of its own.
+    Pinned,
+    /// The kernel's scheduler places tasks on all cores.
+    Free,
+}
+
+/// One setting of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Number of cores.
+    pub cores: u32,
+    /// Who chooses them.
+    pub placement: Placement,
+}
+
+/// A command to be swept.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// How it uses several cores.
+    pub mode: Mode,
+    /// Cores in the order of the sweep; a pinned setting takes the first of them.
+    pub order: Vec<CoreId>,
+    /// Time limit of one run.
+    pub timeout: Duration,
+    /// Text that the command prints before a number: its own measure of work a second.
+    pub progress: Option<String>,
+}
+
+/// A command that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the argument {argument:?} has a zero byte, which no command line can hold; leave it out")]
+pub struct BadArgument {
+    argument: String,
+}
+
+/// Environment variables from which common run-times take their number of threads.
+pub const THREAD_VARIABLES: [&str; 8] = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "GOMAXPROCS",
+    "TOKIO_WORKER_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "JULIA_NUM_THREADS",
+];
+
+impl Job {
+    /// Whether the command names the core count itself.
+    pub fn names_cores(&self) -> bool {
+        self.command.iter().any(|argument| argument.contains(CORES))
+    }
+
+    /// What a keeper runs for `setting`.
+    ///
+    /// # Errors
+    /// When an argument holds a zero byte.
+    pub fn spec(&self, setting: &Setting) -> Result<Spec, BadArgument> {
+        let count = setting.cores.to_string();
+        let mut argv: Vec<String> = self
+            .command
+            .iter()
+            .map(|argument| argument.replace(CORES, &count))
+            .collect();
+        if self.mode == Mode::Make && !self.names_cores() {
+            argv.push(format!("-j{count}"));
+        }
+        let own: Vec<u32> = self
+            .order
+            .iter()
+            .take(setting.cores as usize)
+            .map(|core| core.0)
+            .collect();
+        let copies = match (self.mode, setting.placement) {
+            (Mode::Copies, Placement::Pinned) => own.iter().map(|&core| Some(vec![core])).collect(),
+            (Mode::Copies, Placement::Free) => vec![None; setting.cores as usize],
+            (_, Placement::Pinned) => vec![Some(own)],
+            (_, Placement::Free) => vec![None],
+        };
+        let argv = argv
+            .into_iter()
+            .map(|argument| CString::new(argument.clone()).map_err(|_| BadArgument { argument }))
+            .collect::<Result<_, _>>()?;
+        Ok(Spec {
+            argv,
+            env: environment(self.mode, &count),
+            copies,
+            timeout: self.timeout,
+            capture: self.progress.is_some(),
+            count_events: false,
+        })
+    }
+
+    /// Units of work that a run at `setting` does: copies do one each.
+    pub fn work(&self, setting: &Setting) -> f64 {
+        if self.mode == Mode::Copies {
+            f64::from(setting.cores)
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Our own environment, with the thread counts put in when one process is to use several cores.
+fn environment(mode: Mode, count: &str) -> Vec<CString> {
+    let ours = |name: &OsString| {
+        mode == Mode::Threads && name.to_str().is_some_and(|n| THREAD_VARIABLES.contains(&n))
+    };
+    let inherited = std::env::vars_os()
+        .filter(|(name, _)| !ours(name))
+        .map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            name.into_vec()
+        });
+    let threads = THREAD_VARIABLES
+        .iter()
+        .map(|name| format!("{name}={count}").into_bytes());
+    let added: Vec<Vec<u8>> = if mode == Mode::Threads {
+        threads.collect()
+    } else {
+        Vec::new()
+    };
+    // An environment string cannot hold a zero byte, so nothing is lost here.
+    inherited
+        .chain(added)
+        .filter_map(|line| CString::new(line).ok())
+        .collect()
+}
+
+/// The number after the last `mark` in what a command printed.
+pub fn number_after(printed: &[u8], mark: &str) -> Option<f64> {
+    let text = String::from_utf8_lossy(printed);
+    let rest = &text[text.rfind(mark)? + mark.len()..];
+    let rest = rest.trim_start_matches([' ', '\t', ':', '=']);
+    let end = rest
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-')))
+        .unwrap_or(rest.len());
+    rest[..end]
+        .trim_end_matches(['.', 'e', 'E', '+', '-'])
+        .parse()
+        .ok()
+        .filter(|n: &f64| n.is_finite() && *n > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(command: &[&str], mode: Mode) -> Job {
+        Job {
+            command: command.iter().map(|s| (*s).to_owned()).collect(),
+            mode,
+            order: vec![CoreId(3), CoreId(5), CoreId(7)],
+            timeout: Duration::from_secs(1),
+            progress: None,
+        }
+    }
+
+    fn words(spec: &Spec) -> Vec<&str> {
+        spec.argv.iter().map(|a| a.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn each_mode_is_told_its_cores_in_its_own_way() {
+        let two = Setting {
+            cores: 2,
+            placement: Placement::Pinned,
+        };
+        let threads = job(&["x", "-t{cores}"], Mode::Threads).spec(&two).unwrap();
+        assert_eq!(words(&threads), ["x", "-t2"]);
+        assert!(
+            threads
+                .env
+                .iter()
+                .any(|e| e.as_bytes() == b"OMP_NUM_THREADS=2")
+        );
+        assert_eq!(threads.copies, [Some(vec![3, 5])]);
+        let copies = job(&["x"], Mode::Copies).spec(&two).unwrap();
+        assert_eq!(copies.copies, [Some(vec![3]), Some(vec![5])]);
+        assert!(
+            !copies
+                .env
+                .iter()
+                .any(|e| e.as_bytes().starts_with(b"RAYON_NUM_THREADS="))
+        );
+        let make = job(&["make", "-s"], Mode::Make).spec(&two).unwrap();
+        assert_eq!(words(&make), ["make", "-s", "-j2"]);
+        let free = job(&["x"], Mode::Copies)
+            .spec(&Setting {
+                cores: 3,
+                placement: Placement::Free,
+            })
+            .unwrap();
+        assert_eq!(free.copies, [None, None, None]);
+    }
+
+    #[test]
+    fn the_mode_is_guessed_from_the_program() {
+        assert_eq!(Mode::guess(&["/usr/bin/make".to_owned()]), Mode::Make);
+        assert_eq!(Mode::guess(&["makefile-lint".to_owned()]), Mode::Threads);
+    }
+
+    #[test]
+    fn a_printed_rate_is_found_after_its_mark() {
+        assert_eq!(
+            number_after(b"a\nevents per second:   1234.50\n", "events per second"),
+            Some(1234.5)
+        );
+        assert_eq!(number_after(b"rate=1 rate=2.5e3.", "rate"), Some(2500.0));
+        assert_eq!(number_after(b"rate: none", "rate"), None);
+        assert_eq!(number_after(b"", "rate"), None);
+    }
+
+    #[test]
+    fn a_zero_byte_is_refused_by_name() {
+        let error = job(&["x", "a\0b"], Mode::Threads)
+            .spec(&Setting {
+                cores: 1,
+                placement: Placement::Free,
+            })
+            .unwrap_err();
+        assert!(error.to_string().contains("a\\0b"));
+    }
+}

@@ -1,0 +1,463 @@
+//! The sweep: every setting once a round, in an order of its own each round, so that heat, clock and neighbours fall on
+//! all settings alike; what is compared is compared within a round.
+
+use super::{
+    keeper::{Exit, Keeper, KeeperError, Outcome},
+    notes::Note,
+    observe::{TICK, Times},
+    plan::{BadArgument, Job, Mode, Placement, Setting, number_after},
+};
+use crate::{cause::split::Cost, laws::rounds::Rounds, random::Random, statistics::median};
+use host::cores::CoreId;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How much a sweep measures.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Core counts, rising, the first of them 1.
+    pub counts: Vec<u32>,
+    /// Who chooses the cores; both for a comparison.
+    pub placements: Vec<Placement>,
+    /// Fewest rounds.
+    pub rounds_least: usize,
+    /// Most rounds.
+    pub rounds_most: usize,
+    /// Rounds are added between those bounds while this much time is left.
+    pub budget: Duration,
+    /// Run before each timed run, not timed.
+    pub prepare: Option<Vec<String>>,
+    /// Seed of the order of the runs.
+    pub seed: u64,
+    /// Asked while waiting; yes ends the sweep.
+    pub interrupted: fn() -> bool,
+}
+
+/// One timed run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Units of work a second: one over the wall time for one job, copies over it for copies, or what the program
+    /// itself printed.
+    pub rate: f64,
+    /// Seconds of wall time.
+    pub wall: f64,
+    /// Seconds of user CPU time of the process tree.
+    pub user: f64,
+    /// Seconds of system CPU time of the process tree.
+    pub system: f64,
+    /// Seconds stolen from the setting's cores; 0 for runs shorter than the kernel's clock can tell.
+    pub steal: f64,
+    /// Switches because another task was due.
+    pub involuntary_switches: u64,
+    /// Whether other programs or the hypervisor took more than a twentieth of the cores.
+    pub disturbed: bool,
+}
+
+/// All rounds of one placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Who chose the cores.
+    pub placement: Placement,
+    /// Core counts.
+    pub counts: Vec<u32>,
+    /// For each round a run at each count.
+    pub rounds: Vec<Vec<Run>>,
+}
+
+/// A finished sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// One series a placement, in the order asked for.
+    pub series: Vec<Series>,
+    /// The control: in each round a second run on one core, its rate over that of the first.
+    pub control: Vec<f64>,
+    /// What was odd.
+    pub notes: Vec<Note>,
+    /// The trial on one core, with events counted where the kernel lets us.
+    pub trial_one: Outcome,
+    /// The trial on the largest count, free to move: its migrations are the scheduler's.
+    pub trial_many: Outcome,
+    /// Seconds that the whole sweep took.
+    pub seconds: f64,
+}
+
+/// Why there is no sweep.
+#[derive(Debug, Error)]
+pub enum SweepError {
+    /// The command failed.
+    #[error("{what}{}", tail(.printed))]
+    Command {
+        /// Which run, how it ended, what to do.
+        what: String,
+        /// What the command printed last.
+        printed: String,
+    },
+    /// The harness failed.
+    #[error(transparent)]
+    Keeper(#[from] KeeperError),
+    /// The command cannot be passed on.
+    #[error(transparent)]
+    Argument(#[from] BadArgument),
+}
+
+fn tail(printed: &str) -> String {
+    if printed.is_empty() {
+        String::new()
+    } else {
+        format!("; it printed:\n{printed}")
+    }
+}
+
+/// Below this a run is too short for `/proc/stat`, whose clock ticks every 10 ms.
+const OBSERVABLE: Duration = Duration::from_millis(200);
+/// A run during which others had more than this share of the cores is repeated.
+const DISTURBED: f64 = 0.05;
+/// At most one run in this many is repeated.
+const REPEATS: usize = 4;
+/// A command that prints more than this in a run is told so.
+const MUCH: u64 = 100_000_000;
+/// A run shorter than this is mostly the start of a process.
+const SHORT: Duration = Duration::from_millis(5);
+
+/// One setting with its keeper, ready to run.
+struct Station {
+    setting: Setting,
+    cores: Vec<CoreId>,
+    keeper: Keeper,
+}
+
+/// Sweeps `job`.
+///
+/// # Errors
+/// When the command fails, hangs, or cannot be started, and when interrupted.
+pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
+    let start = Instant::now();
+    let most = options.counts.last().copied().unwrap_or(1);
+    let one = Setting {
+        cores: 1,
+        placement: Placement::Pinned,
+    };
+    let trial_one = trial(job, &one, options)?;
+    let trial_many = trial(
+        job,
+        &Setting {
+            cores: most,
+            placement: Placement::Free,
+        },
+        options,
+    )?;
+    let mut stations = Vec::new();
+    for &placement in &options.placements {
+        for &cores in &options.counts {
+            stations.push(station(job, &Setting { cores, placement }, options)?);
+        }
+    }
+    let control_first = stations.len();
+    if let Some(&placement) = options.placements.first() {
+        stations.push(station(
+            job,
+            &Setting {
+                cores: 1,
+                placement,
+            },
+            options,
+        )?);
+    }
+    let slower = trial_one.wall.max(trial_many.wall).as_secs_f64();
+    let round = slower * stations.len() as f64;
+    let left = options.budget.saturating_sub(start.elapsed()).as_secs_f64();
+    let rounds =
+        ((left / round.max(1e-4)) as usize).clamp(options.rounds_least, options.rounds_most);
+
+    let mut random = Random::new(options.seed);
+    let mut table: Vec<Vec<Run>> = Vec::with_capacity(rounds);
+    let (mut repeated, mut kept) = (0_usize, 0_usize);
+    for _ in 0..rounds {
+        let mut order: Vec<usize> = (0..stations.len()).collect();
+        random.shuffle(&mut order);
+        let mut row: Vec<Option<Run>> = vec![None; stations.len()];
+        for place in order {
+            let mut run = timed(job, &mut stations[place], options)?;
+            if run.disturbed && repeated * REPEATS < rounds * row.len() {
+                repeated += 1;
+                run = timed(job, &mut stations[place], options)?;
+            }
+            kept += usize::from(run.disturbed);
+            row[place] = Some(run);
+        }
+        table.push(row.into_iter().flatten().collect());
+    }
+    drop(stations);
+
+    let width = options.counts.len();
+    let series: Vec<Series> = options
+        .placements
+        .iter()
+        .enumerate()
+        .map(|(index, &placement)| Series {
+            placement,
+            counts: options.counts.clone(),
+            rounds: table
+                .iter()
+                .map(|row| row[index * width..(index + 1) * width].to_vec())
+                .collect(),
+        })
+        .collect();
+    let control = table
+        .iter()
+        .filter_map(|row| Some(row.get(control_first)?.rate / row.first()?.rate))
+        .collect();
+    let mut notes = oddities(job, &trial_one, &series);
+    if repeated > 0 || kept > 0 {
+        notes.push(Note::Disturbed {
+            repeated: repeated as u32,
+            kept: kept as u32,
+        });
+    }
+    Ok(Sweep {
+        series,
+        control,
+        notes,
+        trial_one,
+        trial_many,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+fn station(job: &Job, setting: &Setting, options: &Options) -> Result<Station, SweepError> {
+    let spec = job.spec(setting)?;
+    let cores = match setting.placement {
+        Placement::Pinned => job
+            .order
+            .iter()
+            .take(setting.cores as usize)
+            .copied()
+            .collect(),
+        Placement::Free => job.order.clone(),
+    };
+    Ok(Station {
+        setting: setting.clone(),
+        cores,
+        keeper: Keeper::start(&spec, options.interrupted)?,
+    })
+}
+
+/// A run that is not timed for the result: it warms caches, shows what the command prints, and counts events.
+fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, SweepError> {
+    let mut spec = job.spec(setting)?;
+    spec.capture = true;
+    spec.count_events = true;
+    prepare(options)?;
+    let outcome = Keeper::start(&spec, options.interrupted)?.run()?;
+    judge(job, setting, &outcome)?;
+    if let Some(mark) = &job.progress
+        && number_after(&outcome.tail, mark).is_none()
+    {
+        return Err(SweepError::Command {
+            what: format!(
+                "the command printed no number after {mark:?}; check the text given as its progress point"
+            ),
+            printed: last_lines(&outcome.tail),
+        });
+    }
+    Ok(outcome)
+}
+
+/// Runs the command that makes the ground ready, with the same care as the command itself.
+fn prepare(options: &Options) -> Result<(), SweepError> {
+    let Some(command) = &options.prepare else {
+        return Ok(());
+    };
+    let job = Job {
+        command: command.clone(),
+        mode: Mode::Copies,
+        order: Vec::new(),
+        timeout: Duration::from_mins(10),
+        progress: None,
+    };
+    let setting = Setting {
+        cores: 1,
+        placement: Placement::Free,
+    };
+    let mut spec = job.spec(&setting)?;
+    spec.capture = true;
+    let outcome = Keeper::start(&spec, options.interrupted)?.run()?;
+    judge(&job, &setting, &outcome)
+}
+
+fn timed(job: &Job, station: &mut Station, options: &Options) -> Result<Run, SweepError> {
+    prepare(options)?;
+    let before = Times::now(&station.cores);
+    let outcome = station.keeper.run()?;
+    judge(job, &station.setting, &outcome)?;
+    let (mut steal, mut disturbed) = (0.0, false);
+    if outcome.wall >= OBSERVABLE {
+        let times = before.until(&Times::now(&station.cores));
+        let capacity = outcome.wall.as_secs_f64() * station.cores.len() as f64;
+        let own = (outcome.user + outcome.system).as_secs_f64();
+        let foreign = (times.busy - own - 3.0 * TICK * station.cores.len() as f64).max(0.0);
+        steal = times.steal.min(0.9 * capacity);
+        disturbed = (foreign + steal) / capacity > DISTURBED;
+    }
+    let wall = outcome.wall.as_secs_f64();
+    let rate = match &job.progress {
+        Some(mark) => number_after(&outcome.tail, mark).ok_or_else(|| SweepError::Command {
+            what: format!("a later run printed no number after {mark:?}; the trial did"),
+            printed: last_lines(&outcome.tail),
+        })?,
+        None => job.work(&station.setting) / wall.max(1e-9),
+    };
+    Ok(Run {
+        rate,
+        wall,
+        user: outcome.user.as_secs_f64(),
+        system: outcome.system.as_secs_f64(),
+        steal,
+        involuntary_switches: outcome.involuntary_switches,
+        disturbed,
+    })
+}
+
+/// Turns a run that did not succeed into an error that names the setting, the way it ended and the remedy.
+fn judge(job: &Job, setting: &Setting, outcome: &Outcome) -> Result<(), SweepError> {
+    let program = job.command.first().map_or("", String::as_str);
+    let where_ = format!(
+        "{program} on {} core{}",
+        setting.cores,
+        if setting.cores == 1 { "" } else { "s" }
+    );
+    let printed = last_lines(&outcome.tail);
+    let what = match outcome.exit {
+        Exit::Success => return Ok(()),
+        Exit::NotStarted(libc::ENOENT) => {
+            format!("{program} is not installed or not in PATH; install it or give its full path")
+        }
+        Exit::NotStarted(number) => {
+            format!(
+                "{program} cannot be started: {}",
+                std::io::Error::from_raw_os_error(number)
+            )
+        }
+        Exit::TimedOut => format!(
+            "{where_} did not end within {:.0} s and was ended with all it started; raise --timeout if it needs longer",
+            job.timeout.as_secs_f64()
+        ),
+        Exit::Signal(number) => format!("{where_} was ended by signal {number}"),
+        Exit::Code(code) if wants_terminal(&printed) => format!(
+            "{where_} returned {code}; it seems to want a terminal, and has none here (input is empty): use an option that runs it \
+             unattended"
+        ),
+        Exit::Code(code) => {
+            format!("{where_} returned {code}; a command that fails cannot be measured")
+        }
+    };
+    Err(SweepError::Command { what, printed })
+}
+
+fn wants_terminal(printed: &str) -> bool {
+    let text = printed.to_lowercase();
+    ["tty", "terminal", "inappropriate ioctl", "standard input"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+fn last_lines(tail: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&tail[tail.len().saturating_sub(2000)..]);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if trial.printed > MUCH {
+        notes.push(Note::PrintsMuch {
+            bytes: trial.printed,
+        });
+    }
+    if trial.outlived > 0 {
+        notes.push(Note::ForksAway {
+            processes: trial.outlived,
+        });
+    }
+    if trial.wall < SHORT {
+        notes.push(Note::Short {
+            milliseconds: trial.wall.as_secs_f64() * 1e3,
+        });
+    }
+    if job.mode == Mode::Copies || trial.wall < SHORT {
+        return notes;
+    }
+    for one in series {
+        let last = one.counts.len() - 1;
+        match one.placement {
+            Placement::Pinned => {
+                let busy = one.busy(last);
+                if one.counts[last] > 1 && busy < 1.1 && one.busy(0) > 0.5 {
+                    notes.push(Note::IgnoresCores {
+                        busy,
+                        cores: one.counts[last],
+                    });
+                }
+            }
+            Placement::Free if one.busy(0) > 1.2 => {
+                notes.push(Note::UsesMore { busy: one.busy(0) });
+            }
+            Placement::Free => {}
+        }
+    }
+    notes
+}
+
+impl Series {
+    /// The rates, for the laws.
+    pub fn rates(&self) -> Rounds {
+        Rounds {
+            cores: self.counts.clone(),
+            rates: self
+                .rounds
+                .iter()
+                .map(|round| round.iter().map(|run| run.rate).collect())
+                .collect(),
+        }
+    }
+
+    /// The median of a figure at place `place`.
+    pub fn median(&self, place: usize, figure: impl Fn(&Run) -> f64) -> f64 {
+        median(
+            &self
+                .rounds
+                .iter()
+                .map(|round| figure(&round[place]))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// Cores kept busy at place `place`: CPU time over wall time, median over the rounds.
+    pub fn busy(&self, place: usize) -> f64 {
+        self.median(place, |run| (run.user + run.system) / run.wall.max(1e-9))
+    }
+
+    /// What the setting at place `place` cost for `work` units, summed over the rounds and divided by their number.
+    pub fn cost(&self, place: usize, work: f64) -> Cost {
+        let count = self.rounds.len().max(1) as f64;
+        let sum = |figure: fn(&Run) -> f64| {
+            self.rounds
+                .iter()
+                .map(|round| figure(&round[place]))
+                .sum::<f64>()
+                / count
+        };
+        Cost {
+            cores: self.counts[place],
+            work,
+            wall: sum(|run| run.wall),
+            user: sum(|run| run.user),
+            system: sum(|run| run.system),
+            steal: sum(|run| run.steal),
+        }
+    }
+}
