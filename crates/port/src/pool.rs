@@ -117,7 +117,7 @@ impl Layout {
         }
     }
 
-    /// For memory that the kernel wants in power-of-two chunks (`AF_XDP`, if_xdp.h).
+    /// For memory that the kernel wants in power-of-two chunks (`AF_XDP`, `if_xdp.h`).
     pub const fn chunks(buffers: u32, stride: u32, headroom: u16) -> Self {
         Self {
             buffers,
@@ -245,6 +245,7 @@ impl Pool {
 
     /// Gives a buffer back.
     #[inline]
+    #[allow(clippy::needless_pass_by_value, reason = "a handle is consumed so that it cannot be used again")]
     pub fn release(&mut self, frame: Frame) {
         self.free.push(frame.buffer);
     }
@@ -260,6 +261,7 @@ impl Pool {
 
     /// The offset of the frame's first byte in [`Pool::memory`] and its length, for the kernel; the
     /// frame is the port's until it calls [`Pool::reclaim`].
+    #[allow(clippy::needless_pass_by_value, reason = "a handle is consumed so that it cannot be used again")]
     pub fn lend(&self, frame: Frame) -> (u64, u16) {
         (self.offset(&frame, 0) as u64, frame.length)
     }
