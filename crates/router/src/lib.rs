@@ -13,3 +13,4 @@
 
 pub mod control_plane;
 pub mod engine;
+pub mod user_plane;

@@ -88,10 +88,10 @@ impl<'a> Header<'a> {
         self.0[6] & 0x40 != 0
     }
 
-    /// Whether this is a fragment that does not begin the datagram, so that it holds no port numbers.
+    /// Whether this is a fragment of a datagram, the first, a later or the last one.
     #[inline]
-    pub fn is_later_fragment(self) -> bool {
-        self.half(6) & 0x1fff != 0
+    pub fn is_fragment(self) -> bool {
+        self.half(6) & 0x3fff != 0
     }
 
     /// Hops left, in the sender's eyes.

@@ -1,0 +1,81 @@
+//! Next hop: what the table's answer means for this frame. A member of a group is chosen by the flow's
+//! hash; exceptions end the way here; the egress port is one of this worker's, and the packet fits it.
+
+use fib::next_hop::{Kind, NextHops};
+use fib::{NextHop, NextHopEntry};
+use port::{Frame, Pool};
+use wire::ethernet::HEADER_LENGTH as LINK;
+
+use super::{Reason, flow_hash};
+
+/// Which of the worker's ports has a number: one array, indexed by the number.
+#[derive(Debug, Default)]
+pub(super) struct Egress {
+    places: Vec<u8>,
+}
+
+impl Egress {
+    /// No port of this worker.
+    const NOBODY: u8 = u8::MAX;
+    /// The greatest number of a port: Linux numbers interfaces from 1 and rarely passes some thousands.
+    pub(super) const GREATEST_NUMBER: u32 = 1 << 20;
+
+    pub(super) fn set(&mut self, number: u32, place: u8) {
+        let index = number as usize;
+        if self.places.len() <= index {
+            self.places.resize(index + 1, Self::NOBODY);
+        }
+        self.places[index] = place;
+    }
+
+    #[inline]
+    fn get(&self, number: u32) -> u8 {
+        self.places
+            .get(number as usize)
+            .copied()
+            .unwrap_or(Self::NOBODY)
+    }
+}
+
+/// The adjacency to rewrite for, and the egress port's place among the worker's.
+#[inline]
+pub(super) fn step<'a>(
+    next_hops: &'a NextHops,
+    egress: &Egress,
+    pool: &Pool,
+    frame: &Frame,
+    next_hop: NextHop,
+) -> Result<(&'a NextHopEntry, u8), Reason> {
+    let mut entry = next_hops.get(next_hop);
+    if entry.kind == Kind::Group {
+        let hash = flow_hash::of(pool.line(frame), frame.length());
+        entry = next_hops.get(next_hops.member(entry, hash));
+        if matches!(entry.kind, Kind::Group | Kind::None) {
+            return Err(Reason::EmptyGroup);
+        }
+    }
+    if entry.kind != Kind::Adjacency {
+        return Err(exception(entry.kind));
+    }
+    let place = egress.get(entry.port);
+    if place == Egress::NOBODY {
+        return Err(Reason::UnknownPort);
+    }
+    // Padding has been cut off beyond the shortest frame, which fits every link.
+    if entry.mtu != 0 && usize::from(frame.length()) > LINK + usize::from(entry.mtu) {
+        return Err(Reason::TooBig);
+    }
+    Ok((entry, place))
+}
+
+#[cold]
+fn exception(kind: Kind) -> Reason {
+    match kind {
+        Kind::None => Reason::NoRoute,
+        Kind::Punt => Reason::Punt,
+        Kind::Blackhole => Reason::Blackhole,
+        Kind::Unreachable => Reason::Unreachable,
+        Kind::Prohibit => Reason::Prohibit,
+        Kind::Group | Kind::Adjacency => Reason::EmptyGroup,
+    }
+}
