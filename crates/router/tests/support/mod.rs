@@ -42,7 +42,7 @@ pub struct Outside {
 pub struct TestPort(pub Arc<Mutex<Outside>>);
 
 impl Port for TestPort {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test"
     }
 
@@ -103,7 +103,7 @@ pub mod hops {
     pub const BACK: NextHop = NextHop(11);
 }
 
-/// A fresh bench. 10.N/16 and 2001:db8:N::/48 go to next hop N.
+/// A fresh bench. 10.N/16 and `2001:db8:N::/48` go to next hop N.
 pub fn bench() -> Bench {
     let tables = Shared::new(&Options::for_workers(1)).expect("memory");
     let plain = NextHopEntry {
@@ -215,7 +215,7 @@ pub fn v4(next_hop: NextHop) -> u32 {
     0x0a00_0001 | u32::from(next_hop.0) << 16
 }
 
-/// Destination 2001:db8:N::1.
+/// Destination `2001:db8:N::1`.
 pub fn v6(next_hop: NextHop) -> u128 {
     0x2001_0db8 << 96 | u128::from(next_hop.0) << 80 | 1
 }
