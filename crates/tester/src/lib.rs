@@ -9,9 +9,14 @@
 //! becomes a measured number.
 
 pub mod addresses;
+pub mod clock;
+pub mod engine;
 pub mod frame;
 pub mod latency;
+pub mod link;
+pub mod rig;
 pub mod schedule;
 pub mod search;
 pub mod sequence;
 pub mod sizes;
+pub mod trial;

@@ -160,9 +160,9 @@ impl Schedule {
     }
 
     /// A cursor for the sender.
-    pub fn walk(&self) -> Walk<'_> {
+    pub fn walk(&self) -> Walk {
         Walk {
-            schedule: self,
+            segments: self.segments.clone(),
             segment: 0,
             within: 0,
             begun_ns: 0,
@@ -181,26 +181,34 @@ fn offset(rate: f64, index: u64) -> u64 {
 }
 
 /// Where a sender stands in its timetable.
-#[derive(Debug)]
-pub struct Walk<'a> {
-    schedule: &'a Schedule,
+#[derive(Debug, Clone)]
+pub struct Walk {
+    segments: Vec<Segment>,
     segment: usize,
     within: u64,
     begun_ns: u64,
 }
 
-impl Walk<'_> {
+impl Walk {
     /// When the next frame is to leave, ns after the start; `None` after the last.
     #[inline]
     pub fn next_ns(&self) -> Option<u64> {
-        let segment = self.schedule.segments.get(self.segment)?;
+        let segment = self.segments.get(self.segment)?;
         Some(self.begun_ns + offset(segment.rate, self.within))
+    }
+
+    /// Whether the present segment runs as fast as it can.
+    #[inline]
+    pub fn unpaced(&self) -> bool {
+        self.segments
+            .get(self.segment)
+            .is_some_and(|segment| !segment.rate.is_finite())
     }
 
     /// How many frames are due at `now_ns`, in the present segment.
     #[inline]
     pub fn due(&self, now_ns: u64) -> u64 {
-        let Some(segment) = self.schedule.segments.get(self.segment) else {
+        let Some(segment) = self.segments.get(self.segment) else {
             return 0;
         };
         if now_ns < self.begun_ns {
@@ -218,7 +226,7 @@ impl Walk<'_> {
     #[inline]
     pub fn advance(&mut self, frames: u64) {
         self.within += frames;
-        if let Some(segment) = self.schedule.segments.get(self.segment)
+        if let Some(segment) = self.segments.get(self.segment)
             && self.within >= segment.frames
         {
             self.begun_ns += offset(segment.rate, segment.frames) + segment.rest_ns;

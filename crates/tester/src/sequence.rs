@@ -76,20 +76,20 @@ impl SequenceWindow {
         }
     }
 
-    /// Takes one frame; sequence numbers count from 1.
+    /// Takes one frame; sequence numbers count from 1. Says whether it came for the first time.
     #[inline]
-    pub fn take(&mut self, sequence: u32) {
+    pub fn take(&mut self, sequence: u32) -> bool {
         if sequence.wrapping_sub(self.settled).wrapping_sub(1) >= WINDOW {
             if sequence <= self.settled {
                 self.counted.late += u64::from(sequence > 0);
-                return;
+                return false;
             }
             self.settle(sequence - WINDOW);
         }
         let (word, bit) = place(sequence);
         if self.seen[word] & bit != 0 {
             self.counted.duplicate += 1;
-            return;
+            return false;
         }
         self.seen[word] |= bit;
         self.counted.received += 1;
@@ -104,6 +104,7 @@ impl SequenceWindow {
             self.newest[flow] = sequence;
         }
         self.largest = self.largest.max(sequence);
+        true
     }
 
     /// Moves the lower edge of the window up to `edge`, counting what stays missing.
@@ -180,9 +181,9 @@ mod tests {
 
     fn count(sent: u32, arrivals: impl IntoIterator<Item = u32>) -> Sequenced {
         let mut window = SequenceWindow::new(1);
-        arrivals
-            .into_iter()
-            .for_each(|sequence| window.take(sequence));
+        for sequence in arrivals {
+            window.take(sequence);
+        }
         window.finish(sent)
     }
 
@@ -260,9 +261,9 @@ mod tests {
     #[test]
     fn flows_may_overtake_each_other() {
         let mut window = SequenceWindow::new(2);
-        [1, 3, 5, 2, 4, 6]
-            .into_iter()
-            .for_each(|sequence| window.take(sequence));
+        for sequence in [1, 3, 5, 2, 4, 6] {
+            window.take(sequence);
+        }
         let counted = window.finish(6);
         assert_eq!((counted.received, counted.reordered), (6, 0));
     }

@@ -1,0 +1,64 @@
+//! A rig: tester's ports with a device between them, able to run one trial at a time.
+
+use crate::trial::{Order, Trial};
+
+/// Something that happens to the device during a trial.
+#[derive(Clone, Copy)]
+pub struct Event<'a> {
+    /// When, ns after the first frame.
+    pub at_ns: u64,
+    /// What; runs on a thread of its own.
+    pub action: &'a (dyn Fn() + Sync),
+}
+
+/// Why a trial could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RigError {
+    /// A signal came.
+    #[error("interrupted")]
+    Interrupted,
+    /// A port of the tester failed or vanished.
+    #[error(transparent)]
+    Port(#[from] port::PortError),
+    /// The generator or sink in the kernel failed.
+    #[error(transparent)]
+    Kernel(#[from] fastpath::Error),
+    /// Namespaces or interfaces could not be set up.
+    #[error(transparent)]
+    Namespace(#[from] host::namespace::Error),
+    /// This rig cannot do what the order asks.
+    #[error("{rig} cannot {what}; {remedy}")]
+    Unable {
+        /// Which rig.
+        rig: &'static str,
+        /// What was asked.
+        what: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+}
+
+/// Runs trials.
+pub trait Rig {
+    /// Runs one trial as ordered and records it; `purpose` is kept in the record.
+    ///
+    /// # Errors
+    /// The trial could not be run at all. A trial that ran badly is no error: its record says so.
+    fn run(
+        &mut self,
+        order: &Order,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Result<Trial, RigError>;
+
+    /// What the rig is, for the report: ports, generator, device.
+    fn describe(&self) -> String;
+
+    /// Bits per second of the medium, where it has a rate. veth and memory have none.
+    fn line_rate(&self) -> Option<f64> {
+        None
+    }
+
+    /// Highest rate worth asking for at a size, frames/s in each direction: where a search begins without a self-test.
+    fn ceiling(&self) -> f64;
+}

@@ -1,0 +1,395 @@
+//! One trial: what is asked of it, and the record of what happened.
+//!
+//! A trial's counts close twice, and are checked to: what was sent is what was received once plus what was lost, and what arrived
+//! is what was received plus everything that should not have come. A count that does not close makes the trial invalid.
+
+use serde::{Deserialize, Serialize};
+
+use crate::latency::Latency;
+use crate::schedule::{Schedule, TOLERANCE};
+use crate::sizes::{Family, FrameSize};
+
+/// Which port sends to which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From port 0 to port 1.
+    OneWay,
+    /// Ports 0 and 1 to each other at the same rate (RFC 2544 §14).
+    BothWays,
+    /// Every port to all others by turns, beginning with its successor (RFC 2889 §5.1).
+    Mesh,
+}
+
+impl Direction {
+    /// The streams between `ports` ports, in the order in which each port takes them.
+    pub fn streams(self, ports: u8) -> Vec<(u8, u8)> {
+        match self {
+            Self::OneWay => vec![(0, 1)],
+            Self::BothWays => vec![(0, 1), (1, 0)],
+            Self::Mesh => (0..ports)
+                .flat_map(|from| (1..ports).map(move |step| (from, (from + step) % ports)))
+                .collect(),
+        }
+    }
+}
+
+/// How long to wait around the traffic (RFC 2544 §23), ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// After learning frames, before the traffic (§23 b).
+    pub learning_ns: u64,
+    /// For residual frames after the last was sent (§23 d): a frame later than that is lost.
+    pub residual_ns: u64,
+    /// The wait for residual frames ends early when all have come, or when none has come for this long.
+    pub quiet_ns: u64,
+    /// For the device to settle afterwards (§23 e).
+    pub settle_ns: u64,
+}
+
+impl Waits {
+    /// The RFC's: 2 s, 2 s, 5 s.
+    pub const RFC_2544: Self = Self {
+        learning_ns: 2_000_000_000,
+        residual_ns: 2_000_000_000,
+        quiet_ns: 2_000_000_000,
+        settle_ns: 5_000_000_000,
+    };
+    /// For a device on the same machine, whose buffers empty in milliseconds.
+    pub const QUICK: Self = Self {
+        learning_ns: 2_000_000,
+        residual_ns: 500_000_000,
+        quiet_ns: 15_000_000,
+        settle_ns: 2_000_000,
+    };
+}
+
+/// What a trial is asked to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// Frame size, or sizes by turns (a mix of sizes).
+    pub sizes: Vec<FrameSize>,
+    /// Which protocol.
+    pub family: Family,
+    /// Timetable of each sending port.
+    pub schedule: Schedule,
+    /// Which port sends to which.
+    pub direction: Direction,
+    /// Destination addresses behind each port, 1 to 2^20.
+    pub destinations: u32,
+    /// Waits around the traffic.
+    pub waits: Waits,
+}
+
+impl Order {
+    /// The size, or the mean of a mix, in bytes with FCS.
+    pub fn mean_size(&self) -> f64 {
+        let sum: u64 = self.sizes.iter().map(|size| u64::from(size.bytes())).sum();
+        sum as f64 / self.sizes.len().max(1) as f64
+    }
+
+    /// The same order with another timetable.
+    #[must_use]
+    pub fn with(&self, schedule: Schedule) -> Self {
+        Self {
+            schedule,
+            ..self.clone()
+        }
+    }
+}
+
+/// Every frame of a trial, as integers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// In the timetable.
+    pub intended: u64,
+    /// Accepted by the port.
+    pub sent: u64,
+    /// In the timetable but not sent: the tester was late, or the port full.
+    pub unsent: u64,
+    /// Whole, at the right port, once.
+    pub received: u64,
+    /// Sent and not received: `sent - received`.
+    pub lost: u64,
+    /// Came again.
+    pub duplicate: u64,
+    /// Came after a later frame of the same flow (RFC 4737); they are received.
+    pub reordered: u64,
+    /// Too old for the sequence window; they stay lost.
+    pub late: u64,
+    /// Ours, but not the bytes that were sent; they stay lost.
+    pub corrupt: u64,
+    /// Came out of the wrong port; they stay lost.
+    pub misdirected: u64,
+    /// Of an earlier trial.
+    pub residual: u64,
+    /// Not ours at all: neighbour discovery and the like.
+    pub stray: u64,
+    /// Lost by the tester's own receiver, as its port tells.
+    pub tester_dropped: u64,
+    /// Frames taken off the ports in all.
+    pub arrivals: u64,
+    /// Runs of consecutive lost frames.
+    pub loss_runs: u64,
+    /// Longest of them, frames.
+    pub longest_loss_run: u64,
+}
+
+impl Counts {
+    /// Whether every frame is accounted for, on both sides.
+    pub fn closes(&self) -> bool {
+        let sending = self.intended == self.sent + self.unsent;
+        let across = self.sent == self.received + self.lost;
+        let arriving = self.arrivals
+            == self.received
+                + self.duplicate
+                + self.late
+                + self.corrupt
+                + self.misdirected
+                + self.residual
+                + self.stray;
+        sending && across && arriving
+    }
+
+    /// Lost frames as a share of those sent (RFC 2544 §26.3).
+    pub fn loss_ratio(&self) -> f64 {
+        if self.sent == 0 {
+            0.0
+        } else {
+            self.lost as f64 / self.sent as f64
+        }
+    }
+}
+
+/// Whether a trial says anything about the device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "is", content = "because")]
+pub enum Validity {
+    /// It does.
+    Valid,
+    /// It was run as intended, on a machine that was disturbed: the result stands with a mark.
+    Noisy(String),
+    /// It does not: the tester did not offer what it should, or cannot vouch for what it saw.
+    Invalid(String),
+}
+
+impl Validity {
+    /// Whether the trial may count.
+    pub fn counts(&self) -> bool {
+        !matches!(self, Self::Invalid(_))
+    }
+}
+
+/// The record of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Running number.
+    pub number: u32,
+    /// What it was for: "search", "confirm", "warm-up" and so on.
+    pub purpose: String,
+    /// Frame size or mean of a mix, bytes with FCS.
+    pub frame_bytes: f64,
+    /// Intended rate in each direction, frames/s; `None` for a burst as fast as the tester sends.
+    pub intended_rate: Option<f64>,
+    /// Rate accepted by the sending ports, each direction, frames/s.
+    pub offered_rate: f64,
+    /// Sending ports.
+    pub senders: u8,
+    /// Intended length of the sending, s; `None` for a burst.
+    pub intended_seconds: Option<f64>,
+    /// From the first frame sent to the last, plus one interval, s.
+    pub seconds: f64,
+    /// All frames.
+    pub counts: Counts,
+    /// Delays of the received frames, from their actual departure.
+    pub latency: Option<Latency>,
+    /// Delays from the *intended* departure: what a device sees that waits for nobody. Tester lateness included.
+    pub response: Option<Latency>,
+    /// How late the latest burst left, ns.
+    pub worst_lateness_ns: u64,
+    /// Most frames sent at once.
+    pub largest_burst: u32,
+    /// Frames the tester handed to the port at a time, at most.
+    pub batch: u32,
+    /// Intended departure of the last lost frame, ns after the start.
+    pub last_lost_ns: Option<u64>,
+    /// Longest time without any arrival between two arrivals, ns.
+    pub longest_silence_ns: Option<u64>,
+    /// Steal of the tester's cores as a share of the time.
+    pub steal: f64,
+    /// Times the tester's thread was taken off its core.
+    pub involuntary_switches: u64,
+    /// Whether it counts.
+    pub validity: Validity,
+}
+
+impl Trial {
+    /// Passes RFC 2544's throughput test: every frame came, once, whole, and the tester did as intended.
+    pub fn passes(&self) -> bool {
+        self.validity.counts()
+            && self.counts.lost == 0
+            && self.counts.duplicate == 0
+            && self.counts.corrupt == 0
+            && self.counts.misdirected == 0
+    }
+
+    /// Frames per second that came through, all senders together.
+    pub fn forwarded_rate(&self) -> f64 {
+        if self.seconds > 0.0 {
+            self.counts.received as f64 / self.seconds
+        } else {
+            0.0
+        }
+    }
+
+    /// Offered over intended rate, less one; `None` for a burst.
+    pub fn rate_error(&self) -> Option<f64> {
+        self.intended_rate
+            .map(|intended| self.offered_rate / intended - 1.0)
+    }
+
+    /// What went wrong with the device in words, gravest first; `None` when nothing did.
+    pub fn complaint(&self) -> Option<String> {
+        let counts = &self.counts;
+        let part = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        if counts.sent > 0
+            && counts.received + counts.duplicate + counts.corrupt + counts.misdirected == 0
+        {
+            return Some("the device forwards nothing".to_owned());
+        }
+        let parts: Vec<String> = [
+            part(counts.misdirected, "came out of the wrong port"),
+            part(counts.corrupt, "corrupted"),
+            part(counts.duplicate, "came twice"),
+            part(counts.lost, "lost"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!parts.is_empty()).then(|| format!("of {} frames sent: {}", counts.sent, parts.join(", ")))
+    }
+}
+
+/// Steal or preemption beyond this share of a trial marks it as noisy.
+const NOISY_STEAL: f64 = 0.001;
+
+/// Judges how the tester conducted a trial; `rate_error` is `None` for a burst, which has no rate to keep.
+pub fn judge(counts: &Counts, rate_error: Option<f64>, steal: f64) -> Validity {
+    if !counts.closes() {
+        return Validity::Invalid(format!("the counts do not close: {counts:?}"));
+    }
+    if counts.tester_dropped > 0 {
+        return Validity::Invalid(format!(
+            "the tester's own receiver lost {} frames; use larger rings, fewer frames per second or another generator",
+            counts.tester_dropped
+        ));
+    }
+    if counts.unsent as f64 > TOLERANCE * counts.intended as f64 {
+        return Validity::Invalid(format!(
+            "the tester sent {} of {} intended frames; the rate is beyond what it can offer",
+            counts.sent, counts.intended
+        ));
+    }
+    if let Some(error) = rate_error
+        && error.abs() > TOLERANCE
+    {
+        return Validity::Invalid(format!(
+            "the rate missed the intended one by {:+.2} %",
+            error * 100.0
+        ));
+    }
+    if steal > NOISY_STEAL {
+        return Validity::Noisy(format!(
+            "the hypervisor took {:.2} % of the time",
+            steal * 100.0
+        ));
+    }
+    Validity::Valid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts() -> Counts {
+        Counts {
+            intended: 1000,
+            sent: 1000,
+            received: 990,
+            lost: 10,
+            arrivals: 990,
+            ..Counts::default()
+        }
+    }
+
+    #[test]
+    fn sums_close_or_the_trial_is_invalid() {
+        assert!(counts().closes());
+        for broken in [
+            Counts {
+                lost: 9,
+                ..counts()
+            },
+            Counts {
+                arrivals: 991,
+                ..counts()
+            },
+            Counts {
+                unsent: 1,
+                ..counts()
+            },
+        ] {
+            assert!(!broken.closes());
+            assert!(!judge(&broken, None, 0.0).counts());
+        }
+    }
+
+    #[test]
+    fn an_undersent_trial_is_no_result() {
+        let short = Counts {
+            intended: 1000,
+            sent: 998,
+            unsent: 2,
+            received: 998,
+            lost: 0,
+            arrivals: 998,
+            ..Counts::default()
+        };
+        assert!(matches!(
+            judge(&short, Some(0.0), 0.0),
+            Validity::Invalid(_)
+        ));
+        assert!(matches!(
+            judge(&counts(), Some(-0.0011), 0.0),
+            Validity::Invalid(_)
+        ));
+        assert!(matches!(
+            judge(&counts(), Some(0.0009), 0.0),
+            Validity::Valid
+        ));
+        assert!(matches!(
+            judge(&counts(), Some(0.0), 0.01),
+            Validity::Noisy(_)
+        ));
+        assert!(
+            !judge(
+                &Counts {
+                    tester_dropped: 1,
+                    ..counts()
+                },
+                None,
+                0.0
+            )
+            .counts()
+        );
+    }
+
+    #[test]
+    fn a_mesh_starts_at_the_successor() {
+        assert_eq!(
+            Direction::Mesh.streams(3),
+            [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)]
+        );
+        assert_eq!(Direction::BothWays.streams(2), [(0, 1), (1, 0)]);
+    }
+}

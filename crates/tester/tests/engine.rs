@@ -1,0 +1,251 @@
+//! The user-space engine over the wire and the calibrated device: what was set must be what is found.
+
+use tester::engine::Engine;
+use tester::link::Link;
+use tester::link::device::{Device, Settings};
+use tester::link::wire::Wire;
+use tester::rig::{Event, Rig, RigError};
+use tester::schedule::Schedule;
+use tester::sizes::{Family, FrameSize};
+use tester::trial::{Direction, Order, Trial, Validity, Waits};
+
+fn order(schedule: Schedule) -> Order {
+    Order {
+        sizes: vec![FrameSize::new(64, Family::Ipv4, 1500).unwrap()],
+        family: Family::Ipv4,
+        schedule,
+        direction: Direction::OneWay,
+        destinations: 1,
+        waits: Waits::QUICK,
+    }
+}
+
+fn run<L: Link>(link: L, order: &Order) -> Trial {
+    let mut engine = Engine::new(link, Vec::new(), 1518, 1e6, 1).unwrap();
+    let trial = engine.run(order, "test", None).unwrap();
+    assert!(trial.counts.closes(), "{:?}", trial.counts);
+    trial
+}
+
+/// Rates that a busy machine can keep; an attempt that was disturbed is repeated.
+fn undisturbed(mut attempt: impl FnMut() -> Trial) -> Trial {
+    for _ in 0..20 {
+        let trial = attempt();
+        if trial.validity.counts() {
+            return trial;
+        }
+        eprintln!("repeated: {:?}", trial.validity);
+    }
+    panic!("twenty disturbed trials in a row")
+}
+
+#[test]
+fn a_wire_loses_nothing() {
+    for (direction, destinations, family, size) in [
+        (Direction::OneWay, 1, Family::Ipv4, 64),
+        (Direction::BothWays, 256, Family::Ipv4, 1518),
+        (Direction::OneWay, 1000, Family::Ipv6, 84),
+    ] {
+        let order = Order {
+            direction,
+            destinations,
+            family,
+            sizes: vec![FrameSize::new(size, family, 1500).unwrap()],
+            ..order(Schedule::constant(20_000.0, 0.05))
+        };
+        let trial = undisturbed(|| run(Wire::new(2), &order));
+        assert!(trial.passes(), "{trial:?}");
+        assert_eq!(trial.counts.received, 1000 * u64::from(trial.senders));
+        assert_eq!(trial.counts.reordered, 0);
+        assert!(trial.rate_error().unwrap().abs() < 0.001);
+        assert_eq!(trial.latency.unwrap().samples, trial.counts.received);
+    }
+}
+
+#[test]
+fn every_fault_is_told_from_every_other() {
+    let settings = Settings {
+        loss: 0.01,
+        duplicate: 0.02,
+        corrupt: 0.005,
+        misdirect: 0.004,
+        reorder: 0.01,
+        hold_ns: 2_000_000,
+        ..Settings::default()
+    };
+    let trial = undisturbed(|| {
+        run(
+            Device::new(settings.clone(), 2),
+            &order(Schedule::constant(50_000.0, 0.2)),
+        )
+    });
+    let counts = trial.counts;
+    assert_eq!(counts.sent, 10_000);
+    let near = |value: u64, expected: f64| (value as f64 - expected).abs() <= 0.05 * expected + 2.0;
+    // Duplicates of corrupt or misdirected frames are again corrupt or misdirected.
+    assert!(near(counts.duplicate, 200.0), "{counts:?}");
+    assert!(near(counts.corrupt, 50.0), "{counts:?}");
+    assert!(near(counts.misdirected, 40.0), "{counts:?}");
+    assert!(near(counts.reordered, 100.0), "{counts:?}");
+    assert!(near(counts.lost, 100.0 + 50.0 + 40.0), "{counts:?}");
+    assert!(!trial.passes());
+    let words = trial.complaint().unwrap();
+    assert!(
+        words.contains("wrong port") && words.contains("corrupted") && words.contains("twice"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_device_that_forwards_nothing_is_named() {
+    let settings = Settings {
+        loss: 1.0,
+        ..Settings::default()
+    };
+    let trial = undisturbed(|| {
+        run(
+            Device::new(settings.clone(), 2),
+            &order(Schedule::constant(10_000.0, 0.02)),
+        )
+    });
+    assert_eq!(trial.counts.received, 0);
+    assert_eq!(trial.complaint().unwrap(), "the device forwards nothing");
+    assert_eq!(trial.counts.longest_loss_run, 200);
+}
+
+#[test]
+fn a_set_delay_is_found() {
+    for delay_ns in [200_000, 5_000_000] {
+        let settings = Settings {
+            delay_ns,
+            ..Settings::default()
+        };
+        let trial = undisturbed(|| {
+            run(
+                Device::new(settings.clone(), 2),
+                &order(Schedule::constant(20_000.0, 0.3)),
+            )
+        });
+        let latency = trial.latency.unwrap();
+        let least = latency.min_ns as f64;
+        assert!(
+            least >= delay_ns as f64 && least < delay_ns as f64 * 1.01,
+            "{least} of {delay_ns}"
+        );
+        assert!(latency.percentile(99.0).unwrap() >= delay_ns);
+    }
+}
+
+#[test]
+fn a_rate_beyond_the_tester_is_invalid_and_no_number() {
+    let trial = run(Wire::new(2), &order(Schedule::constant(500e6, 0.02)));
+    assert!(matches!(trial.validity, Validity::Invalid(_)), "{trial:?}");
+    assert!(!trial.passes());
+    assert!(trial.largest_burst <= 64);
+    assert!(trial.counts.unsent > 0 && trial.counts.lost == 0);
+}
+
+#[test]
+fn frames_of_the_trial_before_are_not_counted_as_this_ones() {
+    // The device answers after the first trial has stopped waiting.
+    let settings = Settings {
+        delay_ns: 700_000_000,
+        ..Settings::default()
+    };
+    let mut engine = Engine::new(Device::new(settings, 2), Vec::new(), 1518, 1e6, 1).unwrap();
+    let first = engine
+        .run(&order(Schedule::constant(1000.0, 0.02)), "test", None)
+        .unwrap();
+    assert_eq!(first.counts.received, 0);
+    let waits = Waits {
+        residual_ns: 2_000_000_000,
+        ..Waits::QUICK
+    };
+    let second = engine
+        .run(
+            &Order {
+                waits,
+                ..order(Schedule::constant(1000.0, 0.3))
+            },
+            "test",
+            None,
+        )
+        .unwrap();
+    assert_eq!(second.counts.received, 300, "{:?}", second.counts);
+    // Learning frames of both trials are as old.
+    assert!(second.counts.residual >= 20, "{:?}", second.counts);
+    assert!(second.counts.closes());
+}
+
+#[test]
+fn a_port_that_vanishes_ends_the_trial_with_its_name() {
+    let settings = Settings {
+        vanish_after: Some(500),
+        ..Settings::default()
+    };
+    let mut engine = Engine::new(Device::new(settings, 2), Vec::new(), 1518, 1e6, 1).unwrap();
+    let error = engine
+        .run(&order(Schedule::constant(50_000.0, 0.1)), "test", None)
+        .unwrap_err();
+    assert!(
+        matches!(error, RigError::Port(_)) && error.to_string().contains("memory0"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_outage_shows_by_loss_and_by_silence() {
+    let device = Device::new(Settings::default(), 2);
+    let switch = device.switch();
+    let mut engine = Engine::new(device, Vec::new(), 1518, 1e6, 1).unwrap();
+    let off = || switch.off_for(100_000_000);
+    let event = Event {
+        at_ns: 100_000_000,
+        action: &off,
+    };
+    let trial = engine
+        .run(
+            &order(Schedule::constant(20_000.0, 0.4)),
+            "test",
+            Some(event),
+        )
+        .unwrap();
+    let by_loss = trial.counts.lost as f64 / 20_000.0;
+    let by_silence = trial.longest_silence_ns.unwrap() as f64 / 1e9;
+    assert!((0.098..0.102).contains(&by_loss), "{by_loss}");
+    assert!((0.098..0.103).contains(&by_silence), "{by_silence}");
+}
+
+#[test]
+fn a_mesh_checks_every_pair() {
+    let order = Order {
+        direction: Direction::Mesh,
+        ..order(Schedule::constant(9_000.0, 0.05))
+    };
+    // The wire joins neighbours only: of three streams from each of four ports one arrives where it should.
+    let trial = run(Wire::new(4), &order);
+    assert_eq!(trial.senders, 4);
+    assert_eq!(trial.counts.sent, 4 * 450);
+    assert_eq!(
+        (trial.counts.received, trial.counts.misdirected),
+        (600, 1200)
+    );
+}
+
+#[test]
+fn a_mix_of_sizes_takes_turns() {
+    let sizes = [64, 64, 570, 1518]
+        .map(|size| FrameSize::new(size, Family::Ipv4, 1500).unwrap())
+        .to_vec();
+    let trial = undisturbed(|| {
+        run(
+            Wire::new(2),
+            &Order {
+                sizes: sizes.clone(),
+                ..order(Schedule::constant(20_000.0, 0.1))
+            },
+        )
+    });
+    assert!(trial.passes(), "{trial:?}");
+    assert!((trial.frame_bytes - 554.0).abs() < 1e-9);
+}
