@@ -18,10 +18,15 @@
 //! In none of them is there an allocation, a lock, a system call of our own (a port's excepted), or a
 //! line of log. Nothing a worker writes for a packet is written by another core: the tables are read
 //! through a [`fib::organisation::Reader`], the counters are cells of its own ([`counters`]).
+//!
+//! - [`memory_engine`]: workers on frames replayed from memory: what the forwarding itself costs.
+//! - [`test_traffic`]: the frames it replays.
 
 pub mod counters;
+pub mod memory_engine;
 pub mod reason;
 pub mod step;
+pub mod test_traffic;
 pub mod worker;
 
 mod ethernet_input;

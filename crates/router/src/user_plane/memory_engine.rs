@@ -1,0 +1,482 @@
+//! The memory engine: workers on frames replayed from memory, and a control thread that changes routes
+//! meanwhile. No network, no root: it measures what the forwarding itself costs, and what a second
+//! core buys.
+//!
+//! A trial runs one pinned worker on each core given, each between a memory port and itself, all on
+//! one [`Replay`], begun at different places. After a warm-up the counters are read, and read again
+//! when the time is over; what lies between is the outcome, worker by worker.
+//!
+//! A memory port always has the next frame, so a trial is a closed loop: no frame is lost for lack of
+//! speed, and frames forwarded a second are the throughput of RFC 2544 directly, without a search.
+//!
+//! Route changes are made by a thread that is not pinned: where workers occupy every core it takes its
+//! time from them, and that is part of what is measured. Every tick it applies the changes that are
+//! due by then, so a delayed tick delays changes and loses none.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fib::generated::Random;
+use fib::next_hop::Kind;
+use fib::organisation::{ApplyError, Change, Locked, Options, Organisation, PerCore, Shared};
+use fib::quiescence::TooManyReaders;
+use fib::storage::OutOfMemory;
+use fib::{NextHop, NextHopEntry, Prefix};
+use host::pin::PinError;
+use host::{CoreId, Pinned};
+use port::memory::{MemoryPort, Replay};
+use port::pool::Layout;
+use port::{Pool, PortError};
+
+use super::worker::WorkerError;
+use super::{PortCount, PortCounters, PortSettings, Worker, test_traffic};
+
+/// How long workers run before counting begins: caches and branch predictors are warm, huge pages in place.
+const WARM_UP: Duration = Duration::from_millis(100);
+/// How often the control thread applies the changes that are due.
+const TICK: Duration = Duration::from_millis(10);
+/// How often the thread that waits for the end of a trial looks for Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Bursts between two looks at the flag that ends the trial.
+const BURSTS_PER_LOOK: usize = 32;
+/// Buffers of a worker: two full bursts in flight would do.
+const BUFFERS: u32 = 512;
+/// The number by which next hops name a worker's one port.
+const PORT: u32 = 1;
+
+/// How workers share the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableOrganisation {
+    /// One table and its counters under one mutex, taken for every frame.
+    Locked,
+    /// One table that all read and none writes.
+    Shared,
+    /// A copy for every worker.
+    PerCore,
+}
+
+impl TableOrganisation {
+    /// All three, from the worst to the best.
+    pub const ALL: [Self; 3] = [Self::Locked, Self::Shared, Self::PerCore];
+
+    /// The name people see.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Shared => "shared",
+            Self::PerCore => "per-core",
+        }
+    }
+}
+
+/// The routes of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    /// IPv4 prefixes and their next hops, numbered from 1.
+    pub v4: Vec<(Prefix<u32>, NextHop)>,
+    /// IPv6 prefixes and their next hops, numbered from 1.
+    pub v6: Vec<(Prefix<u128>, NextHop)>,
+    /// How many next hops there are: 1 to this number.
+    pub next_hops: u16,
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Trial<'a> {
+    /// One worker on each.
+    pub cores: &'a [CoreId],
+    /// The frames, as [`test_traffic::frames`] makes them.
+    pub frames: &'a Arc<Replay>,
+    /// How long to count, after the warm-up.
+    pub duration: Duration,
+    /// Route changes to make meanwhile; 0: none.
+    pub route_changes_per_second: u32,
+}
+
+/// What one worker did.
+#[derive(Clone, Debug)]
+pub struct WorkerOutcome {
+    /// Where it ran.
+    pub core: CoreId,
+    /// What it counted.
+    pub count: PortCount,
+    /// In this time.
+    pub elapsed: Duration,
+}
+
+/// What a trial showed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In the order of the cores given.
+    pub workers: Vec<WorkerOutcome>,
+    /// Route changes made while it was counted.
+    pub route_changes: u64,
+    /// In this time.
+    pub elapsed: Duration,
+}
+
+impl WorkerOutcome {
+    /// Frames this worker forwarded each second.
+    pub fn frames_per_second(&self) -> f64 {
+        self.count.forwarded as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+impl Outcome {
+    /// Frames forwarded each second by all workers.
+    pub fn frames_per_second(&self) -> f64 {
+        self.workers
+            .iter()
+            .map(WorkerOutcome::frames_per_second)
+            .sum()
+    }
+
+    /// Route changes made each second.
+    pub fn route_changes_per_second(&self) -> f64 {
+        self.route_changes as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Why a trial could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// No memory for the tables.
+    #[error(transparent)]
+    Tables(#[from] OutOfMemory),
+    /// The routes do not fit the tables.
+    #[error("loading routes: {0}")]
+    Routes(#[from] ApplyError),
+    /// A route names a next hop that there is not.
+    #[error("a route goes to next hop {0}, but the next hops are 1 to {1}")]
+    NextHop(u16, u16),
+    /// A core cannot be used.
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    /// The same core twice.
+    #[error("core {0} is named twice; give each worker a core of its own")]
+    CoreTwice(CoreId),
+    /// No cores, or more than the engine was built for.
+    #[error("{wanted} workers, but the engine was built for 1 to {most}")]
+    Workers {
+        /// Cores given.
+        wanted: usize,
+        /// Workers built for.
+        most: usize,
+    },
+    /// More readers than places.
+    #[error(transparent)]
+    Readers(#[from] TooManyReaders),
+    /// The worker could not be put together.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Tables with routes in them, ready for trials.
+#[derive(Debug)]
+pub struct MemoryEngine {
+    tables: Tables,
+    workers: usize,
+    prefixes: Vec<(Prefix<u32>, NextHop)>,
+    next_hops: u16,
+}
+
+#[derive(Debug)]
+enum Tables {
+    Locked(Locked),
+    Shared(Shared),
+    PerCore(PerCore),
+}
+
+impl MemoryEngine {
+    /// Builds the tables for at most `workers` workers.
+    ///
+    /// # Errors
+    /// [`EngineError`] when memory is short, or a route names a next hop that there is not.
+    pub fn build(
+        organisation: TableOrganisation,
+        routes: &Routes,
+        workers: usize,
+    ) -> Result<Self, EngineError> {
+        let hops = routes
+            .v4
+            .iter()
+            .map(|route| route.1)
+            .chain(routes.v6.iter().map(|route| route.1));
+        if let Some(hop) = hops
+            .into_iter()
+            .find(|hop| !(1..=routes.next_hops).contains(&hop.0))
+        {
+            return Err(EngineError::NextHop(hop.0, routes.next_hops));
+        }
+        let options = Options::for_workers(workers);
+        let tables = match organisation {
+            TableOrganisation::Locked => Tables::Locked(Locked::new(&options)?),
+            TableOrganisation::Shared => Tables::Shared(Shared::new(&options)?),
+            TableOrganisation::PerCore => Tables::PerCore(PerCore::new(&options)?),
+        };
+        let hops: Vec<Change> = (1..=routes.next_hops)
+            .map(|number| Change::NextHop(NextHop(number), adjacency(number)))
+            .collect();
+        let v4: Vec<Change> = routes
+            .v4
+            .iter()
+            .map(|&(prefix, hop)| Change::V4(prefix, hop))
+            .collect();
+        let v6: Vec<Change> = routes
+            .v6
+            .iter()
+            .map(|&(prefix, hop)| Change::V6(prefix, hop))
+            .collect();
+        for changes in [hops, v4, v6] {
+            match &tables {
+                Tables::Locked(tables) => tables.apply(&changes)?,
+                Tables::Shared(tables) => tables.apply(&changes)?,
+                Tables::PerCore(tables) => tables.apply(&changes)?,
+            }
+        }
+        Ok(Self {
+            tables,
+            workers,
+            prefixes: routes.v4.clone(),
+            next_hops: routes.next_hops,
+        })
+    }
+
+    /// How the workers share the tables.
+    pub fn organisation(&self) -> TableOrganisation {
+        match self.tables {
+            Tables::Locked(_) => TableOrganisation::Locked,
+            Tables::Shared(_) => TableOrganisation::Shared,
+            Tables::PerCore(_) => TableOrganisation::PerCore,
+        }
+    }
+
+    /// Where the mutex of [`TableOrganisation::Locked`] is, for a profiler that wants to name it.
+    pub fn lock_address(&self) -> Option<usize> {
+        match &self.tables {
+            Tables::Locked(tables) => Some(tables.lock_address()),
+            Tables::Shared(_) | Tables::PerCore(_) => None,
+        }
+    }
+
+    /// Exact bytes of the tables.
+    pub fn memory(&self) -> fib::MemoryReport {
+        match &self.tables {
+            Tables::Locked(tables) => tables.memory(),
+            Tables::Shared(tables) => tables.memory(),
+            Tables::PerCore(tables) => tables.memory(),
+        }
+    }
+
+    /// Runs a trial.
+    ///
+    /// # Errors
+    /// [`EngineError`] when a core cannot be used, or after Ctrl-C.
+    pub fn run(&self, trial: &Trial) -> Result<Outcome, EngineError> {
+        if trial.cores.is_empty() || trial.cores.len() > self.workers {
+            return Err(EngineError::Workers {
+                wanted: trial.cores.len(),
+                most: self.workers,
+            });
+        }
+        for (index, core) in trial.cores.iter().enumerate() {
+            if trial.cores[..index].contains(core) {
+                return Err(EngineError::CoreTwice(*core));
+            }
+        }
+        match &self.tables {
+            Tables::Locked(tables) => self.run_on(tables, trial),
+            Tables::Shared(tables) => self.run_on(tables, trial),
+            Tables::PerCore(tables) => self.run_on(tables, trial),
+        }
+    }
+
+    fn run_on<O: Organisation>(&self, tables: &O, trial: &Trial) -> Result<Outcome, EngineError> {
+        let stop = AtomicBool::new(false);
+        let ready = Barrier::new(trial.cores.len() + 1);
+        let cells: Vec<Mutex<Option<Arc<PortCounters>>>> =
+            trial.cores.iter().map(|_| Mutex::new(None)).collect();
+        let changes_made = Mutex::new(0_u64);
+        thread::scope(|scope| {
+            let workers: Vec<_> = trial
+                .cores
+                .iter()
+                .enumerate()
+                .map(|(index, &core)| {
+                    let (stop, ready, cells) = (&stop, &ready, &cells[index]);
+                    scope.spawn(move || {
+                        let first = trial.frames.len() / trial.cores.len() * index;
+                        let made = make_worker(tables, index, core, trial.frames, first, cells);
+                        ready.wait();
+                        let (_pinned, mut worker) = made?;
+                        while !stop.load(Ordering::Relaxed) {
+                            for _ in 0..BURSTS_PER_LOOK {
+                                worker.run_burst()?;
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            let control = (trial.route_changes_per_second > 0).then(|| {
+                scope.spawn(|| {
+                    self.change_routes(tables, trial.route_changes_per_second, &stop, &changes_made)
+                })
+            });
+            ready.wait();
+            // A worker that could not be made has left its cell empty: its error is the outcome.
+            let complete = cells.iter().all(|cell| lock(cell).is_some());
+            let outcome = if complete {
+                measure(trial, &cells, &changes_made)
+            } else {
+                Err(EngineError::Interrupted)
+            };
+            stop.store(true, Ordering::Relaxed);
+            for worker in workers {
+                join(worker)?;
+            }
+            if let Some(control) = control {
+                join(control)?;
+            }
+            outcome
+        })
+    }
+
+    /// Changes routes at the given rate until told to stop: most announcements move a prefix to another
+    /// next hop, one in four withdraws it and announces it again.
+    fn change_routes<O: Organisation>(
+        &self,
+        tables: &O,
+        per_second: u32,
+        stop: &AtomicBool,
+        made: &Mutex<u64>,
+    ) -> Result<(), EngineError> {
+        let mut random = Random::new(u64::from(per_second));
+        let mut batch = Vec::new();
+        let (begun, mut due) = (Instant::now(), 0_u64);
+        while !stop.load(Ordering::Relaxed) && !self.prefixes.is_empty() {
+            let now_due = (begun.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
+            batch.clear();
+            while due + (batch.len() as u64) < now_due {
+                let (prefix, _) = self.prefixes[random.below(self.prefixes.len())];
+                let hop = NextHop(1 + random.below(usize::from(self.next_hops)) as u16);
+                if random.below(4) == 0 {
+                    batch.push(Change::V4(prefix, NextHop::NONE));
+                }
+                batch.push(Change::V4(prefix, hop));
+            }
+            tables.apply(&batch)?;
+            due += batch.len() as u64;
+            *lock(made) = due;
+            thread::sleep(TICK);
+        }
+        Ok(())
+    }
+}
+
+/// The entry of a next hop: back out by the worker's one port, to a neighbour of its own.
+fn adjacency(number: u16) -> NextHopEntry {
+    let [high, low] = number.to_be_bytes();
+    NextHopEntry {
+        kind: Kind::Adjacency,
+        mtu: 1500,
+        port: PORT,
+        destination_mac: [0x02, 0xc0, 0x4e, 0x01, high, low],
+        source_mac: test_traffic::ROUTER.0,
+        ..NextHopEntry::default()
+    }
+}
+
+/// A worker on its core, with memory of its own that the core has touched first.
+fn make_worker<O: Organisation>(
+    tables: &O,
+    index: usize,
+    core: CoreId,
+    frames: &Arc<Replay>,
+    first: usize,
+    cells: &Mutex<Option<Arc<PortCounters>>>,
+) -> Result<(Pinned, Worker<O::Reader>), EngineError> {
+    let pinned = Pinned::to(core)?;
+    let mut worker = Worker::new(
+        vec![tables.reader(index)?],
+        Pool::new(Layout::ordinary(BUFFERS))?,
+    );
+    let settings = PortSettings {
+        number: PORT,
+        enabled: true,
+        mac: test_traffic::ROUTER,
+        table: 0,
+        vlans: Vec::new(),
+    };
+    let port = MemoryPort::new(format!("memory{index}"), Arc::clone(frames), first);
+    let counters = worker.attach(Box::new(port), settings)?;
+    *lock(cells) = Some(counters);
+    Ok((pinned, worker))
+}
+
+/// Reads all counters after the warm-up and again at the end.
+fn measure(
+    trial: &Trial,
+    cells: &[Mutex<Option<Arc<PortCounters>>>],
+    changes: &Mutex<u64>,
+) -> Result<Outcome, EngineError> {
+    let read = || {
+        let counts: Vec<(PortCount, Instant)> = cells
+            .iter()
+            .filter_map(|cell| lock(cell).clone())
+            .map(|counters| (counters.read(), Instant::now()))
+            .collect();
+        (counts, *lock(changes), Instant::now())
+    };
+    wait(WARM_UP)?;
+    let (before, changes_before, begun) = read();
+    wait(trial.duration)?;
+    let (after, changes_after, ended) = read();
+    let workers = trial.cores.iter().zip(before.iter().zip(&after));
+    let workers = workers
+        .map(|(&core, ((before, begun), (after, ended)))| WorkerOutcome {
+            core,
+            count: after.since(before),
+            elapsed: *ended - *begun,
+        })
+        .collect();
+    Ok(Outcome {
+        workers,
+        route_changes: changes_after - changes_before,
+        elapsed: ended - begun,
+    })
+}
+
+fn wait(duration: Duration) -> Result<(), EngineError> {
+    let end = Instant::now() + duration;
+    loop {
+        if host::interrupted() {
+            return Err(EngineError::Interrupted);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(PATIENCE));
+    }
+}
+
+/// What these mutexes hold is whole at any moment, also after a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The result of a thread; its panic goes on in this one.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, Result<T, EngineError>>) -> Result<T, EngineError> {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

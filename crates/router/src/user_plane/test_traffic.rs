@@ -1,0 +1,210 @@
+//! Frames to replay: UDP from one sender to many destinations, right in every header.
+
+use port::memory::{Replay, ReplayError};
+use port::pool::LINE;
+use wire::ethernet::{self, FCS_LENGTH, HEADER_LENGTH as LINK, MacAddress};
+use wire::{checksum, ipv4, ipv6, udp};
+
+/// The station that test frames are for.
+pub const ROUTER: MacAddress = MacAddress([0x02, 0xc0, 0x4e, 0x00, 0x00, 0x01]);
+/// The station that test frames are from.
+pub const SENDER: MacAddress = MacAddress([0x02, 0xc0, 0x4e, 0x00, 0x00, 0x02]);
+/// Source address of IPv4 test frames: 198.18.0.2, from the block for benchmarks (RFC 2544 §C.2.2).
+pub const SOURCE_V4: u32 = 0xc612_0002;
+/// Source address of IPv6 test frames: `2001:2::2`, from the block for benchmarks (RFC 5180 §8).
+pub const SOURCE_V6: u128 = 0x2001_0002 << 96 | 2;
+/// Source and destination port: discard (RFC 2544 §C.2.6.4).
+const DISCARD: u16 = 9;
+const HOPS: u8 = 64;
+
+/// Where test frames go, one frame for each.
+#[derive(Clone, Copy, Debug)]
+pub enum Destinations<'a> {
+    /// IPv4 addresses in host order.
+    V4(&'a [u32]),
+    /// IPv6 addresses in host order.
+    V6(&'a [u128]),
+}
+
+/// Why there are no such test frames.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrafficError {
+    /// A frame of this size does not exist or does not hold the headers.
+    #[error(
+        "no {family} test frame has {frame_bytes} bytes; give {least} to 1518, frame check sequence included"
+    )]
+    FrameBytes {
+        /// `IPv4` or `IPv6`.
+        family: &'static str,
+        /// What was asked for.
+        frame_bytes: usize,
+        /// The least.
+        least: usize,
+    },
+    /// There are no destinations.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+/// A replay with one frame of `frame_bytes` bytes (frame check sequence included, as in RFC 2544) for
+/// each destination, in their order.
+///
+/// # Errors
+/// [`TrafficError`] for an impossible size, or no destination.
+pub fn frames(destinations: Destinations, frame_bytes: usize) -> Result<Replay, TrafficError> {
+    let (family, headers) = match destinations {
+        Destinations::V4(_) => ("IPv4", LINK + ipv4::HEADER_LENGTH + udp::HEADER_LENGTH),
+        Destinations::V6(_) => ("IPv6", LINK + ipv6::HEADER_LENGTH + udp::HEADER_LENGTH),
+    };
+    let least = headers.max(ethernet::MINIMUM_FRAME) + FCS_LENGTH;
+    if !(least..=1518).contains(&frame_bytes) {
+        return Err(TrafficError::FrameBytes {
+            family,
+            frame_bytes,
+            least,
+        });
+    }
+    let template = vec![0; frame_bytes - FCS_LENGTH];
+    let replay = match destinations {
+        Destinations::V4(addresses) => Replay::uniform(
+            &template,
+            addresses
+                .iter()
+                .map(|&address| head_v4(template.len(), address)),
+        ),
+        Destinations::V6(addresses) => Replay::uniform(
+            &template,
+            addresses
+                .iter()
+                .map(|&address| head_v6(template.len(), address)),
+        ),
+    };
+    Ok(replay?)
+}
+
+/// The first line of an IPv4 frame of `length` bytes; all of its payload is zero.
+fn head_v4(length: usize, destination: u32) -> [u8; LINE] {
+    let total_length = (length - LINK) as u16;
+    let header = ipv4::write(&ipv4::Fields {
+        source: SOURCE_V4,
+        destination,
+        protocol: udp::PROTOCOL,
+        time_to_live: HOPS,
+        total_length,
+    });
+    let datagram = total_length - ipv4::HEADER_LENGTH as u16;
+    let pseudo = checksum::pseudo_header(
+        &SOURCE_V4.to_be_bytes(),
+        &destination.to_be_bytes(),
+        udp::PROTOCOL,
+        u32::from(datagram),
+    );
+    head(ethernet::TYPE_IPV4, &header, datagram, pseudo)
+}
+
+/// The first line of an IPv6 frame of `length` bytes; all of its payload is zero.
+fn head_v6(length: usize, destination: u128) -> [u8; LINE] {
+    let datagram = (length - LINK - ipv6::HEADER_LENGTH) as u16;
+    let header = ipv6::write(&ipv6::Fields {
+        source: SOURCE_V6,
+        destination,
+        next_header: udp::PROTOCOL,
+        hop_limit: HOPS,
+        payload_length: datagram,
+    });
+    let pseudo = checksum::pseudo_header(
+        &SOURCE_V6.to_be_bytes(),
+        &destination.to_be_bytes(),
+        udp::PROTOCOL,
+        u32::from(datagram),
+    );
+    head(ethernet::TYPE_IPV6, &header, datagram, pseudo)
+}
+
+fn head(ethertype: u16, network: &[u8], datagram: u16, pseudo: u64) -> [u8; LINE] {
+    let mut head = [0; LINE];
+    let [high, low] = ethertype.to_be_bytes();
+    head[..6].copy_from_slice(&ROUTER.0);
+    head[6..12].copy_from_slice(&SENDER.0);
+    head[12..14].copy_from_slice(&[high, low]);
+    let transport = LINK + network.len();
+    head[LINK..transport].copy_from_slice(network);
+    // The payload is zero and adds nothing, so the sum of the header alone is the sum of the datagram.
+    let mut header = [0; udp::HEADER_LENGTH];
+    let [port_high, port_low] = DISCARD.to_be_bytes();
+    let [length_high, length_low] = datagram.to_be_bytes();
+    header[..6].copy_from_slice(&[
+        port_high,
+        port_low,
+        port_high,
+        port_low,
+        length_high,
+        length_low,
+    ]);
+    let sum = !checksum::fold(pseudo + checksum::sum(&header));
+    header[6..].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
+    head[transport..transport + udp::HEADER_LENGTH].copy_from_slice(&header);
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+    use port::memory::MemoryPort;
+    use port::pool::Layout;
+    use port::{Burst, Pool, Port};
+    use std::sync::Arc;
+
+    fn first_frame(destinations: Destinations, frame_bytes: usize) -> Vec<u8> {
+        let replay = Arc::new(frames(destinations, frame_bytes).expect("a right size"));
+        let mut pool = Pool::new(Layout::ordinary(64)).expect("a little memory");
+        let mut burst = Burst::new();
+        MemoryPort::new("m", replay, 0)
+            .receive(&mut pool, &mut burst)
+            .expect("memory never fails");
+        pool.bytes(&burst.frames()[0]).to_vec()
+    }
+
+    /// Every header as etherparse reads it, lengths and checksums included.
+    #[test]
+    fn etherparse_finds_nothing_wrong() {
+        let (v4, v6) = ([0xc000_0201], [0x2001_0db8 << 96 | 1]);
+        for (destinations, sizes) in [
+            (Destinations::V4(&v4), [64, 65, 512, 1518]),
+            (Destinations::V6(&v6), [66, 67, 512, 1518]),
+        ] {
+            for size in sizes {
+                let frame = first_frame(destinations, size);
+                assert_eq!(frame.len(), size - 4);
+                let sliced = SlicedPacket::from_ethernet(&frame).expect("whole");
+                let Some(TransportSlice::Udp(datagram)) = sliced.transport else {
+                    panic!("UDP")
+                };
+                let header = datagram.to_header();
+                let computed = match sliced.net.expect("IP") {
+                    NetSlice::Ipv4(packet) => {
+                        let header_v4 = packet.header().to_header();
+                        assert_eq!(header_v4.header_checksum, header_v4.calc_header_checksum());
+                        assert_eq!(usize::from(header_v4.total_len), size - 18);
+                        header.calc_checksum_ipv4(&header_v4, datagram.payload())
+                    }
+                    NetSlice::Ipv6(packet) => {
+                        header.calc_checksum_ipv6(&packet.header().to_header(), datagram.payload())
+                    }
+                    NetSlice::Arp(_) => panic!("IP"),
+                };
+                assert_eq!(header.checksum, computed.expect("fits"));
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        for size in [0, 63, 1519] {
+            assert!(frames(Destinations::V4(&[1]), size).is_err(), "{size}");
+        }
+        assert!(frames(Destinations::V6(&[1]), 65).is_err());
+        assert!(frames(Destinations::V4(&[]), 64).is_err());
+    }
+}
