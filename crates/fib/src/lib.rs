@@ -5,6 +5,7 @@
 //! - [`next_hop`] maps what a look-up returns to what forwarding needs.
 //! - [`quiescence`] tells the writer when readers have moved on, so that memory can be reused.
 //! - [`organisation`] puts these together in three ways: one mutex, one shared table, a copy for each worker.
+//! - [`layout`] describes the arrays for readers in other languages.
 //! - [`golden`] is the slow table that everything is compared with.
 //! - [`prefix_file`] reads a table; [`generated`] makes one of the Internet's size and shape.
 //!
@@ -13,6 +14,7 @@
 pub mod address;
 pub mod generated;
 pub mod golden;
+pub mod layout;
 pub mod memory;
 pub mod next_hop;
 pub mod organisation;
@@ -28,4 +30,4 @@ pub use address::Address;
 pub use memory::MemoryReport;
 pub use next_hop::{NextHop, NextHopEntry, NextHopTable};
 pub use prefix::{IpPrefix, Prefix};
-pub use table::{Table, View};
+pub use table::{Family, Table, View};

@@ -151,8 +151,9 @@ enum Retired {
     Buckets { first: u32, size: u16 },
 }
 
-/// What readers hold: the arrays, and nothing that is written.
-#[derive(Clone, Debug)]
+/// What readers hold: the arrays, and nothing that is written. Not to be cloned: an entry must not outlive the burst
+/// of the reader it was got through.
+#[derive(Debug)]
 pub struct NextHops {
     storage: NextHopStorage,
 }
@@ -208,7 +209,9 @@ impl NextHopTable {
 
     /// What readers need.
     pub fn view(&self) -> NextHops {
-        self.view.clone()
+        NextHops {
+            storage: self.view.storage.clone(),
+        }
     }
 
     /// The entry as it is now.
@@ -273,7 +276,11 @@ impl NextHopTable {
     }
 
     /// All readers have reached `epoch`: reuse what was sealed under it or earlier.
-    pub fn reclaim(&mut self, epoch: u64) {
+    ///
+    /// # Safety
+    /// No entry that a view returned before [`NextHopTable::seal`] was called with that epoch may still be borrowed:
+    /// its slot is written again.
+    pub unsafe fn reclaim(&mut self, epoch: u64) {
         let Self {
             quarantine,
             free_slots,
@@ -394,9 +401,11 @@ mod tests {
             table.set(NextHop(1), adjacency(port)).unwrap();
         }
         table.seal(5);
-        table.reclaim(4);
+        // SAFETY: no entry is borrowed.
+        unsafe { table.reclaim(4) };
         assert!(table.set(NextHop(1), adjacency(4)).is_err());
-        table.reclaim(5);
+        // SAFETY: no entry is borrowed.
+        unsafe { table.reclaim(5) };
         table.set(NextHop(1), adjacency(4)).unwrap();
         assert_eq!(table.get(NextHop(1)).port, 4);
         assert_eq!(
@@ -426,7 +435,8 @@ mod tests {
         );
         table.remove(NextHop(10));
         table.seal(1);
-        table.reclaim(1);
+        // SAFETY: `group` is not used again.
+        unsafe { table.reclaim(1) };
         table
             .set_group(NextHop(11), NextHopEntry::default(), &members)
             .unwrap();

@@ -45,4 +45,9 @@ impl<T> Quarantine<T> {
             }
         }
     }
+
+    /// Bytes of the lists.
+    pub(crate) fn bytes(&self) -> usize {
+        self.open.capacity() * size_of::<T>() + self.sealed.capacity() * size_of::<(u64, T)>()
+    }
 }

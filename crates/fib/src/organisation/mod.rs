@@ -249,10 +249,14 @@ impl Writer {
 
     fn reclaim(&mut self) {
         let epoch = self.domain.reached();
-        self.v4.reclaim(epoch);
-        self.v6.reclaim(epoch);
-        for table in &mut self.next_hops {
-            table.reclaim(epoch);
+        // SAFETY: views exist only inside readers of this domain, whose look-ups and borrowed entries end before they
+        // announce an epoch.
+        unsafe {
+            self.v4.reclaim(epoch);
+            self.v6.reclaim(epoch);
+            for table in &mut self.next_hops {
+                table.reclaim(epoch);
+            }
         }
     }
 

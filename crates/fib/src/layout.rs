@@ -1,0 +1,101 @@
+//! The arrays of a table and the rule by which they are searched: all that a reader in another language needs.
+//!
+//! # Arrays
+//! Two for each family, in native byte order, indexed from 0, never moved:
+//!
+//! | array | element | elements |
+//! |---|---|---|
+//! | `root` | `u32` entry | [`V4_ROOT`], [`V6_ROOT`] |
+//! | `nodes` | `u64` word | as many as there is room for; words 0 and 1 stay zero |
+//!
+//! # Entry
+//! A `u32`. Its upper two bits are its kind, the others its value:
+//!
+//! | kind | value |
+//! |---|---|
+//! | 0 leaf | the next hop (16 bits; the rest is zero). 0: no route |
+//! | 1 | index in `nodes` of a node whose elements have 8 bits |
+//! | 2 | the same with elements of 16 bits |
+//! | 3 | the same with elements of 32 bits |
+//!
+//! # Node
+//! A node stands for six further bits of the address: 64 slots. Equal neighbouring slots make a run, and a node holds
+//! one element for each run:
+//!
+//! - word 0, the *vector*: bit *i* (1 to 63) is set where slot *i* differs from slot *i* − 1; bit 0 is zero;
+//! - the words after it: the elements, packed from the least significant bits of each word up.
+//!
+//! The element of a slot is the one whose number is the count of vector bits 1 to slot. An element is an entry; those
+//! of 8 and 16 bits are leaves. So every step is the same, and only nodes of kind 3 have nodes below.
+//!
+//! # Search
+//! ```c
+//! // step: `slot` is 0..63; popcount64 by shifts and one multiplication where the machine has none
+//! static u32 step(const u64 *nodes, u32 entry, u32 slot) {
+//!     u32 log2_bytes = (entry >> 30) - 1;                 // 0, 1, 2
+//!     u32 at = entry & 0x3fffffff;
+//!     u32 run = popcount64(nodes[at] << (63 - slot));
+//!     u32 bit = run << (log2_bytes + 3);
+//!     u64 word = nodes[at + 1 + (bit >> 6)];              // bit >> 6 is at most 31
+//!     return (word >> (bit & 63)) & (0xffffffff >> (32 - (8 << log2_bytes)));
+//! }
+//! u32 search_v4(u32 address) {                            // at most 3 steps
+//!     u32 entry = root[address >> 14];
+//!     for (u32 start = 18; entry >> 30; start += 6)       // 18, 24, 30
+//!         entry = step(nodes, entry, ((u64)address << 32 << start) >> 58);
+//!     return entry;
+//! }
+//! u32 search_v6(u64 high, u64 low) {                      // at most 19 steps from bit 18, 21 from bit 6
+//!     u32 global = (high >> 61) == 1;                     // 2000::/3
+//!     u32 start = global ? 18 : 6;
+//!     u32 entry = global ? root[(high >> 46) & 0x7fff] : root[0x8000 + (high >> 58)];
+//!     for (; entry >> 30; start += 6)                     // ..., 54, 60 (straddles), 66, ..., 126
+//!         entry = step(nodes, entry, six_bits_at(high, low, start));
+//!     return entry;
+//! }
+//! ```
+//! `six_bits_at` gives bits `start` to `start + 5`, first bit most significant; bits beyond the address are zero.
+//! A loop over a verified program is bounded by the counts named; an index is bounded by the array's length.
+//!
+//! # While it changes
+//! The writer fills a new node before it stores the entry that leads to it (release), and changes an element in place
+//! by one store of its 64-bit word. A reader that loads an entry or a word once and uses that value sees for each
+//! address the answer before the change or the one after. A node that was unlinked keeps its content until all
+//! readers have been quiescent.
+//!
+//! This is a multiway trie compressed by population counts, after Asai and Ohara, "Poptrie: A Compressed Trie with
+//! Population Count for Fast and Scalable Software IP Routing Table Lookup" (SIGCOMM 2015), with one array instead of
+//! two, leaves and children under one vector, and the elements behind the vector they belong to.
+
+/// Bits of an address that the IPv4 root consumes.
+pub const V4_ROOT_BITS: u32 = 18;
+
+/// Entries of the IPv4 root.
+pub const V4_ROOT: usize = 1 << V4_ROOT_BITS;
+
+/// Entries of the IPv6 root: bits 3 to 17 of addresses in `2000::/3` first, then the first six bits of all others.
+pub const V6_ROOT: usize = V6_ROOT_OTHERS + 64;
+
+/// Index in the IPv6 root of the entries for addresses outside `2000::/3`.
+pub const V6_ROOT_OTHERS: usize = 1 << 15;
+
+/// Bits of an address that a node consumes.
+pub const STRIDE: u32 = 6;
+
+/// Where an entry's kind begins.
+pub const KIND_SHIFT: u32 = 30;
+
+/// The value of an entry.
+pub const VALUE_MASK: u32 = (1 << KIND_SHIFT) - 1;
+
+/// Most words a node can have: its vector and 64 elements of 32 bits.
+pub const LONGEST_NODE: usize = 33;
+
+/// First word that is not reserved.
+pub const FIRST_NODE: usize = 2;
+
+/// Most steps of an IPv4 search.
+pub const V4_STEPS: usize = 3;
+
+/// Most steps of an IPv6 search.
+pub const V6_STEPS: usize = 21;

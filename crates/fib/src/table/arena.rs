@@ -1,0 +1,135 @@
+//! Short runs of small integers packed into one vector: the route values and the child lists of the control side.
+
+use super::blocks::Blocks;
+
+/// Runs of up to 256 bytes, in blocks of whole units of eight bytes, two or more.
+#[derive(Debug)]
+pub(super) struct Arena<T> {
+    elements: Vec<T>,
+    blocks: Blocks,
+}
+
+/// A run in an arena: where, and how long. Its block's length follows from the run's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Run {
+    first: u32,
+    length: u8,
+}
+
+impl<T: Copy + Default> Arena<T> {
+    /// Elements in a unit.
+    const UNIT: u32 = 8 / size_of::<T>() as u32;
+
+    pub(super) fn new() -> Self {
+        Self {
+            elements: Vec::new(),
+            blocks: Blocks::new(0, u32::MAX / Self::UNIT),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, run: Run) -> &[T] {
+        let first = run.first as usize;
+        &self.elements[first..first + usize::from(run.length)]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, run: Run) -> &mut [T] {
+        let first = run.first as usize;
+        &mut self.elements[first..first + usize::from(run.length)]
+    }
+
+    /// Inserts `value` before element `at`; returns the run as it is now.
+    pub(super) fn insert(&mut self, run: Run, at: usize, value: T) -> Run {
+        let grown = Run {
+            first: run.first,
+            length: run.length + 1,
+        };
+        let grown = self.resized(run, grown);
+        let elements = self.get_mut(grown);
+        elements.copy_within(at..elements.len() - 1, at + 1);
+        elements[at] = value;
+        grown
+    }
+
+    /// Removes element `at`; returns the run as it is now.
+    pub(super) fn remove(&mut self, run: Run, at: usize) -> Run {
+        self.get_mut(run).copy_within(at + 1.., at);
+        self.resized(
+            run,
+            Run {
+                first: run.first,
+                length: run.length - 1,
+            },
+        )
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.elements.capacity() * size_of::<T>() + self.blocks.list_bytes()
+    }
+
+    /// Moves the run to a block that fits `to.length`, if it has another one now.
+    fn resized(&mut self, from: Run, mut to: Run) -> Run {
+        let (old_units, new_units) = (Self::units(from.length), Self::units(to.length));
+        if old_units == new_units {
+            return to;
+        }
+        if new_units > 0 {
+            // Proof that there is room: 2^32 elements hold every run of every node that memory could hold.
+            let unit = self
+                .blocks
+                .take(new_units)
+                .expect("an arena has room for 2^32 elements");
+            to.first = unit * Self::UNIT;
+            let end = (self.blocks.high_water() * Self::UNIT) as usize;
+            if self.elements.len() < end {
+                self.elements.resize(end, T::default());
+            }
+            let kept = usize::from(from.length.min(to.length));
+            let first = from.first as usize;
+            self.elements
+                .copy_within(first..first + kept, to.first as usize);
+        }
+        if old_units > 0 {
+            self.blocks.give(from.first / Self::UNIT, old_units);
+        }
+        to
+    }
+
+    fn units(length: u8) -> u32 {
+        match u32::from(length) {
+            0 => 0,
+            length => length.div_ceil(Self::UNIT).max(2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generated::Random;
+
+    #[test]
+    fn runs_behave_like_vectors() {
+        let mut random = Random::new(5);
+        let mut arena = Arena::<u16>::new();
+        let mut runs = vec![(Run::default(), Vec::<u16>::new()); 40];
+        for step in 0..20_000 {
+            let index = random.below(runs.len());
+            let (run, model) = &mut runs[index];
+            if model.len() < 64 && random.below(2) == 0 {
+                let at = random.below(model.len() + 1);
+                model.insert(at, step as u16);
+                *run = arena.insert(*run, at, step as u16);
+            } else if !model.is_empty() {
+                let at = random.below(model.len());
+                model.remove(at);
+                *run = arena.remove(*run, at);
+            }
+            assert_eq!(arena.get(*run), &model[..]);
+        }
+        for (run, model) in &runs {
+            assert_eq!(arena.get(*run), &model[..]);
+        }
+    }
+}

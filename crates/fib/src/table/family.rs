@@ -1,0 +1,171 @@
+//! What differs between the families: the shape of the root.
+//!
+//! Routes that end within the root live in one binary heap over root prefixes: the heap node of a prefix has its two
+//! halves as children. For IPv4 that is the usual numbering, 1 for 0/0, 2*n* and 2*n* + 1 below. IPv6 has two such
+//! heaps, the second one hanging under `2000::/3` of the first.
+
+use crate::address::Address;
+use crate::layout::{V4_ROOT, V4_ROOT_BITS, V6_ROOT, V6_ROOT_OTHERS};
+
+/// The shape of a family's root. All heap numbers are from 1; 0 is "none".
+pub trait Family: Address {
+    /// Entries in the root array.
+    const ROOT: usize;
+
+    /// Numbers in the heap of root prefixes.
+    const HEAP: usize;
+
+    /// Names for the memory report: root, nodes, routes, lists of free memory.
+    const NAMES: [&'static str; 4];
+
+    /// Index in the root, and how many bits of the address that consumes.
+    fn root_index(self) -> (usize, u32);
+
+    /// The heap number of a prefix, or none if it ends below the root.
+    fn heap_number(self, length: u8) -> Option<usize>;
+
+    /// The heap number of the next shorter prefix.
+    fn heap_parent(number: usize) -> usize;
+
+    /// What is under a heap number.
+    fn heap_below(number: usize) -> Below;
+}
+
+/// What is under a heap number: two longer prefixes, or one root entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Below {
+    /// The heap numbers of the two halves.
+    Halves(usize, usize),
+    /// Index of the root entry that stands for exactly this prefix.
+    Entry(usize),
+}
+
+impl Family for u32 {
+    const NAMES: [&'static str; 4] = ["IPv4 root", "IPv4 nodes", "IPv4 routes", "IPv4 free lists"];
+    const ROOT: usize = V4_ROOT;
+    const HEAP: usize = V4_ROOT * 2;
+
+    #[inline]
+    fn root_index(self) -> (usize, u32) {
+        ((self >> (32 - V4_ROOT_BITS)) as usize, V4_ROOT_BITS)
+    }
+
+    fn heap_number(self, length: u8) -> Option<usize> {
+        let length = u32::from(length);
+        (length <= V4_ROOT_BITS)
+            .then(|| (1 << length) | (u64::from(self) >> (32 - length)) as usize)
+    }
+
+    fn heap_parent(number: usize) -> usize {
+        number >> 1
+    }
+
+    fn heap_below(number: usize) -> Below {
+        if number >= V4_ROOT {
+            Below::Entry(number - V4_ROOT)
+        } else {
+            Below::Halves(number * 2, number * 2 + 1)
+        }
+    }
+}
+
+/// The heap number of `2000::/3`.
+const GLOBAL: usize = 0b1_001;
+
+/// Where the second IPv6 heap begins: number 1 in it would be `2000::/3` again.
+const GLOBAL_HEAP: usize = 128;
+
+impl Family for u128 {
+    const NAMES: [&'static str; 4] = ["IPv6 root", "IPv6 nodes", "IPv6 routes", "IPv6 free lists"];
+    const ROOT: usize = V6_ROOT;
+    const HEAP: usize = GLOBAL_HEAP + 2 * V6_ROOT_OTHERS;
+
+    #[inline]
+    fn root_index(self) -> (usize, u32) {
+        let high = self.first_64();
+        if high >> 61 == 1 {
+            ((high >> 46) as usize & (V6_ROOT_OTHERS - 1), 18)
+        } else {
+            (V6_ROOT_OTHERS + (high >> 58) as usize, 6)
+        }
+    }
+
+    fn heap_number(self, length: u8) -> Option<usize> {
+        let high = self.first_64();
+        let length = u32::from(length);
+        let leading = |bits: u32| {
+            if bits == 0 {
+                0
+            } else {
+                (high >> (64 - bits)) as usize
+            }
+        };
+        if high >> 61 == 1 && length > 3 {
+            let inside = length - 3;
+            (length <= 18)
+                .then(|| GLOBAL_HEAP + ((1 << inside) | (leading(length) & ((1 << inside) - 1))))
+        } else {
+            (length <= 6).then(|| (1 << length) | leading(length))
+        }
+    }
+
+    fn heap_parent(number: usize) -> usize {
+        match number.checked_sub(GLOBAL_HEAP) {
+            None => number >> 1,
+            Some(2 | 3) => GLOBAL,
+            Some(inside) => GLOBAL_HEAP + (inside >> 1),
+        }
+    }
+
+    fn heap_below(number: usize) -> Below {
+        match number.checked_sub(GLOBAL_HEAP) {
+            None if number == GLOBAL => Below::Halves(GLOBAL_HEAP + 2, GLOBAL_HEAP + 3),
+            None if number >= 64 => Below::Entry(V6_ROOT_OTHERS + number - 64),
+            None => Below::Halves(number * 2, number * 2 + 1),
+            Some(inside) if inside >= V6_ROOT_OTHERS => Below::Entry(inside - V6_ROOT_OTHERS),
+            Some(inside) => Below::Halves(GLOBAL_HEAP + inside * 2, GLOBAL_HEAP + inside * 2 + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Walks down the heap by the bits of `address` and compares with the direct formulas.
+    fn heap_agrees<A: Family>(address: A) {
+        let mut number = A::heap_number(address, 0).unwrap();
+        assert_eq!((number, A::heap_parent(number)), (1, 0));
+        for length in 1..=A::BITS {
+            let bit = address.left_aligned() >> (128 - u32::from(length)) & 1;
+            match A::heap_below(number) {
+                Below::Halves(zero, one) => {
+                    let half = if bit == 1 { one } else { zero };
+                    assert_eq!(A::heap_parent(half), number);
+                    assert_eq!(
+                        A::heap_number(address.masked(length), length),
+                        Some(half),
+                        "/{length}"
+                    );
+                    assert!(half < A::HEAP);
+                    number = half;
+                }
+                Below::Entry(entry) => {
+                    assert_eq!((entry, u32::from(length) - 1), address.root_index());
+                    assert_eq!(A::heap_number(address.masked(length), length), None);
+                    return;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn heap_numbers_parents_and_root_entries_fit_together() {
+        let mut random = crate::generated::Random::new(1);
+        for _ in 0..2000 {
+            heap_agrees(random.next_u64() as u32);
+            heap_agrees(random.next_u128());
+            heap_agrees((1_u128 << 125) | (random.next_u128() >> 3));
+        }
+    }
+}

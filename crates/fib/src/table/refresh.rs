@@ -1,0 +1,382 @@
+//! From changed routes to changed arrays.
+//!
+//! A transaction changes routes first and notes which nodes no longer match them. Then, from the root down, nodes
+//! learn what they inherit; and from the deepest up, each is painted and encoded once, however many of its routes have
+//! changed. A node whose runs still begin where they did is changed in place, word by word; otherwise a new block is
+//! filled and one store in the node above (or the root) leads to it. If room runs out, every store is undone.
+
+use std::sync::atomic::Ordering;
+
+use super::blocks::Blocks;
+use super::encode::Form;
+use super::family::{Below, Family};
+use super::routes::{NodeId, Place, Routes};
+use super::{TableError, TableStorage};
+use crate::layout::{FIRST_NODE, KIND_SHIFT, STRIDE, VALUE_MASK};
+use crate::next_hop::NextHop;
+use crate::prefix::Prefix;
+use crate::quarantine::Quarantine;
+
+/// Levels of nodes: one for every multiple of the stride that a node can begin at.
+const LEVELS: usize = 22;
+
+/// A node may keep a block this many words longer than it needs, so that a route that goes and comes back costs no
+/// allocation.
+const SLACK: u32 = 2;
+
+/// Lists longer than this are given back after a transaction.
+const KEEP: usize = 1 << 12;
+
+/// The writer's side of the arrays: all copies get every store.
+#[derive(Debug)]
+pub(super) struct Arrays<A> {
+    pub(super) copies: Vec<TableStorage<A>>,
+    pub(super) blocks: Blocks,
+    pub(super) quarantine: Quarantine<(u32, u32)>,
+}
+
+impl<A: Family> Arrays<A> {
+    fn root(&self, index: usize) -> u32 {
+        self.copies[0].root.elements()[index].load(Ordering::Relaxed)
+    }
+
+    fn store_root(&self, index: usize, entry: u32) {
+        for copy in &self.copies {
+            copy.root.elements()[index].store(entry, Ordering::Release);
+        }
+    }
+
+    fn word(&self, index: u32) -> u64 {
+        self.copies[0].nodes.elements()[index as usize].load(Ordering::Relaxed)
+    }
+
+    fn store_word(&self, index: u32, word: u64) {
+        for copy in &self.copies {
+            copy.nodes.elements()[index as usize].store(word, Ordering::Release);
+        }
+    }
+
+    /// The form of the node that an entry leads to; none for a leaf.
+    fn form(&self, entry: u32) -> Option<Form> {
+        let kind = entry >> KIND_SHIFT;
+        (kind != 0).then(|| Form {
+            vector: self.word(entry & VALUE_MASK),
+            kind,
+        })
+    }
+}
+
+/// A store that can be undone.
+#[derive(Debug)]
+enum Undo {
+    Root { index: usize, old: u32 },
+    Word { index: u32, old: u64 },
+    Entry { node: NodeId, old: u32 },
+    Inherited { node: NodeId, old: NextHop },
+}
+
+/// What a transaction has done and has yet to do. Empty between transactions.
+#[derive(Debug, Default)]
+pub(super) struct Transaction<A> {
+    /// Routes as they were.
+    routes: Vec<(Prefix<A>, NextHop)>,
+    /// Heap numbers of changed root prefixes.
+    root_changes: Vec<usize>,
+    /// Nodes to be painted, by level.
+    dirty: [Vec<NodeId>; LEVELS],
+    /// Bit *n*: there are such nodes on level *n*.
+    dirty_levels: u32,
+    undo: Vec<Undo>,
+    /// Blocks that the new state does not use, and blocks that the old state did not.
+    retired: Vec<(u32, u32)>,
+    allocated: Vec<(u32, u32)>,
+}
+
+impl<A: Family> Transaction<A> {
+    /// Changes a route, without touching the arrays; returns the next hop it had.
+    pub(super) fn change(
+        &mut self,
+        routes: &mut Routes<A>,
+        prefix: Prefix<A>,
+        next_hop: NextHop,
+    ) -> NextHop {
+        let Some((place, old)) = routes.set(prefix, next_hop) else {
+            return NextHop::NONE;
+        };
+        if old != next_hop {
+            self.routes.push((prefix, old));
+            match place {
+                Place::Root(number) => self.root_changes.push(number),
+                Place::Node(node, _) => self.mark(routes, node),
+            }
+        }
+        while let Some(node) = routes.made() {
+            self.mark(routes, node);
+        }
+        old
+    }
+
+    /// Makes the arrays match the routes, or leaves both as they were before the transaction.
+    pub(super) fn finish(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &mut Arrays<A>,
+    ) -> Result<(), TableError> {
+        self.inherit(routes, arrays);
+        let result = self.encode_dirty(routes, arrays);
+        match result {
+            Ok(()) => {
+                self.retired
+                    .drain(..)
+                    .for_each(|block| arrays.quarantine.put(block));
+                self.allocated.clear();
+            }
+            Err(_) => self.roll_back(routes, arrays),
+        }
+        for level in 0..LEVELS {
+            for node in std::mem::take(&mut self.dirty[level]) {
+                routes.prune(node);
+            }
+        }
+        self.dirty_levels = 0;
+        self.root_changes.clear();
+        self.routes.clear();
+        self.undo.clear();
+        if self.routes.capacity() > KEEP {
+            *self = Self::new();
+        }
+        result
+    }
+
+    pub(super) fn new() -> Self {
+        Self {
+            routes: Vec::new(),
+            root_changes: Vec::new(),
+            dirty: std::array::from_fn(|_| Vec::new()),
+            dirty_levels: 0,
+            undo: Vec::new(),
+            retired: Vec::new(),
+            allocated: Vec::new(),
+        }
+    }
+
+    fn mark(&mut self, routes: &mut Routes<A>, id: NodeId) {
+        let node = routes.node_mut(id);
+        if !std::mem::replace(&mut node.dirty, true) {
+            let level = u32::from(node.start) / STRIDE;
+            self.dirty[level as usize].push(id);
+            self.dirty_levels |= 1 << level;
+        }
+    }
+
+    /// Tells every node below a change what it inherits now, from the root down.
+    fn inherit(&mut self, routes: &mut Routes<A>, arrays: &Arrays<A>) {
+        for number in std::mem::take(&mut self.root_changes) {
+            let next_hop = routes.heap_cover(number);
+            self.descend(routes, arrays, number, next_hop);
+        }
+        for level in 0..LEVELS {
+            for index in 0..self.dirty[level].len() {
+                let id = self.dirty[level][index];
+                if routes.node(id).children == 0 {
+                    continue;
+                }
+                let children: Vec<_> = routes.children(id).collect();
+                for (slot, child) in children {
+                    let next_hop = routes.cover(id, slot);
+                    self.set_inherited(routes, child, next_hop);
+                }
+            }
+        }
+    }
+
+    /// Everything under root prefix `number`, except where a longer root prefix has a route, has this next hop now.
+    fn descend(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &Arrays<A>,
+        number: usize,
+        next_hop: NextHop,
+    ) {
+        match A::heap_below(number) {
+            Below::Halves(zero, one) => {
+                for half in [zero, one] {
+                    if routes.root_route(half) == 0 {
+                        self.descend(routes, arrays, half, next_hop);
+                    }
+                }
+            }
+            Below::Entry(index) => match routes.below_root(index) {
+                0 => self.store_root(arrays, index, u32::from(next_hop.0)),
+                node => self.set_inherited(routes, node, next_hop),
+            },
+        }
+    }
+
+    fn set_inherited(&mut self, routes: &mut Routes<A>, id: NodeId, next_hop: NextHop) {
+        let old = std::mem::replace(&mut routes.node_mut(id).inherited, next_hop);
+        if old != next_hop {
+            self.undo.push(Undo::Inherited { node: id, old });
+            self.mark(routes, id);
+        }
+    }
+
+    /// Paints every dirty node, deepest first; a node whose entry changes may make the one above it dirty.
+    fn encode_dirty(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &mut Arrays<A>,
+    ) -> Result<(), TableError> {
+        while self.dirty_levels != 0 {
+            let level = self.dirty_levels.ilog2() as usize;
+            self.dirty_levels &= !(1 << level);
+            for index in 0..self.dirty[level].len() {
+                let id = self.dirty[level][index];
+                let entry = self.encode(routes, arrays, id)?;
+                let node = routes.node_mut(id);
+                node.dirty = false;
+                if entry != node.entry {
+                    self.undo.push(Undo::Entry {
+                        node: id,
+                        old: node.entry,
+                    });
+                    node.entry = entry;
+                    let (parent, slot) = (node.parent, node.slot);
+                    self.publish(routes, arrays, parent, slot, entry);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `entry` reachable from the node above, or sees to it that this will be painted anew.
+    fn publish(
+        &mut self,
+        routes: &mut Routes<A>,
+        arrays: &Arrays<A>,
+        parent: NodeId,
+        slot: u32,
+        entry: u32,
+    ) {
+        if parent == 0 {
+            self.store_root(arrays, slot as usize, entry);
+            return;
+        }
+        let above = routes.node(parent);
+        if above.dirty {
+            return;
+        }
+        match arrays.form(above.entry) {
+            Some(form) if entry >> KIND_SHIFT != 0 && form.kind == 3 && form.isolates(slot) => {
+                let (word, bit) = form.position(slot);
+                let index = (above.entry & VALUE_MASK) + 1 + word;
+                let others = arrays.word(index) & !(u64::from(u32::MAX) << bit);
+                self.store_word(arrays, index, others | u64::from(entry) << bit);
+            }
+            _ => self.mark(routes, parent),
+        }
+    }
+
+    /// The entry that leads to the node as it should be, its words in place.
+    fn encode(
+        &mut self,
+        routes: &Routes<A>,
+        arrays: &mut Arrays<A>,
+        id: NodeId,
+    ) -> Result<u32, TableError> {
+        let mut slots = [0_u16; 64];
+        let mut edges = routes.paint(id, &mut slots);
+        let old = routes.node(id).entry;
+        if routes.node(id).children == 0 {
+            return self.place(arrays, old, &slots, edges);
+        }
+        let mut entries = slots.map(u32::from);
+        for (slot, child) in routes.children(id) {
+            entries[slot as usize] = routes.node(child).entry;
+            edges |= 0b11 << slot;
+        }
+        self.place(arrays, old, &entries, edges)
+    }
+
+    fn place<T: Copy + PartialEq + Into<u32>>(
+        &mut self,
+        arrays: &mut Arrays<A>,
+        old: u32,
+        slots: &[T; 64],
+        edges: u64,
+    ) -> Result<u32, TableError> {
+        let form = Form::of(slots, edges);
+        let before = arrays.form(old);
+        let at_old = old & VALUE_MASK;
+        if form.vector == 0 {
+            if let Some(before) = before {
+                self.retired.push((at_old, before.words()));
+            }
+            // All slots are equal. They are leaves: an entry that leads to a node is found in one slot only.
+            return Ok(slots[0].into());
+        }
+        if let Some(before) =
+            before.filter(|before| before.holds(form) && before.words() <= form.words() + SLACK)
+        {
+            let words = before.pack(slots);
+            for (index, &word) in (at_old..).zip(&words[..before.words() as usize]).skip(1) {
+                self.store_word(arrays, index, word);
+            }
+            return Ok(old);
+        }
+        let words = form.words();
+        let capacity = arrays.copies[0].nodes.elements().len();
+        let at = arrays
+            .blocks
+            .take(words)
+            .ok_or(TableError::Full { capacity })?;
+        self.allocated.push((at, words));
+        for (index, &word) in (at..).zip(&form.pack(slots)[..words as usize]) {
+            arrays.store_word(index, word);
+        }
+        if let Some(before) = before {
+            self.retired.push((at_old, before.words()));
+        }
+        Ok(form.entry(at))
+    }
+
+    fn store_root(&mut self, arrays: &Arrays<A>, index: usize, entry: u32) {
+        let old = arrays.root(index);
+        if old != entry {
+            self.undo.push(Undo::Root { index, old });
+            arrays.store_root(index, entry);
+        }
+    }
+
+    fn store_word(&mut self, arrays: &Arrays<A>, index: u32, word: u64) {
+        debug_assert!(index as usize >= FIRST_NODE);
+        let old = arrays.word(index);
+        if old != word {
+            self.undo.push(Undo::Word { index, old });
+            arrays.store_word(index, word);
+        }
+    }
+
+    /// Undoes every store, last first, and gives the routes back what they were.
+    fn roll_back(&mut self, routes: &mut Routes<A>, arrays: &mut Arrays<A>) {
+        while let Some(undo) = self.undo.pop() {
+            match undo {
+                Undo::Root { index, old } => arrays.store_root(index, old),
+                Undo::Word { index, old } => arrays.store_word(index, old),
+                Undo::Entry { node, old } => routes.node_mut(node).entry = old,
+                Undo::Inherited { node, old } => routes.node_mut(node).inherited = old,
+            }
+        }
+        self.retired.clear();
+        // Readers may have been led to these for a moment.
+        self.allocated
+            .drain(..)
+            .for_each(|block| arrays.quarantine.put(block));
+        while let Some((prefix, old)) = self.routes.pop() {
+            routes.set(prefix, old);
+        }
+        for id in self.dirty.iter().flatten() {
+            routes.node_mut(*id).dirty = false;
+        }
+    }
+}
