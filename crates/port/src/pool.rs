@@ -245,7 +245,10 @@ impl Pool {
 
     /// Gives a buffer back.
     #[inline]
-    #[allow(clippy::needless_pass_by_value, reason = "a handle is consumed so that it cannot be used again")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "a handle is consumed so that it cannot be used again"
+    )]
     pub fn release(&mut self, frame: Frame) {
         self.free.push(frame.buffer);
     }
@@ -261,7 +264,10 @@ impl Pool {
 
     /// The offset of the frame's first byte in [`Pool::memory`] and its length, for the kernel; the
     /// frame is the port's until it calls [`Pool::reclaim`].
-    #[allow(clippy::needless_pass_by_value, reason = "a handle is consumed so that it cannot be used again")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "a handle is consumed so that it cannot be used again"
+    )]
     pub fn lend(&self, frame: Frame) -> (u64, u16) {
         (self.offset(&frame, 0) as u64, frame.length)
     }
