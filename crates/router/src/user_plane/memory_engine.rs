@@ -34,7 +34,7 @@ use super::worker::WorkerError;
 use super::{PortCount, PortCounters, PortSettings, Worker, test_traffic};
 
 /// How long workers run before counting begins: caches and branch predictors are warm, huge pages in place.
-const WARM_UP: Duration = Duration::from_millis(100);
+pub const WARM_UP: Duration = Duration::from_millis(100);
 /// How often the control thread applies the changes that are due.
 const TICK: Duration = Duration::from_millis(10);
 /// How often the thread that waits for the end of a trial looks for Ctrl-C.
