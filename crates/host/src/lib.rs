@@ -14,6 +14,7 @@ pub mod cores;
 pub mod environment;
 pub mod namespace;
 pub mod noise;
+pub mod offload;
 pub mod pin;
 pub mod process;
 pub mod temporary;
