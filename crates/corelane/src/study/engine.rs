@@ -1,0 +1,78 @@
+//! Engines as the study sees them, and the list of those there are. A new engine is a file with an `open` function
+//! and a line in [`ENGINES`].
+
+use std::time::Duration;
+
+use host::CoreId;
+
+use super::case::{Case, Sample, Table};
+use super::routes::Routes;
+use super::{Error, memory};
+
+/// The engines, in the order in which reports name them.
+pub(crate) const ENGINES: &[Kind] = &[Kind {
+    name: "memory",
+    needs_root: false,
+    open: memory::open,
+}];
+
+/// A line of the list.
+pub(crate) struct Kind {
+    /// Its name in options and results.
+    pub(crate) name: &'static str,
+    /// Whether it needs network namespaces.
+    pub(crate) needs_root: bool,
+    /// Makes one ready to measure.
+    pub(crate) open: fn(&Setting) -> Result<Box<dyn Engine>, Error>,
+}
+
+/// What engines are made from.
+pub(crate) struct Setting<'a> {
+    /// The cores of the workers: worker n runs on the n-th.
+    pub(crate) cores: &'a [CoreId],
+    /// The routing table and the destinations.
+    pub(crate) routes: &'a Routes,
+    /// Seed of everything random.
+    pub(crate) seed: u64,
+}
+
+/// What an engine can be asked to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Abilities {
+    /// Its name in options and results.
+    pub(crate) name: &'static str,
+    /// The table organisations it knows.
+    pub(crate) tables: &'static [Table],
+    /// How many workers it can run.
+    pub(crate) most_workers: usize,
+    /// Whether routes can change while it forwards.
+    pub(crate) takes_changes: bool,
+    /// About how many trials one measurement takes: 1 for a plain rate, more for a search.
+    pub(crate) trials: u32,
+    /// Time of a measurement beyond its trials: warming up, making frames.
+    pub(crate) overhead: Duration,
+}
+
+/// Something that forwards frames and can be measured doing so.
+pub(crate) trait Engine {
+    /// What it can be asked to do.
+    fn abilities(&self) -> Abilities;
+
+    /// What the reader of the report must know about how it was measured: one paragraph.
+    fn method(&self) -> String;
+
+    /// Measures a case of its own once, with trials of about `trial`.
+    ///
+    /// # Errors
+    /// When the case cannot be measured: a core is refused, an interface has vanished, the user interrupts.
+    fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error>;
+}
+
+/// All names, for an error message.
+pub(crate) fn names() -> String {
+    ENGINES
+        .iter()
+        .map(|kind| kind.name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,139 @@
+//! Engine `memory`: workers between memory ports. No network, no root: what the forwarding itself costs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use port::memory::Replay;
+use report::units::Bytes;
+use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial, WARM_UP};
+use router::user_plane::test_traffic::{self, Destinations};
+
+use super::Error;
+use super::case::{Case, Sample, Table};
+use super::engine::{Abilities, Engine, Setting};
+
+/// Next hops that routes are given out to at random.
+const NEXT_HOPS: u16 = 16;
+/// The organisations, in the order of the tables.
+const TABLES: [Table; 3] = [Table::Locked, Table::Shared, Table::PerCore];
+
+struct Memory {
+    cores: Vec<host::CoreId>,
+    /// At the place of their organisation in [`TABLES`].
+    engines: Vec<MemoryEngine>,
+    destinations: Vec<u32>,
+    /// Frames of one size at a time: a million of them take 64 MiB.
+    frames: Option<(u32, Arc<Replay>)>,
+    table_bytes: Bytes,
+}
+
+/// Builds a table of each organisation.
+///
+/// # Errors
+/// When the tables do not fit into memory.
+pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+    let prefixes = &setting.routes.prefixes;
+    let next_hops = fib::generated::next_hops(
+        setting.seed,
+        prefixes.v4.len() + prefixes.v6.len(),
+        NEXT_HOPS,
+    );
+    let (hops_v4, hops_v6) = next_hops.split_at(prefixes.v4.len());
+    let routes = Routes {
+        v4: prefixes
+            .v4
+            .iter()
+            .copied()
+            .zip(hops_v4.iter().copied())
+            .collect(),
+        v6: prefixes
+            .v6
+            .iter()
+            .copied()
+            .zip(hops_v6.iter().copied())
+            .collect(),
+        next_hops: NEXT_HOPS,
+    };
+    let build = |table| MemoryEngine::build(organisation(table), &routes, setting.cores.len());
+    let engines = TABLES
+        .into_iter()
+        .map(build)
+        .collect::<Result<Vec<_>, _>>()?;
+    let table_bytes = engines
+        .get(1)
+        .map_or(Bytes(0), |shared| Bytes(shared.memory().used() as u64));
+    Ok(Box::new(Memory {
+        cores: setting.cores.to_vec(),
+        engines,
+        destinations: setting.routes.destinations.clone(),
+        frames: None,
+        table_bytes,
+    }))
+}
+
+impl Engine for Memory {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            name: "memory",
+            tables: &TABLES,
+            most_workers: self.cores.len(),
+            takes_changes: true,
+            trials: 1,
+            overhead: WARM_UP,
+        }
+    }
+
+    fn method(&self) -> String {
+        format!(
+            "Frames are replayed from memory: each is copied into a fresh buffer, checked, looked up, rewritten and released; there is \
+             no network and no system call in it. A memory port always has the next frame, so no frame is lost for lack of speed, and \
+             the rate is the throughput without a search. The shared table takes {}, both address families. Route changes are made by \
+             a thread that shares the workers' cores.",
+            self.table_bytes
+        )
+    }
+
+    fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
+        let frames = self.frames(case.frame_bytes)?;
+        let place = TABLES
+            .iter()
+            .position(|&table| table == case.table)
+            .ok_or("no such table organisation")?;
+        let outcome = self.engines[place].run(&Trial {
+            cores: &self.cores[..case.workers],
+            frames: &frames,
+            duration: trial,
+            route_changes_per_second: case.changes as u32,
+        })?;
+        Ok(Sample {
+            frames_per_second: outcome.frames_per_second(),
+            changes_per_second: outcome.route_changes_per_second(),
+        })
+    }
+}
+
+impl Memory {
+    fn frames(&mut self, frame_bytes: u32) -> Result<Arc<Replay>, Error> {
+        match &self.frames {
+            Some((size, frames)) if *size == frame_bytes => Ok(Arc::clone(frames)),
+            _ => {
+                // The old ones go before the new ones come.
+                self.frames = None;
+                let frames = Arc::new(test_traffic::frames(
+                    Destinations::V4(&self.destinations),
+                    frame_bytes as usize,
+                )?);
+                self.frames = Some((frame_bytes, Arc::clone(&frames)));
+                Ok(frames)
+            }
+        }
+    }
+}
+
+fn organisation(table: Table) -> TableOrganisation {
+    match table {
+        Table::Locked => TableOrganisation::Locked,
+        Table::Shared => TableOrganisation::Shared,
+        Table::PerCore | Table::Kernel => TableOrganisation::PerCore,
+    }
+}

@@ -1,0 +1,144 @@
+//! From options to engines, cores and routes that exist, or an error that names the remedy.
+
+use std::path::PathBuf;
+
+use host::{CoreId, Topology};
+
+use super::engine::{self, ENGINES, Kind};
+use super::{Arguments, Error};
+
+/// What to study with.
+pub(crate) struct Choice {
+    /// The engines, in the order of the list.
+    pub(crate) engines: Vec<&'static Kind>,
+    /// The cores that workers are pinned to: one thread of every physical core first.
+    pub(crate) cores: Vec<CoreId>,
+    /// The routes file, if one was named.
+    pub(crate) routes: Option<PathBuf>,
+    /// What cannot be measured here, and why: sentences for the report.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// Checks the options against this machine.
+///
+/// # Errors
+/// An unknown engine, one that needs root without it, more cores than there are.
+pub(crate) fn choose(arguments: &Arguments) -> Result<Choice, Error> {
+    let root = host::process::is_root();
+    let mut left_out = Vec::new();
+    let engines = if arguments.engine.is_empty() {
+        let (able, unable): (Vec<&Kind>, Vec<&Kind>) =
+            ENGINES.iter().partition(|kind| root || !kind.needs_root);
+        if !unable.is_empty() {
+            let names: Vec<&str> = unable.iter().map(|kind| kind.name).collect();
+            left_out.push(format!(
+                "Not measured without root: {}. Run the command with sudo to add them.",
+                names.join(", ")
+            ));
+        }
+        able
+    } else {
+        named_engines(&arguments.engine, root)?
+    };
+    let allowed = host::allowed_cores()?;
+    let cores = match arguments.cores {
+        None => allowed.len(),
+        Some(0) => return Err("--cores 0: a study needs at least one core; give 1 or more".into()),
+        Some(wanted) if wanted > allowed.len() => {
+            return Err(format!(
+                "--cores {wanted}: this process may use {} (numbers {}); ask for at most that many, or allow it more (taskset, cpuset)",
+                allowed.len(),
+                allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            )
+            .into());
+        }
+        Some(wanted) => wanted,
+    };
+    let mut order = Topology::read().physical_first(&allowed);
+    order.truncate(cores);
+    Ok(Choice {
+        engines,
+        cores: order,
+        routes: arguments.routes.clone(),
+        left_out,
+    })
+}
+
+fn named_engines(names: &[String], root: bool) -> Result<Vec<&'static Kind>, Error> {
+    for name in names {
+        let Some(kind) = ENGINES.iter().find(|kind| kind.name == name) else {
+            return Err(format!(
+                "there is no engine \"{name}\"; the engines are: {}",
+                engine::names()
+            )
+            .into());
+        };
+        if kind.needs_root && !root {
+            return Err(format!("the engine {name} needs root, to make network namespaces; run the command with sudo, or choose --engine memory").into());
+        }
+    }
+    Ok(ENGINES
+        .iter()
+        .filter(|kind| names.iter().any(|name| name == kind.name))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(engine: &[&str], cores: Option<usize>) -> Arguments {
+        Arguments {
+            engine: engine.iter().map(ToString::to_string).collect(),
+            cores,
+            routes: None,
+            seconds: None,
+            output: crate::common::ResultOptions::default(),
+        }
+    }
+
+    fn error_of(engine: &[&str], cores: Option<usize>) -> String {
+        choose(&arguments(engine, cores)).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn an_unknown_engine_is_answered_with_the_list() {
+        let error = error_of(&["memory", "warp"], None);
+        assert!(
+            error.contains("\"warp\"") && error.contains("memory, kernel"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn root_is_asked_for_by_name() {
+        let error = named_engines(&["kernel".to_owned()], false)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.contains("kernel needs root") && error.contains("sudo"),
+            "{error}"
+        );
+        assert_eq!(
+            named_engines(&["kernel".to_owned()], true).unwrap().len(),
+            1
+        );
+    }
+
+    #[test]
+    fn more_cores_than_there_are_and_none_at_all() {
+        let error = error_of(&["memory"], Some(100_000));
+        assert!(
+            error.contains("--cores 100000") && error.contains("at most"),
+            "{error}"
+        );
+        assert!(error_of(&["memory"], Some(0)).contains("at least one core"));
+    }
+
+    #[test]
+    fn engines_come_in_the_order_of_the_list() {
+        let choice = choose(&arguments(&["memory"], Some(1))).unwrap();
+        assert_eq!((choice.engines.len(), choice.cores.len()), (1, 1));
+    }
+}

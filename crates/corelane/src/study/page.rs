@@ -1,0 +1,91 @@
+//! The study as a document: short for the terminal, whole for the page.
+
+use report::{Block, Document};
+
+use super::result::Study;
+use super::{plots, sentences, tables};
+
+/// What is printed: verdict and tables.
+pub(crate) fn summary(study: &Study) -> Document {
+    let mut document = opening(study);
+    document.blocks = table_blocks(study);
+    document.text(format!("Measured on {}.", study.environment.machine()))
+}
+
+/// The page: verdict, tables, plots, method, environment.
+pub(crate) fn page(study: &Study) -> Document {
+    let mut document = opening(study).text(format!("Measured on {}.", study.environment.machine()));
+    for plot in plots::throughput(study).into_iter().take(1) {
+        document = document.block(Block::Plot(plot));
+    }
+    document = document.heading("Tables");
+    document.blocks.extend(table_blocks(study));
+    document = document.heading("Plots");
+    let plots = plots::throughput(study)
+        .into_iter()
+        .skip(1)
+        .chain(plots::speed_up(study))
+        .chain(plots::changes(study));
+    document.blocks.extend(plots.map(Block::Plot));
+    document = document.heading("How it was measured");
+    document = document.text(format!(
+        "Every case was measured in {} rounds of {:.0} ms trials, each round in a random order of its own; figures are medians of the \
+         rounds, with the lowest and the highest beside them. A speed-up compares with one core, same engine, same table \
+         organisation, same frame size.",
+        study.rounds, study.trial_milliseconds
+    ));
+    document = document.text(format!("Routing table: {}.", study.routes_from));
+    for method in &study.methods {
+        document = document.text(format!("{}: {}", method.engine, method.text));
+    }
+    document.environment(study.environment.facts())
+}
+
+fn opening(study: &Study) -> Document {
+    Document {
+        verdict: sentences::verdict(study),
+        ..Document::new("What the cores of this machine forward")
+    }
+}
+
+fn table_blocks(study: &Study) -> Vec<Block> {
+    let three = [
+        tables::one_core(study),
+        tables::locked(study),
+        tables::unlocked(study),
+    ];
+    let shown = three.into_iter().filter(|table| !table.rows.is_empty());
+    shown
+        .chain(tables::changes(study))
+        .map(Block::Table)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::study;
+    use super::*;
+
+    #[test]
+    fn the_page_has_verdict_tables_plots_and_environment() {
+        let html = report::html::render(&page(&study()));
+        for part in [
+            "1.98×",
+            "Table 1.",
+            "Table 2.",
+            "Table 3.",
+            "Table 4.",
+            "Speed-up against cores",
+            "processor",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        assert!(html.contains("<figure class=\"plot\">"));
+    }
+
+    #[test]
+    fn the_summary_is_text_without_markup() {
+        let text = report::terminal::render(&summary(&study()));
+        assert!(text.contains("Table 3.") && !text.contains('<'));
+    }
+}

@@ -1,0 +1,244 @@
+//! The plots of the study: throughput against frame size, speed-up against cores, route changes.
+
+use report::{Axis, Plot, Series, Style};
+
+use super::case::{FRAME_SIZES, Row, SMALLEST, Table};
+use super::plan::CHANGE_RATES;
+use super::result::{Study, ratio};
+use super::sentences::{cores_in_words, engine_in_words};
+
+/// Most series that a reader can tell apart in one plot.
+const SERIES_MAX: usize = 8;
+
+/// Throughput against frame size: one plot an engine, for engines differ by orders of magnitude.
+pub(crate) fn throughput(study: &Study) -> Vec<Plot> {
+    study
+        .engines()
+        .into_iter()
+        .map(|engine| throughput_of(study, engine))
+        .collect()
+}
+
+fn throughput_of(study: &Study, engine: &str) -> Plot {
+    let cores = study.most_workers(engine);
+    let mut plot = Plot::new(
+        format!("Throughput against frame size: {}", engine_in_words(engine)),
+        Axis::new("frame size, bytes with FCS")
+            .range(0.0, 1536.0)
+            .ticks_at(FRAME_SIZES.map(f64::from)),
+        Axis::new("bit/s").from_zero(),
+    );
+    let mut counts = vec![1];
+    if cores > 1 {
+        counts.push(cores);
+    }
+    for workers in counts {
+        for table in study.tables(engine) {
+            // One core needs no second line for an organisation that is the same to it.
+            if workers == 1 && cores > 1 && Some(table) != study.best_table(engine) {
+                continue;
+            }
+            let rows = study.forwarding.iter().filter(|row| {
+                row.engine == engine
+                    && row.table == table
+                    && row.workers == workers
+                    && row.route_changes_per_second == 0
+            });
+            let name = format!("{}, {table}", cores_in_words(workers).to_lowercase());
+            let mut series = Series::line(name).colour(colour(workers, table));
+            for row in rows {
+                let bits = |frames: f64| frames * f64::from(row.frame_bytes) * 8.0;
+                series = series.spread(
+                    f64::from(row.frame_bytes),
+                    row.bits_per_second.0,
+                    bits(row.low.0),
+                    bits(row.high.0),
+                );
+            }
+            plot = plot.series(series);
+        }
+    }
+    plot.caption("Layer-2 rate: frame bytes with FCS, no preamble and gap. Points are medians of the rounds, bars their range.")
+}
+
+/// Grey-blue for one core, one colour for each organisation.
+fn colour(workers: usize, table: Table) -> usize {
+    match (workers, table) {
+        (1, _) => 7,
+        (_, Table::Locked) => 1,
+        (_, Table::Shared) => 2,
+        (_, Table::PerCore) => 0,
+        (_, Table::Kernel) => 3,
+    }
+}
+
+/// Speed-up against cores with the smallest frames; `None` on one core.
+pub(crate) fn speed_up(study: &Study) -> Vec<Plot> {
+    if study.cores < 2 {
+        return Vec::new();
+    }
+    let lines: usize = study
+        .engines()
+        .iter()
+        .map(|engine| study.tables(engine).len())
+        .sum();
+    if lines < SERIES_MAX {
+        return vec![speed_up_of(
+            study,
+            &study.engines(),
+            "Speed-up against cores",
+        )];
+    }
+    study
+        .engines()
+        .into_iter()
+        .map(|engine| {
+            speed_up_of(
+                study,
+                &[engine],
+                &format!("Speed-up against cores: {}", engine_in_words(engine)),
+            )
+        })
+        .collect()
+}
+
+fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
+    let cores = study.cores as f64;
+    let mut plot = Plot::new(
+        title,
+        Axis::new("cores")
+            .range(0.8, cores + 0.2)
+            .ticks_at((1..=study.cores).map(|core| core as f64)),
+        Axis::new("times one core").from_zero(),
+    )
+    .series(
+        Series::reference("ideal")
+            .point(1.0, 1.0)
+            .point(cores, cores)
+            .colour(7),
+    );
+    let mut colour = 0;
+    for engine in engines {
+        for table in study.tables(engine) {
+            let mut series = Series::line(format!("{engine}, {table}")).colour(colour);
+            colour += 1;
+            let Some(one) = study
+                .smallest(engine, table, 1)
+                .map(|row| row.frames_per_second.0)
+            else {
+                continue;
+            };
+            for workers in 1..=study.cores {
+                let Some(row) = study.smallest(engine, table, workers) else {
+                    continue;
+                };
+                let times = |rate: f64| rate / one;
+                series = series.spread(
+                    workers as f64,
+                    times(row.frames_per_second.0),
+                    times(row.low.0),
+                    times(row.high.0),
+                );
+            }
+            plot = plot.series(series);
+        }
+    }
+    plot.caption(format!(
+        "{SMALLEST}-byte frames, each organisation against its own rate on one core."
+    ))
+}
+
+/// Frames forwarded while routes change, against none; `None` when not measured.
+pub(crate) fn changes(study: &Study) -> Option<Plot> {
+    let mut plot = Plot::new(
+        "Forwarding while routes change",
+        Axis::new("route changes a second")
+            .categories(CHANGE_RATES.map(|rate| report::units::compact(rate as f64))),
+        Axis::new("% of the frames without changes").from_zero(),
+    );
+    for engine in study.engines() {
+        let workers = study.most_workers(engine);
+        for table in study.tables(engine) {
+            let Some(quiet) = study.smallest(engine, table, workers) else {
+                continue;
+            };
+            let mut series = Series::new(format!("{engine}, {table}"), Style::Bars);
+            let rows: Vec<(usize, &Row)> = CHANGE_RATES
+                .into_iter()
+                .enumerate()
+                .filter_map(|(place, rate)| {
+                    Some((place, study.row(engine, table, workers, SMALLEST, rate)?))
+                })
+                .collect();
+            if rows.len() < 2 {
+                continue;
+            }
+            for (place, row) in rows {
+                let percent = |rate: f64| 100.0 * rate / quiet.frames_per_second.0;
+                let middle = ratio(row, quiet).map_or(f64::NAN, |share| 100.0 * share);
+                series = series.spread(
+                    place as f64,
+                    middle,
+                    percent(row.low.0),
+                    percent(row.high.0),
+                );
+            }
+            plot = plot.series(series);
+        }
+    }
+    (!plot.series.is_empty()).then(|| {
+        plot.caption(format!(
+            "{SMALLEST}-byte frames on {}. The thread that changes routes shares the cores with the workers.",
+            cores_in_words(study.cores).to_lowercase()
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::study;
+    use super::*;
+
+    #[test]
+    fn throughput_has_one_core_and_each_organisation_on_all() {
+        let plots = throughput(&study());
+        assert_eq!(plots.len(), 2);
+        let names: Vec<&str> = plots[0]
+            .series
+            .iter()
+            .map(|series| series.name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "one core, per-core",
+                "both cores, locked",
+                "both cores, shared",
+                "both cores, per-core"
+            ]
+        );
+        let last = plots[0].series[3].points.last().unwrap();
+        assert_eq!((last.x, last.y), (1518.0, 59.4e6 * 1518.0 * 8.0));
+    }
+
+    #[test]
+    fn speed_up_has_the_ideal_and_starts_at_one() {
+        let plots = speed_up(&study());
+        assert_eq!(plots.len(), 1);
+        let series = &plots[0].series;
+        assert_eq!(series.len(), 1 + 3 + 1);
+        assert!(
+            series[1..]
+                .iter()
+                .all(|series| (series.points[0].y - 1.0).abs() < 1e-12)
+        );
+        assert!((series[3].points[1].y - 1.98).abs() < 1e-9);
+    }
+
+    #[test]
+    fn changes_are_shares_of_the_quiet_rate() {
+        let plot = changes(&study()).unwrap();
+        assert_eq!(plot.series.len(), 3);
+        assert!((plot.series[2].points[3].y - 97.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,141 @@
+//! The result of a study: what `study.json` holds, and questions to it.
+
+use host::{Environment, Noise};
+use serde::{Deserialize, Serialize};
+
+use super::case::{Row, SMALLEST, Table};
+
+/// Name and version of the JSON form.
+pub(crate) const SCHEMA: &str = "corelane-study/1";
+
+/// Everything a study found; tables, sentences, plots and page are functions of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Study {
+    pub(crate) schema: String,
+    pub(crate) environment: Environment,
+    pub(crate) forwarding: Vec<Row>,
+    /// Cores that all workers together had: the largest number of workers.
+    pub(crate) cores: usize,
+    /// Interleaved rounds behind each row.
+    pub(crate) rounds: usize,
+    /// Length of one trial in milliseconds.
+    pub(crate) trial_milliseconds: f64,
+    /// Where the routing table came from.
+    pub(crate) routes_from: String,
+    /// How each engine was measured.
+    pub(crate) methods: Vec<Method>,
+    /// Route changes a second that were really made, where they were fewer than asked for.
+    pub(crate) changes_made: Vec<ChangesMade>,
+    /// What disturbed the run.
+    pub(crate) noise: Noise,
+    /// What was not measured, and why.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// How an engine was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Method {
+    pub(crate) engine: String,
+    pub(crate) text: String,
+}
+
+/// A rate of route changes that was not reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ChangesMade {
+    pub(crate) engine: String,
+    pub(crate) table: Table,
+    pub(crate) asked: u64,
+    pub(crate) made: f64,
+}
+
+impl Study {
+    /// The engines in the order measured.
+    pub(crate) fn engines(&self) -> Vec<&str> {
+        let mut engines: Vec<&str> = Vec::new();
+        for row in &self.forwarding {
+            if !engines.contains(&row.engine.as_str()) {
+                engines.push(&row.engine);
+            }
+        }
+        engines
+    }
+
+    /// The table organisations of `engine`, in the order measured.
+    pub(crate) fn tables(&self, engine: &str) -> Vec<Table> {
+        let mut tables = Vec::new();
+        for row in self.forwarding.iter().filter(|row| row.engine == engine) {
+            if !tables.contains(&row.table) {
+                tables.push(row.table);
+            }
+        }
+        tables
+    }
+
+    /// The row of one case.
+    pub(crate) fn row(
+        &self,
+        engine: &str,
+        table: Table,
+        workers: usize,
+        frame_bytes: u32,
+        changes: u64,
+    ) -> Option<&Row> {
+        self.forwarding.iter().find(|row| {
+            row.engine == engine
+                && row.table == table
+                && row.workers == workers
+                && row.frame_bytes == frame_bytes
+                && row.route_changes_per_second == changes
+        })
+    }
+
+    /// The row with the smallest frames and no route changes.
+    pub(crate) fn smallest(&self, engine: &str, table: Table, workers: usize) -> Option<&Row> {
+        self.row(engine, table, workers, SMALLEST, 0)
+    }
+
+    /// Rows without route changes of `workers` workers and one of `tables`: by engine, table, frame size.
+    pub(crate) fn quiet_rows(&self, workers: usize, tables: &[Table]) -> Vec<&Row> {
+        let wanted = |row: &&Row| {
+            row.workers == workers
+                && row.route_changes_per_second == 0
+                && tables.contains(&row.table)
+        };
+        self.forwarding.iter().filter(wanted).collect()
+    }
+
+    /// How many times the frames of one worker, same engine, table and size.
+    pub(crate) fn speed_up(&self, row: &Row) -> Option<f64> {
+        let one = self.row(
+            &row.engine,
+            row.table,
+            1,
+            row.frame_bytes,
+            row.route_changes_per_second,
+        )?;
+        ratio(row, one)
+    }
+
+    /// The organisation without a lock that speaks for `engine`: per-core, else shared, else the kernel's.
+    pub(crate) fn best_table(&self, engine: &str) -> Option<Table> {
+        let tables = self.tables(engine);
+        [Table::PerCore, Table::Shared, Table::Kernel]
+            .into_iter()
+            .find(|table| tables.contains(table))
+    }
+
+    /// The largest number of workers of `engine`.
+    pub(crate) fn most_workers(&self, engine: &str) -> usize {
+        self.forwarding
+            .iter()
+            .filter(|row| row.engine == engine)
+            .map(|row| row.workers)
+            .max()
+            .unwrap_or(1)
+    }
+}
+
+/// How many times the frames of `base`; `None` when that forwarded nothing.
+pub(crate) fn ratio(row: &Row, base: &Row) -> Option<f64> {
+    (base.frames_per_second.0 > 0.0).then(|| row.frames_per_second.0 / base.frames_per_second.0)
+}

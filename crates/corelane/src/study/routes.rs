@@ -1,0 +1,190 @@
+//! The routing table of a study: read from a file, or generated with the Internet's size and shape.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use fib::prefix_file::Prefixes;
+
+use super::Error;
+
+/// Distinct destinations that the frames go to; each hits the table.
+pub(crate) const DESTINATIONS: usize = 1 << 20;
+/// 198.18.0.0/15, for benchmarks (RFC 2544 appendix C, RFC 6890).
+const BENCH_NETWORK: u32 = 0xc612_0000;
+
+/// A table with destinations that hit it.
+pub(crate) struct Routes {
+    /// The prefixes of both families, sorted, each once.
+    pub(crate) prefixes: Prefixes,
+    /// IPv4 destinations, each inside a random prefix.
+    pub(crate) destinations: Vec<u32>,
+    /// Where the table came from, in words.
+    pub(crate) from: String,
+}
+
+/// Reads `file`, or generates a table from `seed`.
+///
+/// # Errors
+/// When the file cannot be read or a line is no prefix (with file, line and what is wrong; nothing is half loaded), or when it has
+/// no IPv4 prefix.
+pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
+    let (mut prefixes, source) = match file {
+        None => (
+            fib::generated::internet(seed),
+            "generated with the Internet's size and shape".to_owned(),
+        ),
+        Some(path) => (
+            read(path)?,
+            path.file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned(),
+        ),
+    };
+    prefixes.v4.sort_unstable();
+    prefixes.v4.dedup();
+    prefixes.v6.sort_unstable();
+    prefixes.v6.dedup();
+    if prefixes.v4.is_empty() {
+        return Err(format!(
+            "{source} has no IPv4 prefix; the study forwards IPv4 frames, so give at least one"
+        )
+        .into());
+    }
+    let grouped = |count: usize| report::units::grouped(count as u64);
+    let from = format!(
+        "{source}, {} IPv4 and {} IPv6 prefixes",
+        grouped(prefixes.v4.len()),
+        grouped(prefixes.v6.len())
+    );
+    let mut destinations = fib::generated::addresses_hitting(seed, &prefixes.v4, 2 * DESTINATIONS);
+    destinations.retain(|&address| is_forwarded(address));
+    destinations.truncate(DESTINATIONS);
+    if destinations.is_empty() {
+        return Err(format!("no prefix of {source} has an address that routers forward to; give one outside 0/8, 127/8, 224/3 and 198.18/15").into());
+    }
+    Ok(Routes {
+        prefixes,
+        destinations,
+        from,
+    })
+}
+
+/// Whether routers forward to `address` (RFC 1812 §4.2.2.11, §5.3.7); 198.18/15 is the bench's own (RFC 2544 appendix C).
+fn is_forwarded(address: u32) -> bool {
+    !matches!(address >> 24, 0 | 127 | 224..) && address >> 17 != BENCH_NETWORK >> 17
+}
+
+fn read(path: &Path) -> Result<Prefixes, Error> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| {
+        format!(
+            "cannot read the routes file {name}: {error}; name a text file with a prefix a line"
+        )
+    })?;
+    if path.extension() != Some(OsStr::new("gz")) {
+        return Ok(fib::prefix_file::read(file, &name)?);
+    }
+    let mut unpacker = Command::new("gzip")
+        .arg("-dc")
+        .stdin(file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot run gzip to unpack {name}: {error}; install gzip, or unpack the file yourself"))?;
+    let text = unpacker.stdout.take().ok_or("gzip has no output")?;
+    let prefixes = fib::prefix_file::read(text, &name);
+    let output = unpacker.wait_with_output()?;
+    let prefixes = prefixes?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(
+            format!("cannot unpack {name}: {words}; the file is damaged or no gzip file").into(),
+        );
+    }
+    Ok(prefixes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(name: &str, text: &[u8]) -> (host::temporary::Directory, std::path::PathBuf) {
+        let directory = host::temporary::Directory::new("routes").unwrap();
+        let path = directory.path().join(name);
+        File::create(&path).unwrap().write_all(text).unwrap();
+        (directory, path)
+    }
+
+    fn error_of(name: &str, text: &[u8]) -> String {
+        let (_directory, path) = file(name, text);
+        load(Some(&path), 1).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_bad_line_is_named_and_nothing_is_loaded() {
+        let error = error_of("r.txt", b"10.0.0.0/8\n10.0.0.0/33\n");
+        assert!(error.contains("r.txt:2: prefix length 33"), "{error}");
+    }
+
+    #[test]
+    fn no_file_no_prefix_no_gzip_are_told_apart() {
+        assert!(
+            load(Some(Path::new("/nonexistent")), 1)
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("cannot read the routes file")
+        );
+        assert!(error_of("r.txt", b"# nothing\n").contains("has no IPv4 prefix"));
+        assert!(error_of("r.txt.gz", b"10.0.0.0/8\n").contains("cannot unpack"));
+    }
+
+    #[test]
+    fn martians_and_the_bench_are_no_destinations() {
+        for address in [
+            "0.1.2.3",
+            "127.0.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "198.19.255.255",
+        ] {
+            assert!(
+                !is_forwarded(address.parse::<std::net::Ipv4Addr>().unwrap().to_bits()),
+                "{address}"
+            );
+        }
+        for address in ["1.0.0.1", "198.17.255.255", "198.20.0.1", "223.255.255.255"] {
+            assert!(
+                is_forwarded(address.parse::<std::net::Ipv4Addr>().unwrap().to_bits()),
+                "{address}"
+            );
+        }
+        assert!(
+            error_of("r.txt", b"127.0.0.0/8\n").contains("has an address that routers forward to")
+        );
+    }
+
+    #[test]
+    fn prefixes_count_once_and_destinations_hit_them() {
+        let (_directory, path) = file(
+            "r.txt",
+            b"192.0.2.0/24\n10.0.0.0/8\n192.0.2.0/24\n2001:db8::/32\n",
+        );
+        let routes = load(Some(&path), 1).unwrap();
+        assert_eq!((routes.prefixes.v4.len(), routes.prefixes.v6.len()), (2, 1));
+        assert_eq!(routes.from, "r.txt, 2 IPv4 and 1 IPv6 prefixes");
+        assert_eq!(routes.destinations.len(), DESTINATIONS);
+        assert!(
+            routes
+                .destinations
+                .iter()
+                .all(|address| address >> 24 == 10 || address >> 8 == 0x00c0_0002)
+        );
+    }
+}

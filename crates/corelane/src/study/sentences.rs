@@ -1,0 +1,352 @@
+//! The plain sentence under each table, and the verdict: words made from the rows and from nothing else.
+
+use std::fmt::Write as _;
+
+use report::units::{FramesPerSecond, Times, grouped};
+
+use super::case::{Row, SMALLEST, Table};
+use super::plan::CHANGE_RATES;
+use super::result::{Study, ratio};
+
+/// Under table 1.
+pub(crate) fn one_core(study: &Study) -> String {
+    let parts: Vec<String> = study
+        .engines()
+        .into_iter()
+        .filter_map(|engine| {
+            let row = study.smallest(engine, study.best_table(engine)?, 1)?;
+            Some(format!(
+                "{} through {}",
+                frames(row),
+                engine_in_words(engine)
+            ))
+        })
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "One core forwards {} of {SMALLEST} bytes each, with {} routes.",
+        list(&parts),
+        routes(study)
+    )
+}
+
+/// Under table 2: what the lock costs.
+pub(crate) fn locked(study: &Study) -> String {
+    let parts: Vec<String> = study
+        .engines()
+        .into_iter()
+        .filter_map(|engine| cost_of_lock(study, engine))
+        .collect();
+    if parts.is_empty() {
+        return "No engine of this run keeps its table behind a lock.".to_owned();
+    }
+    parts.join(" ")
+}
+
+fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
+    let cores = study.most_workers(engine);
+    let locked = study.smallest(engine, Table::Locked, cores)?;
+    let free = study.smallest(engine, study.best_table(engine)?, cores)?;
+    let share = ratio(locked, free)?;
+    if cores == 1 {
+        return Some(format!(
+            "{}: the lock costs a single core {}, with nobody to wait for.",
+            capital(engine_in_words(engine)),
+            percent(1.0 - share)
+        ));
+    }
+    let times = study.speed_up(locked)?;
+    let bought = if times < 0.98 {
+        format!(
+            "so more cores forward less: {} one core's frames",
+            Times(times)
+        )
+    } else {
+        format!("so they forward {} one core's frames", Times(times))
+    };
+    Some(format!(
+        "{}: the lock costs {} of the frames: behind it {} forward {} of {SMALLEST} bytes, without it {}; {bought}.",
+        capital(engine_in_words(engine)),
+        percent(1.0 - share),
+        cores_in_words(cores).to_lowercase(),
+        frames(locked),
+        frames(free)
+    ))
+}
+
+/// Under table 3: what the other cores bring.
+pub(crate) fn unlocked(study: &Study) -> String {
+    let parts: Vec<String> = study
+        .engines()
+        .into_iter()
+        .filter_map(|engine| {
+            let cores = study.most_workers(engine);
+            let ups: Vec<String> = [Table::PerCore, Table::Shared, Table::Kernel]
+                .into_iter()
+                .filter_map(|table| {
+                    let times = study.speed_up(study.smallest(engine, table, cores)?)?;
+                    Some(format!("{} {}", Times(times), with_table(table)))
+                })
+                .collect();
+            (!ups.is_empty() && cores > 1).then(|| {
+                format!(
+                    "{}: {} forward {} one core's frames.",
+                    capital(engine_in_words(engine)),
+                    cores_in_words(cores).to_lowercase(),
+                    list(&ups)
+                )
+            })
+        })
+        .collect();
+    if parts.is_empty() {
+        return "This run had one core, so it says nothing about a second.".to_owned();
+    }
+    parts.join(" ")
+}
+
+/// Under table 4: what route changes cost.
+pub(crate) fn changes(study: &Study) -> String {
+    let fastest = CHANGE_RATES[CHANGE_RATES.len() - 1];
+    let mut parts: Vec<String> = Vec::new();
+    for engine in study.engines() {
+        let workers = study.most_workers(engine);
+        for table in study.tables(engine) {
+            let share = study
+                .row(engine, table, workers, SMALLEST, fastest)
+                .zip(study.smallest(engine, table, workers))
+                .and_then(|(row, quiet)| ratio(row, quiet));
+            let Some(share) = share else { continue };
+            parts.push(format!(
+                "{engine} {} keeps {:.1} %",
+                with_table(table),
+                share * 100.0
+            ));
+        }
+    }
+    let mut text = format!(
+        "Of the frames that go without changes, at {} route changes a second {}.",
+        grouped(fastest),
+        list(&parts)
+    );
+    for short in &study.changes_made {
+        let _ = write!(
+            text,
+            " {} {} made only {} of the {} changes a second asked for.",
+            capital(&short.engine),
+            with_table(short.table),
+            grouped(short.made as u64),
+            grouped(short.asked)
+        );
+    }
+    text
+}
+
+/// The first lines of the report.
+pub(crate) fn verdict(study: &Study) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(first) = study.engines().first() {
+        lines.extend(core_buys(study, first));
+    }
+    lines.extend(between_engines(study));
+    if study.noise.is_noisy() {
+        lines.push(format!(
+            "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and highest rounds, and run again on a quieter machine.",
+            percent(study.noise.steal)
+        ));
+    }
+    lines.extend(study.left_out.iter().cloned());
+    lines
+}
+
+/// What all cores bring on the first engine, by organisation.
+fn core_buys(study: &Study, engine: &str) -> Option<String> {
+    let cores = study.most_workers(engine);
+    if cores < 2 {
+        return Some("This run had one core, so it says nothing about a second.".to_owned());
+    }
+    let parts: Vec<String> = [Table::PerCore, Table::Shared, Table::Locked, Table::Kernel]
+        .into_iter()
+        .filter_map(|table| {
+            Some(format!(
+                "{} {}",
+                Times(study.speed_up(study.smallest(engine, table, cores)?)?),
+                with_table(table)
+            ))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "{} forward {} one core's frames ({}, {SMALLEST}-byte frames, {} routes).",
+            cores_in_words(cores),
+            list(&parts),
+            engine_in_words(engine),
+            routes(study)
+        )
+    })
+}
+
+/// Engines between Linux interfaces, fastest first, against the kernel.
+fn between_engines(study: &Study) -> Option<String> {
+    let kernel = study.smallest("kernel", Table::Kernel, study.most_workers("kernel"))?;
+    let mut others: Vec<(&str, &Row)> = study
+        .engines()
+        .into_iter()
+        .filter(|engine| !matches!(*engine, "memory" | "kernel"))
+        .filter_map(|engine| {
+            Some((
+                engine,
+                study.smallest(
+                    engine,
+                    study.best_table(engine)?,
+                    study.most_workers(engine),
+                )?,
+            ))
+        })
+        .collect();
+    others.sort_by(|a, b| b.1.frames_per_second.0.total_cmp(&a.1.frames_per_second.0));
+    let mut text = format!(
+        "Between Linux interfaces the kernel forwards {}",
+        frames(kernel)
+    );
+    for (engine, row) in others {
+        let times = Times(ratio(row, kernel)?);
+        let _ = write!(text, ", {engine} {} ({times})", frames(row));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// `Both cores`, `All 8 cores`, `One core`.
+pub(crate) fn cores_in_words(cores: usize) -> String {
+    match cores {
+        1 => "One core".to_owned(),
+        2 => "Both cores".to_owned(),
+        more => format!("All {more} cores"),
+    }
+}
+
+/// What an engine is, for a reader who has not met its name.
+pub(crate) fn engine_in_words(engine: &str) -> &str {
+    match engine {
+        "memory" => "memory ports",
+        "kernel" => "the Linux kernel",
+        "af-packet" => "packet sockets (af-packet)",
+        other => other,
+    }
+}
+
+fn with_table(table: Table) -> &'static str {
+    match table {
+        Table::Locked => "with one table behind a lock",
+        Table::Shared => "with one shared table",
+        Table::PerCore => "with a table per core",
+        Table::Kernel => "with the kernel's table",
+    }
+}
+
+fn frames(row: &Row) -> String {
+    let FramesPerSecond(rate) = row.frames_per_second;
+    report::units::engineering(rate, "frames/s")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn routes(study: &Study) -> String {
+    grouped(study.forwarding.first().map_or(0, |row| row.routes) as u64)
+}
+
+fn list(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>() + characters.as_str())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::study;
+    use super::*;
+
+    #[test]
+    fn the_lock_is_named_with_its_cost() {
+        let text = locked(&study());
+        assert!(
+            text.starts_with(
+                "Memory ports: the lock costs 85 % of the frames: behind it both cores forward 9.00 M frames/s of 64 bytes, \
+                 without it 59.4 M frames/s; so more cores forward less: 0.40× one core's frames."
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_verdict_says_what_the_second_core_brings() {
+        let lines = verdict(&study());
+        assert_eq!(
+            lines[0],
+            "Both cores forward 1.98× with a table per core, 1.95× with one shared table and 0.40× with one table behind a lock \
+             one core's frames (memory ports, 64-byte frames, 901,899 routes)."
+        );
+        assert_eq!(
+            lines[1],
+            "Between Linux interfaces the kernel forwards 1.40 M frames/s."
+        );
+    }
+
+    #[test]
+    fn route_changes_that_were_not_made_are_not_hidden() {
+        let mut study = study();
+        assert!(changes(&study).contains("memory with a table per core keeps 97.0 %"));
+        study.changes_made.push(super::super::result::ChangesMade {
+            engine: "memory".into(),
+            table: Table::Locked,
+            asked: 100_000,
+            made: 61_234.5,
+        });
+        assert!(
+            changes(&study).contains("made only 61,234 of the 100,000 changes a second asked for")
+        );
+    }
+
+    #[test]
+    fn one_core_makes_no_claim_about_a_second() {
+        let mut study = study();
+        study.forwarding.retain(|row| row.workers == 1);
+        study.cores = 1;
+        assert!(unlocked(&study).contains("says nothing about a second"));
+        assert!(locked(&study).contains("the lock costs a single core 25 %"));
+        assert!(verdict(&study)[0].contains("says nothing about a second"));
+    }
+
+    #[test]
+    fn a_noisy_machine_is_called_so() {
+        let mut study = study();
+        study.noise.steal = 0.05;
+        assert!(
+            verdict(&study)
+                .iter()
+                .any(|line| line.starts_with("Noisy: the hypervisor gave 5 %"))
+        );
+    }
+
+    #[test]
+    fn lists_read_well() {
+        let words =
+            |words: &[&str]| list(&words.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(words(&["a"]), "a");
+        assert_eq!(words(&["a", "b", "c"]), "a, b and c");
+    }
+}

@@ -1,0 +1,234 @@
+//! The three tables of the study, and the table of route changes.
+
+use report::Table as Shown;
+use report::units::{BitsPerSecond, FramesPerSecond, Times, grouped};
+
+use super::case::{Row, SMALLEST, Table};
+use super::plan::CHANGE_RATES;
+use super::result::{Study, ratio};
+use super::sentences;
+
+/// A cell without a value.
+const NOTHING: &str = "-";
+
+/// Table 1: one core, no lock; beside it what the lock alone costs one core.
+pub(crate) fn one_core(study: &Study) -> Shown {
+    let mut shown = Shown::new("Table 1. One core")
+        .text("engine")
+        .text("table")
+        .number("frame bytes")
+        .number("frames/s")
+        .number("lowest to highest round")
+        .number("bit/s")
+        .number("behind a lock");
+    for engine in study.engines() {
+        let Some(table) = study.best_table(engine) else {
+            continue;
+        };
+        for row in study
+            .quiet_rows(1, &[table])
+            .into_iter()
+            .filter(|row| row.engine == engine)
+        {
+            let locked = study.row(engine, Table::Locked, 1, row.frame_bytes, 0);
+            let mut cells = cells(row);
+            cells.push(
+                locked
+                    .and_then(|locked| ratio(locked, row))
+                    .map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
+            );
+            shown.push(cells);
+        }
+    }
+    shown.caption(sentences::one_core(study))
+}
+
+/// Table 2: all cores, the table behind one lock.
+pub(crate) fn locked(study: &Study) -> Shown {
+    all_cores(
+        study,
+        &format!("Table 2. {}, one table behind a lock", cores(study)),
+        &[Table::Locked],
+    )
+    .caption(sentences::locked(study))
+}
+
+/// Table 3: all cores, nothing written by two of them for a frame.
+pub(crate) fn unlocked(study: &Study) -> Shown {
+    let tables = [Table::PerCore, Table::Shared, Table::Kernel];
+    all_cores(
+        study,
+        &format!(
+            "Table 3. {}, a table for each core, or one that nobody locks",
+            cores(study)
+        ),
+        &tables,
+    )
+    .caption(sentences::unlocked(study))
+}
+
+fn all_cores(study: &Study, title: &str, tables: &[Table]) -> Shown {
+    let mut shown = Shown::new(title)
+        .text("engine")
+        .text("table")
+        .number("frame bytes")
+        .number("frames/s")
+        .number("lowest to highest round")
+        .number("bit/s")
+        .number("speed-up");
+    for engine in study.engines() {
+        for &table in tables {
+            let rows = study.quiet_rows(study.most_workers(engine), &[table]);
+            for row in rows.into_iter().filter(|row| row.engine == engine) {
+                let mut cells = cells(row);
+                cells.push(
+                    study
+                        .speed_up(row)
+                        .map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
+                );
+                shown.push(cells);
+            }
+        }
+    }
+    shown
+}
+
+/// Table 4: route changes while all cores forward; `None` when none were measured.
+pub(crate) fn changes(study: &Study) -> Option<Shown> {
+    let mut shown = Shown::new(format!(
+        "Table 4. Routes change while {} forward",
+        cores(study).to_lowercase()
+    ))
+    .text("engine")
+    .text("table")
+    .number("route changes/s")
+    .number("frames/s")
+    .number("lowest to highest round")
+    .number("of the frames without changes");
+    let mut any = false;
+    for engine in study.engines() {
+        for table in study.tables(engine) {
+            let workers = study.most_workers(engine);
+            let Some(quiet) = study.smallest(engine, table, workers) else {
+                continue;
+            };
+            for rate in CHANGE_RATES {
+                let Some(row) = study.row(engine, table, workers, SMALLEST, rate) else {
+                    continue;
+                };
+                any |= rate > 0;
+                let share = ratio(row, quiet).map_or(NOTHING.to_owned(), |share| {
+                    format!("{:.1} %", share * 100.0)
+                });
+                shown.push([
+                    engine.to_owned(),
+                    table.to_string(),
+                    grouped(rate),
+                    bare(row.frames_per_second),
+                    spread(row),
+                    share,
+                ]);
+            }
+        }
+    }
+    any.then(|| shown.caption(sentences::changes(study)))
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    vec![
+        row.engine.clone(),
+        row.table.to_string(),
+        row.frame_bytes.to_string(),
+        bare(row.frames_per_second),
+        spread(row),
+        bits(row.bits_per_second),
+    ]
+}
+
+fn spread(row: &Row) -> String {
+    format!("{} to {}", bare(row.low), bare(row.high))
+}
+
+/// `31.4 M`: the unit is in the heading.
+fn bare(rate: FramesPerSecond) -> String {
+    report::units::engineering(rate.0, "").trim_end().to_owned()
+}
+
+/// `16.1 G`: the unit is in the heading.
+fn bits(rate: BitsPerSecond) -> String {
+    report::units::engineering(rate.0, "").trim_end().to_owned()
+}
+
+/// `Two cores`, `All 8 cores`: how many cores the workers had.
+fn cores(study: &Study) -> String {
+    sentences::cores_in_words(study.cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::study;
+    use super::*;
+
+    #[test]
+    fn every_quiet_row_of_the_result_is_in_a_table_with_its_figures() {
+        let study = study();
+        let text = [one_core(&study), locked(&study), unlocked(&study)]
+            .map(|table| table.to_text())
+            .concat();
+        let full = [1, study.cores];
+        for row in study
+            .forwarding
+            .iter()
+            .filter(|row| row.route_changes_per_second == 0 && full.contains(&row.workers))
+        {
+            if row.workers == 1 && row.table != Table::PerCore && row.table != Table::Kernel {
+                continue; // One core shows the organisation without a lock; the lock as a ratio.
+            }
+            let wanted = [
+                row.engine.clone(),
+                row.table.to_string(),
+                row.frame_bytes.to_string(),
+                bare(row.frames_per_second),
+            ];
+            let found = text.lines().any(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let rate: Vec<&str> = wanted[3].split(' ').collect();
+                words.len() > 4
+                    && words[0] == wanted[0]
+                    && words[1] == wanted[1]
+                    && words[2] == wanted[2]
+                    && words[3..].starts_with(&rate)
+            });
+            assert!(found, "{wanted:?} not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn speed_ups_are_against_one_core_of_the_same_organisation() {
+        let study = study();
+        let line = |table: Shown, frame: &str| {
+            table
+                .rows
+                .iter()
+                .find(|row| row[0] == "memory" && row[2] == frame)
+                .unwrap()
+                .last()
+                .unwrap()
+                .clone()
+        };
+        assert_eq!(line(locked(&study), "64"), "0.40×");
+        assert_eq!(line(unlocked(&study), "64"), "1.98×");
+        assert_eq!(line(one_core(&study), "64"), "0.75×");
+    }
+
+    #[test]
+    fn changes_are_compared_with_none() {
+        let table = changes(&study()).unwrap();
+        let row = table
+            .rows
+            .iter()
+            .find(|row| row[1] == "per-core" && row[2] == "100,000")
+            .unwrap();
+        assert_eq!(row[5], "97.0 %");
+    }
+}

@@ -1,0 +1,63 @@
+//! A study made of plain values, for tests.
+
+use host::{Environment, Noise};
+
+use super::case::{Case, FRAME_SIZES, Row, SMALLEST, Sample, Table};
+use super::plan::CHANGE_RATES;
+use super::result::{SCHEMA, Study};
+
+/// Two cores, engines `memory` and `kernel`: one core forwards 30 M frames/s of any size; see the factors below.
+pub(crate) fn study() -> Study {
+    let mut forwarding = Vec::new();
+    let mut add = |engine, table, workers, frame_bytes, changes, rate: f64| {
+        let case = Case {
+            engine,
+            table,
+            workers,
+            frame_bytes,
+            changes,
+        };
+        let rounds = [0.99, 1.0, 1.01].map(|scatter| Sample {
+            frames_per_second: rate * scatter,
+            changes_per_second: changes as f64,
+        });
+        forwarding.push(Row::new(&case, &rounds, 901_899, 1 << 20));
+    };
+    for (table, one, two) in [
+        (Table::Locked, 22.5e6, 9e6),
+        (Table::Shared, 30e6, 58.5e6),
+        (Table::PerCore, 30e6, 59.4e6),
+    ] {
+        for frame_bytes in FRAME_SIZES {
+            add("memory", table, 1, frame_bytes, 0, one);
+            add("memory", table, 2, frame_bytes, 0, two);
+        }
+        for changes in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
+            add(
+                "memory",
+                table,
+                2,
+                SMALLEST,
+                changes,
+                two * if changes == 100_000 { 0.97 } else { 1.0 },
+            );
+        }
+    }
+    for frame_bytes in FRAME_SIZES {
+        add("kernel", Table::Kernel, 1, frame_bytes, 0, 0.8e6);
+        add("kernel", Table::Kernel, 2, frame_bytes, 0, 1.4e6);
+    }
+    Study {
+        schema: SCHEMA.to_owned(),
+        environment: Environment::read("0", 1),
+        forwarding,
+        cores: 2,
+        rounds: 3,
+        trial_milliseconds: 20.0,
+        routes_from: "generated".to_owned(),
+        methods: Vec::new(),
+        changes_made: Vec::new(),
+        noise: Noise::default(),
+        left_out: Vec::new(),
+    }
+}
