@@ -1,0 +1,327 @@
+//! Locks: which object, whose, how long, and what its removal would bring.
+
+use super::budget::{Budget, WaitFor};
+use super::classify::Class;
+use super::queueing;
+use super::waits::Waited;
+use crate::event::Tid;
+use crate::timeline::{Doing, Timeline};
+use crate::trace::{NameSource, Trace};
+
+/// Fewer visible holds than this are no evidence about the length of holds.
+const ENOUGH_HOLDS: u64 = 30;
+
+/// A range in which a value lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Not less than this.
+    pub low: f64,
+    /// Not more than this.
+    pub high: f64,
+}
+
+impl Range {
+    fn of(a: f64, b: f64) -> Self {
+        Self {
+            low: a.min(b),
+            high: a.max(b),
+        }
+    }
+
+    /// True when `value` lies in it.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// What the lock demands of an operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    /// Threads that use the lock.
+    pub threads: usize,
+    /// Nanoseconds one operation holds the lock.
+    pub hold: f64,
+    /// Nanoseconds of processor time of one operation in all.
+    pub operation: f64,
+    /// How many operations there were.
+    pub operations: f64,
+    /// The share of an operation that only one thread can do at a time.
+    pub serial: f64,
+    /// Where that share lies, by the evidence.
+    pub serial_range: Range,
+    /// True when the program counted its holds itself.
+    pub exact: bool,
+}
+
+/// What a change of the lock is predicted to bring: a factor of throughput.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Without the lock, or with one for each thread.
+    pub removed: Range,
+    /// With two locks, each for half of the operations.
+    pub halved: Range,
+    /// With eight.
+    pub eighth: Range,
+}
+
+/// One contended lock.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    /// Index into the timeline's objects.
+    pub index: u32,
+    /// The process; 0 for the kernel.
+    pub process: Tid,
+    /// The address.
+    pub address: u64,
+    /// What it is.
+    pub class: Class,
+    /// Its name; the address where it has none.
+    pub name: String,
+    /// How the name was found.
+    pub named_by: Option<NameSource>,
+    /// All counts.
+    pub waited: Waited,
+    /// Share of the window during which at least one thread waited for it.
+    pub contended_share: f64,
+    /// Waiting threads on average.
+    pub mean_waiters: f64,
+    /// Share of the window during which it was free and the next owner had no core yet.
+    pub hand_off_share: f64,
+    /// Cores that idled because of it.
+    pub lost_cores: f64,
+    /// Demand, where there is evidence.
+    pub demand: Option<Demand>,
+    /// Predicted gain, where there is evidence.
+    pub gain: Option<Gain>,
+    /// Where it was waited for, most frequent first.
+    pub places: Vec<(String, u64)>,
+}
+
+/// The locks that threads of the program waited for, the costliest first.
+pub fn locks(
+    trace: &Trace,
+    timeline: &Timeline,
+    waited: Vec<Waited>,
+    classes: &[Class],
+    budget: &Budget,
+) -> Vec<Lock> {
+    let wall = timeline.wall().max(1) as f64;
+    let mut found: Vec<Lock> = waited
+        .into_iter()
+        .enumerate()
+        .filter(|(index, waited)| classes[*index].is_lock() && waited.waits.count > 0)
+        .map(|(index, waited)| {
+            let index = index as u32;
+            let (name, named_by) = name(trace, &waited, classes[index as usize]);
+            let lost = budget
+                .waits
+                .iter()
+                .find(|(reason, _)| *reason == WaitFor::Lock(index))
+                .map_or(0, |(_, time)| *time);
+            let demand = demand(trace, timeline, &waited);
+            Lock {
+                index,
+                process: waited.object.process,
+                address: waited.object.address,
+                class: classes[index as usize],
+                name,
+                named_by,
+                contended_share: waited.contended as f64 / wall,
+                mean_waiters: waited.waits.sum as f64 / wall,
+                hand_off_share: waited.hand_off as f64 / wall,
+                lost_cores: budget.in_cores(lost),
+                gain: demand.map(|demand| gain(&demand, timeline, &waited)),
+                demand,
+                places: places(trace, &waited),
+                waited,
+            }
+        })
+        .collect();
+    found.sort_by(|a, b| {
+        b.lost_cores
+            .total_cmp(&a.lost_cores)
+            .then(b.mean_waiters.total_cmp(&a.mean_waiters))
+            .then(a.index.cmp(&b.index))
+    });
+    found
+}
+
+fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSource>) {
+    let object = waited.object;
+    let mut names: Vec<_> = trace
+        .trailer
+        .names
+        .iter()
+        .filter(|name| {
+            // A read-write lock's writers wait up to three words after its beginning.
+            name.process == object.process
+                && (name.address..name.address + name.length.max(1)).contains(&object.address)
+        })
+        .collect();
+    names.sort_by_key(|name| match name.source {
+        NameSource::Marker => 0,
+        NameSource::Symbol => 1,
+        NameSource::Place => 2,
+    });
+    match names.first() {
+        Some(name) if name.source == NameSource::Place => (
+            format!("{:#x} ({})", object.address, name.name),
+            Some(name.source),
+        ),
+        Some(name) => (name.name.clone(), Some(name.source)),
+        None if class.is_kernel() => match places(trace, waited).first() {
+            Some((place, _)) => (format!("taken in {place}"), Some(NameSource::Place)),
+            None => (format!("{:#x}", object.address), None),
+        },
+        None => (format!("{:#x}", object.address), None),
+    }
+}
+
+/// Functions that every way to a lock leads through: they say nothing about which lock it is.
+const LOCK_FUNCTIONS: [&str; 18] = [
+    "lock",
+    "spin",
+    "mutex",
+    "futex",
+    "syscall",
+    "rwsem",
+    "down_",
+    "up_",
+    "contention",
+    "perf_",
+    "trace_",
+    "do_raw",
+    "entry_SYSCALL",
+    "rt_",
+    "percpu_",
+    "__traceiter",
+    "bpf_",
+    "osq_",
+];
+
+fn places(trace: &Trace, waited: &Waited) -> Vec<(String, u64)> {
+    let mut counts: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
+    for (stack, count) in &waited.places {
+        let Some(frames) = trace.trailer.stacks.get(*stack as usize) else {
+            continue;
+        };
+        let telling = frames.iter().find(|frame| {
+            let bare = frame
+                .rsplit("::")
+                .next()
+                .unwrap_or(frame)
+                .trim_start_matches('_');
+            !LOCK_FUNCTIONS
+                .iter()
+                .any(|word| bare.contains(word.trim_matches('_')))
+        });
+        if let Some(frame) = telling.or(frames.first()) {
+            *counts.entry(frame).or_default() += count;
+        }
+    }
+    let mut places: Vec<_> = counts
+        .into_iter()
+        .map(|(place, count)| (place.to_owned(), count))
+        .collect();
+    places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    places
+}
+
+/// Time on a core of the threads that took part.
+fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
+    timeline
+        .lives
+        .iter()
+        .filter(|life| waited.parts.contains_key(&life.tid))
+        .flat_map(|life| &life.segments)
+        .filter(|segment| matches!(segment.doing, Doing::Running(_)))
+        .map(|segment| segment.end - segment.start)
+        .sum()
+}
+
+fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand> {
+    let threads = waited.parts.len();
+    let ran = ran(timeline, waited) as f64;
+    let counted = trace.trailer.holds.iter().find(|hold| {
+        hold.process == waited.object.process
+            && hold.address == waited.object.address
+            && hold.holds > 0
+    });
+    if ran <= 0.0 {
+        return None;
+    }
+    if let Some(counted) = counted {
+        let (operations, held) = (counted.holds as f64, counted.held as f64);
+        let serial = (held / ran).min(1.0);
+        return Some(Demand {
+            threads,
+            hold: held / operations,
+            operation: ran / operations,
+            operations,
+            serial,
+            serial_range: Range {
+                low: serial,
+                high: serial,
+            },
+            exact: true,
+        });
+    }
+    let holds = waited.holds_on_core;
+    if holds.count < ENOUGH_HOLDS || threads < 2 {
+        return None;
+    }
+    // The calls are the price of waiting, not of the work: without the wait they are not made.
+    let work = (ran - waited.in_calls as f64).max(holds.sum as f64);
+    let visible = holds.count as f64;
+    let low = (holds.sum as f64 / work).min(1.0);
+    let estimated = queueing::acquisitions(visible, holds.mean(), work, threads).unwrap_or(visible);
+    let high = (estimated * holds.mean() / work).clamp(low, 1.0);
+    // Every acquisition is visible while somebody always waits and nobody goes before those who wait.
+    let wall = timeline.wall().max(1) as f64;
+    let barging = waited.missed as f64 / (waited.missed + holds.count) as f64;
+    let all_visible = (waited.contended as f64 / wall).min(1.0) * (1.0 - barging);
+    let serial = all_visible * low + (1.0 - all_visible) * high;
+    let operations = serial * work / holds.mean();
+    Some(Demand {
+        threads,
+        hold: holds.mean(),
+        operation: work / operations,
+        operations,
+        serial,
+        serial_range: Range { low, high },
+        exact: false,
+    })
+}
+
+fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited) -> Gain {
+    let cores = timeline.cores.len();
+    let together = demand.threads.min(cores);
+    let think = (demand.operation - demand.hold).max(0.0);
+    let now = queueing::solve(&[demand.hold], think, together).throughput;
+    let measured = demand.operations / timeline.wall().max(1) as f64;
+    let work = ran(timeline, waited) as f64 - waited.in_calls as f64;
+    let pure = (work / demand.operations).clamp(demand.operation * 0.01, demand.operation);
+    let of = |ways: usize| {
+        let demands = vec![demand.hold / ways as f64; ways];
+        let theory = if ways >= together {
+            together as f64 / demand.operation
+        } else {
+            queueing::solve(&demands, think, together).throughput
+        };
+        let busiest = demand.hold / ways as f64;
+        let bound = (together as f64 / pure).min(if ways >= together {
+            f64::INFINITY
+        } else {
+            1.0 / busiest
+        });
+        Range::of(
+            (theory / now).max(1.0),
+            (bound / measured.max(f64::MIN_POSITIVE)).max(1.0),
+        )
+    };
+    Gain {
+        removed: of(together.max(1)),
+        halved: of(2),
+        eighth: of(8),
+    }
+}

@@ -1,0 +1,79 @@
+//! The analyses: from a trace to what it means. Pure: no clock, no files.
+//!
+//! One idea, one file, in the order in which they must be asked: first where every core's time went ([`budget`]), only then
+//! which lock ([`waits`], [`classify`], [`locks`], [`queueing`]), then the chain to the end ([`critical_path`]), moves
+//! ([`migrations`]), interrupts ([`interrupts`]) and disturbed cores ([`noise`]).
+
+pub mod budget;
+pub mod classify;
+pub mod critical_path;
+pub mod interrupts;
+pub mod locks;
+pub mod migrations;
+pub mod noise;
+pub mod queueing;
+pub mod waits;
+
+use budget::Budget;
+use classify::Class;
+use critical_path::Link;
+use locks::Lock;
+
+use crate::timeline::Timeline;
+use crate::trace::Trace;
+
+/// Everything the analyses found.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// What every core and thread did.
+    pub timeline: Timeline,
+    /// Where the cores' time went.
+    pub budget: Budget,
+    /// What each of the timeline's objects is.
+    pub classes: Vec<Class>,
+    /// Contended locks, the costliest first.
+    pub locks: Vec<Lock>,
+    /// What the end waited for.
+    pub path: Vec<(Link, u64)>,
+    /// Threads that changed cores.
+    pub migrations: Vec<migrations::Moves>,
+    /// Interrupts by core.
+    pub interrupts: Vec<interrupts::Placement>,
+    /// Disturbances of quiet cores.
+    pub noise: Vec<noise::Noise>,
+}
+
+impl Analysis {
+    /// Analyses a trace.
+    pub fn new(trace: &Trace) -> Self {
+        let timeline = Timeline::new(trace);
+        let waited = waits::gather(trace, &timeline);
+        let mut probes: std::collections::HashMap<(u32, u64), Vec<&crate::trace::Probe>> =
+            std::collections::HashMap::new();
+        for probe in &trace.trailer.probes {
+            probes
+                .entry((probe.process, probe.address))
+                .or_default()
+                .push(probe);
+        }
+        let classes: Vec<Class> = waited
+            .iter()
+            .map(|waited| {
+                let found = probes.get(&(waited.object.process, waited.object.address));
+                classify::classify(waited, found.map_or(&[], Vec::as_slice))
+            })
+            .collect();
+        let budget = Budget::new(&timeline, &waited, &classes);
+        let locks = locks::locks(trace, &timeline, waited, &classes, &budget);
+        Self {
+            path: critical_path::critical_path(&timeline),
+            migrations: migrations::migrations(&timeline),
+            interrupts: interrupts::interrupts(&timeline),
+            noise: noise::noise(&timeline, &trace.header.isolated),
+            timeline,
+            budget,
+            classes,
+            locks,
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Everything that threads waited at by address, counted: futex words and kernel locks.
+//!
+//! One walk over the events gathers for every object who waited, how long, who ended the wait, and with which values the
+//! futex calls were made; [`super::classify`] then says what each object is. Two things come from the structure of a futex
+//! mutex: a thread that got the lock after waiting always wakes somebody when it lets go, so its hold is visible; and while
+//! somebody waits, somebody holds. Acquisitions without waiting make no event and are not counted here.
+
+use crate::event::{Context, Event, FutexCall, Kind, Operation, Tid};
+use crate::fast_map::FastMap;
+use crate::threads::Role;
+use crate::timeline::{Object, Timeline};
+use crate::trace::Trace;
+
+const TIMED_OUT: i32 = -libc::ETIMEDOUT;
+const CHANGED: i32 = -libc::EAGAIN;
+
+/// Count, sum and extremes of durations in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durations {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The longest.
+    pub longest: u64,
+}
+
+impl Durations {
+    /// Adds one.
+    pub fn add(&mut self, duration: u64) {
+        self.count += 1;
+        self.sum += duration;
+        self.longest = self.longest.max(duration);
+    }
+
+    /// The mean, 0 when there are none.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 {
+            0.0
+        } else {
+            self.sum as f64 / self.count as f64
+        }
+    }
+}
+
+/// One thread's share in an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its waits.
+    pub waits: Durations,
+    /// How long others waited until this thread let go.
+    pub blocked_others: u64,
+}
+
+/// The values and answers of the futex calls made at a word.
+#[derive(Clone, Debug, Default)]
+pub struct FutexUse {
+    /// Wait calls by expected value; past 64 different values the rest counts under the last.
+    pub values: FastMap<u32, u64>,
+    /// Wait calls without `FUTEX_PRIVATE_FLAG`.
+    pub shared: u64,
+    /// Priority-inheritance lock calls.
+    pub priority: u64,
+    /// Wait calls whose value was a living thread's number (the low 30 bits).
+    pub thread_numbers: u64,
+    /// Wait calls with a timeout.
+    pub timed: u64,
+    /// Waits that ended by their timeout.
+    pub timed_out: u64,
+    /// Waits refused because the word had changed already.
+    pub changed: u64,
+    /// Wake calls that asked for one waiter.
+    pub wake_one: u64,
+    /// Wake calls that asked for more.
+    pub wake_many: u64,
+    /// Waiters passed on to another word.
+    pub requeues: u64,
+    /// Sleeps ended by a thread that made no futex call: a thread's exit, a signal.
+    pub ended_without_call: u64,
+    /// Sleeps ended by a wake call.
+    pub ended_by_call: u64,
+}
+
+/// Everything about one object.
+#[derive(Clone, Debug)]
+pub struct Waited {
+    /// Where it is.
+    pub object: Object,
+    /// The futex calls, empty for kernel locks.
+    pub futex: FutexUse,
+    /// `LCB_F_*` flags of a kernel lock.
+    pub flags: u8,
+    /// All waits of the threads under study.
+    pub waits: Durations,
+    /// Waits that had not ended when the recording did.
+    pub unfinished: u64,
+    /// Time during which at least one thread waited.
+    pub contended: u64,
+    /// Time during which a woken waiter had not got a core yet.
+    pub hand_off: u64,
+    /// Time between getting the lock after a wait and letting go.
+    pub holds: Durations,
+    /// The same, only while on a core.
+    pub holds_on_core: Durations,
+    /// Time on a core between letting go and waiting again.
+    pub between: Durations,
+    /// Wake-ups after which the thread found the lock taken again by somebody who had not waited.
+    pub missed: u64,
+    /// Time on a core inside the futex calls at this word.
+    pub in_calls: u64,
+    /// Who took part.
+    pub parts: FastMap<Tid, Part>,
+    /// Code places of waits (indices into the trace's stacks) with their counts.
+    pub places: FastMap<u32, u64>,
+    waiting: u32,
+    waiting_since: u64,
+    woken: u32,
+    woken_since: u64,
+}
+
+impl Waited {
+    fn new(object: Object) -> Self {
+        Self {
+            object,
+            futex: FutexUse::default(),
+            flags: 0,
+            waits: Durations::default(),
+            unfinished: 0,
+            contended: 0,
+            hand_off: 0,
+            holds: Durations::default(),
+            holds_on_core: Durations::default(),
+            between: Durations::default(),
+            missed: 0,
+            in_calls: 0,
+            parts: FastMap::default(),
+            places: FastMap::default(),
+            waiting: 0,
+            waiting_since: 0,
+            woken: 0,
+            woken_since: 0,
+        }
+    }
+
+    /// The threads that waited, longest first.
+    pub fn waiters(&self) -> Vec<(Tid, Durations)> {
+        let mut waiters: Vec<_> = self
+            .parts
+            .iter()
+            .filter(|(_, part)| part.waits.count > 0)
+            .map(|(tid, part)| (*tid, part.waits))
+            .collect();
+        waiters.sort_by_key(|(tid, waits)| (std::cmp::Reverse(waits.sum), *tid));
+        waiters
+    }
+
+    /// The threads that made others wait, with the time waited for them, longest first.
+    pub fn holders(&self) -> Vec<(Tid, u64)> {
+        let mut holders: Vec<_> = self
+            .parts
+            .iter()
+            .filter(|(_, part)| part.blocked_others > 0)
+            .map(|(tid, part)| (*tid, part.blocked_others))
+            .collect();
+        holders.sort_by_key(|(tid, time)| (std::cmp::Reverse(*time), *tid));
+        holders
+    }
+
+    fn begin(&mut self, time: u64) {
+        if self.waiting == 0 {
+            self.waiting_since = time;
+        }
+        self.waiting += 1;
+    }
+
+    fn end(&mut self, time: u64) {
+        self.waiting = self.waiting.saturating_sub(1);
+        if self.waiting == 0 {
+            self.contended += time.saturating_sub(self.waiting_since);
+        }
+    }
+
+    fn wake(&mut self, time: u64) {
+        if self.woken == 0 {
+            self.woken_since = time;
+        }
+        self.woken += 1;
+    }
+
+    fn arrive(&mut self, time: u64) {
+        self.woken = self.woken.saturating_sub(1);
+        if self.woken == 0 {
+            self.hand_off += time.saturating_sub(self.woken_since);
+        }
+    }
+}
+
+/// Counts the waits of the threads under study.
+pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
+    let mut gatherer = Gatherer {
+        timeline,
+        start: timeline.start,
+        end: timeline.end,
+        found: timeline
+            .objects
+            .iter()
+            .map(|object| Waited::new(*object))
+            .collect(),
+        index: timeline
+            .objects
+            .iter()
+            .enumerate()
+            .map(|(at, object)| ((object.process, object.address), at))
+            .collect(),
+        threads: FastMap::default(),
+        numbers: timeline.threads.iter().map(|thread| thread.tid).collect(),
+    };
+    for event in &trace.events {
+        gatherer.event(event);
+    }
+    gatherer.finish()
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    call: FutexCall,
+    object: Option<usize>,
+    enter: u64,
+    on_core: u64,
+    woken: Option<u64>,
+    arrived: bool,
+}
+
+#[derive(Default)]
+struct OneThread {
+    studied: bool,
+    process: Tid,
+    on_since: Option<u64>,
+    ran: u64,
+    call: Option<Open>,
+    /// Objects got after a wait: (object, instant, time on core by then).
+    acquired: Vec<(usize, u64, u64)>,
+    /// Objects let go: (object, time on core by then).
+    released: Vec<(usize, u64)>,
+    kernel: Vec<(usize, u64)>,
+    last_wait: Option<usize>,
+}
+
+impl OneThread {
+    fn on_core(&self, time: u64) -> u64 {
+        self.ran + self.on_since.map_or(0, |since| time.saturating_sub(since))
+    }
+}
+
+struct Gatherer<'a> {
+    timeline: &'a Timeline,
+    start: u64,
+    end: u64,
+    found: Vec<Waited>,
+    index: FastMap<(Tid, u64), usize>,
+    threads: FastMap<Tid, OneThread>,
+    numbers: std::collections::HashSet<Tid>,
+}
+
+impl Gatherer<'_> {
+    fn thread(&mut self, tid: Tid) -> &mut OneThread {
+        self.threads.entry(tid).or_insert_with(|| OneThread {
+            studied: self.timeline.threads.role(tid) == Role::Target,
+            process: self.timeline.threads.process(tid),
+            ..OneThread::default()
+        })
+    }
+
+    fn event(&mut self, event: &Event) {
+        let time = event.time.clamp(self.start, self.end);
+        match event.kind {
+            Kind::Switch { next, .. } => {
+                let leaving = self.thread(event.tid);
+                if let Some(since) = leaving.on_since.take() {
+                    leaving.ran += time - since.min(time);
+                }
+                self.arrive(next, time);
+            }
+            Kind::Waking { woken, by, .. } => self.waking(event.tid, woken, by, time),
+            Kind::FutexEnter(call) => self.enter(event.tid, call, time),
+            Kind::FutexExit(result) => self.exit(event.tid, result, time),
+            Kind::LockBegin { address, flags } => {
+                self.kernel_begin(event.tid, address, flags, time);
+            }
+            Kind::LockEnd { address, .. } => self.kernel_end(event.tid, address, time),
+            Kind::Stack(stack) => {
+                if let Some(object) = self.thread(event.tid).last_wait.take() {
+                    *self.found[object].places.entry(stack).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn arrive(&mut self, tid: Tid, time: u64) {
+        let thread = self.thread(tid);
+        thread.on_since = Some(time);
+        if let Some(call) = &mut thread.call
+            && call.woken.is_some()
+            && !call.arrived
+        {
+            call.arrived = true;
+            if let Some(object) = call.object {
+                self.found[object].arrive(time);
+            }
+        }
+    }
+
+    fn waking(&mut self, waker: Tid, woken: Tid, by: Context, time: u64) {
+        let waking_call = match by {
+            Context::Thread => self
+                .threads
+                .get(&waker)
+                .and_then(|thread| thread.call)
+                .filter(|c| c.call.operation.wakes()),
+            _ => None,
+        };
+        let Some(thread) = self.threads.get_mut(&woken) else {
+            return;
+        };
+        let Some(call) = &mut thread.call else { return };
+        let (Some(object), None) = (call.object, call.woken) else {
+            return;
+        };
+        call.woken = Some(time);
+        let (since, studied) = (call.enter, thread.studied);
+        if !studied {
+            return;
+        }
+        let found = &mut self.found[object];
+        found.wake(time);
+        if waking_call.is_some() {
+            found.futex.ended_by_call += 1;
+            found.parts.entry(waker).or_default().blocked_others += time - since;
+        } else if by == Context::Thread {
+            found.futex.ended_without_call += 1;
+        }
+    }
+
+    fn enter(&mut self, tid: Tid, call: FutexCall, time: u64) {
+        let is_number =
+            self.numbers.contains(&(call.value & 0x3fff_ffff)) && call.value & 0x3fff_ffff > 1;
+        let thread = self.thread(tid);
+        let (process, studied, on_core) = (thread.process, thread.studied, thread.on_core(time));
+        let object = self.index.get(&(process, call.address)).copied();
+        let thread = self.thread(tid);
+        thread.call = Some(Open {
+            call,
+            object,
+            enter: time,
+            on_core,
+            woken: None,
+            arrived: false,
+        });
+        let Some(object) = object.filter(|_| studied) else {
+            return;
+        };
+        let got = thread
+            .acquired
+            .iter()
+            .position(|(held, ..)| *held == object)
+            .map(|at| thread.acquired.swap_remove(at));
+        if call.operation.waits() {
+            thread.last_wait = Some(object);
+            let gone = thread
+                .released
+                .iter()
+                .position(|(let_go, _)| *let_go == object);
+            let between = gone.map(|at| on_core - thread.released.swap_remove(at).1);
+            let found = &mut self.found[object];
+            if let Some(between) = between {
+                found.between.add(between);
+            }
+            found.missed += u64::from(got.is_some());
+            found.begin(time);
+            found.futex.wait(&call, is_number);
+        } else if call.operation.wakes() {
+            thread.released.retain(|(let_go, _)| *let_go != object);
+            thread.released.push((object, on_core));
+            let found = &mut self.found[object];
+            if let Some((_, instant, by_then)) = got {
+                found.holds.add(time - instant);
+                found.holds_on_core.add(on_core - by_then);
+            }
+            found.futex.wake(&call);
+        }
+    }
+
+    fn exit(&mut self, tid: Tid, result: i32, time: u64) {
+        let thread = self.thread(tid);
+        let Some(call) = thread.call.take() else {
+            return;
+        };
+        let (Some(object), true) = (call.object, thread.studied) else {
+            return;
+        };
+        let on_core = thread.on_core(time);
+        self.found[object].in_calls += on_core - call.on_core;
+        if !call.call.operation.waits() {
+            return;
+        }
+        let thread = self.thread(tid);
+        if result == 0 || result == CHANGED {
+            thread.acquired.push((object, time, on_core));
+        }
+        let found = &mut self.found[object];
+        found.end(time);
+        if call.woken.is_some() && !call.arrived {
+            found.arrive(time);
+        }
+        found.futex.timed_out += u64::from(result == TIMED_OUT);
+        found.futex.changed += u64::from(result == CHANGED);
+        let waited = time - call.enter;
+        found.waits.add(waited);
+        found.parts.entry(tid).or_default().waits.add(waited);
+    }
+
+    fn kernel_begin(&mut self, tid: Tid, address: u64, flags: u8, time: u64) {
+        let Some(object) = self.index.get(&(0, address)).copied() else {
+            return;
+        };
+        let thread = self.thread(tid);
+        if !thread.studied {
+            return;
+        }
+        thread.kernel.push((object, time));
+        thread.last_wait = Some(object);
+        self.found[object].flags = flags;
+        self.found[object].begin(time);
+    }
+
+    fn kernel_end(&mut self, tid: Tid, address: u64, time: u64) {
+        let Some(object) = self.index.get(&(0, address)).copied() else {
+            return;
+        };
+        let thread = self.thread(tid);
+        let Some(at) = thread.kernel.iter().rposition(|(open, _)| *open == object) else {
+            return;
+        };
+        let (_, begin) = thread.kernel.swap_remove(at);
+        let found = &mut self.found[object];
+        found.end(time);
+        found.waits.add(time - begin);
+        found.parts.entry(tid).or_default().waits.add(time - begin);
+    }
+
+    fn finish(mut self) -> Vec<Waited> {
+        for (tid, thread) in &self.threads {
+            if let Some(call) = &thread.call
+                && let (Some(object), true, true) =
+                    (call.object, thread.studied, call.call.operation.waits())
+            {
+                let found = &mut self.found[object];
+                found.unfinished += 1;
+                found
+                    .parts
+                    .entry(*tid)
+                    .or_default()
+                    .waits
+                    .add(self.end - call.enter.min(self.end));
+            }
+        }
+        for found in &mut self.found {
+            if found.waiting > 0 {
+                found.contended += self.end.saturating_sub(found.waiting_since);
+            }
+        }
+        self.found
+    }
+}
+
+impl FutexUse {
+    fn wait(&mut self, call: &FutexCall, is_number: bool) {
+        const KINDS: usize = 64;
+        let value = if self.values.len() < KINDS || self.values.contains_key(&call.value) {
+            call.value
+        } else {
+            // Many values: a sequence counter. Which ones does not matter any more.
+            u32::MAX - 1
+        };
+        *self.values.entry(value).or_default() += 1;
+        self.shared += u64::from(!call.private);
+        self.timed += u64::from(call.timeout);
+        self.thread_numbers += u64::from(is_number);
+        self.priority += u64::from(matches!(
+            call.operation,
+            Operation::LockPi | Operation::LockPi2
+        ));
+    }
+
+    fn wake(&mut self, call: &FutexCall) {
+        match call.operation {
+            Operation::Wake | Operation::WakeBitset | Operation::UnlockPi if call.value <= 1 => {
+                self.wake_one += 1;
+            }
+            Operation::Wake | Operation::WakeBitset => self.wake_many += 1,
+            Operation::UnlockPi => self.wake_one += 1,
+            _ => self.requeues += 1,
+        }
+    }
+
+    /// All wait calls.
+    pub fn wait_calls(&self) -> u64 {
+        self.values.values().sum()
+    }
+}

@@ -1,0 +1,100 @@
+//! The file format `corelane-trace`, version 1.
+//!
+//! A file is 16 bytes `corelane-trace\0` + version, then blocks. A block is a 24-byte head (kind, core, payload length, number
+//! of entries, CRC-32 of all the rest of the block, time of the first entry; little-endian) and its payload:
+//!
+//! | kind | payload |
+//! |---|---|
+//! | `H` | JSON [`crate::trace::Header`]: what was asked, on what machine |
+//! | `C` | the events of one core, see below |
+//! | `T` | names, births and deaths of threads |
+//! | `E` | JSON [`crate::trace::Trailer`]: losses, names of locks, code places. The last block: a file without it was cut off |
+//!
+//! Events of one core are in time order. Each is one head byte, the nanoseconds since the event before it (variable length,
+//! 7 bits a byte), then what the kind needs. Two things keep a context switch near four bytes: the thread that leaves is not
+//! written, since it is the one that came last; and a thread seen lately on this core is named by its place in a list of the
+//! 15 most recent ones, inside the head byte:
+//!
+//! ```text
+//! 1 sss tttt   the core switches: state left (3 bits), thread by list place (15: number follows)
+//! 01 nn tttt   a wake-up: nn = 0 on this core's queue, 1 the target core follows, 2 flags and target follow
+//! 00 kkkkkk    everything else, by number
+//! ```
+//! Every block starts with empty lists, so a damaged block costs itself and nothing after it.
+
+pub mod read;
+pub mod write;
+
+mod recent;
+
+pub(crate) use recent::Recent;
+
+/// The first 15 bytes of every file.
+pub const MAGIC: &[u8; 15] = b"corelane-trace\0";
+/// The version this program writes, and the only one it reads.
+pub const VERSION: u8 = 1;
+/// Bytes of a block's head.
+pub const BLOCK_HEAD: usize = 24;
+
+/// Head bytes of the events that are neither switches nor plain wake-ups.
+pub(crate) mod code {
+    pub(crate) const SWITCH: u8 = 0x80;
+    pub(crate) const WAKING: u8 = 0x40;
+    pub(crate) const CURRENT: u8 = 0x01;
+    pub(crate) const MIGRATE: u8 = 0x02;
+    pub(crate) const FUTEX_ENTER: u8 = 0x03;
+    pub(crate) const FUTEX_EXIT: u8 = 0x04;
+    pub(crate) const LOCK_BEGIN: u8 = 0x05;
+    pub(crate) const LOCK_END: u8 = 0x06;
+    pub(crate) const POLL: u8 = 0x07;
+    pub(crate) const PACKETS: u8 = 0x08;
+    pub(crate) const STACK: u8 = 0x09;
+    pub(crate) const PROGRESS: u8 = 0x0a;
+    pub(crate) const LOST: u8 = 0x0b;
+    pub(crate) const LINE_BEGIN: u8 = 0x10;
+    pub(crate) const LINE_END: u8 = 0x11;
+    pub(crate) const SOFT_BEGIN: u8 = 0x12;
+    pub(crate) const SOFT_END: u8 = 0x13;
+    pub(crate) const TIMER_BEGIN: u8 = 0x14;
+    pub(crate) const TIMER_END: u8 = 0x15;
+    pub(crate) const RESCHEDULE_BEGIN: u8 = 0x16;
+    pub(crate) const RESCHEDULE_END: u8 = 0x17;
+    pub(crate) const CALL_BEGIN: u8 = 0x18;
+    pub(crate) const CALL_END: u8 = 0x19;
+}
+
+/// CRC-32 (IEEE 802.3, reflected) of the parts one after the other.
+pub(crate) fn crc32(parts: &[&[u8]]) -> u32 {
+    const TABLE: [u32; 256] = {
+        let mut table = [0_u32; 256];
+        let mut index = 0;
+        while index < 256 {
+            let mut value = index as u32;
+            let mut bit = 0;
+            while bit < 8 {
+                value = if value & 1 == 1 {
+                    0xedb8_8320 ^ (value >> 1)
+                } else {
+                    value >> 1
+                };
+                bit += 1;
+            }
+            table[index] = value;
+            index += 1;
+        }
+        table
+    };
+    !parts.iter().copied().flatten().fold(!0, |crc, byte| {
+        TABLE[((crc ^ u32::from(*byte)) & 0xff) as usize] ^ (crc >> 8)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::crc32;
+
+    #[test]
+    fn the_check_value_of_the_catalogue() {
+        assert_eq!(crc32(&[b"1234", b"56789"]), 0xcbf4_3926);
+    }
+}

@@ -1,0 +1,320 @@
+//! Which tracepoints are asked for, what each is for, and how its record becomes a [`Kind`].
+
+use super::layout::Layout;
+use crate::event::{Context, FutexCall, Interrupt, Kind, Left, Operation, Tid};
+
+/// A tracepoint we know how to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    Switch,
+    Waking,
+    WakeNew,
+    Migrate,
+    FutexEnter,
+    FutexExit,
+    LockBegin,
+    LockEnd,
+    LineBegin,
+    LineEnd,
+    SoftBegin,
+    SoftEnd,
+    Begin(Interrupt),
+    End(Interrupt),
+    Poll,
+    Sent,
+}
+
+/// One line of the catalogue.
+pub(crate) struct Entry {
+    pub(crate) path: &'static str,
+    pub(crate) point: Point,
+    fields: &'static [&'static str],
+    /// What the analyses cannot say without it. `None`: nothing works without it.
+    pub(crate) without: Option<&'static str>,
+    /// Asked for only on request: it fires for packets.
+    pub(crate) packets: bool,
+}
+
+const fn entry(
+    path: &'static str,
+    point: Point,
+    fields: &'static [&'static str],
+    without: &'static str,
+) -> Entry {
+    Entry {
+        path,
+        point,
+        fields,
+        without: Some(without),
+        packets: false,
+    }
+}
+
+const fn needed(path: &'static str, point: Point, fields: &'static [&'static str]) -> Entry {
+    Entry {
+        path,
+        point,
+        fields,
+        without: None,
+        packets: false,
+    }
+}
+
+const fn packets(path: &'static str, fields: &'static [&'static str]) -> Entry {
+    Entry {
+        path,
+        point: Point::Sent,
+        fields,
+        without: Some("XDP packet counts"),
+        packets: true,
+    }
+}
+
+const KERNEL_LOCKS: &str = "waits for kernel locks (kernels before 5.19 do not tell)";
+const FUTEX: &str = "waits for user-space locks";
+const DEVICE: &str = "the share of device interrupts";
+const SOFT: &str = "the share of software interrupts";
+const OWN: &str = "the share of timer and cross-core interrupts (told on x86 only)";
+
+/// All tracepoints, in the order they are opened.
+pub(crate) const CATALOGUE: &[Entry] = &[
+    needed(
+        "sched/sched_switch",
+        Point::Switch,
+        &["prev_state", "next_pid"],
+    ),
+    needed("sched/sched_waking", Point::Waking, &["pid", "target_cpu"]),
+    entry(
+        "sched/sched_wakeup_new",
+        Point::WakeNew,
+        &["pid", "target_cpu"],
+        "the first wake-up of new threads",
+    ),
+    entry(
+        "sched/sched_migrate_task",
+        Point::Migrate,
+        &["pid", "orig_cpu", "dest_cpu"],
+        "migrations",
+    ),
+    entry(
+        "syscalls/sys_enter_futex",
+        Point::FutexEnter,
+        &["uaddr", "op", "val", "utime"],
+        FUTEX,
+    ),
+    entry("syscalls/sys_exit_futex", Point::FutexExit, &["ret"], FUTEX),
+    entry(
+        "lock/contention_begin",
+        Point::LockBegin,
+        &["lock_addr", "flags"],
+        KERNEL_LOCKS,
+    ),
+    entry(
+        "lock/contention_end",
+        Point::LockEnd,
+        &["lock_addr", "ret"],
+        KERNEL_LOCKS,
+    ),
+    entry("irq/irq_handler_entry", Point::LineBegin, &["irq"], DEVICE),
+    entry("irq/irq_handler_exit", Point::LineEnd, &["irq"], DEVICE),
+    entry("irq/softirq_entry", Point::SoftBegin, &["vec"], SOFT),
+    entry("irq/softirq_exit", Point::SoftEnd, &["vec"], SOFT),
+    entry(
+        "irq_vectors/local_timer_entry",
+        Point::Begin(Interrupt::Timer),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/local_timer_exit",
+        Point::End(Interrupt::Timer),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/reschedule_entry",
+        Point::Begin(Interrupt::Reschedule),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/reschedule_exit",
+        Point::End(Interrupt::Reschedule),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/call_function_single_entry",
+        Point::Begin(Interrupt::Call),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/call_function_single_exit",
+        Point::End(Interrupt::Call),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/call_function_entry",
+        Point::Begin(Interrupt::Call),
+        &[],
+        OWN,
+    ),
+    entry(
+        "irq_vectors/call_function_exit",
+        Point::End(Interrupt::Call),
+        &[],
+        OWN,
+    ),
+    entry(
+        "napi/napi_poll",
+        Point::Poll,
+        &["work", "budget"],
+        "how full network polls were",
+    ),
+    packets("xdp/xdp_bulk_tx", &["sent", "drops"]),
+    packets("xdp/xdp_devmap_xmit", &["sent", "drops"]),
+    packets("xdp/xdp_cpumap_enqueue", &["processed", "drops"]),
+];
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    offset: u16,
+    size: u16,
+}
+
+/// How one tracepoint's record is read on this kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decoder {
+    pub(crate) point: Point,
+    places: [Place; 4],
+}
+
+impl Decoder {
+    /// `None` when the record has not the fields that are needed.
+    pub(crate) fn new(entry: &Entry, layout: &Layout) -> Option<Self> {
+        let mut places = [Place::default(); 4];
+        for (place, name) in places.iter_mut().zip(entry.fields) {
+            let field = layout.field(name)?;
+            *place = Place {
+                offset: u16::try_from(field.offset).ok()?,
+                size: u16::try_from(field.size).ok()?,
+            };
+        }
+        Some(Self {
+            point: entry.point,
+            places,
+        })
+    }
+
+    fn value(&self, raw: &[u8], index: usize) -> u64 {
+        let Place { offset, size } = self.places[index];
+        let at = usize::from(offset);
+        let mut bytes = [0_u8; 8];
+        let size = usize::from(size).min(8);
+        if let Some(found) = raw.get(at..at + size) {
+            bytes[..size].copy_from_slice(found);
+        }
+        u64::from_le_bytes(bytes)
+    }
+
+    fn word(&self, raw: &[u8], index: usize) -> u32 {
+        self.value(raw, index) as u32
+    }
+
+    fn short(&self, raw: &[u8], index: usize) -> u16 {
+        self.word(raw, index).min(u32::from(u16::MAX)) as u16
+    }
+
+    /// The record's meaning; `flags` are the record's `common_flags`.
+    pub(crate) fn kind(&self, raw: &[u8], flags: u8) -> Kind {
+        match self.point {
+            Point::Switch => Kind::Switch {
+                left: Left::from_kernel(self.value(raw, 0)),
+                next: self.word(raw, 1),
+            },
+            Point::Waking | Point::WakeNew => Kind::Waking {
+                woken: self.word(raw, 0),
+                target: self.short(raw, 1),
+                by: Context::from_flags(flags),
+                new: self.point == Point::WakeNew,
+            },
+            Point::Migrate => Kind::Migrate {
+                moved: self.word(raw, 0),
+                from: self.short(raw, 1),
+                to: self.short(raw, 2),
+            },
+            Point::FutexEnter => {
+                const PRIVATE: u32 = 128;
+                let operation = self.word(raw, 1);
+                Kind::FutexEnter(FutexCall {
+                    address: self.value(raw, 0),
+                    value: self.word(raw, 2),
+                    operation: Operation::from_kernel(operation),
+                    private: operation & PRIVATE != 0,
+                    timeout: Operation::from_kernel(operation).waits() && self.value(raw, 3) != 0,
+                })
+            }
+            Point::FutexExit => Kind::FutexExit(self.word(raw, 0) as i32),
+            Point::LockBegin => Kind::LockBegin {
+                address: self.value(raw, 0),
+                flags: self.word(raw, 1) as u8,
+            },
+            Point::LockEnd => Kind::LockEnd {
+                address: self.value(raw, 0),
+                result: self.word(raw, 1) as i32,
+            },
+            Point::LineBegin => Kind::InterruptBegin(Interrupt::Line(self.short(raw, 0))),
+            Point::LineEnd => Kind::InterruptEnd(Interrupt::Line(self.short(raw, 0))),
+            Point::SoftBegin => Kind::InterruptBegin(Interrupt::Soft(self.word(raw, 0) as u8)),
+            Point::SoftEnd => Kind::InterruptEnd(Interrupt::Soft(self.word(raw, 0) as u8)),
+            Point::Begin(interrupt) => Kind::InterruptBegin(interrupt),
+            Point::End(interrupt) => Kind::InterruptEnd(interrupt),
+            Point::Poll => Kind::Poll {
+                work: self.short(raw, 0),
+                budget: self.short(raw, 1),
+            },
+            Point::Sent => Kind::Packets {
+                sent: self.short(raw, 0),
+                dropped: self.short(raw, 1),
+            },
+        }
+    }
+}
+
+/// The common beginning of every record: `common_type`, `common_flags`, `common_pid` have not moved since Linux 2.6.32.
+pub(crate) fn common(raw: &[u8]) -> Option<(u16, u8, Tid)> {
+    let head = raw.get(..8)?;
+    Some((
+        u16::from_le_bytes([head[0], head[1]]),
+        head[2],
+        u32::from_le_bytes([head[4], head[5], head[6], head[7]]),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_read_where_the_format_file_says() {
+        let text = "ID: 372\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+            \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
+        let layout = Layout::parse(text).expect("a format file");
+        let decoder = Decoder::new(&CATALOGUE[0], &layout).expect("both fields are there");
+        let mut raw = vec![0_u8; 64];
+        raw[32] = 1;
+        raw[56..60].copy_from_slice(&4711_u32.to_le_bytes());
+        assert_eq!(
+            decoder.kind(&raw, 0),
+            Kind::Switch {
+                left: Left::Sleeping,
+                next: 4711
+            }
+        );
+        let without_next =
+            Layout::parse("ID: 372\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n");
+        assert!(Decoder::new(&CATALOGUE[0], &without_next.expect("a format file")).is_none());
+    }
+}

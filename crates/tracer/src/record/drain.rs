@@ -1,0 +1,257 @@
+//! The recorder's thread: empties the rings, turns records into events, and writes them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
+
+use super::catalogue::{Decoder, common};
+use super::session::Sink;
+use super::sources::Core;
+use super::{Options, RecordError, side};
+use crate::event::{Event, Kind, TaskChange, Tid};
+use crate::format::write::{CoreWriter, FileWriter};
+use crate::trace::Trailer;
+
+/// How long the thread sleeps unless a ring is half full.
+const TICK_MILLISECONDS: i32 = 100;
+
+/// The thread's belongings.
+pub(crate) struct Drain {
+    cores: Vec<Core>,
+    ears: Vec<Ear>,
+    decoders: Vec<Option<Decoder>>,
+    file: FileWriter<Sink>,
+    tasks: Vec<TaskChange>,
+    stacks: Stacks,
+    output: String,
+}
+
+/// What is left of it when the recording has ended.
+pub(crate) struct Drained {
+    pub(crate) trailer: Trailer,
+    pub(crate) file: FileWriter<Sink>,
+}
+
+/// One core's way from records to blocks.
+struct Ear {
+    writer: CoreWriter,
+    cpu: u16,
+    last: u64,
+    current: Tid,
+    told_lost: u64,
+}
+
+/// Code places, each kept once.
+#[derive(Default)]
+pub(crate) struct Stacks {
+    numbers: HashMap<(Tid, Vec<u64>), u32>,
+}
+
+impl Stacks {
+    fn number(&mut self, tid: Tid, frames: Vec<u64>) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry((tid, frames)).or_insert(next)
+    }
+}
+
+impl Drain {
+    pub(crate) fn new(
+        cores: Vec<Core>,
+        decoders: Vec<Option<Decoder>>,
+        file: FileWriter<Sink>,
+        options: &Options,
+    ) -> Self {
+        let ears = cores
+            .iter()
+            .map(|core| Ear {
+                writer: CoreWriter::new(core.cpu),
+                cpu: core.cpu,
+                last: 0,
+                current: 0,
+                told_lost: 0,
+            })
+            .collect();
+        let output = options
+            .output
+            .as_ref()
+            .map_or("memory".into(), |path| path.display().to_string());
+        Self {
+            cores,
+            ears,
+            decoders,
+            file,
+            tasks: Vec::new(),
+            stacks: Stacks::default(),
+            output,
+        }
+    }
+
+    /// Adds news about threads.
+    pub(crate) fn tasks(&mut self, changes: Vec<TaskChange>) {
+        self.tasks.extend(changes);
+    }
+
+    /// Drains until `stop`, then closes the sources and counts what was lost.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Drained, RecordError> {
+        let first = go_first();
+        while !stop.load(Ordering::Acquire) {
+            self.sleep();
+            self.turn()?;
+        }
+        for core in &self.cores {
+            core.disable();
+        }
+        self.turn()?;
+        let mut trailer = Trailer {
+            losses_counted: true,
+            recorder_threads: vec![first],
+            ..Trailer::default()
+        };
+        for (core, ear) in self.cores.iter().zip(&mut self.ears) {
+            let total = core.lost();
+            trailer.losses_counted &= total.is_some();
+            let total = total.unwrap_or(0).max(ear.told_lost);
+            if total > ear.told_lost {
+                let missing = (total - ear.told_lost).min(u64::from(u32::MAX)) as u32;
+                ear.push(ear.last, ear.current, Kind::Lost(missing));
+            }
+            trailer.lost.push((core.cpu, total));
+        }
+        self.write(true)?;
+        trailer.recorder_time = thread_time();
+        Ok(Drained {
+            trailer,
+            file: self.file,
+        })
+    }
+
+    fn sleep(&self) {
+        let mut polls: Vec<libc::pollfd> = self
+            .cores
+            .iter()
+            .map(|core| libc::pollfd {
+                fd: core.owner(),
+                events: libc::POLLIN,
+                revents: 0,
+            })
+            .collect();
+        // SAFETY: the array lives through the call and its length is given. Being interrupted only makes the turn early.
+        unsafe {
+            libc::poll(
+                polls.as_mut_ptr(),
+                polls.len() as libc::nfds_t,
+                TICK_MILLISECONDS,
+            )
+        };
+    }
+
+    fn turn(&mut self) -> Result<(), RecordError> {
+        for (core, ear) in self.cores.iter_mut().zip(&mut self.ears) {
+            let (decoders, tasks, stacks) = (&self.decoders, &mut self.tasks, &mut self.stacks);
+            core.ring.drain(|kind, body| match kind {
+                PERF_RECORD_SAMPLE => ear.sample(body, decoders, stacks),
+                PERF_RECORD_LOST => ear.lost(body),
+                _ => tasks.extend(side::news(kind, body)),
+            });
+        }
+        self.write(false)
+    }
+
+    fn write(&mut self, all: bool) -> Result<(), RecordError> {
+        let unwritable = |cause| RecordError::Output {
+            path: self.output.clone(),
+            cause,
+        };
+        for ear in &mut self.ears {
+            if all || ear.writer.is_full() {
+                self.file.core(&mut ear.writer).map_err(unwritable)?;
+            }
+        }
+        self.file.tasks(&self.tasks).map_err(unwritable)?;
+        self.tasks.clear();
+        Ok(())
+    }
+}
+
+impl Ear {
+    /// A sample's body: time, call chain (count, addresses), size of the tracepoint's record, record.
+    fn sample(&mut self, body: &[u8], decoders: &[Option<Decoder>], stacks: &mut Stacks) {
+        let long = |at: usize| {
+            body.get(at..at + 8)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(u64::from_le_bytes)
+        };
+        let (Some(time), Some(frames)) = (long(0), long(8)) else {
+            return;
+        };
+        let Some(raw_at) = usize::try_from(frames)
+            .ok()
+            .and_then(|frames| frames.checked_mul(8)?.checked_add(20))
+        else {
+            return;
+        };
+        let Some(raw) = body.get(raw_at..) else {
+            return;
+        };
+        let Some((id, flags, tid)) = common(raw) else {
+            return;
+        };
+        let Some(decoder) = decoders.get(usize::from(id)).and_then(Option::as_ref) else {
+            return;
+        };
+        let kind = decoder.kind(raw, flags);
+        self.push(time, tid, kind);
+        if let Kind::Switch { next, .. } = kind {
+            self.current = next;
+        } else if frames > 0 {
+            let chain = (0..frames as usize)
+                .filter_map(|index| long(16 + index * 8))
+                .collect();
+            let stack = stacks.number(tid, chain);
+            self.push(time, tid, Kind::Stack(stack));
+        }
+    }
+
+    /// A loss record's body: the event's id, the number of events lost.
+    fn lost(&mut self, body: &[u8]) {
+        if let Some(count) = body
+            .get(8..16)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(u64::from_le_bytes)
+        {
+            self.told_lost += count;
+            self.push(
+                self.last,
+                self.current,
+                Kind::Lost(count.min(u64::from(u32::MAX)) as u32),
+            );
+        }
+    }
+
+    fn push(&mut self, time: u64, tid: Tid, kind: Kind) {
+        self.last = self.last.max(time);
+        self.current = tid;
+        self.writer.push(&Event {
+            time,
+            cpu: self.cpu,
+            tid,
+            kind,
+        });
+    }
+}
+
+/// Asks the scheduler to run this thread before others (a late reader loses events) and tells its number.
+fn go_first() -> Tid {
+    const FIRST: libc::c_int = -20;
+    // SAFETY: no memory arguments; a refusal only means more risk of loss, which is counted.
+    unsafe {
+        let tid = libc::gettid();
+        libc::setpriority(libc::PRIO_PROCESS, tid as libc::id_t, FIRST);
+        tid as Tid
+    }
+}
+
+fn thread_time() -> u64 {
+    super::machine::clock(libc::CLOCK_THREAD_CPUTIME_ID) as u64
+}

@@ -1,0 +1,113 @@
+//! The `format` files of tracefs: where a tracepoint of the running kernel keeps its fields.
+//!
+//! Offsets differ between kernel versions (6.18 moved `pid` of `sched_migrate_task` from byte 24 to byte 12), so they are read
+//! at run time and never written into the program.
+
+/// One field of a tracepoint's record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    /// Its name.
+    pub(crate) name: String,
+    /// Bytes from the beginning of the record.
+    pub(crate) offset: usize,
+    /// Bytes it takes.
+    pub(crate) size: usize,
+}
+
+/// A tracepoint's record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The number that stands in the record's first two bytes, and in `perf_event_attr.config`.
+    pub(crate) id: u16,
+    /// Its fields, the common ones too.
+    pub(crate) fields: Vec<Field>,
+}
+
+impl Layout {
+    /// Reads the text of a `format` file. `None` when it is not one.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let id = text
+            .lines()
+            .find_map(|line| line.strip_prefix("ID: "))?
+            .trim()
+            .parse()
+            .ok()?;
+        let fields = text
+            .lines()
+            .filter_map(|line| field(line.trim()))
+            .collect::<Vec<_>>();
+        (!fields.is_empty()).then_some(Self { id, fields })
+    }
+
+    /// The field called `name`.
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+fn field(line: &str) -> Option<Field> {
+    let rest = line.strip_prefix("field:")?;
+    let mut parts = rest.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let name = declaration
+        .split('[')
+        .next()?
+        .split([' ', '*'])
+        .rfind(|word| !word.is_empty())?;
+    let mut offset = None;
+    let mut size = None;
+    for part in parts {
+        if let Some(value) = part.strip_prefix("offset:") {
+            offset = value.parse().ok();
+        } else if let Some(value) = part.strip_prefix("size:") {
+            size = value.parse().ok();
+        }
+    }
+    // `__data_loc char[] comm` names its field after the brackets.
+    let name = if declaration.starts_with("__data_loc") {
+        declaration.rsplit(' ').next()?
+    } else {
+        name
+    };
+    Some(Field {
+        name: name.to_owned(),
+        offset: offset?,
+        size: size?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: &str = "name: sched_migrate_task\nID: 371\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n\
+        \tfield:int orig_cpu;\toffset:20;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s\", REC->comm\n";
+    const OLD: &str = "name: sched_migrate_task\nID: 310\nformat:\n\
+        \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:1;\n\
+        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
+
+    #[test]
+    fn both_shapes_of_one_tracepoint_are_understood() {
+        let new = Layout::parse(NEW).expect("a format file");
+        assert_eq!(new.id, 371);
+        assert_eq!(new.field("pid").map(|f| (f.offset, f.size)), Some((12, 4)));
+        assert_eq!(new.field("comm").map(|f| f.offset), Some(8));
+        let old = Layout::parse(OLD).expect("a format file");
+        assert_eq!(old.field("pid").map(|f| f.offset), Some(24));
+        assert_eq!(old.field("comm").map(|f| (f.offset, f.size)), Some((8, 16)));
+    }
+
+    #[test]
+    fn pointers_and_arrays_have_plain_names() {
+        let text = "ID: 1\n\tfield:const struct __kernel_timespec * utime;\toffset:40;\tsize:8;\tsigned:0;\n\
+            \tfield:u32 *uaddr;\toffset:16;\tsize:8;\tsigned:0;\n";
+        let layout = Layout::parse(text).expect("a format file");
+        assert_eq!(layout.field("utime").map(|f| f.offset), Some(40));
+        assert_eq!(layout.field("uaddr").map(|f| f.offset), Some(16));
+        assert!(Layout::parse("hello").is_none());
+    }
+}

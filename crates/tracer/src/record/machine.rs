@@ -1,0 +1,154 @@
+//! What the machine says about itself and its threads before a recording: cores, clocks, names.
+
+use std::fs;
+use std::path::Path;
+
+use crate::event::{TaskChange, TaskNews, Tid};
+use crate::trace::Header;
+
+/// Reads a list like `0-3,8` as the kernel writes it.
+pub(crate) fn core_list(text: &str) -> Vec<u16> {
+    let mut cores = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) {
+            cores.extend(first..=last);
+        }
+    }
+    cores
+}
+
+fn core_file(name: &str) -> Vec<u16> {
+    fs::read_to_string(Path::new("/sys/devices/system/cpu").join(name))
+        .map(|text| core_list(&text))
+        .unwrap_or_default()
+}
+
+/// The machine's part of a header.
+pub(crate) fn header() -> Header {
+    let read = |path: &str| {
+        fs::read_to_string(path)
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default()
+    };
+    Header {
+        recorder: concat!("corelane ", env!("CARGO_PKG_VERSION")).to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease"),
+        architecture: std::env::consts::ARCH.to_owned(),
+        host: read("/proc/sys/kernel/hostname"),
+        cores: core_file("online"),
+        isolated: core_file("isolated"),
+        boot_offset: clock(libc::CLOCK_BOOTTIME) - clock(libc::CLOCK_MONOTONIC),
+        real_offset: clock(libc::CLOCK_REALTIME) - clock(libc::CLOCK_MONOTONIC),
+        interrupt_names: interrupt_names(&read("/proc/interrupts")),
+        ..Header::default()
+    }
+}
+
+/// A clock's reading in nanoseconds.
+pub(crate) fn clock(id: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one timespec to a valid place.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Now, on the clock of all events.
+pub(crate) fn now() -> u64 {
+    clock(libc::CLOCK_MONOTONIC) as u64
+}
+
+fn interrupt_names(table: &str) -> Vec<(u16, String)> {
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let (number, rest) = line.trim().split_once(':')?;
+            let name = rest.split_whitespace().last()?;
+            Some((number.parse().ok()?, name.to_owned()))
+        })
+        .collect()
+}
+
+/// The threads that live now, with their processes and names.
+pub(crate) fn threads() -> Vec<TaskChange> {
+    let mut found = Vec::new();
+    for process in numbers(Path::new("/proc")) {
+        for tid in numbers(&Path::new("/proc").join(process.to_string()).join("task")) {
+            if let Some(name) = thread_name(process, tid) {
+                found.push(TaskChange {
+                    time: 0,
+                    tid,
+                    process,
+                    what: TaskNews::Named(name),
+                });
+            }
+        }
+        if let Some(parent) = parent(process) {
+            found.push(TaskChange {
+                time: 0,
+                tid: process,
+                process,
+                what: TaskNews::Forked { parent },
+            });
+        }
+    }
+    found
+}
+
+fn numbers(directory: &Path) -> Vec<Tid> {
+    fs::read_dir(directory)
+        .map(|entries| {
+            entries
+                .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+fn thread_name(process: Tid, tid: Tid) -> Option<String> {
+    fs::read_to_string(format!("/proc/{process}/task/{tid}/comm"))
+        .ok()
+        .map(|name| name.trim_end().to_owned())
+}
+
+fn parent(process: Tid) -> Option<Tid> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn core_lists_as_the_kernel_writes_them() {
+        assert_eq!(core_list("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(core_list("\n"), [] as [u16; 0]);
+        assert_eq!(core_list("5"), [5]);
+    }
+
+    #[test]
+    fn interrupt_lines_have_their_device_names() {
+        let table = "           CPU0       CPU1\n 24:  0  12  PCI-MSIX-0000:00:01.0  0-edge  virtio0-input.0\nLOC: 5 6 Local timer interrupts\n";
+        assert_eq!(interrupt_names(table), [(24, "virtio0-input.0".to_owned())]);
+    }
+
+    #[test]
+    fn this_thread_is_among_the_threads() {
+        let me = std::process::id();
+        assert!(
+            threads()
+                .iter()
+                .any(|change| change.tid == me && change.process == me)
+        );
+    }
+}

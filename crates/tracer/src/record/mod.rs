@@ -1,0 +1,204 @@
+//! The recorder: tracepoints in, a trace out.
+//!
+//! One thread of ours empties the rings of all cores ten times a second (or when one is half full), turns the kernel's records
+//! into [`Event`](crate::event::Event)s and writes them in the compact format; the traced programs never wait for it. What a
+//! full ring drops is counted by the kernel and told.
+//!
+//! ```no_run
+//! use tracer::record::{self, Options, Target};
+//! let options = Options { target: Target::Process(1234), ..Options::default() };
+//! let trace = record::record_for(&options, std::time::Duration::from_secs(2))?;
+//! println!("{} events, {} lost", trace.events.len(), trace.events_lost());
+//! # Ok::<(), record::RecordError>(())
+//! ```
+
+mod catalogue;
+mod drain;
+mod layout;
+mod machine;
+mod ring;
+mod session;
+mod side;
+mod sources;
+mod tracefs;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use session::{Recorded, Recording};
+
+use crate::event::Tid;
+use crate::format::read::ReadError;
+use crate::trace::Trace;
+
+/// Whose cores and locks are asked about. Scheduling is always recorded for the whole machine: the thief of a core is
+/// somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A command, started by the recorder, with everything it starts.
+    Command(Vec<OsString>),
+    /// A running process, with everything it starts.
+    Process(Tid),
+    /// Everything.
+    Everything,
+}
+
+/// What to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose verdict.
+    pub target: Target,
+    /// Bytes of every core's ring; rounded up to a power of two of pages.
+    pub ring_bytes: usize,
+    /// Record code places at lock waits and wake-ups (about 2 µs each).
+    pub stacks: bool,
+    /// Record the XDP tracepoints too, which fire for bursts of packets.
+    pub packets: bool,
+    /// Where to write; `None` keeps the trace in memory.
+    pub output: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            target: Target::Everything,
+            ring_bytes: 4 << 20,
+            stacks: false,
+            packets: false,
+            output: None,
+        }
+    }
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The kernel refuses tracepoints.
+    #[error("the kernel refuses to open tracepoints ({cause}): {remedy}")]
+    Refused {
+        /// What it says.
+        cause: io::Error,
+        /// What to do.
+        remedy: String,
+    },
+    /// tracefs cannot be read.
+    #[error(
+        "tracefs cannot be read ({0}): it names the tracepoints' fields. Run as root, or mount it: mount -t tracefs tracefs /sys/kernel/tracing"
+    )]
+    NoTracefs(String),
+    /// The kernel has no scheduler tracepoints.
+    #[error(
+        "this kernel ({kernel}) has no usable tracepoint {point}: it needs CONFIG_TRACING and CONFIG_PERF_EVENTS"
+    )]
+    NoPoint {
+        /// `uname -r`.
+        kernel: String,
+        /// The tracepoint.
+        point: &'static str,
+    },
+    /// A ring cannot be mapped.
+    #[error(
+        "a ring of {pages} pages for core {cpu} cannot be mapped ({cause}): take a smaller one (--ring), or raise kernel.perf_event_mlock_kb"
+    )]
+    Ring {
+        /// The core.
+        cpu: u16,
+        /// Its size.
+        pages: usize,
+        /// What the kernel says.
+        cause: io::Error,
+    },
+    /// The command cannot be started.
+    #[error("cannot start {command}: {cause}")]
+    Command {
+        /// The command.
+        command: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The process does not exist.
+    #[error("there is no process {0}")]
+    NoProcess(Tid),
+    /// The file cannot be written.
+    #[error("cannot write {path}: {cause}")]
+    Output {
+        /// The file.
+        path: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The recorder's thread ended badly.
+    #[error("the recording broke off: {0}")]
+    Broken(String),
+    /// The trace just written cannot be read back.
+    #[error("the trace just recorded cannot be read: {0}")]
+    Read(#[from] ReadError),
+}
+
+/// What to do about a refused `perf_event_open`.
+pub(crate) fn refusal(cause: &io::Error) -> RecordError {
+    let read = |path: &str| {
+        std::fs::read_to_string(path)
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default()
+    };
+    let remedy = match cause.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            let lockdown = read("/sys/kernel/security/lockdown");
+            // SAFETY: geteuid cannot fail and has no arguments.
+            let root = unsafe { libc::geteuid() } == 0;
+            if lockdown.contains("[confidentiality]") {
+                "the kernel is locked down (confidentiality); start it with lockdown=integrity or none".to_owned()
+            } else if root {
+                "root is not enough here: a container or seccomp filter forbids perf_event_open; give it CAP_PERFMON and CAP_SYS_ADMIN, or record on the host with --pid".to_owned()
+            } else {
+                format!(
+                    "run as root, or give the program CAP_PERFMON and CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is {}). `corelane trace report` reads a trace recorded elsewhere without any rights",
+                    read("/proc/sys/kernel/perf_event_paranoid")
+                )
+            }
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "too many open files: one for every tracepoint and core is needed; raise `ulimit -n`"
+                .to_owned()
+        }
+        Some(libc::ENOSYS) => "the kernel is built without CONFIG_PERF_EVENTS".to_owned(),
+        Some(libc::ENODEV | libc::ENOENT) => {
+            "a core went offline or the tracepoint is gone; try again".to_owned()
+        }
+        _ => "see perf_event_open(2)".to_owned(),
+    };
+    RecordError::Refused {
+        cause: io::Error::from_raw_os_error(cause.raw_os_error().unwrap_or(0)),
+        remedy,
+    }
+}
+
+/// Records for `duration` and returns the trace.
+///
+/// # Errors
+/// [`RecordError`] when the kernel refuses, the target is absent, or the output cannot be written.
+pub fn record_for(options: &Options, duration: Duration) -> Result<Trace, RecordError> {
+    let recording = Recording::start(options)?;
+    std::thread::sleep(duration);
+    recording.stop()?.into_trace()
+}
+
+/// Records while `work` runs in this process, whose threads are the target, and returns its result and the trace.
+///
+/// # Errors
+/// As [`record_for`]. `work` does not run when recording cannot start.
+pub fn record_while<T>(
+    options: &Options,
+    work: impl FnOnce() -> T,
+) -> Result<(T, Trace), RecordError> {
+    let options = Options {
+        target: Target::Process(std::process::id()),
+        ..options.clone()
+    };
+    let recording = Recording::start(&options)?;
+    let result = work();
+    Ok((result, recording.stop()?.into_trace()?))
+}

@@ -1,0 +1,363 @@
+//! A recording from its start to its file: open, enable, drain, close.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::catalogue::{CATALOGUE, Decoder, Point};
+use super::drain::{Drain, Drained};
+use super::layout::Layout;
+use super::sources::{Core, Wanted};
+use super::{Options, RecordError, Target, machine, tracefs};
+use crate::format::write::FileWriter;
+use crate::trace::{Header, Scope, Trace};
+
+/// Where the bytes go.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    File(BufWriter<File>),
+    Memory(Vec<u8>),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Memory(memory) => memory.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Memory(_) => Ok(()),
+        }
+    }
+}
+
+/// A recording under way. Dropping it ends it and forgets what was heard; the command, if there is one, is ended too.
+#[derive(Debug)]
+pub struct Recording {
+    stop: Arc<AtomicBool>,
+    drain: Option<JoinHandle<Result<Drained, RecordError>>>,
+    scope: Scope,
+    child: Option<Child>,
+    start: u64,
+    exit: String,
+    output: Option<PathBuf>,
+}
+
+/// A recording that has ended well.
+#[derive(Debug)]
+pub struct Recorded {
+    /// Bytes of the trace.
+    pub bytes: u64,
+    /// Events lost, by core.
+    pub lost: Vec<(u16, u64)>,
+    memory: Vec<u8>,
+    output: Option<PathBuf>,
+}
+
+impl Recorded {
+    /// Reads the trace back.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn into_trace(self) -> Result<Trace, RecordError> {
+        Ok(match &self.output {
+            Some(path) => Trace::open(path)?,
+            None => Trace::from_bytes(&self.memory)?,
+        })
+    }
+}
+
+impl Recording {
+    /// Opens the tracepoints, lets events flow, and starts the command if there is one.
+    ///
+    /// # Errors
+    /// [`RecordError`]: no right, no tracefs, no such process or command, output not writable. Nothing is left behind.
+    pub fn start(options: &Options) -> Result<Self, RecordError> {
+        if let Target::Process(process) = options.target
+            && !std::path::Path::new(&format!("/proc/{process}")).exists()
+        {
+            return Err(RecordError::NoProcess(process));
+        }
+        let mut header = Header {
+            command: describe(&options.target),
+            stacks: options.stacks,
+            ..machine::header()
+        };
+        let (decoders, wanted) = points(options, &mut header)?;
+        raise_file_limit(header.cores.len() * (wanted.len() + 1));
+        let page = 4096;
+        let pages = options.ring_bytes.div_ceil(page).next_power_of_two();
+        let cores = header
+            .cores
+            .iter()
+            .map(|cpu| Core::open(*cpu, pages, &wanted))
+            .collect::<Result<Vec<_>, _>>()?;
+        let output = options.output.clone();
+        let unwritable = |cause: io::Error| RecordError::Output {
+            path: options
+                .output
+                .as_ref()
+                .map_or("memory".into(), |path| path.display().to_string()),
+            cause,
+        };
+        let sink = match &output {
+            Some(path) => Sink::File(BufWriter::new(File::create(path).map_err(unwritable)?)),
+            None => Sink::Memory(Vec::new()),
+        };
+        let file = FileWriter::new(sink, &header).map_err(unwritable)?;
+        for core in &cores {
+            core.enable().map_err(|cause| super::refusal(&cause))?;
+        }
+        let mut drain = Drain::new(cores, decoders, file, options);
+        drain.tasks(machine::threads());
+        let stop = Arc::new(AtomicBool::new(false));
+        let handle = std::thread::Builder::new()
+            .name("corelane-trace".to_owned())
+            .spawn({
+                let stop = Arc::clone(&stop);
+                move || drain.run(&stop)
+            })
+            .map_err(|cause| RecordError::Broken(cause.to_string()))?;
+        let mut recording = Self {
+            stop,
+            drain: Some(handle),
+            scope: Scope::Everything,
+            child: None,
+            start: machine::now(),
+            exit: String::new(),
+            output,
+        };
+        match &options.target {
+            Target::Everything => {}
+            Target::Process(process) => recording.scope = Scope::Process(*process),
+            Target::Command(words) => {
+                let child = spawn(words)?;
+                recording.scope = Scope::Process(child.id());
+                recording.child = Some(child);
+            }
+        }
+        Ok(recording)
+    }
+
+    /// The process under study, if it is one.
+    pub fn process(&self) -> Option<u32> {
+        match self.scope {
+            Scope::Everything => None,
+            Scope::Process(process) => Some(process),
+        }
+    }
+
+    /// True when the command or process under study has ended, or the recorder itself has.
+    pub fn ended(&mut self) -> bool {
+        if self.drain.as_ref().is_none_or(JoinHandle::is_finished) {
+            return true;
+        }
+        match &mut self.child {
+            Some(child) => match child.try_wait() {
+                Ok(Some(status)) => {
+                    self.exit = status.to_string();
+                    true
+                }
+                Ok(None) => false,
+                Err(_) => true,
+            },
+            None => match self.scope {
+                Scope::Process(process) => {
+                    !std::path::Path::new(&format!("/proc/{process}")).exists()
+                }
+                Scope::Everything => false,
+            },
+        }
+    }
+
+    /// Ends the recording; a command that still runs is asked to end, and killed after two seconds.
+    ///
+    /// # Errors
+    /// When the output could not be written.
+    pub fn stop(mut self) -> Result<Recorded, RecordError> {
+        let end = machine::now();
+        self.stop.store(true, Ordering::Release);
+        let handle = self.drain.take();
+        self.end_child();
+        let drained = handle
+            .ok_or_else(|| RecordError::Broken("it had ended already".to_owned()))?
+            .join()
+            .map_err(|_| RecordError::Broken("its thread panicked".to_owned()))??;
+        let mut trailer = drained.trailer;
+        trailer.scope = self.scope.clone();
+        trailer.start = self.start;
+        trailer.end = end;
+        trailer.exit = std::mem::take(&mut self.exit);
+        let output = self.output.clone();
+        let lost = trailer.lost.clone();
+        let before = drained.file.written();
+        let sink = drained
+            .file
+            .finish(&trailer)
+            .map_err(|cause| RecordError::Output {
+                path: output
+                    .as_ref()
+                    .map_or("memory".into(), |path| path.display().to_string()),
+                cause,
+            })?;
+        let memory = match sink {
+            Sink::File(_) => Vec::new(),
+            Sink::Memory(memory) => memory,
+        };
+        let bytes = output
+            .as_ref()
+            .and_then(|path| std::fs::metadata(path).ok())
+            .map_or(before.max(memory.len() as u64), |found| found.len());
+        Ok(Recorded {
+            bytes,
+            lost,
+            memory,
+            output,
+        })
+    }
+
+    fn end_child(&mut self) {
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        if let Ok(Some(status)) = child.try_wait() {
+            self.exit = status.to_string();
+            return;
+        }
+        // SAFETY: a signal to our own child, which has not been waited for, so its number is still its own.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+        let patience = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < patience {
+            if let Ok(Some(status)) = child.try_wait() {
+                self.exit = format!("{status}, ended by the recorder");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // The child may have ended since; then these two do nothing.
+        let _ = child.kill();
+        let _ = child.wait();
+        "killed by the recorder".clone_into(&mut self.exit);
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.end_child();
+        if let Some(handle) = self.drain.take() {
+            // A recording that is dropped is not asked for its result.
+            let _ = handle.join();
+        }
+    }
+}
+
+fn describe(target: &Target) -> String {
+    match target {
+        Target::Command(words) => words
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" "),
+        Target::Process(process) => std::fs::read_to_string(format!("/proc/{process}/comm"))
+            .map_or_else(
+                |_| format!("process {process}"),
+                |name| format!("process {process} ({})", name.trim_end()),
+            ),
+        Target::Everything => "everything".to_owned(),
+    }
+}
+
+fn spawn(words: &[std::ffi::OsString]) -> Result<Child, RecordError> {
+    let failed = |cause: io::Error| RecordError::Command {
+        command: words
+            .first()
+            .map_or_else(String::new, |word| word.to_string_lossy().into_owned()),
+        cause,
+    };
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(failed(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no command was given",
+        )));
+    };
+    Command::new(program)
+        .args(arguments)
+        .spawn()
+        .map_err(failed)
+}
+
+/// The decoders by tracepoint number, and what to open.
+type Points = (Vec<Option<Decoder>>, Vec<Wanted>);
+
+fn points(options: &Options, header: &mut Header) -> Result<Points, RecordError> {
+    let entries: Vec<_> = CATALOGUE
+        .iter()
+        .filter(|entry| options.packets || !entry.packets)
+        .collect();
+    let paths: Vec<String> = entries.iter().map(|entry| entry.path.to_owned()).collect();
+    let mut decoders: Vec<Option<Decoder>> = Vec::new();
+    let mut wanted = Vec::new();
+    for (entry, format) in entries.into_iter().zip(tracefs::formats(&paths)?) {
+        let layout = format.as_deref().and_then(Layout::parse);
+        let decoder = layout
+            .as_ref()
+            .and_then(|layout| Decoder::new(entry, layout));
+        let (Some(layout), Some(decoder)) = (layout, decoder) else {
+            let Some(without) = entry.without else {
+                return Err(RecordError::NoPoint {
+                    kernel: header.kernel.clone(),
+                    point: entry.path,
+                });
+            };
+            header
+                .missing
+                .push(format!("{}: {without}", entry.path.replace('/', ":")));
+            continue;
+        };
+        let id = usize::from(layout.id);
+        if decoders.len() <= id {
+            decoders.resize(id + 1, None);
+        }
+        decoders[id] = Some(decoder);
+        header.events.push(entry.path.replace('/', ":"));
+        let place = matches!(
+            entry.point,
+            Point::FutexEnter | Point::Waking | Point::LockBegin
+        ) && options.stacks;
+        wanted.push(Wanted {
+            id: layout.id,
+            // Slow paths of kernel locks are rare, and without their caller most kernel locks have no name.
+            kernel_stack: entry.point == Point::LockBegin,
+            user_stack: place,
+        });
+    }
+    Ok((decoders, wanted))
+}
+
+/// Every core and tracepoint needs a descriptor; the soft limit of 1024 is too few for many cores.
+fn raise_file_limit(needed: usize) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: writes one rlimit to a valid place.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return;
+    }
+    let wanted = (needed + 256) as libc::rlim_t;
+    if limit.rlim_cur < wanted {
+        limit.rlim_cur = wanted.min(limit.rlim_max);
+        // SAFETY: reads one rlimit from a valid place. A refusal shows itself when the descriptors run out.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+}

@@ -1,0 +1,163 @@
+//! The perf events of one recording: for every core a ring and the tracepoints that write into it.
+//!
+//! The kernel keeps a tracepoint on only while a descriptor of it is open, so nothing stays behind, however the program ends.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use perf_event_open_sys as sys;
+use sys::bindings::{self, perf_event_attr};
+
+use super::ring::Ring;
+use super::{RecordError, refusal};
+
+/// One core's part.
+pub(crate) struct Core {
+    pub(crate) cpu: u16,
+    pub(crate) ring: Ring,
+    /// Owns the ring and tells of births, names and deaths of threads.
+    owner: OwnedFd,
+    points: Vec<OwnedFd>,
+}
+
+/// What one tracepoint event is opened with.
+pub(crate) struct Wanted {
+    pub(crate) id: u16,
+    pub(crate) kernel_stack: bool,
+    pub(crate) user_stack: bool,
+}
+
+impl Core {
+    /// Opens the ring of `cpu` and the tracepoints `wanted`, all silent.
+    pub(crate) fn open(cpu: u16, pages: usize, wanted: &[Wanted]) -> Result<Self, RecordError> {
+        let owner = open(&mut side_attr(pages), cpu).map_err(|cause| refusal(&cause))?;
+        let ring =
+            Ring::map(&owner, pages).map_err(|cause| RecordError::Ring { cpu, pages, cause })?;
+        let mut points = Vec::with_capacity(wanted.len());
+        for want in wanted {
+            let point = open(&mut point_attr(want), cpu).map_err(|cause| refusal(&cause))?;
+            // SAFETY: both descriptors are open perf events of the same core; the call takes no memory.
+            check(unsafe { sys::ioctls::SET_OUTPUT(point.as_raw_fd(), owner.as_raw_fd()) })
+                .map_err(|cause| refusal(&cause))?;
+            points.push(point);
+        }
+        Ok(Self {
+            cpu,
+            ring,
+            owner,
+            points,
+        })
+    }
+
+    pub(crate) fn owner(&self) -> RawFd {
+        self.owner.as_raw_fd()
+    }
+
+    /// Lets the events flow, the thread news first.
+    pub(crate) fn enable(&self) -> io::Result<()> {
+        for fd in std::iter::once(&self.owner).chain(&self.points) {
+            // SAFETY: an open perf event; the call takes no memory.
+            check(unsafe { sys::ioctls::ENABLE(fd.as_raw_fd(), 0) })?;
+        }
+        Ok(())
+    }
+
+    /// Stops the events; what is in the ring stays there.
+    pub(crate) fn disable(&self) {
+        for fd in self.points.iter().chain(std::iter::once(&self.owner)) {
+            // SAFETY: an open perf event; the call takes no memory.
+            unsafe { sys::ioctls::DISABLE(fd.as_raw_fd(), 0) };
+        }
+    }
+
+    /// Events that found the ring full, by the kernel's own count. `None` where it does not count (before 6.0).
+    pub(crate) fn lost(&self) -> Option<u64> {
+        let mut total = 0;
+        for fd in self.points.iter().chain(std::iter::once(&self.owner)) {
+            let mut answer = [0_u64; 2];
+            let bytes = std::mem::size_of_val(&answer);
+            // SAFETY: reads at most the array's size into it.
+            let got = unsafe { libc::read(fd.as_raw_fd(), answer.as_mut_ptr().cast(), bytes) };
+            if usize::try_from(got) != Ok(bytes) {
+                return None;
+            }
+            total += answer[1];
+        }
+        Some(total)
+    }
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn open(attr: &mut perf_event_attr, cpu: u16) -> io::Result<OwnedFd> {
+    let any_process = -1;
+    let flags = bindings::PERF_FLAG_FD_CLOEXEC as libc::c_ulong;
+    // SAFETY: `attr` is a valid structure whose size field is set; the kernel copies it.
+    let mut fd = unsafe { sys::perf_event_open(attr, any_process, i32::from(cpu), -1, flags) };
+    if fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        // Kernels before 6.0 do not know PERF_FORMAT_LOST.
+        attr.read_format = 0;
+        // SAFETY: as above.
+        fd = unsafe { sys::perf_event_open(attr, any_process, i32::from(cpu), -1, flags) };
+    }
+    check(fd)?;
+    // SAFETY: a descriptor just made, which nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn base_attr() -> perf_event_attr {
+    let mut attr = perf_event_attr {
+        size: std::mem::size_of::<perf_event_attr>() as u32,
+        sample_type: u64::from(
+            bindings::PERF_SAMPLE_TIME
+                | bindings::PERF_SAMPLE_CALLCHAIN
+                | bindings::PERF_SAMPLE_RAW,
+        ),
+        read_format: u64::from(bindings::PERF_FORMAT_LOST),
+        clockid: libc::CLOCK_MONOTONIC,
+        ..perf_event_attr::default()
+    };
+    attr.set_disabled(1);
+    attr.set_use_clockid(1);
+    attr.set_sample_id_all(1);
+    attr.set_exclude_callchain_kernel(1);
+    attr.set_exclude_callchain_user(1);
+    attr
+}
+
+/// The owner of a ring counts nothing; it carries the news about threads.
+fn side_attr(pages: usize) -> perf_event_attr {
+    let mut attr = base_attr();
+    attr.type_ = bindings::PERF_TYPE_SOFTWARE;
+    attr.config = u64::from(bindings::PERF_COUNT_SW_DUMMY);
+    attr.set_task(1);
+    attr.set_comm(1);
+    attr.set_comm_exec(1);
+    attr.set_watermark(1);
+    attr.__bindgen_anon_2.wakeup_watermark = (pages * 4096 / 2) as u32;
+    attr
+}
+
+fn point_attr(want: &Wanted) -> perf_event_attr {
+    /// Frames kept of a code place: enough to get out of the lock's own functions.
+    const FRAMES: u16 = 24;
+    let mut attr = base_attr();
+    attr.type_ = bindings::PERF_TYPE_TRACEPOINT;
+    attr.config = u64::from(want.id);
+    attr.__bindgen_anon_1.sample_period = 1;
+    attr.set_watermark(1);
+    // The kernel wakes us by the watermark of the event that writes, so each one carries it.
+    attr.__bindgen_anon_2.wakeup_watermark = u32::MAX / 2;
+    if want.kernel_stack || want.user_stack {
+        attr.set_exclude_callchain_kernel(u64::from(!want.kernel_stack));
+        attr.set_exclude_callchain_user(u64::from(!want.user_stack));
+        attr.sample_max_stack = FRAMES;
+    }
+    attr
+}

@@ -1,0 +1,531 @@
+//! What every core and every thread did, instant by instant, reconstructed from the events.
+//!
+//! A core's time is a row of [`Run`]s with [`Handler`]s on top of them; a thread's time is a row of [`Segment`]s: running,
+//! runnable without a core, or blocked with the cause. Where events were lost, or contradict each other, the core's time is
+//! [`UNKNOWN`] until the next switch tells who runs; nothing is guessed.
+
+use crate::event::{Context, Event, Interrupt, Kind, Left, Tid};
+use crate::fast_map::FastMap;
+use crate::threads::Threads;
+use crate::trace::Trace;
+
+/// The "thread" of a core whose occupant is not known.
+pub const UNKNOWN: Tid = Tid::MAX;
+
+/// One thread on one core without a break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// From here on.
+    pub start: u64,
+    /// Until here.
+    pub end: u64,
+    /// The thread, or [`UNKNOWN`].
+    pub tid: Tid,
+}
+
+/// Interrupt handling on a core: the innermost handler's own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handler {
+    /// From here on.
+    pub start: u64,
+    /// Until here.
+    pub end: u64,
+    /// Who interrupted.
+    pub what: Interrupt,
+    /// True for the handler's first span: spans with it count interrupts.
+    pub first: bool,
+}
+
+/// Something threads wait for at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Object {
+    /// The process whose address it is; 0 for the kernel.
+    pub process: Tid,
+    /// The address.
+    pub address: u64,
+}
+
+/// Why a thread is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It waits at a user-space word: index into [`Timeline::objects`].
+    Futex(u32),
+    /// It sleeps for a kernel lock: index into [`Timeline::objects`].
+    KernelLock(u32),
+    /// Uninterruptible: a disk, a page, something in the kernel.
+    Disk,
+    /// It waits for time to pass.
+    Timer,
+    /// It waits for the network.
+    Network,
+    /// It waits for a device.
+    Device,
+    /// It waits for something that another thread does: a pipe, a signal, a child.
+    Thread,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+    /// It was not woken before the end, or its waking was lost.
+    Unknown,
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It runs on this core.
+    Running(u16),
+    /// It could run and has no core.
+    Runnable,
+    /// It waits.
+    Blocked(Cause),
+}
+
+/// A stretch of a thread's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// From here on.
+    pub start: u64,
+    /// Until here.
+    pub end: u64,
+    /// What it does.
+    pub doing: Doing,
+    /// Who ended a blocked stretch; [`UNKNOWN`] for nobody.
+    pub waker: Tid,
+}
+
+/// One thread's time.
+#[derive(Clone, Debug, Default)]
+pub struct Life {
+    /// The thread.
+    pub tid: Tid,
+    /// What it did, in time order, without overlap.
+    pub segments: Vec<Segment>,
+}
+
+/// The whole reconstruction.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The window: nanoseconds of `CLOCK_MONOTONIC`.
+    pub start: u64,
+    /// Its end.
+    pub end: u64,
+    /// The cores, in the order of `runs` and `handlers`.
+    pub cores: Vec<u16>,
+    /// What ran on each core: fills the window exactly.
+    pub runs: Vec<Vec<Run>>,
+    /// Interrupts on each core.
+    pub handlers: Vec<Vec<Handler>>,
+    /// Every thread that was seen, in the order of first sight.
+    pub lives: Vec<Life>,
+    /// What threads waited at.
+    pub objects: Vec<Object>,
+    /// Who the threads are.
+    pub threads: Threads,
+    /// Switches whose former thread was not the one believed to run.
+    pub contradictions: u64,
+    /// All switches.
+    pub switches: u64,
+}
+
+impl Timeline {
+    /// Reconstructs a trace.
+    pub fn new(trace: &Trace) -> Self {
+        let mut builder = Builder::new(trace);
+        for event in &trace.events {
+            builder.event(event);
+        }
+        builder.finish()
+    }
+
+    /// The window's length in nanoseconds.
+    pub fn wall(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// The life of `tid`.
+    pub fn life(&self, tid: Tid) -> Option<&Life> {
+        self.lives.iter().find(|life| life.tid == tid)
+    }
+}
+
+struct CoreState {
+    cpu: u16,
+    tid: Tid,
+    since: u64,
+    runs: Vec<Run>,
+    handlers: Vec<Handler>,
+    stack: Vec<(Interrupt, bool)>,
+    handler_since: u64,
+}
+
+#[derive(Clone, Copy)]
+struct ThreadState {
+    since: u64,
+    /// `None` until something is heard of it.
+    doing: Option<Doing>,
+    waits_at: Option<Cause>,
+}
+
+struct Builder {
+    start: u64,
+    end: u64,
+    cores: Vec<CoreState>,
+    core_index: Vec<usize>,
+    lives: Vec<Life>,
+    states: Vec<ThreadState>,
+    index: FastMap<Tid, usize>,
+    objects: Vec<Object>,
+    object_index: FastMap<(Tid, u64), u32>,
+    threads: Threads,
+    contradictions: u64,
+    switches: u64,
+}
+
+impl Builder {
+    fn new(trace: &Trace) -> Self {
+        let (start, end) = trace.window();
+        let mut list = trace.header.cores.clone();
+        if list.is_empty() {
+            list = trace.events.iter().map(|event| event.cpu).collect();
+            list.sort_unstable();
+            list.dedup();
+        }
+        let mut core_index = vec![usize::MAX; list.last().map_or(0, |last| usize::from(*last) + 1)];
+        for (index, cpu) in list.iter().enumerate() {
+            core_index[usize::from(*cpu)] = index;
+        }
+        let cores = list
+            .iter()
+            .map(|cpu| CoreState {
+                cpu: *cpu,
+                tid: UNKNOWN,
+                since: start,
+                runs: Vec::new(),
+                handlers: Vec::new(),
+                stack: Vec::new(),
+                handler_since: start,
+            })
+            .collect();
+        Self {
+            start,
+            end,
+            cores,
+            core_index,
+            lives: Vec::new(),
+            states: Vec::new(),
+            index: FastMap::default(),
+            objects: Vec::new(),
+            object_index: FastMap::default(),
+            threads: Threads::new(trace),
+            contradictions: 0,
+            switches: 0,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Some(core) = self
+            .core_index
+            .get(usize::from(event.cpu))
+            .copied()
+            .filter(|core| *core != usize::MAX)
+        else {
+            return;
+        };
+        let time = event.time.clamp(self.start, self.end);
+        if let Kind::Lost(_) = event.kind {
+            self.lose_core(core, time);
+            return;
+        }
+        self.believe(core, time, event.tid);
+        match event.kind {
+            Kind::Switch { left, next } => self.switch(core, time, event.tid, left, next),
+            Kind::Waking { woken, by, .. } => self.waking(core, time, event.tid, woken, by),
+            Kind::FutexEnter(call) if call.operation.waits() => {
+                let object = self.object(self.threads.process(event.tid), call.address);
+                let thread = self.thread(event.tid, time);
+                self.states[thread].waits_at = Some(Cause::Futex(object));
+            }
+            Kind::FutexEnter(_) | Kind::FutexExit(_) | Kind::LockEnd { .. } => {
+                let thread = self.thread(event.tid, time);
+                self.states[thread].waits_at = None;
+            }
+            Kind::LockBegin { address, .. } => {
+                let object = self.object(0, address);
+                let thread = self.thread(event.tid, time);
+                // A kernel lock inside a futex call is for the moment what the thread waits at.
+                self.states[thread].waits_at = Some(Cause::KernelLock(object));
+            }
+            Kind::InterruptBegin(what) => {
+                let core = &mut self.cores[core];
+                core.close_handler(time);
+                core.stack.push((what, true));
+                core.handler_since = time;
+            }
+            Kind::InterruptEnd(what) => {
+                let core = &mut self.cores[core];
+                core.close_handler(time);
+                if let Some(at) = core.stack.iter().rposition(|(inside, _)| *inside == what) {
+                    core.stack.truncate(at);
+                }
+                core.handler_since = time;
+            }
+            _ => {}
+        }
+    }
+
+    /// Every event says who runs; where that differs from what the last switch said, a switch is missing.
+    fn believe(&mut self, core: usize, time: u64, tid: Tid) {
+        let believed = self.cores[core].tid;
+        if believed == tid {
+            return;
+        }
+        if believed == UNKNOWN {
+            // Known from now on; if this is the first event of the core, it ran since the beginning.
+            let first = self.cores[core].runs.is_empty() && self.cores[core].since == self.start;
+            if first {
+                self.cores[core].tid = tid;
+                let thread = self.thread(tid, time);
+                if self.states[thread].doing.is_none() {
+                    self.states[thread].since = self.born(tid);
+                }
+                let cpu = self.cores[core].cpu;
+                self.states[thread].doing = Some(Doing::Running(cpu));
+                return;
+            }
+        } else {
+            self.contradictions += 1;
+            self.leave_unknown(believed, time);
+        }
+        self.cores[core].occupy(time, UNKNOWN, false);
+        self.cores[core].occupy(time, tid, true);
+        self.run(core, time, tid);
+    }
+
+    fn born(&self, tid: Tid) -> u64 {
+        self.threads
+            .get(tid)
+            .and_then(|thread| thread.born)
+            .map_or(self.start, |born| born.clamp(self.start, self.end))
+    }
+
+    fn leave_unknown(&mut self, tid: Tid, time: u64) {
+        let thread = self.thread(tid, time);
+        self.enter(thread, time, Doing::Blocked(Cause::Unknown), UNKNOWN);
+    }
+
+    fn lose_core(&mut self, core: usize, time: u64) {
+        let tid = self.cores[core].tid;
+        if tid != UNKNOWN {
+            self.leave_unknown(tid, time);
+        }
+        let core = &mut self.cores[core];
+        core.close_handler(time);
+        core.stack.clear();
+        core.occupy(time, UNKNOWN, true);
+    }
+
+    fn run(&mut self, core: usize, time: u64, tid: Tid) {
+        let cpu = self.cores[core].cpu;
+        let thread = self.thread(tid, time);
+        self.enter(thread, time, Doing::Running(cpu), UNKNOWN);
+    }
+
+    fn switch(&mut self, core: usize, time: u64, tid: Tid, left: Left, next: Tid) {
+        self.switches += 1;
+        let thread = self.thread(tid, time);
+        let waits_at = self.states[thread].waits_at;
+        let doing = match left {
+            Left::Runnable | Left::Preempted => Doing::Runnable,
+            Left::Stopped => Doing::Blocked(Cause::Stopped),
+            Left::Uninterruptible => Doing::Blocked(
+                waits_at
+                    .filter(|c| matches!(c, Cause::KernelLock(_)))
+                    .unwrap_or(Cause::Disk),
+            ),
+            Left::Dead | Left::Parked | Left::Idle => Doing::Blocked(Cause::Unknown),
+            Left::Sleeping => Doing::Blocked(waits_at.unwrap_or(Cause::Unknown)),
+        };
+        self.enter(thread, time, doing, UNKNOWN);
+        self.cores[core].occupy(time, next, true);
+        self.run(core, time, next);
+    }
+
+    fn waking(&mut self, core: usize, time: u64, waker: Tid, woken: Tid, by: Context) {
+        let thread = self.thread(woken, time);
+        let state = self.states[thread];
+        if matches!(state.doing, Some(Doing::Running(_) | Doing::Runnable)) {
+            // Woken before it could sleep.
+            return;
+        }
+        if let Some(Doing::Blocked(Cause::Unknown)) | None = state.doing {
+            let cause = if state.doing.is_none() {
+                Cause::Unknown
+            } else {
+                self.cores[core].cause(by)
+            };
+            self.states[thread].doing = Some(Doing::Blocked(cause));
+        }
+        let waker = if by == Context::Thread {
+            waker
+        } else {
+            UNKNOWN
+        };
+        self.enter(thread, time, Doing::Runnable, waker);
+    }
+
+    fn thread(&mut self, tid: Tid, time: u64) -> usize {
+        if let Some(index) = self.index.get(&tid) {
+            return *index;
+        }
+        let index = self.lives.len();
+        self.index.insert(tid, index);
+        self.lives.push(Life {
+            tid,
+            segments: Vec::new(),
+        });
+        let since = self.born(tid).min(time);
+        self.states.push(ThreadState {
+            since,
+            doing: None,
+            waits_at: None,
+        });
+        index
+    }
+
+    /// The thread stops what it did and begins `doing`; `waker` is who ended a blocked stretch.
+    fn enter(&mut self, thread: usize, time: u64, doing: Doing, waker: Tid) {
+        let state = &mut self.states[thread];
+        let before = match state.doing {
+            Some(before) => before,
+            // First sight: it comes from the run queue when it runs, from a sleep when it is woken.
+            None if matches!(doing, Doing::Running(_)) => Doing::Runnable,
+            None => Doing::Blocked(Cause::Unknown),
+        };
+        if time > state.since && self.lives[thread].tid != 0 {
+            self.lives[thread].segments.push(Segment {
+                start: state.since,
+                end: time,
+                doing: before,
+                waker,
+            });
+        }
+        state.since = state.since.max(time);
+        state.doing = Some(doing);
+        if matches!(doing, Doing::Running(_)) {
+            // A lock that was waited for in the kernel has been given when the thread runs again.
+            if matches!(state.waits_at, Some(Cause::KernelLock(_)))
+                && matches!(before, Doing::Blocked(_))
+            {
+                state.waits_at = None;
+            }
+        }
+    }
+
+    fn object(&mut self, process: Tid, address: u64) -> u32 {
+        let next = self.objects.len() as u32;
+        let index = *self.object_index.entry((process, address)).or_insert(next);
+        if index == next {
+            self.objects.push(Object { process, address });
+        }
+        index
+    }
+
+    fn finish(mut self) -> Timeline {
+        let end = self.end;
+        for thread in 0..self.lives.len() {
+            let tid = self.lives[thread].tid;
+            let gone = self
+                .threads
+                .get(tid)
+                .and_then(|thread| thread.gone)
+                .map_or(end, |gone| gone.min(end));
+            let state = self.states[thread];
+            if let Some(doing @ (Doing::Running(_) | Doing::Runnable | Doing::Blocked(_))) =
+                state.doing
+            {
+                let until = if matches!(doing, Doing::Running(_)) {
+                    end
+                } else {
+                    gone
+                };
+                if until > state.since && tid != 0 {
+                    self.lives[thread].segments.push(Segment {
+                        start: state.since,
+                        end: until,
+                        doing,
+                        waker: UNKNOWN,
+                    });
+                }
+            }
+        }
+        for core in &mut self.cores {
+            core.close_handler(end);
+            core.occupy(end, UNKNOWN, true);
+        }
+        Timeline {
+            start: self.start,
+            end,
+            cores: self.cores.iter().map(|core| core.cpu).collect(),
+            handlers: self
+                .cores
+                .iter_mut()
+                .map(|core| std::mem::take(&mut core.handlers))
+                .collect(),
+            runs: self.cores.into_iter().map(|core| core.runs).collect(),
+            lives: self.lives,
+            objects: self.objects,
+            threads: self.threads,
+            contradictions: self.contradictions,
+            switches: self.switches,
+        }
+    }
+}
+
+impl CoreState {
+    /// From `time` on `tid` runs. When the occupant until now was `known`, the stretch is its own, otherwise unknown.
+    fn occupy(&mut self, time: u64, tid: Tid, known: bool) {
+        if time > self.since {
+            let tid = if known { self.tid } else { UNKNOWN };
+            self.runs.push(Run {
+                start: self.since,
+                end: time,
+                tid,
+            });
+            self.since = time;
+        }
+        self.tid = tid;
+    }
+
+    fn close_handler(&mut self, time: u64) {
+        if let Some((what, first)) = self.stack.last_mut()
+            && time > self.handler_since
+        {
+            self.handlers.push(Handler {
+                start: self.handler_since,
+                end: time,
+                what: *what,
+                first: *first,
+            });
+            *first = false;
+        }
+    }
+
+    /// What an interrupt on this core that wakes a thread stands for.
+    fn cause(&self, by: Context) -> Cause {
+        const TIMER: u8 = 1;
+        const NET_TX: u8 = 2;
+        const NET_RX: u8 = 3;
+        const BLOCK: u8 = 4;
+        const HRTIMER: u8 = 8;
+        if by == Context::Thread {
+            return Cause::Thread;
+        }
+        match self.stack.last() {
+            Some((Interrupt::Timer | Interrupt::Soft(TIMER | HRTIMER), _)) => Cause::Timer,
+            Some((Interrupt::Soft(NET_RX | NET_TX), _)) => Cause::Network,
+            Some((Interrupt::Soft(BLOCK), _)) => Cause::Disk,
+            Some((Interrupt::Line(_), _)) => Cause::Device,
+            None if by == Context::Hardirq => Cause::Timer,
+            _ => Cause::Unknown,
+        }
+    }
+}

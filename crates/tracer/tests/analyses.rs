@@ -1,0 +1,365 @@
+//! The analyses on streams whose truth is known exactly.
+
+mod synthetic;
+
+use synthetic::{Hand, LOCK, MAIN, Workload};
+use tracer::analyse::Analysis;
+use tracer::analyse::budget::WaitFor;
+use tracer::analyse::classify::Class;
+use tracer::analyse::critical_path::Link;
+use tracer::event::{Context, Interrupt, Kind, Left, Operation};
+use tracer::trace::{HoldCount, Scope};
+
+fn near(found: f64, truth: f64, share: f64, what: &str) {
+    assert!(
+        (found - truth).abs() <= truth.abs() * share,
+        "{what}: found {found}, truth {truth}"
+    );
+}
+
+#[test]
+fn a_saturated_lock_has_the_serial_fraction_that_was_put_in() {
+    for (threads, hold, think) in [(4, 10_000, 10_000), (2, 20_000, 5_000), (8, 5_000, 20_000)] {
+        let (trace, _) = Workload {
+            threads,
+            hold,
+            think,
+            until: 200_000_000,
+            spread: 0.3,
+        }
+        .run();
+        let analysis = Analysis::new(&trace);
+        let lock = &analysis.locks[0];
+        assert_eq!((lock.address, lock.class), (LOCK, Class::Mutex));
+        let demand = lock.demand.expect("thousands of holds");
+        let truth = hold as f64 / (hold + think) as f64;
+        near(
+            demand.serial,
+            truth,
+            0.05,
+            &format!("serial fraction of {threads} threads"),
+        );
+        near(demand.hold, hold as f64, 0.05, "hold");
+        near(
+            demand.operation,
+            (hold + think) as f64,
+            0.05,
+            "demand of an operation",
+        );
+        assert!(demand.serial_range.contains(demand.serial));
+        assert_eq!(demand.threads, threads as usize);
+    }
+}
+
+#[test]
+fn counted_holds_make_a_rarely_contended_lock_exact() {
+    let (mut trace, truth) = Workload {
+        threads: 2,
+        hold: 2_000,
+        think: 38_000,
+        until: 100_000_000,
+        spread: 0.9,
+    }
+    .run();
+    trace.trailer.holds.push(HoldCount {
+        process: MAIN,
+        address: LOCK,
+        name: "table".into(),
+        holds: truth.operations,
+        held: truth.held,
+    });
+    let analysis = Analysis::new(&trace);
+    let demand = analysis.locks[0].demand.expect("the program counted");
+    assert!(demand.exact);
+    near(
+        demand.serial,
+        truth.held as f64 / (truth.held + truth.worked) as f64,
+        0.05,
+        "serial fraction",
+    );
+}
+
+#[test]
+fn the_gain_of_removing_a_lock_covers_what_removal_brings() {
+    for (threads, hold, think) in [(4, 10_000, 10_000), (4, 4_000, 16_000), (2, 10_000, 10_000)] {
+        let until = 200_000_000;
+        let (before, with) = Workload {
+            threads,
+            hold,
+            think,
+            until,
+            spread: 0.5,
+        }
+        .run();
+        // Without the lock the same threads do the same work side by side.
+        let without = f64::from(threads) * until as f64 / (hold + think + 20) as f64;
+        let measured = without / with.operations as f64;
+        let gain = Analysis::new(&before).locks[0]
+            .gain
+            .expect("thousands of holds");
+        let widened = tracer::analyse::locks::Range {
+            low: gain.removed.low * 0.98,
+            high: gain.removed.high * 1.02,
+        };
+        assert!(
+            widened.contains(measured),
+            "{threads} {hold} {think}: measured {measured}, predicted {:?}",
+            gain.removed
+        );
+        assert!(gain.halved.high <= gain.removed.high * 1.01);
+    }
+}
+
+#[test]
+fn the_budget_accounts_for_every_nanosecond() {
+    let (trace, _) = Workload {
+        threads: 4,
+        hold: 10_000,
+        think: 10_000,
+        until: 50_000_000,
+        spread: 0.5,
+    }
+    .run();
+    let analysis = Analysis::new(&trace);
+    let budget = &analysis.budget;
+    assert_eq!(budget.total(), budget.wall * budget.cores);
+    let lost: u64 = budget.waits.iter().map(|(_, time)| time).sum();
+    near(
+        lost as f64,
+        (budget.idle_locks + budget.idle_waits) as f64,
+        0.001,
+        "the waits' shares",
+    );
+    assert!(matches!(budget.waits[0].0, WaitFor::Lock(_)));
+    near(
+        budget.cores_used(),
+        2.0,
+        0.06,
+        "cores used at a serial fraction of one half",
+    );
+    for (_, states) in &budget.by_core {
+        assert_eq!(states.iter().sum::<u64>(), budget.wall);
+    }
+}
+
+#[test]
+fn joining_and_waiting_for_work_are_not_contention() {
+    let mut hand = Hand::new(2, 1_000_000);
+    hand.thread(1001, MAIN, "worker");
+    hand.thread(1002, MAIN, "idler");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 1002);
+    // main joins the worker: a shared wait on the word with the worker's number.
+    let join = tracer::event::FutexCall {
+        address: 0x7f00_0910,
+        value: 1001,
+        operation: Operation::Wait,
+        private: false,
+        timeout: false,
+    };
+    hand.at(100, 0, MAIN, Kind::FutexEnter(join));
+    hand.switch(200, 0, MAIN, Left::Sleeping, 1001);
+    // the idler waits for a condition variable and gets one signal, which it does not use.
+    for round in 0..10_u64 {
+        let time = 1_000 + round * 80_000;
+        hand.futex(
+            time,
+            1,
+            1002,
+            Operation::WaitBitset,
+            0x7f00_2000,
+            round as u32 * 2,
+        );
+        hand.switch(time + 100, 1, 1002, Left::Sleeping, 0);
+        hand.futex(time + 70_000, 0, 1001, Operation::Wake, 0x7f00_2000, 1);
+        hand.wake(time + 70_010, 0, 1001, 1002);
+        hand.at(time + 70_100, 0, 1001, Kind::FutexExit(1));
+        hand.switch(time + 70_200, 1, 0, Left::Runnable, 1002);
+        hand.at(time + 70_300, 1, 1002, Kind::FutexExit(0));
+    }
+    hand.wake(999_000, 0, 1001, MAIN);
+    hand.switch(999_100, 0, 1001, Left::Dead, MAIN);
+    hand.at(999_200, 0, MAIN, Kind::FutexExit(0));
+    let analysis = Analysis::new(&hand.trace());
+    assert!(analysis.locks.is_empty(), "{:?}", analysis.locks);
+    assert!(analysis.classes.contains(&Class::Join) && analysis.classes.contains(&Class::Signal));
+    assert_eq!(analysis.budget.idle_locks, 0);
+}
+
+#[test]
+fn a_stolen_core_is_starvation_and_the_thief_has_a_name() {
+    let mut hand = Hand::new(2, 10_000_000);
+    hand.thread(1001, MAIN, "worker");
+    hand.thread(500, 500, "miner");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 1001);
+    // The thief takes core 1 for seven tenths of each millisecond; the worker stays runnable.
+    for round in 0..10_u64 {
+        let time = 100_000 + round * 1_000_000;
+        hand.switch(time, 1, 1001, Left::Preempted, 500);
+        hand.switch(time + 700_000, 1, 500, Left::Runnable, 1001);
+    }
+    let budget = Analysis::new(&hand.trace()).budget;
+    assert_eq!(budget.total(), budget.wall * budget.cores);
+    assert_eq!(budget.starved, 7_000_000);
+    assert_eq!(
+        budget.thieves[0],
+        ("miner".to_owned(), 7_000_000, 7_000_000)
+    );
+    assert_eq!(budget.idle_locks, 0);
+}
+
+#[test]
+fn rust_rwlocks_parkers_and_musl_mutexes_are_told_apart() {
+    let classify = |values: &[u32], wakes: &[u32], waiters: u32| {
+        let mut hand = Hand::new(2, 10_000_000);
+        for waiter in 0..waiters {
+            hand.thread(1001 + waiter, MAIN, "worker");
+        }
+        hand.switch(1, 0, 0, Left::Runnable, MAIN);
+        for (round, value) in values.iter().enumerate() {
+            let (time, waiter) = (1_000 + round as u64 * 10_000, 1001 + round as u32 % waiters);
+            hand.switch(time, 1, 0, Left::Runnable, waiter);
+            hand.futex(time + 10, 1, waiter, Operation::WaitBitset, LOCK, *value);
+            hand.switch(time + 100, 1, waiter, Left::Sleeping, 0);
+            hand.futex(
+                time + 5_000,
+                0,
+                MAIN,
+                Operation::Wake,
+                LOCK,
+                wakes[round % wakes.len()],
+            );
+            hand.wake(time + 5_010, 0, MAIN, waiter);
+            hand.at(time + 5_020, 0, MAIN, Kind::FutexExit(1));
+            hand.switch(time + 6_000, 1, 0, Left::Runnable, waiter);
+            hand.at(time + 6_010, 1, waiter, Kind::FutexExit(0));
+            hand.switch(time + 6_100, 1, waiter, Left::Sleeping, 0);
+        }
+        Analysis::new(&hand.trace()).classes[0]
+    };
+    assert_eq!(classify(&[2; 20], &[1], 3), Class::Mutex);
+    assert_eq!(classify(&[0x8000_03e9; 20], &[1], 3), Class::Mutex);
+    assert_eq!(
+        classify(&[0x7fff_ffff; 20], &[u32::MAX >> 1], 3),
+        Class::RwLock
+    );
+    assert_eq!(classify(&[0x4000_0002; 20], &[1], 3), Class::RwLock);
+    assert_eq!(classify(&[3, 2, 3, 3], &[u32::MAX >> 1], 2), Class::RwLock);
+    assert_eq!(classify(&[1; 20], &[1], 1), Class::Parking);
+    assert_eq!(classify(&[u32::MAX; 20], &[1], 1), Class::Parking);
+    assert_eq!(classify(&[0, 2, 4, 6, 8, 10], &[1], 2), Class::Signal);
+    assert_eq!(classify(&[2; 20], &[u32::MAX >> 1], 3), Class::RwLock);
+}
+
+#[test]
+fn the_critical_path_goes_through_the_wakers_and_fills_the_window() {
+    let mut hand = Hand::new(2, 1_000_000);
+    hand.thread(1001, MAIN, "worker");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.wake(100_000, 0, MAIN, 1001);
+    hand.switch(100_000, 1, 0, Left::Runnable, 1001);
+    hand.switch(200_000, 0, MAIN, Left::Sleeping, 0);
+    // The worker sleeps on a timer in the middle of what main waits for.
+    hand.switch(400_000, 1, 1001, Left::Sleeping, 0);
+    hand.at(500_000, 1, 0, Kind::InterruptBegin(Interrupt::Timer));
+    hand.at(
+        500_100,
+        1,
+        0,
+        Kind::Waking {
+            woken: 1001,
+            target: 1,
+            by: Context::Hardirq,
+            new: false,
+        },
+    );
+    hand.at(500_200, 1, 0, Kind::InterruptEnd(Interrupt::Timer));
+    hand.switch(500_300, 1, 0, Left::Runnable, 1001);
+    hand.wake(800_000, 1, 1001, MAIN);
+    hand.switch(800_500, 0, 0, Left::Runnable, MAIN);
+    hand.switch(810_000, 1, 1001, Left::Sleeping, 0);
+    hand.switch(950_000, 0, MAIN, Left::Sleeping, 0);
+    let path = Analysis::new(&hand.trace()).path;
+    let time = |link: Link| {
+        path.iter()
+            .find(|(found, _)| *found == link)
+            .map_or(0, |(_, time)| *time)
+    };
+    assert_eq!(path.iter().map(|(_, time)| time).sum::<u64>(), 949_999);
+    assert_eq!(time(Link::Ran(MAIN)), 199_999 + 149_500);
+    assert_eq!(time(Link::Ran(1001)), 200_000 + 299_700);
+    assert_eq!(time(Link::Waited(WaitFor::Time)), 100_100);
+    assert_eq!(time(Link::NoCore(MAIN)), 500);
+}
+
+#[test]
+fn lost_events_make_time_unknown_and_never_blocked() {
+    let mut hand = Hand::new(1, 1_000_000);
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.at(300_000, 0, MAIN, Kind::Lost(50));
+    hand.switch(700_000, 0, 500, Left::Sleeping, MAIN);
+    let budget = Analysis::new(&hand.trace()).budget;
+    assert_eq!(budget.unknown, 400_000);
+    assert_eq!(budget.total(), budget.wall);
+}
+
+#[test]
+fn moves_interrupts_and_noise_are_counted() {
+    let mut hand = Hand::new(2, 10_000_000);
+    hand.thread(33, 2, "kworker/0");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    for round in 0..5_u64 {
+        let time = 1_000_000 + round * 1_000_000;
+        hand.at(time, 0, MAIN, Kind::InterruptBegin(Interrupt::Timer));
+        hand.at(
+            time + 1_000,
+            0,
+            MAIN,
+            Kind::InterruptBegin(Interrupt::Soft(3)),
+        );
+        hand.at(
+            time + 3_000,
+            0,
+            MAIN,
+            Kind::InterruptEnd(Interrupt::Soft(3)),
+        );
+        hand.at(time + 3_500, 0, MAIN, Kind::InterruptEnd(Interrupt::Timer));
+    }
+    hand.switch(7_000_000, 0, MAIN, Left::Preempted, 33);
+    hand.switch(7_100_000, 0, 33, Left::Sleeping, MAIN);
+    let analysis = Analysis::new(&hand.trace());
+    assert_eq!(
+        (analysis.budget.interrupts, analysis.budget.softirqs),
+        (5 * 1_500, 5 * 2_000)
+    );
+    let timer = analysis
+        .interrupts
+        .iter()
+        .find(|p| p.what == Interrupt::Timer)
+        .expect("timers");
+    assert_eq!((timer.count, timer.time), (5, 7_500));
+    let noise = &analysis.noise[0];
+    assert_eq!((noise.cpu, noise.owner, noise.longest), (0, MAIN, 100_000));
+    assert_eq!(noise.by[0].0, "kworker/0");
+    assert!(analysis.migrations.is_empty());
+
+    let mut hand = Hand::new(2, 10_000_000);
+    for round in 0..6_u64 {
+        let (time, cpu) = (1_000 + round * 1_000_000, (round % 2) as u16);
+        hand.switch(time, cpu, 0, Left::Runnable, MAIN);
+        hand.switch(time + 500_000, cpu, MAIN, Left::Runnable, 0);
+    }
+    let moves = Analysis::new(&hand.trace()).migrations;
+    assert_eq!((moves[0].tid, moves[0].moves, moves[0].cores), (MAIN, 5, 2));
+}
+
+#[test]
+fn the_scope_everything_counts_all_programs() {
+    let mut hand = Hand::new(1, 1_000_000);
+    hand.thread(500, 500, "other");
+    hand.switch(1, 0, 0, Left::Runnable, 500);
+    let mut trace = hand.trace();
+    trace.trailer.scope = Scope::Everything;
+    assert_eq!(Analysis::new(&trace).budget.program, 999_999);
+}

@@ -1,0 +1,150 @@
+//! Recordings of this machine. Root only: elsewhere each test says that it is skipped.
+
+use std::time::Duration;
+
+use tracer::event::Kind;
+use tracer::record::{self, Options, RecordError, Recording, Target};
+
+fn root() -> bool {
+    // SAFETY: geteuid has no arguments and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        println!("skipped: needs root to open tracepoints");
+    }
+    root
+}
+
+fn command(words: &[&str]) -> Options {
+    Options {
+        target: Target::Command(words.iter().map(Into::into).collect()),
+        ..Options::default()
+    }
+}
+
+fn run(options: &Options) -> tracer::Trace {
+    let mut recording = Recording::start(options).expect("root may record");
+    while !recording.ended() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    recording
+        .stop()
+        .expect("the recording ends")
+        .into_trace()
+        .expect("our own trace")
+}
+
+#[test]
+fn a_command_is_seen_from_its_start_to_its_end() {
+    if !root() {
+        return;
+    }
+    let trace = run(&command(&["sh", "-c", "sleep 0.05; exit 3"]));
+    assert!(trace.complaints.is_empty(), "{:?}", trace.complaints);
+    assert!(trace.trailer.exit.contains('3'), "{}", trace.trailer.exit);
+    let names: Vec<_> = trace
+        .tasks
+        .iter()
+        .map(|change| format!("{:?}", change.what))
+        .collect();
+    assert!(
+        names.iter().any(|name| name.contains("sleep")),
+        "no thread named sleep"
+    );
+    assert!(
+        trace
+            .events
+            .iter()
+            .any(|event| matches!(event.kind, Kind::Switch { .. }))
+    );
+    let (start, end) = trace.window();
+    assert!(
+        end - start >= 50_000_000,
+        "the window is {} ns",
+        end - start
+    );
+}
+
+#[test]
+fn the_threads_of_one_core_follow_each_other_without_gaps() {
+    if !root() {
+        return;
+    }
+    let trace = record::record_for(&Options::default(), Duration::from_millis(300))
+        .expect("root may record");
+    if trace.events_lost() > 0 {
+        println!(
+            "skipped: this busy machine lost {} events",
+            trace.events_lost()
+        );
+        return;
+    }
+    // Some kernels keep perf silent for a few old threads (seen: threads of init on 6.18); their switches are not in doubt.
+    let heard: std::collections::HashSet<_> = trace.events.iter().map(|event| event.tid).collect();
+    let mut followed = 0;
+    for cpu in &trace.header.cores {
+        let mut runs = None;
+        for event in trace.events.iter().filter(|event| event.cpu == *cpu) {
+            if let Kind::Switch { next, .. } = event.kind {
+                if let Some(runs) = runs.filter(|runs| heard.contains(runs)) {
+                    assert_eq!(event.tid, runs, "on core {cpu} at {}", event.time);
+                    followed += 1;
+                }
+                runs = Some(next);
+            }
+        }
+    }
+    assert!(
+        followed > 10,
+        "only {followed} switches in 0.3 s of a whole machine"
+    );
+}
+
+#[test]
+fn absent_targets_are_errors() {
+    if !root() {
+        return;
+    }
+    let error = Recording::start(&command(&["/no/such/program"])).expect_err("no such program");
+    assert!(matches!(error, RecordError::Command { .. }), "{error}");
+    let options = Options {
+        target: Target::Process(u32::MAX / 2),
+        ..Options::default()
+    };
+    assert!(matches!(
+        Recording::start(&options),
+        Err(RecordError::NoProcess(_))
+    ));
+}
+
+#[test]
+fn a_tiny_ring_tells_its_losses() {
+    if !root() {
+        return;
+    }
+    let script = "for i in 1 2 3 4 5 6 7 8; do (i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done) & done; wait";
+    let trace = run(&Options {
+        ring_bytes: 4096,
+        ..command(&["sh", "-c", script])
+    });
+    let told: u64 = trace
+        .events
+        .iter()
+        .map(|event| {
+            if let Kind::Lost(count) = event.kind {
+                u64::from(count)
+            } else {
+                0
+            }
+        })
+        .sum();
+    assert!(
+        trace.events_lost() > 0,
+        "a ring of one page holds {} events?",
+        trace.events.len()
+    );
+    assert_eq!(
+        told,
+        trace.events_lost(),
+        "the stream and the count disagree"
+    );
+}
