@@ -78,6 +78,12 @@ pub enum Error {
         /// The kernel's answer.
         error: io::Error,
     },
+    /// A route or next hop found no room; nothing has changed.
+    #[error("forwarding state: {0}")]
+    Full(String),
+    /// No such port.
+    #[error("interface index {0} is no port of the forwarder; attach it first")]
+    NoPort(u32),
     /// A value that the caller gave is out of range.
     #[error("{what}: {value}; {remedy}")]
     Value {
@@ -91,7 +97,7 @@ pub enum Error {
 }
 
 /// Result with this crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What helps against the common refusals of bpf(2).
 fn remedy(error: &io::Error) -> &'static str {

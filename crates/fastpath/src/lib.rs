@@ -2,6 +2,7 @@
 //!
 //! | program | file | what it does | Rust side |
 //! |---|---|---|---|
+//! | forward | `bpf/forward.bpf.c` | routes frames between ports | [`forward::Forwarder`] |
 //! | generate | `bpf/generate.bpf.c` | writes frames and redirects them into a device | [`generate::Generator`] |
 //! | sink | `bpf/sink.bpf.c` | counts, checks, drops | [`sink::Sink`] |
 //!
@@ -17,6 +18,8 @@
 
 pub mod attach;
 pub mod error;
+pub mod features;
+pub mod forward;
 pub mod generate;
 pub mod map;
 pub mod object;

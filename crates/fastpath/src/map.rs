@@ -61,6 +61,7 @@ impl Map {
             definition.value_size,
             definition.entries,
             definition.flags,
+            None,
         )
         .map_err(|error| Error::CreateMap {
             map: definition.name.clone(),

@@ -27,8 +27,8 @@ pub const MAP_MMAPABLE: u32 = 1 << 10;
 
 /// `BPF_MAP_TYPE_ARRAY`.
 pub const TYPE_ARRAY: u32 = 2;
-/// `BPF_MAP_TYPE_PERCPU_ARRAY`.
-pub const TYPE_PERCPU_ARRAY: u32 = 6;
+/// `BPF_MAP_TYPE_ARRAY_OF_MAPS`.
+pub const TYPE_ARRAY_OF_MAPS: u32 = 12;
 
 /// One eBPF instruction, as in the kernel's `struct bpf_insn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn object_name(name: &str) -> [u8; 16] {
     bytes
 }
 
-/// Creates a map. `name` is what `bpftool map` shows (15 characters).
+/// Creates a map. `name` is what `bpftool map` shows (15 characters); `inner` is an example of what a map of maps holds.
 ///
 /// # Errors
 /// The kernel's: `EPERM` without the capabilities, `EINVAL` for a shape or flag that it does not know, `ENOMEM`.
@@ -86,6 +86,7 @@ pub fn map_create(
     value_size: u32,
     entries: u32,
     flags: u32,
+    inner: Option<BorrowedFd<'_>>,
 ) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Argument {
@@ -104,7 +105,7 @@ pub fn map_create(
         value_size,
         entries,
         flags,
-        inner: 0,
+        inner: inner.map_or(0, |map| map.as_raw_fd() as u32),
         numa_node: 0,
         name: object_name(name),
     };

@@ -74,3 +74,18 @@ pub fn checksum(parts: &[&[u8]]) -> u16 {
     }
     sum as u16
 }
+
+/// Any command in the calling thread's namespace; its output.
+pub fn run(command: &str) -> String {
+    let mut words = command.split_whitespace();
+    let output = Command::new(words.next().expect("a command"))
+        .args(words)
+        .output()
+        .unwrap_or_else(|error| panic!("{command}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

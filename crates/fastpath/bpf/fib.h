@@ -1,0 +1,96 @@
+/* Longest-prefix match: the search of `fib::layout` in memory-mapped maps, at most 3 steps for IPv4 and 21 for IPv6.
+ *
+ * All tables (the main one and those of VRFs) lie in the same four arrays; `struct table` says where each begins. The writer changes
+ * them under our feet and keeps the promise of `fib::layout`: whoever loads each entry and each word once gets the old answer or
+ * the new one. Hence the volatile loads. */
+#ifndef CORELANE_FIB_H
+#define CORELANE_FIB_H
+
+#include "common.h"
+
+CONSTANT(ROOTS4); /* entries of `root4` in all */
+CONSTANT(ROOTS6);
+CONSTANT(NODES4); /* words of `nodes4` in all */
+CONSTANT(NODES6);
+
+#define KIND_BITS 30
+#define LONGEST_NODE 33
+#define STEPS6 21
+
+/* First entry and first word of one table. */
+struct table {
+	__u32 root4, nodes4, root6, nodes6;
+};
+
+MAP(tables, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct table), 1, BPF_F_MMAPABLE);
+MAP(root4, BPF_MAP_TYPE_ARRAY, 4, 4, 1, BPF_F_MMAPABLE);
+MAP(root6, BPF_MAP_TYPE_ARRAY, 4, 4, 1, BPF_F_MMAPABLE);
+MAP(nodes4, BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE);
+MAP(nodes6, BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE);
+
+INLINE __u32 popcount(__u64 x)
+{
+	x -= (x >> 1) & 0x5555555555555555ULL;
+	x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (x * 0x0101010101010101ULL) >> 56;
+}
+
+/* The entry that `entry` leads to for six further bits of the address. `words` is how many `nodes` has. */
+INLINE __u32 step(const __u64 *nodes, __u64 words, __u32 base, __u32 entry, __u64 slot)
+{
+	__u32 log2_bytes = (entry >> KIND_BITS) - 1;
+	__u64 at = base + (entry & ((1U << KIND_BITS) - 1));
+	if (at >= words - LONGEST_NODE)
+		return 0;
+	__u64 vector = *(volatile const __u64 *)(nodes + at);
+	__u32 bit = popcount(vector << (63 - slot)) << (log2_bytes + 3);
+	__u64 word = *(volatile const __u64 *)(nodes + at + 1 + ((bit >> 6) & 31));
+	return (word >> (bit & 63)) & (0xffffffff >> (32 - (8 << log2_bytes)));
+}
+
+/* The next hop of an IPv4 address in host order; 0: no route. */
+INLINE __u16 search4(const struct table *table, __u32 address)
+{
+	__u32 zero = 0;
+	const __u32 *root = bpf_map_lookup_elem(&root4, &zero);
+	const __u64 *nodes = bpf_map_lookup_elem(&nodes4, &zero);
+	__u64 first = table->root4 + (address >> 14);
+	if (!root || !nodes || first >= VALUE(ROOTS4))
+		return 0;
+	__u32 entry = *(volatile const __u32 *)(root + first);
+	/* Three steps at most: bits 18, 24 and 30. */
+	if (entry >> KIND_BITS)
+		entry = step(nodes, VALUE(NODES4), table->nodes4, entry, (address >> 8) & 63);
+	if (entry >> KIND_BITS)
+		entry = step(nodes, VALUE(NODES4), table->nodes4, entry, (address >> 2) & 63);
+	if (entry >> KIND_BITS)
+		entry = step(nodes, VALUE(NODES4), table->nodes4, entry, (address << 4) & 63);
+	return entry;
+}
+
+/* The next hop of an IPv6 address, both halves in host order; 0: no route. */
+INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
+{
+	__u32 zero = 0;
+	const __u32 *root = bpf_map_lookup_elem(&root6, &zero);
+	const __u64 *nodes = bpf_map_lookup_elem(&nodes6, &zero);
+	/* 2000::/3 has the first 2^15 entries, by bits 3 to 17; all else shares 64, by bits 0 to 5. */
+	__u32 global = high >> 61 == 1, shift = global ? 18 : 6;
+	__u64 first = table->root6 + (global ? (high >> 46) & 0x7fff : 0x8000 + (high >> 58));
+	if (!root || !nodes || first >= VALUE(ROOTS6))
+		return 0;
+	__u32 entry = *(volatile const __u32 *)(root + first);
+	high = high << shift | low >> (64 - shift);
+	low <<= shift;
+	for (int i = 0; i < STEPS6; i++) {
+		if (!(entry >> KIND_BITS))
+			break;
+		entry = step(nodes, VALUE(NODES6), table->nodes6, entry, high >> 58);
+		high = high << 6 | low >> 58;
+		low <<= 6;
+	}
+	return entry;
+}
+
+#endif

@@ -1,0 +1,314 @@
+/* The forwarder: receives on one port, looks the destination up in our table, rewrites, and redirects to another port.
+ *
+ * Loaded once for each port, with the port's number as a constant. What is not plain forwarding leaves by `leave`, which counts it
+ * under its reason and gives it to the kernel. No cache line is written by two CPUs: counters have a row for each.
+ *
+ * With KERNEL_FIB the kernel's lookup helper takes the place of our table: the same program otherwise. */
+#include "fib.h"
+#include "next_hop.h"
+#include "parse.h"
+#include "rewrite.h"
+
+CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
+CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
+CONSTANT(PARTIAL);    /* 1: frames with checksums still to be completed can arrive here */
+CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
+
+#define PORTS 64
+#define AF_INET 2
+#define AF_INET6 10
+
+/* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it forwards: one store changes both. */
+struct port {
+	__u64 station;
+	__u32 table;    /* place in `tables` */
+	__u32 ifindex;  /* of the interface that the frames of this entry belong to */
+};
+#define STATION_ENABLED (1ULL << 48)
+
+/* Where a frame for one kernel interface leaves: only for KERNEL_FIB. */
+struct egress {
+	__u32 port;
+	__u16 vlan;
+	__u16 flags;
+};
+
+struct port_counters {
+	__u64 received, received_bytes, forwarded, forwarded_bytes;
+	__u64 reasons[REASONS];
+	__u64 reserved[(8 - (REASONS + 4) % 8) % 8]; /* whole cache lines */
+};
+
+struct carried {
+	__u64 frames, bytes;
+};
+
+MAP(ports, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port), PORTS, BPF_F_MMAPABLE);
+/* Tagged frames: key is port << 16 | VLAN identifier. */
+MAP(vlans, BPF_MAP_TYPE_HASH, 4, sizeof(struct port), 4096, 0);
+MAP(egresses, BPF_MAP_TYPE_HASH, 4, sizeof(struct egress), 4096, 0);
+MAP(out, BPF_MAP_TYPE_DEVMAP, 4, 4, PORTS, 0);
+/* One element for each CPU. */
+MAP(counters, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port_counters) * PORTS, 1, BPF_F_MMAPABLE);
+MAP(carried, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct carried) << 16, 1, BPF_F_MMAPABLE);
+
+/* Counts a frame that goes no further here, and says what becomes of it. */
+INLINE int leave(struct port_counters *counters, enum reason reason)
+{
+	if (reason < REASONS)
+		counters->reasons[reason]++;
+	return IS_DROPPED(reason) ? XDP_DROP : XDP_PASS;
+}
+
+/* A frame on its way, as far as it is known. */
+struct way {
+	const struct port *in;
+	__u32 tag;     /* incoming tag control information; bit 16: there is one */
+	__u32 type;    /* network order */
+	__u32 length;  /* frame, bytes without FCS */
+	__u32 ip;      /* bytes of the IP packet */
+	__u32 hash;    /* of the flow: only when a group asks */
+	__u16 next_hop;
+	__u8 addresses[12];
+	__u32 port, vlan;
+};
+
+/* Follows a next hop to an adjacency. */
+INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
+{
+	const struct next_hop *entry = next_hop_entry(number);
+	if (!entry)
+		return NO_ROUTE;
+	if (entry->kind == KIND_GROUP) {
+		number = group_member(entry, hash);
+		if (!number)
+			return EMPTY_GROUP;
+		entry = next_hop_entry(number);
+		if (!entry)
+			return NO_ROUTE;
+	}
+	switch (entry->kind) {
+	case KIND_ADJACENCY:
+		break;
+	case KIND_PUNT:
+		return PUNT;
+	case KIND_BLACKHOLE:
+		return BLACKHOLE;
+	case KIND_UNREACHABLE:
+		return UNREACHABLE;
+	case KIND_PROHIBIT:
+		return PROHIBIT;
+	case KIND_GROUP:
+		return EMPTY_GROUP; /* a group in a group is nobody's */
+	default:
+		return NO_ROUTE;
+	}
+	if (entry->flags & FLAG_UNKNOWN_PORT)
+		return UNKNOWN_PORT;
+	if ((entry->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC))
+		return NO_REDIRECT;
+	if (entry->mtu && way->ip > entry->mtu)
+		return TOO_BIG;
+	way->next_hop = number;
+	*(__u64 *)way->addresses = *(const __u64 *)entry->addresses;
+	*(__u32 *)(way->addresses + 8) = *(const __u32 *)(entry->addresses + 8);
+	way->port = entry->port;
+	way->vlan = entry->vlan ? 0x10000 | entry->vlan : 0;
+	return REASONS;
+}
+
+/* The same by the kernel's own tables and neighbours. */
+INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, struct bpf_fib_lookup *query)
+{
+	query->tot_len = way->ip;
+	query->ifindex = way->in->ifindex;
+	switch (bpf_fib_lookup(context, query, sizeof(*query), 0)) {
+	case BPF_FIB_LKUP_RET_SUCCESS:
+		break;
+	case BPF_FIB_LKUP_RET_BLACKHOLE:
+		return BLACKHOLE;
+	case BPF_FIB_LKUP_RET_UNREACHABLE:
+		return UNREACHABLE;
+	case BPF_FIB_LKUP_RET_PROHIBIT:
+		return PROHIBIT;
+	case BPF_FIB_LKUP_RET_FRAG_NEEDED:
+		return TOO_BIG;
+	case BPF_FIB_LKUP_RET_FWD_DISABLED:
+		return PORT_DISABLED;
+	default: /* not forwarded, unsupported encapsulation, no neighbour */
+		return PUNT;
+	}
+	__u32 ifindex = query->ifindex;
+	const struct egress *egress = bpf_map_lookup_elem(&egresses, &ifindex);
+	if (!egress)
+		return UNKNOWN_PORT;
+	if ((egress->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC))
+		return NO_REDIRECT;
+	way->next_hop = 0;
+	__builtin_memcpy(way->addresses, query->dmac, 6);
+	__builtin_memcpy(way->addresses + 6, query->smac, 6);
+	way->port = egress->port;
+	way->vlan = egress->vlan ? 0x10000 | egress->vlan : 0;
+	return REASONS;
+}
+
+/* The flow of a packet, for groups. Fragments have no ports in common, so all of them go by addresses alone. */
+INLINE __u32 flow_hash(__u64 source, __u64 destination, const __u8 *transport, const __u8 *end, __u32 protocol, _Bool fragment)
+{
+	__u32 ports = 0;
+	if (!fragment && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP) && transport + 4 <= end)
+		ports = *(const __u32 *)transport;
+	return mix(source ^ ((__u64)protocol << 56), destination + ((__u64)ports << 16));
+}
+
+INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)
+{
+	if (at + 20 > end)
+		return IPV4_TRUNCATED;
+	const struct ipv4 ip = *(struct ipv4 *)at;
+	enum reason fault = ipv4_fault(&ip, way->ip);
+	if (fault != REASONS)
+		return fault;
+	way->ip = ipv4_total_length(&ip);
+
+	if (VALUE(PARTIAL) && !ipv4_is_fragment(&ip) &&
+	    is_partial(at + 20, end, ipv4_protocol(&ip), (__u64)ip.word[3] + ip.word[4], way->ip - 20))
+		return PARTIAL_CHECKSUM;
+
+	if (VALUE(KERNEL_FIB)) {
+		struct bpf_fib_lookup query = {
+			.family = AF_INET,
+			.l4_protocol = ipv4_protocol(&ip),
+			.tos = (ip.word[0] >> 8) & 0xff,
+			.ipv4_src = ip.word[3],
+			.ipv4_dst = ip.word[4],
+		};
+		if (!ipv4_is_fragment(&ip) && (query.l4_protocol == PROTOCOL_TCP || query.l4_protocol == PROTOCOL_UDP) && at + 24 <= end) {
+			query.sport = *(__u16 *)(at + 20);
+			query.dport = *(__u16 *)(at + 22);
+		}
+		fault = resolve_by_kernel(context, way, &query);
+	} else {
+		__u32 table_number = way->in->table;
+		const struct table *table = bpf_map_lookup_elem(&tables, &table_number);
+		if (!table)
+			return NO_ROUTE;
+		__u16 number = search4(table, ipv4_destination(&ip));
+		if (!number)
+			return NO_ROUTE;
+		__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, end, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
+		fault = resolve(way, number, hash);
+	}
+	if (fault == REASONS)
+		ipv4_hop((struct ipv4 *)at, &ip);
+	return fault;
+}
+
+INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)
+{
+	if (at + 40 > end)
+		return IPV6_TRUNCATED;
+	const struct ipv6 ip = *(struct ipv6 *)at;
+	enum reason fault = ipv6_fault(&ip, way->ip);
+	if (fault != REASONS)
+		return fault;
+	way->ip = 40 + ipv6_payload_length(&ip);
+
+	if (VALUE(PARTIAL)) {
+		__u64 sum = 0;
+#pragma unroll
+		for (int i = 1; i < 5; i++)
+			sum += (ip.word[i] & 0xffffffff) + (ip.word[i] >> 32);
+		if (is_partial(at + 40, end, ipv6_next_header(&ip), sum, way->ip - 40))
+			return PARTIAL_CHECKSUM;
+	}
+
+	if (VALUE(KERNEL_FIB)) {
+		struct bpf_fib_lookup query = {
+			.family = AF_INET6,
+			.l4_protocol = ipv6_next_header(&ip),
+			.flowinfo = ip.word[0] & bpf_htonl(0x0fffffff),
+		};
+		__builtin_memcpy(query.ipv6_src, &ip.word[1], 16);
+		__builtin_memcpy(query.ipv6_dst, &ip.word[3], 16);
+		fault = resolve_by_kernel(context, way, &query);
+	} else {
+		__u32 table_number = way->in->table;
+		const struct table *table = bpf_map_lookup_elem(&tables, &table_number);
+		if (!table)
+			return NO_ROUTE;
+		__u16 number = search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4]));
+		if (!number)
+			return NO_ROUTE;
+		__u32 hash = flow_hash(ip.word[1] ^ (ip.word[2] * 31), ip.word[3] ^ (ip.word[4] * 31), at + 40, end, ipv6_next_header(&ip), 0);
+		fault = resolve(way, number, hash);
+	}
+	if (fault == REASONS)
+		ipv6_hop((struct ipv6 *)at, &ip);
+	return fault;
+}
+
+__attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), number = VALUE(PORT);
+	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
+	const struct port *port = bpf_map_lookup_elem(&ports, &number);
+	if (!row || !port || VALUE(PORT) >= PORTS)
+		return XDP_PASS;
+	struct port_counters *mine = row + VALUE(PORT);
+
+	__u8 *data = packet_start(context);
+	const __u8 *end = packet_end(context);
+	struct way way = {.in = port, .length = end - data};
+	mine->received++;
+	mine->received_bytes += way.length;
+	if (data + ETHERNET_LENGTH + TAG_LENGTH > end)
+		return leave(mine, RUNT);
+
+	__u64 station = *(__u64 *)data & MAC_MASK;
+	way.type = *(__u16 *)(data + 12);
+	__u32 start = ETHERNET_LENGTH;
+	__u64 wanted = *(volatile const __u64 *)&port->station;
+	if (!(wanted & STATION_ENABLED))
+		return leave(mine, PORT_DISABLED);
+	if (data[0] & 1)
+		return leave(mine, LINK_GROUP);
+	if (way.type == bpf_htons(TYPE_VLAN)) {
+		way.tag = 0x10000 | bpf_ntohs(*(__u16 *)(data + 14));
+		way.type = *(__u16 *)(data + 16);
+		start = ETHERNET_LENGTH + TAG_LENGTH;
+		__u32 key = VALUE(PORT) << 16 | (way.tag & 0xfff);
+		way.in = bpf_map_lookup_elem(&vlans, &key);
+		if (!way.in)
+			return leave(mine, UNKNOWN_VLAN);
+		wanted = way.in->station;
+	}
+	if (station != (wanted & MAC_MASK))
+		return leave(mine, OTHER_STATION);
+
+	enum reason reason;
+	way.ip = way.length - start;
+	if (way.type == bpf_htons(TYPE_IPV4))
+		reason = start == ETHERNET_LENGTH ? route4(context, &way, data + ETHERNET_LENGTH, end)
+						  : route4(context, &way, data + ETHERNET_LENGTH + TAG_LENGTH, end);
+	else if (way.type == bpf_htons(TYPE_IPV6))
+		reason = start == ETHERNET_LENGTH ? route6(context, &way, data + ETHERNET_LENGTH, end)
+						  : route6(context, &way, data + ETHERNET_LENGTH + TAG_LENGTH, end);
+	else
+		return leave(mine, OTHER_PROTOCOL);
+	if (reason != REASONS)
+		return leave(mine, reason);
+
+	if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))
+		return leave(mine, NO_HEADROOM);
+	if (bpf_redirect_map(&out, way.port, XDP_ABORTED) != XDP_REDIRECT)
+		return leave(mine, TRANSMIT_FULL);
+	mine->forwarded++;
+	mine->forwarded_bytes += way.length;
+	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
+	if (carried_here) {
+		carried_here[way.next_hop].frames++;
+		carried_here[way.next_hop].bytes += way.length;
+	}
+	return XDP_REDIRECT;
+}

@@ -1,0 +1,67 @@
+/* From the number of a next hop to what to do: the arrays of `fib::next_hop`, in memory-mapped maps.
+ *
+ * The writer replaces an entry by storing another slot number, and reuses the old slot only after every program that may have read
+ * the number has ended; so a program reads a slot number once and then sees an entry that does not change. */
+#ifndef CORELANE_NEXT_HOP_H
+#define CORELANE_NEXT_HOP_H
+
+#include "common.h"
+
+enum kind { KIND_NONE, KIND_ADJACENCY, KIND_GROUP, KIND_PUNT, KIND_BLACKHOLE, KIND_UNREACHABLE, KIND_PROHIBIT };
+
+/* `fib::NextHopEntry`. Here `port` is the egress's place in `out`. */
+struct next_hop {
+	__u8 kind, flags;
+	__u16 mtu;
+	__u32 port;
+	__u8 addresses[12];
+	__u16 vlan, group_size;
+	__u32 group_first, stamp;
+};
+
+/* In `flags`: the egress device does not take redirected frames (a veth whose peer has neither XDP nor GRO). */
+#define FLAG_NO_REDIRECT 1
+/* In `flags`: the egress is no port of ours. */
+#define FLAG_UNKNOWN_PORT 2
+
+CONSTANT(SLOTS);   /* entries of `next_hops` */
+CONSTANT(BUCKETS); /* entries of `buckets` */
+
+MAP(slots, BPF_MAP_TYPE_ARRAY, 4, 4 << 16, 1, BPF_F_MMAPABLE);
+MAP(next_hops, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct next_hop), 1, BPF_F_MMAPABLE);
+MAP(buckets, BPF_MAP_TYPE_ARRAY, 4, 2, 1, BPF_F_MMAPABLE);
+
+/* The entry of a next hop; null only in a program that the verifier imagines. */
+INLINE const struct next_hop *next_hop_entry(__u16 number)
+{
+	__u32 zero = 0;
+	const __u32 *numbers = bpf_map_lookup_elem(&slots, &zero);
+	if (!numbers)
+		return 0;
+	__u32 slot = *(volatile const __u32 *)(numbers + number);
+	return bpf_map_lookup_elem(&next_hops, &slot);
+}
+
+/* The member of a group that a flow belongs to: `fib::next_hop::NextHops::member`. 0 for an empty group. */
+INLINE __u16 group_member(const struct next_hop *group, __u32 hash)
+{
+	__u32 zero = 0, size = group->group_size;
+	__u64 index = group->group_first + (((__u64)hash * size) >> 32);
+	const __u16 *members = bpf_map_lookup_elem(&buckets, &zero);
+	if (!members || size == 0 || index >= VALUE(BUCKETS))
+		return 0;
+	return *(volatile const __u16 *)(members + index);
+}
+
+/* 32 evenly spread bits for a flow (the finaliser of MurmurHash3 over both halves). */
+INLINE __u32 mix(__u64 a, __u64 b)
+{
+	a ^= b * 0x9e3779b97f4a7c15ULL;
+	a ^= a >> 33;
+	a *= 0xff51afd7ed558ccdULL;
+	a ^= a >> 33;
+	a *= 0xc4ceb9fe1a85ec53ULL;
+	return a >> 32;
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* Header checks in the order, and with the words, of crate wire: IPv4 after RFC 1812 §5.2.2 and §5.3.7, IPv6 after RFC 8200 §3 and
+ * RFC 4291. Each check is given headers whose bytes are known to be there, and returns REASONS when nothing is wrong. */
+#ifndef CORELANE_PARSE_H
+#define CORELANE_PARSE_H
+
+#include "common.h"
+#include "reasons.h"
+
+#define ETHERNET_LENGTH 14
+#define TAG_LENGTH 4
+#define TYPE_IPV4 0x0800
+#define TYPE_IPV6 0x86dd
+#define TYPE_VLAN 0x8100
+#define MAC_MASK 0xffffffffffffULL
+
+#define PROTOCOL_ICMP 1
+#define PROTOCOL_IPIP 4
+#define PROTOCOL_TCP 6
+#define PROTOCOL_UDP 17
+#define PROTOCOL_IPV6 41
+#define PROTOCOL_GRE 47
+#define PROTOCOL_ICMPV6 58
+#define PROTOCOL_SCTP 132
+
+/* The IPv4 header as five words, each as it lies in memory. */
+struct ipv4 {
+	__u32 word[5];
+};
+
+/* The IPv6 header as five double words, each as it lies in memory. */
+struct ipv6 {
+	__u64 word[5];
+};
+
+INLINE __u32 ipv4_total_length(const struct ipv4 *ip) { return bpf_ntohs(ip->word[0] >> 16); }
+INLINE __u32 ipv4_ttl(const struct ipv4 *ip) { return ip->word[2] & 0xff; }
+INLINE __u32 ipv4_protocol(const struct ipv4 *ip) { return (ip->word[2] >> 8) & 0xff; }
+INLINE __u32 ipv4_source(const struct ipv4 *ip) { return bpf_ntohl(ip->word[3]); }
+INLINE __u32 ipv4_destination(const struct ipv4 *ip) { return bpf_ntohl(ip->word[4]); }
+/* More fragments, or an offset: there may be no port numbers here (RFC 791 §3.1). */
+INLINE _Bool ipv4_is_fragment(const struct ipv4 *ip) { return (ip->word[1] >> 16) & bpf_htons(0x3fff); }
+
+INLINE __u32 ipv6_payload_length(const struct ipv6 *ip) { return bpf_ntohs((ip->word[0] >> 32) & 0xffff); }
+INLINE __u32 ipv6_next_header(const struct ipv6 *ip) { return (ip->word[0] >> 48) & 0xff; }
+INLINE __u32 ipv6_hop_limit(const struct ipv6 *ip) { return ip->word[0] >> 56; }
+
+/* Sum of 16-bit words in any byte order, folded to 16 bits (RFC 1071 §2). */
+INLINE __u32 fold_sum(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* 0/8, 127/8, 224/4 and above (RFC 1812 §5.3.7), 169.254/16 (RFC 3927 §7). */
+INLINE _Bool ipv4_is_special(__u32 address)
+{
+	__u32 first = address >> 24;
+	return first - 1 >= 223 || first == 127 || address >> 16 == 0xa9fe;
+}
+
+INLINE enum reason ipv4_fault(const struct ipv4 *ip, __u32 available)
+{
+	__u32 first = ip->word[0] & 0xff, total = ipv4_total_length(ip), destination = ipv4_destination(ip);
+
+	if (first >> 4 != 4)
+		return IPV4_VERSION;
+	if ((first & 15) < 5 || (first & 15) * 4 > available)
+		return IPV4_HEADER_LENGTH;
+	/* With options, the kernel checks the sum: we do not read them. */
+	if (first == 0x45 && fold_sum((__u64)ip->word[0] + ip->word[1] + ip->word[2] + ip->word[3] + ip->word[4]) != 0xffff)
+		return IPV4_CHECKSUM;
+	if (total < (first & 15) * 4)
+		return IPV4_TOTAL_LENGTH;
+	if (total > available)
+		return IPV4_OVERRUN;
+	if (ipv4_is_special(ipv4_source(ip)))
+		return IPV4_SOURCE_MARTIAN;
+	if (ipv4_is_special(destination))
+		return destination >> 28 == 0xe || destination == 0xffffffff ? IPV4_GROUP : IPV4_DESTINATION_MARTIAN;
+	if (first != 0x45)
+		return IPV4_OPTIONS;
+	return ipv4_ttl(ip) <= 1 ? IPV4_TIME_TO_LIVE : REASONS;
+}
+
+/* Unspecified, loopback, IPv4 in disguise, link-local (RFC 4291 §2.5): never beyond its host or link. */
+INLINE _Bool ipv6_stays_here(__u64 high, __u64 low)
+{
+	return (high == 0 && (low <= 1 || low >> 32 == 0xffff)) || high >> 54 == 0xfe80 >> 6;
+}
+
+INLINE enum reason ipv6_fault(const struct ipv6 *ip, __u32 available)
+{
+	__u64 source = bpf_be64_to_cpu(ip->word[1]), destination = bpf_be64_to_cpu(ip->word[3]);
+
+	if ((ip->word[0] & 0xf0) != 0x60)
+		return IPV6_VERSION;
+	if (40 + ipv6_payload_length(ip) > available)
+		return IPV6_OVERRUN;
+	if (ipv6_stays_here(source, bpf_be64_to_cpu(ip->word[2])) || source >> 56 == 0xff)
+		return IPV6_SOURCE_MARTIAN;
+	if (ipv6_stays_here(destination, bpf_be64_to_cpu(ip->word[4])))
+		return IPV6_DESTINATION_MARTIAN;
+	if (destination >> 56 == 0xff)
+		return IPV6_GROUP;
+	if (ipv6_next_header(ip) == 0)
+		return IPV6_HOP_BY_HOP;
+	return ipv6_hop_limit(ip) <= 1 ? IPV6_HOP_LIMIT : REASONS;
+}
+
+/* Is the transport checksum of this packet still to be completed by whoever sends it on?
+ *
+ * A frame from a veth, virtio or tap peer can carry only the sum of its pseudo-header there; where the kernel notes it beside the
+ * frame (CHECKSUM_PARTIAL), XDP does not see the note, and a redirect loses it. But the field itself tells: it equals that sum. A
+ * complete checksum does so once in 65,536 frames, which then takes the kernel's way, and comes to no harm.
+ *
+ * `sum` is the sum of both addresses; `length` the bytes from `transport` on. What carries another packet inside may need the inner
+ * one completed, and is not looked into: it counts as partial. */
+INLINE _Bool is_partial(const __u8 *transport, const __u8 *end, __u32 protocol, __u64 sum, __u32 length)
+{
+	__u32 have;
+
+	if (protocol == PROTOCOL_TCP) {
+		if (transport + 18 > end)
+			return 0;
+		have = *(const __u16 *)(transport + 16);
+	} else if (protocol == PROTOCOL_UDP) {
+		if (transport + 8 > end)
+			return 0;
+		__u32 port = *(const __u16 *)(transport + 2);
+		/* VXLAN (also on Linux's old port) and Geneve. */
+		if (port == bpf_htons(4789) || port == bpf_htons(8472) || port == bpf_htons(6081))
+			return 1;
+		have = *(const __u16 *)(transport + 6);
+		if (have == 0)
+			return 0;
+	} else if (protocol == PROTOCOL_SCTP) {
+		if (transport + 12 > end)
+			return 0;
+		return *(const __u32 *)(transport + 8) == 0;
+	} else {
+		return protocol == PROTOCOL_GRE || protocol == PROTOCOL_IPIP || protocol == PROTOCOL_IPV6;
+	}
+	__u32 wanted = fold_sum(sum + bpf_htons(protocol) + bpf_htons(length));
+	/* 0 and 0xffff are the same number here. */
+	return wanted == have || wanted + have == 0xffff * (wanted == 0 || have == 0);
+}
+
+#endif
