@@ -13,4 +13,5 @@
 
 pub mod control_plane;
 pub mod engine;
+pub mod log;
 pub mod user_plane;

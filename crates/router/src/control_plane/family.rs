@@ -137,6 +137,11 @@ impl<A: Routed> Default for Family<A> {
 }
 
 impl<A: Routed> Family<A> {
+    /// Is this family forwarded, or left to the kernel?
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
     /// How many prefixes have a route in `table`.
     pub fn routes_in(&self, table: u32) -> usize {
         self.tables.get(&table).map_or(0, RouteTable::len)

@@ -87,7 +87,11 @@ impl Mirror {
         match event {
             Event::Link(link) => self.link(link, out),
             Event::LinkGone(index) => self.link_gone(index, out),
-            Event::Address(address) => self.shared.around.add_address(address),
+            Event::Address(address) => {
+                if self.shared.around.add_address(address) {
+                    self.links_changed(out);
+                }
+            }
             Event::AddressGone(address) => self.address_gone(address, out),
             Event::Neighbour(neighbour) => self.neighbour(neighbour, out),
             Event::NeighbourGone(link, address) => self.neighbour_gone(link, address, out),

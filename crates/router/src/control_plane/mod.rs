@@ -13,10 +13,13 @@
 
 pub mod buckets;
 pub mod family;
+pub mod follower;
 pub mod mirror;
 pub mod model;
+pub mod netlink;
 pub mod next_hops;
 pub mod objects;
 pub mod routes;
 pub mod surroundings;
+pub mod verify;
 pub mod ways;

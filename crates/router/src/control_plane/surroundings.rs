@@ -27,7 +27,7 @@ pub struct Surroundings {
     ports: Vec<WantedPort>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct WantedPort {
     name: String,
     kept_by_kernel: bool,
@@ -52,6 +52,15 @@ impl Surroundings {
             .collect();
         Self {
             ports,
+            ..Self::default()
+        }
+    }
+
+    /// The same ports, and nothing known about anything.
+    #[must_use]
+    pub fn same_ports(&self) -> Self {
+        Self {
+            ports: self.ports.clone(),
             ..Self::default()
         }
     }
@@ -208,12 +217,10 @@ impl Surroundings {
         }
     }
 
-    /// Notes an address.
-    pub fn add_address(&mut self, address: LinkAddress) {
+    /// Notes an address. True when it is the link's first of IPv4 again, which revives multipath members on the link.
+    pub fn add_address(&mut self, address: LinkAddress) -> bool {
         self.addresses.insert(address);
-        if address.address.is_ipv4() {
-            self.without_v4.remove(&address.link);
-        }
+        address.address.is_ipv4() && self.without_v4.remove(&address.link)
     }
 
     /// Forgets an address. True when it was the link's last of IPv4, which makes the kernel drop, in silence, every

@@ -1,0 +1,387 @@
+//! Follows the kernel: reads what it announces, feeds the mirror, hands the changes to the engine.
+//!
+//! One thread owns the mirror and the engine; nobody else writes either. Two sockets: one listens to announcements from
+//! before the first dump on, the other dumps. Whatever is announced during a dump waits and is applied after it, so that
+//! the end state is the kernel's. Forwarding never stops for any of this: a resynchronisation marks what it sees and
+//! removes, at the end, only what was not seen.
+//!
+//! A resynchronisation happens when messages were lost, some time after events upon which the kernel removes things in
+//! silence, and when asked for.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+use fib::NextHop;
+
+use super::mirror::{Mirror, Swept};
+use super::model::nud;
+use super::netlink::decode::decode;
+use super::netlink::socket::{Dumped, GROUPS, Received, Socket};
+use super::netlink::{dump_all, use_neighbour};
+use super::verify::{Verification, verify};
+use crate::engine::{Change, Engine, EngineError};
+use crate::log::{self, log};
+
+/// Changes handed to the engine at once.
+const BATCH: usize = 4096;
+/// After an event that may have removed things in silence, the kernel is read again this much later.
+const SUSPICION_DELAY: Duration = Duration::from_secs(2);
+/// Such re-reads are this far apart at least: with a full table each costs about a second of one core.
+const SUSPICION_INTERVAL: Duration = Duration::from_secs(30);
+/// Comparisons made before a difference counts.
+const VERIFY_ATTEMPTS: u32 = 3;
+/// How often next hops in use are looked at.
+const NEIGHBOUR_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What went wrong while following.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// The kernel refused something.
+    #[error("rtnetlink: {0}")]
+    Netlink(#[from] io::Error),
+    /// The engine refused a change.
+    #[error("the engine refused a change; the kernel forwards from now on: {0}")]
+    Engine(#[from] EngineError),
+}
+
+/// How following goes: for people and metrics.
+#[derive(Debug, Clone, Default)]
+pub struct Health {
+    /// Messages taken in, dumps included.
+    pub messages: u64,
+    /// Changes handed to the engine.
+    pub changes: u64,
+    /// Whole re-reads of the kernel's tables since the first.
+    pub resyncs: u64,
+    /// How often messages were lost.
+    pub overruns: u64,
+    /// From reading an announcement to the engine's having it: the latest batch.
+    pub lag: Duration,
+    /// The longest such time.
+    pub lag_max: Duration,
+    /// How long the first dump took, from request to forwarding.
+    pub load: Duration,
+    /// How long the latest re-read took.
+    pub resync: Duration,
+    /// What the latest re-read found that had not been announced.
+    pub swept: Swept,
+    /// Neighbours that were refreshed because traffic used them.
+    pub refreshed: u64,
+}
+
+/// The mirror, the engine, and the sockets between the kernel and both.
+pub struct Follower {
+    mirror: Mirror,
+    engine: Box<dyn Engine>,
+    events: Socket,
+    dumps: Socket,
+    changes: Vec<Change>,
+    health: Health,
+    suspicions: u64,
+    suspected: Option<Instant>,
+    synced: Instant,
+    resync_wanted: Option<&'static str>,
+    neighbours_due: Instant,
+    used: HashMap<NextHop, u64>,
+    verified: Option<Verification>,
+}
+
+impl Follower {
+    /// Opens the sockets in the calling thread's network namespace, reads the kernel's tables and fills the engine.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn start(ports: &[String], engine: Box<dyn Engine>) -> Result<Self, FollowError> {
+        Self::start_prepared(ports, engine, |_, _| {})
+    }
+
+    /// As [`Follower::start`]; `prepare` may decide about ports and families before anything is forwarded.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn start_prepared(
+        ports: &[String],
+        engine: Box<dyn Engine>,
+        prepare: impl FnOnce(&mut Mirror, &mut Vec<Change>),
+    ) -> Result<Self, FollowError> {
+        let began = Instant::now();
+        let mut changes = Vec::new();
+        let mut mirror = Mirror::new(ports, &mut changes);
+        prepare(&mut mirror, &mut changes);
+        let mut follower = Self {
+            mirror,
+            engine,
+            events: Socket::open(libc::NETLINK_ROUTE, &GROUPS)?,
+            dumps: Socket::open(libc::NETLINK_ROUTE, &[])?,
+            changes,
+            health: Health::default(),
+            suspicions: 0,
+            suspected: None,
+            synced: began,
+            resync_wanted: None,
+            neighbours_due: began,
+            used: HashMap::new(),
+            verified: None,
+        };
+        follower.read_all()?;
+        follower.health.load = began.elapsed();
+        follower.suspicions = follower.mirror.suspicions();
+        Ok(follower)
+    }
+
+    /// Readable when the kernel has announced something.
+    pub fn descriptor(&self) -> RawFd {
+        self.events.raw()
+    }
+
+    /// The mirror.
+    pub fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    /// How following goes.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The socket for dumps and questions.
+    pub fn questions(&mut self) -> &mut Socket {
+        &mut self.dumps
+    }
+
+    /// Gives the announcements a small buffer, so that a test can overrun it.
+    #[doc(hidden)]
+    pub fn shrink_buffer_for_tests(&mut self) {
+        self.events.shrink_buffer();
+    }
+
+    /// Changes the mirror from outside (ports, families) and tells the engine.
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub fn change(
+        &mut self,
+        change: impl FnOnce(&mut Mirror, &mut Vec<Change>),
+    ) -> Result<(), FollowError> {
+        change(&mut self.mirror, &mut self.changes);
+        self.flush()
+    }
+
+    /// Takes in everything announced so far.
+    ///
+    /// # Errors
+    /// When the socket or the engine fails.
+    pub fn follow(&mut self) -> Result<(), FollowError> {
+        let began = Instant::now();
+        let mut any = false;
+        loop {
+            let Self {
+                mirror,
+                changes,
+                events,
+                ..
+            } = self;
+            let received = events.receive(false, |message| {
+                if let Some(event) = decode(message) {
+                    mirror.apply(event, changes);
+                }
+            })?;
+            match received {
+                Received::Messages(count) => {
+                    any = true;
+                    self.health.messages += count as u64;
+                    if self.changes.len() >= BATCH {
+                        self.flush()?;
+                    }
+                }
+                Received::Nothing => break,
+                Received::Overrun => {
+                    self.health.overruns += 1;
+                    self.resync_wanted = Some("announcements were lost (ENOBUFS)");
+                }
+            }
+        }
+        self.flush()?;
+        if any {
+            self.health.lag = began.elapsed();
+            self.health.lag_max = self.health.lag_max.max(self.health.lag);
+        }
+        if self.mirror.suspicions() != self.suspicions {
+            self.suspicions = self.mirror.suspicions();
+            self.suspected.get_or_insert(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Does what is due: a resynchronisation, a look at the neighbours in use.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn tick(&mut self, now: Instant) -> Result<(), FollowError> {
+        let overdue = |since: Instant, wait: Duration| now.saturating_duration_since(since) >= wait;
+        if let Some(since) = self.suspected
+            && overdue(since, SUSPICION_DELAY)
+            && (self.health.resyncs == 0 || overdue(self.synced, SUSPICION_INTERVAL))
+        {
+            self.resync_wanted
+                .get_or_insert("a link, an address or a nexthop object went away");
+        }
+        if let Some(reason) = self.resync_wanted.take() {
+            self.resync(reason)?;
+        }
+        if now >= self.neighbours_due {
+            self.neighbours_due = now + NEIGHBOUR_INTERVAL;
+            self.refresh_neighbours()?;
+        }
+        Ok(())
+    }
+
+    /// Reads the kernel's tables again, while forwarding goes on.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn resync(&mut self, reason: &str) -> Result<(), FollowError> {
+        let began = Instant::now();
+        self.read_all()?;
+        self.health.resyncs += 1;
+        self.health.resync = began.elapsed();
+        let Swept { routes, others } = self.health.swept;
+        log!(
+            log::Level::Info,
+            "resync",
+            reason,
+            routes_swept = routes,
+            others_swept = others,
+            seconds = began.elapsed().as_secs_f64()
+        );
+        Ok(())
+    }
+
+    /// Compares the engine with the kernel. Differences that only say that something changed meanwhile go away by
+    /// comparing again; what remains after the third time is returned.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn verify(&mut self) -> Result<Verification, FollowError> {
+        let mut attempts = 0;
+        loop {
+            self.follow()?;
+            let verification = verify(&self.mirror, &*self.engine, &mut self.dumps)?;
+            attempts += 1;
+            if verification.different == 0 || attempts == VERIFY_ATTEMPTS {
+                self.verified = Some(verification.clone());
+                return Ok(verification);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The latest comparison.
+    pub fn verified(&self) -> Option<&Verification> {
+        self.verified.as_ref()
+    }
+
+    fn read_all(&mut self) -> Result<(), FollowError> {
+        self.mirror.begin_round();
+        let mut failure = None;
+        let Self {
+            mirror,
+            changes,
+            dumps,
+            engine,
+            health,
+            ..
+        } = self;
+        let (count, dumped) = dump_all(dumps, false, |event| {
+            mirror.apply(event, changes);
+            if changes.len() >= BATCH && failure.is_none() {
+                failure = hand_over(&mut **engine, changes, health).err();
+            }
+        })?;
+        if let Some(error) = failure {
+            return Err(error.into());
+        }
+        self.health.messages += count;
+        self.suspected = None;
+        if dumped == Dumped::Whole {
+            self.health.swept = self.mirror.end_round(&mut self.changes);
+            // Sweeping is the answer to the suspicion, not a new one.
+            self.suspicions = self.mirror.suspicions();
+        } else {
+            self.suspected = Some(Instant::now());
+        }
+        self.synced = Instant::now();
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), FollowError> {
+        hand_over(&mut *self.engine, &mut self.changes, &mut self.health)?;
+        Ok(())
+    }
+
+    /// Neighbours that routes need are resolved before a packet asks for them, and those that carry traffic are
+    /// confirmed: the kernel does not see the frames that go past it, and would let the entries grow stale.
+    fn refresh_neighbours(&mut self) -> Result<(), FollowError> {
+        let counters = self.engine.counters()?;
+        let carried: HashMap<NextHop, u64> = counters
+            .next_hops
+            .into_iter()
+            .map(|count| (count.id, count.frames))
+            .collect();
+        let around = self.mirror.around();
+        let mut due = Vec::new();
+        for (id, key) in self
+            .mirror
+            .next_hops()
+            .hops()
+            .filter(|(_, key)| around.is_ours(key.link))
+        {
+            let frames = carried.get(&id).copied().unwrap_or(0);
+            let active = frames != self.used.get(&id).copied().unwrap_or(0);
+            let state = around
+                .neighbours
+                .get(&(key.link, key.gateway))
+                .map_or(0, |neighbour| neighbour.state);
+            let stale = state & nud::STALE != 0;
+            let unresolved = state & (nud::VALID | nud::INCOMPLETE) == 0;
+            if (active && stale) || unresolved {
+                due.push((key.link, key.gateway));
+            }
+        }
+        due.sort_unstable();
+        due.dedup();
+        self.used = carried;
+        for (link, address) in due {
+            self.health.refreshed += 1;
+            // A full send buffer or a link that just went is no reason to stop: the next round tries again.
+            if use_neighbour(&mut self.dumps, link, address).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hand_over(
+    engine: &mut dyn Engine,
+    changes: &mut Vec<Change>,
+    health: &mut Health,
+) -> Result<(), EngineError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    if !engine.keeps_table() {
+        changes.retain(|change| matches!(change, Change::Port(_)));
+    }
+    health.changes += changes.len() as u64;
+    let result = engine.apply(changes);
+    changes.clear();
+    result
+}

@@ -1,0 +1,89 @@
+//! Attributes of netlink messages (`struct nlattr`): type, length, payload, padded to four bytes.
+
+/// Goes through the attributes of a buffer; stops at the first that does not fit.
+#[derive(Debug, Clone)]
+pub struct Attributes<'a> {
+    rest: &'a [u8],
+}
+
+/// `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` are no part of the type.
+const TYPE_MASK: u16 = 0x3FFF;
+
+/// The attributes in `buffer`.
+pub fn attributes(buffer: &[u8]) -> Attributes<'_> {
+    Attributes { rest: buffer }
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let header = self.rest.first_chunk::<4>()?;
+        let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
+        let kind = u16::from_ne_bytes([header[2], header[3]]) & TYPE_MASK;
+        let payload = self.rest.get(4..length)?;
+        self.rest = self
+            .rest
+            .get(length.next_multiple_of(4)..)
+            .unwrap_or_default();
+        Some((kind, payload))
+    }
+}
+
+/// The first four bytes as a number; 0 when there are fewer.
+pub fn number(payload: &[u8]) -> u32 {
+    payload
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// The first two bytes as a number; 0 when there are fewer.
+pub fn short(payload: &[u8]) -> u16 {
+    payload
+        .first_chunk()
+        .map_or(0, |bytes| u16::from_ne_bytes(*bytes))
+}
+
+/// Text up to the first NUL.
+pub fn text(payload: &[u8]) -> String {
+    let end = payload
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(payload.len());
+    String::from_utf8_lossy(&payload[..end]).into_owned()
+}
+
+/// Writes one attribute.
+pub fn append(buffer: &mut Vec<u8>, kind: u16, payload: &[u8]) {
+    let length = (4 + payload.len()) as u16;
+    buffer.extend_from_slice(&length.to_ne_bytes());
+    buffer.extend_from_slice(&kind.to_ne_bytes());
+    buffer.extend_from_slice(payload);
+    buffer.resize(buffer.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut buffer = Vec::new();
+        append(&mut buffer, 1, &[1, 2, 3]);
+        append(&mut buffer, 2, &7u32.to_ne_bytes());
+        let read: Vec<_> = attributes(&buffer).collect();
+        assert_eq!(read, [(1, &[1u8, 2, 3][..]), (2, &7u32.to_ne_bytes()[..])]);
+    }
+
+    #[test]
+    fn damaged_lengths_end_the_walk() {
+        for bad in [
+            &[3u8, 0, 1, 0][..],
+            &[200, 0, 1, 0, 9, 9],
+            &[0, 0, 0, 0],
+            &[8, 0],
+        ] {
+            assert_eq!(attributes(bad).count(), 0, "{bad:?}");
+        }
+    }
+}

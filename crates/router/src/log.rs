@@ -1,0 +1,84 @@
+//! One line per thing that happened, on standard error, as `key=value` pairs.
+//!
+//! The control plane logs what an operator would ask about later; nothing on a packet's way logs.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// As it should be.
+    Info,
+    /// Works, and somebody should look.
+    Warning,
+    /// Does not work.
+    Error,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Writes one line; values with blanks, quotes or equals signs are quoted.
+pub fn write(level: Level, event: &str, pairs: &[(&str, String)]) {
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64());
+    let mut line = format!("time={seconds:.3} level={} event={event}", level.name());
+    for (key, value) in pairs {
+        // Writing to a string does not fail.
+        let _ = write!(line, " {key}={}", quoted(value));
+    }
+    line.push('\n');
+    // Nobody is left to tell when standard error is closed.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+fn quoted(value: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '"' && c != '=';
+    if !value.is_empty() && value.chars().all(plain) {
+        value.to_owned()
+    } else {
+        format!("{value:?}")
+    }
+}
+
+/// `log!(Level::Info, "event", key = value, name_of_variable)`.
+macro_rules! log {
+    ($level:expr, $event:expr $(, $key:ident $(= $value:expr)?)* $(,)?) => {
+        $crate::log::write($level, $event, &[$((stringify!($key), $crate::log::value!($key $(, $value)?))),*])
+    };
+}
+
+/// The text of a value in [`log!`].
+macro_rules! value {
+    ($key:ident) => {
+        $key.to_string()
+    };
+    ($key:ident, $value:expr) => {
+        $value.to_string()
+    };
+}
+
+pub(crate) use {log, value};
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn values_that_would_be_misread_are_quoted() {
+        assert_eq!(quoted("r0"), "r0");
+        assert_eq!(quoted(""), "\"\"");
+        assert_eq!(quoted("a b"), "\"a b\"");
+        assert_eq!(quoted("a=\"b\"\n"), "\"a=\\\"b\\\"\\n\"");
+    }
+}

@@ -1,0 +1,244 @@
+//! The follower against this machine's kernel, in namespaces of its own: after whatever the kernel went through, the
+//! engine's answers must be the kernel's. Needs root; says so and passes otherwise.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use host::namespace::{Namespace, Veth};
+use router::control_plane::follower::Follower;
+use router::control_plane::verify::verify;
+use router::engine::recording::Recording;
+
+struct Net {
+    router: Namespace,
+    _others: Vec<Veth>,
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes nothing, cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        println!("skipped: needs root (network namespaces)");
+    }
+    root
+}
+
+/// A router namespace with r0, r1, r2 = 10.0.0.1/24, 10.1.0.1/24, 10.2.0.1/24 and a permanent neighbour .9 on each.
+fn net(name: &str) -> Net {
+    let router = Namespace::new(name).unwrap();
+    let mut others = Vec::new();
+    for number in 0..3 {
+        let peer = Namespace::new(&format!("{name}p{number}")).unwrap();
+        let port = format!("r{number}");
+        others.push(Veth::new((&router, &port), (&peer, "e"), 1).unwrap());
+        router
+            .ip(["addr", "add", &format!("10.{number}.0.1/24"), "dev", &port])
+            .unwrap();
+        router
+            .ip([
+                "addr",
+                "add",
+                &format!("2001:db8:{number}::1/64"),
+                "dev",
+                &port,
+                "nodad",
+            ])
+            .unwrap();
+        neighbours(&router, number);
+    }
+    Net {
+        router,
+        _others: others,
+    }
+}
+
+fn neighbours(router: &Namespace, number: u32) {
+    let mac = format!("02:00:00:00:09:0{number}");
+    for address in [format!("10.{number}.0.9"), format!("2001:db8:{number}::9")] {
+        router
+            .ip([
+                "neigh",
+                "replace",
+                &address,
+                "lladdr",
+                &mac,
+                "nud",
+                "permanent",
+                "dev",
+                &format!("r{number}"),
+            ])
+            .unwrap();
+    }
+}
+
+fn batch(router: &Namespace, lines: &str) {
+    let mut child = Command::new("ip")
+        .args(["-n", router.name(), "-force", "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(lines.as_bytes())
+        .unwrap();
+    child.wait().unwrap();
+}
+
+/// Follows for `time`, then compares; the differences of a comparison that kept coming back are returned.
+fn settle(follower: &mut Follower, time: Duration) -> Vec<String> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        follower.follow().unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    differences(follower)
+}
+
+fn differences(follower: &mut Follower) -> Vec<String> {
+    let verification = follower.verify().unwrap();
+    assert!(verification.compared > 1000);
+    verification
+        .differences
+        .iter()
+        .map(|difference| format!("{difference:?}"))
+        .collect()
+}
+
+fn ports() -> Vec<String> {
+    ["r0", "r1", "r2"].map(String::from).to_vec()
+}
+
+/// Runs `work` with a follower inside the router's namespace.
+fn following(net: &Net, work: impl FnOnce(&mut Follower) + Send) {
+    net.router
+        .enter(|| {
+            let mut follower = Follower::start(&ports(), Box::new(Recording::new())).unwrap();
+            assert_eq!(differences(&mut follower), [""; 0]);
+            work(&mut follower);
+        })
+        .unwrap();
+}
+
+const QUIET: Duration = Duration::from_millis(150);
+
+#[test]
+fn what_the_kernel_removes_in_silence_is_gone_here() {
+    if !is_root() {
+        return;
+    }
+    let net = net("silent");
+    let router = &net.router;
+    batch(
+        router,
+        "nexthop add id 7 via 10.1.0.9 dev r1\nnexthop add id 8 via 10.2.0.9 dev r2\n\
+        nexthop add id 20 group 7/8\nnexthop add id 21 group 7,3/8\n\
+        route add 192.0.2.0/25 nhid 7\nroute add 192.0.2.128/25 nhid 20\nroute add 198.51.100.0/24 nhid 21\n\
+        nexthop add id 37 via 2001:db8:1::9 dev r1\nroute add 2001:db8:100::/48 nhid 37\n\
+        route add 203.0.113.0/24 via 10.1.0.9\nroute add 203.0.113.0/24 via 10.2.0.9 metric 9\n\
+        route add 172.16.0.0/16 nexthop via 10.0.0.9 nexthop via 10.1.0.9 weight 2 nexthop via 10.2.0.9\n\
+        route add 172.17.0.0/16 via 10.0.0.9 src 10.0.0.1\n\
+        -6 route add 2001:db8:200::/48 nexthop via 2001:db8:0::9 nexthop via 2001:db8:1::9\n\
+        route add blackhole 172.18.0.0/16\nroute add unreachable 172.19.0.0/16\n",
+    );
+    let steps = [
+        "nexthop del id 7",
+        "link set r1 down",
+        "link set r1 up",
+        "nexthop add id 7 via 10.1.0.9 dev r1\nroute add 192.0.2.0/25 nhid 7\nnexthop replace id 20 group 7/8",
+        "nexthop replace id 7 via 10.2.0.9 dev r2",
+        "addr del 10.0.0.1/24 dev r0",
+        "addr add 10.0.0.1/24 dev r0\nroute add 172.17.0.0/16 via 10.0.0.9 src 10.0.0.1",
+        "link set r2 down",
+        "nexthop flush",
+        "link set r2 up\nroute add 203.0.113.0/24 via 10.2.0.9",
+        "-6 route append 2001:db8:200::/48 via 2001:db8:2::9",
+        "-6 route del 2001:db8:200::/48 via 2001:db8:0::9",
+        "route append 203.0.113.0/24 via 10.0.0.9\nroute del 203.0.113.0/24 via 10.2.0.9",
+        "route add 10.200.0.0/16 via 10.0.0.9 table 100\nrule add from 10.9.0.0/16 lookup 100",
+        "rule del from 10.9.0.0/16 lookup 100",
+        "link del r2",
+    ];
+    following(&net, |follower| {
+        for step in steps {
+            batch(router, step);
+            for number in 0..3 {
+                // A link that went down has forgotten even its permanent neighbours.
+                if !step.contains("del r2") {
+                    let mac = format!("02:00:00:00:09:0{number}");
+                    batch(
+                        router,
+                        &format!(
+                            "neigh replace 10.{number}.0.9 lladdr {mac} nud permanent dev r{number}"
+                        ),
+                    );
+                }
+            }
+            assert_eq!(settle(follower, QUIET), [""; 0], "after: {step}");
+        }
+        assert_eq!(
+            follower.health().resyncs,
+            0,
+            "all of it by announcements and causes"
+        );
+    });
+}
+
+#[test]
+fn a_storm_that_overruns_the_socket_ends_equal() {
+    if !is_root() {
+        return;
+    }
+    let net = net("storm");
+    let router = &net.router;
+    following(&net, |follower| {
+        follower.shrink_buffer_for_tests();
+        let mut lines = String::new();
+        for round in 0..4 {
+            for number in 0..20_000u32 {
+                let verb = ["add", "replace", "del", "add"][round];
+                let via = (number + round as u32) % 3;
+                lines += &format!(
+                    "route {verb} 100.{}.{}.0/26 via 10.{via}.0.9\n",
+                    number >> 8,
+                    number & 255
+                );
+            }
+        }
+        // Nobody reads meanwhile: the socket overruns, and only a resynchronisation can tell what is there.
+        batch(router, &lines);
+        follower.follow().unwrap();
+        assert!(follower.health().overruns > 0);
+        follower.tick(Instant::now()).unwrap();
+        assert_eq!(follower.health().resyncs, 1);
+        assert_eq!(settle(follower, QUIET), [""; 0]);
+        assert!(follower.mirror().routes().0 > 10_000);
+    });
+}
+
+#[test]
+fn an_interface_goes_and_comes_back() {
+    if !is_root() {
+        return;
+    }
+    let net = net("goes");
+    let router = &net.router;
+    following(&net, |follower| {
+        batch(router, "route add 192.0.2.0/24 via 10.1.0.9\nlink del r1");
+        assert_eq!(settle(follower, QUIET), [""; 0]);
+        assert!(follower.mirror().around().link_named("r1").is_none());
+        batch(
+            router,
+            "link add r1 type veth peer name back\nlink set back up\nlink set r1 up\n\
+            addr add 10.1.0.1/24 dev r1\nroute add 192.0.2.0/24 via 10.1.0.9\n\
+            neigh replace 10.1.0.9 lladdr 02:00:00:00:09:01 nud permanent dev r1",
+        );
+        assert_eq!(settle(follower, QUIET), [""; 0]);
+        let r1 = follower.mirror().around().link_named("r1").unwrap().index;
+        let id = follower.engine().lookup_v4(254, 0xC000_0201);
+        assert_eq!(follower.engine().next_hop(id).port, r1);
+    });
+}
