@@ -9,6 +9,7 @@
 //! that needs more than a look-up and a rewrite, belongs to the kernel ("punt").
 
 pub mod recording;
+pub mod xdp;
 
 use std::fmt;
 

@@ -1,0 +1,266 @@
+//! The engines inside the kernel: `xdp`, with our own table, and `xdp-kernel-fib`, which asks the kernel for every packet.
+//!
+//! Both are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory and what it cannot do. Ports are
+//! attached when the engine is opened, and again when an interface has come back under another index.
+
+use fastpath::attach::{Mode, Request};
+use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings, VlanSettings};
+use fib::{NextHop, NextHopEntry, Prefix};
+
+use super::{
+    Change, Counters, Engine, EngineError, NextHopCount, Port, PortCount, PortMode, ReasonCount,
+};
+
+/// Most routes that become visible together: enough to write each node of the table once, few enough to take no noticeable memory.
+const ROUTES_AT_ONCE: usize = 16 << 10;
+
+/// An engine of XDP programs, attached to its ports as long as it lives.
+#[derive(Debug)]
+pub struct Xdp {
+    forwarder: Forwarder,
+    lookup: Lookup,
+    request: Request,
+    /// Index by name, as attached, in their order on the command line.
+    ports: Vec<(String, u32)>,
+}
+
+impl Xdp {
+    /// Attaches to the named ports in the calling thread's network namespace. They forward nothing until told to.
+    ///
+    /// # Errors
+    /// What stands in the way and what to do: another XDP program, no native mode although required, a program that this kernel
+    /// refuses (with the end of its explanation), missing rights.
+    pub fn open(lookup: Lookup, ports: &[String], request: Request) -> Result<Self, EngineError> {
+        let failed = |error| EngineError::new("starting the engine", error);
+        let forwarder = Forwarder::new(lookup, Capacity::default()).map_err(failed)?;
+        let mut engine = Self {
+            forwarder,
+            lookup,
+            request,
+            ports: Vec::with_capacity(ports.len()),
+        };
+        for name in ports {
+            let ifindex = engine.attach(name)?;
+            engine.ports.push((name.clone(), ifindex));
+        }
+        Ok(engine)
+    }
+
+    fn attach(&mut self, name: &str) -> Result<u32, EngineError> {
+        self.forwarder
+            .attach(name, self.request)
+            .map(fastpath::attach::Attachment::ifindex)
+            .map_err(|error| EngineError::new(format!("attaching to port {name}"), error))
+    }
+
+    fn port(&mut self, port: &Port) -> Result<(), EngineError> {
+        let known = self.ports.iter().position(|(name, _)| *name == port.name);
+        let attached = known.map(|at| self.ports[at].1);
+        if attached != Some(port.ifindex) {
+            if let Some(old) = attached {
+                self.forwarder.detach(old);
+            }
+            if !port.enabled {
+                return Ok(());
+            }
+            let ifindex = self.attach(&port.name)?;
+            match known {
+                Some(at) => self.ports[at].1 = ifindex,
+                None => self.ports.push((port.name.clone(), ifindex)),
+            }
+        }
+        let settings = PortSettings {
+            enabled: port.enabled,
+            mac: port.mac,
+            table: port.table,
+            vlans: port
+                .vlans
+                .iter()
+                .map(|vlan| VlanSettings {
+                    vid: vlan.vid,
+                    ifindex: vlan.ifindex,
+                    table: vlan.table,
+                    mac: vlan.mac,
+                })
+                .collect(),
+        };
+        let doing = || format!("setting up port {}", port.name);
+        self.forwarder
+            .set_port(port.ifindex, &settings)
+            .and_then(|()| self.forwarder.refresh_ports())
+            .map_err(|error| EngineError::new(doing(), error))
+    }
+
+    fn one(&mut self, change: &Change) -> Result<(), EngineError> {
+        let outcome = match change {
+            Change::RouteV4 {
+                table,
+                prefix,
+                next_hop,
+            } => self
+                .forwarder
+                .set_routes_v4(*table, &[(*prefix, *next_hop)]),
+            Change::RouteV6 {
+                table,
+                prefix,
+                next_hop,
+            } => self
+                .forwarder
+                .set_routes_v6(*table, &[(*prefix, *next_hop)]),
+            Change::NextHop { id, entry } => self.forwarder.set_next_hop(*id, *entry),
+            Change::Group { id, buckets } => self.forwarder.set_group(*id, buckets),
+            Change::Release { id } => {
+                self.forwarder.release(*id);
+                Ok(())
+            }
+            Change::Port(port) => return self.port(port),
+        };
+        outcome.map_err(|error| EngineError::new(format!("{change:?}"), error))
+    }
+
+    /// The routes of one family and table at the front of `changes`: they are made together.
+    fn routes(&mut self, changes: &[Change]) -> Result<usize, EngineError> {
+        let failed = |error| EngineError::new("changing routes", error);
+        let (v4, table) = v4_run(changes);
+        if v4.len() > 1 {
+            self.forwarder.set_routes_v4(table, &v4).map_err(failed)?;
+            return Ok(v4.len());
+        }
+        let (v6, table) = v6_run(changes);
+        if v6.len() > 1 {
+            self.forwarder.set_routes_v6(table, &v6).map_err(failed)?;
+        }
+        Ok(if v6.len() > 1 { v6.len() } else { 0 })
+    }
+}
+
+type Run<A> = (Vec<(Prefix<A>, NextHop)>, u32);
+
+fn v4_run(changes: &[Change]) -> Run<u32> {
+    let mut run = Vec::new();
+    let mut of = None;
+    for change in changes.iter().take(ROUTES_AT_ONCE) {
+        match change {
+            Change::RouteV4 {
+                table,
+                prefix,
+                next_hop,
+            } if *of.get_or_insert(*table) == *table => run.push((*prefix, *next_hop)),
+            _ => break,
+        }
+    }
+    (run, of.unwrap_or_default())
+}
+
+fn v6_run(changes: &[Change]) -> Run<u128> {
+    let mut run = Vec::new();
+    let mut of = None;
+    for change in changes.iter().take(ROUTES_AT_ONCE) {
+        match change {
+            Change::RouteV6 {
+                table,
+                prefix,
+                next_hop,
+            } if *of.get_or_insert(*table) == *table => run.push((*prefix, *next_hop)),
+            _ => break,
+        }
+    }
+    (run, of.unwrap_or_default())
+}
+
+impl Engine for Xdp {
+    fn name(&self) -> &'static str {
+        match self.lookup {
+            Lookup::Own => "xdp",
+            Lookup::Kernel => "xdp-kernel-fib",
+        }
+    }
+
+    fn modes(&self) -> Vec<PortMode> {
+        self.ports
+            .iter()
+            .filter_map(|(name, ifindex)| {
+                let attachment = self
+                    .forwarder
+                    .attachments()
+                    .find(|attachment| attachment.ifindex() == *ifindex)?;
+                Some(PortMode {
+                    port: name.clone(),
+                    mode: match attachment.mode() {
+                        Mode::Native => "native",
+                        Mode::Generic => "generic",
+                    },
+                })
+            })
+            .collect()
+    }
+
+    fn keeps_table(&self) -> bool {
+        self.lookup == Lookup::Own
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
+        let mut rest = changes;
+        while let Some(first) = rest.first() {
+            let mut done = self.routes(rest)?;
+            if done == 0 {
+                self.one(first)?;
+                done = 1;
+            }
+            rest = &rest[done..];
+        }
+        self.forwarder.settle();
+        Ok(())
+    }
+
+    fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
+        self.forwarder.lookup_v4(table, address)
+    }
+
+    fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
+        self.forwarder.lookup_v6(table, address)
+    }
+
+    fn next_hop(&self, id: NextHop) -> NextHopEntry {
+        self.forwarder.next_hop(id)
+    }
+
+    fn buckets(&self, id: NextHop) -> Vec<NextHop> {
+        self.forwarder.buckets(id)
+    }
+
+    fn counters(&self) -> Result<Counters, EngineError> {
+        let mut counters = Counters::default();
+        for port in self.forwarder.port_counters() {
+            counters.ports.push(PortCount {
+                ifindex: port.ifindex,
+                core: port.cpu,
+                received: port.received,
+                received_bytes: port.received_bytes,
+                forwarded: port.forwarded,
+                forwarded_bytes: port.forwarded_bytes,
+            });
+            counters
+                .reasons
+                .extend(port.reasons().map(|(reason, frames)| ReasonCount {
+                    ifindex: port.ifindex,
+                    core: port.cpu,
+                    reason: reason.name,
+                    punted: reason.punted,
+                    frames,
+                }));
+        }
+        counters
+            .next_hops
+            .extend(self.forwarder.carried().iter().map(|carried| NextHopCount {
+                id: NextHop(carried.next_hop),
+                frames: carried.frames,
+                bytes: carried.bytes,
+            }));
+        Ok(counters)
+    }
+
+    fn memory(&self) -> u64 {
+        self.forwarder.memory()
+    }
+}
