@@ -5,11 +5,13 @@
 //!
 //! - [`memory`]: frames replayed from memory and dropped after transmission. No system call: it shows
 //!   what the worker costs.
+//! - [`pcap`]: capture files, in and out.
 //!
 //! Who owns which memory: the head of [`pool`]. Lengths are without the frame check sequence.
 
 pub mod burst;
 pub mod memory;
+pub mod pcap;
 pub mod pool;
 
 use std::io;
@@ -63,10 +65,20 @@ pub enum PortError {
         /// The interface.
         name: String,
     },
+    /// A file cannot be read or written.
+    #[error("cannot {action} {name}: {source}")]
+    File {
+        /// The file.
+        name: String,
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The kernel refused something.
     #[error("port {name}: cannot {action}: {source}{}", remedy(source))]
     System {
-        /// The interface or file.
+        /// The interface.
         name: String,
         /// What was tried.
         action: &'static str,
