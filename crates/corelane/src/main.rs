@@ -3,6 +3,7 @@
 //! This file is the table of contents: one verb, one module, one `run`. What several verbs share is in [`common`].
 
 mod common;
+mod scale;
 mod study;
 
 use std::process::ExitCode;
@@ -24,11 +25,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    Scale(scale::Arguments),
     Study(study::Arguments),
 }
 
 fn main() -> ExitCode {
     common::exit_code(match Arguments::parse().verb {
+        Verb::Scale(arguments) => scale::run(arguments),
         Verb::Study(arguments) => study::run(&arguments),
     })
 }

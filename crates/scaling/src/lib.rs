@@ -8,6 +8,10 @@
 //! What it cannot do: a law fitted to four cores or fewer names no peak, and a forecast goes no further than twice
 //! the cores tried. Those limits are values in the results, not advice in a manual.
 
+#![allow(
+    clippy::format_push_string,
+    reason = "words are put together once a result"
+)]
 #![cfg_attr(
     test,
     allow(
@@ -18,6 +22,11 @@
 
 pub mod cause;
 pub mod harness;
+pub mod instruments;
 pub mod laws;
+pub mod loops;
+pub mod measure;
 pub mod random;
+pub mod result;
 pub mod statistics;
+pub mod workloads;

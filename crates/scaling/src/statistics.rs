@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Interval {
     /// Lower end.
     pub low: f64,
-    /// Upper end; infinite where the data do not bound it.
+    /// Upper end; infinite where the data do not bound it, which JSON shows as `null`.
+    #[serde(with = "unbounded")]
     pub high: f64,
 }
 
@@ -16,6 +17,27 @@ impl Interval {
     /// Whether `value` lies in the range, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
+    }
+}
+
+/// Infinity as `null`, because JSON has no infinity.
+mod unbounded {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes fields by reference"
+    )]
+    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() {
+            serializer.serialize_f64(*value)
+        } else {
+            serializer.serialize_none()
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
     }
 }
 

@@ -4,12 +4,15 @@
 //! [`observe`] reads what the kernel counted meanwhile, [`sweep`] does rounds of settings in random order, [`beside`]
 //! two commands together with the help of [`background`], and [`notes`] says what was odd about a command.
 
+pub mod aggressor;
 pub mod allowance;
 pub mod background;
 pub mod beside;
 pub mod keeper;
 pub mod notes;
 pub mod observe;
+pub mod one_core;
 pub mod order;
 pub mod plan;
+pub mod press;
 pub mod sweep;

@@ -184,16 +184,24 @@ fn environment(mode: Mode, count: &str) -> Vec<CString> {
         .collect()
 }
 
-/// The number after the last `mark` in what a command printed.
-pub fn number_after(printed: &[u8], mark: &str) -> Option<f64> {
+/// The sum of the numbers that follow `mark` in what a command or its copies printed; `None` when there is none.
+pub fn rate_printed(printed: &[u8], mark: &str) -> Option<f64> {
     let text = String::from_utf8_lossy(printed);
-    let rest = &text[text.rfind(mark)? + mark.len()..];
-    let rest = rest.trim_start_matches([' ', '\t', ':', '=']);
-    let end = rest
+    let numbers: Vec<f64> = text
+        .split(mark)
+        .skip(1)
+        .filter_map(leading_number)
+        .collect();
+    (!numbers.is_empty()).then(|| numbers.iter().sum())
+}
+
+fn leading_number(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches([' ', '\t', ':', '=']);
+    let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-')))
-        .unwrap_or(rest.len());
-    rest[..end]
-        .trim_end_matches(['.', 'e', 'E', '+', '-'])
+        .unwrap_or(text.len());
+    let number = text[..end].trim_end_matches(['.', 'e', 'E', '+', '-']);
+    number
         .parse()
         .ok()
         .filter(|n: &f64| n.is_finite() && *n > 0.0)
@@ -258,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_rate_is_found_after_its_mark() {
+    fn printed_rates_are_found_after_their_mark_and_summed_over_copies() {
         assert_eq!(
-            number_after(b"a\nevents per second:   1234.50\n", "events per second"),
+            rate_printed(b"a\nevents per second:   1234.50\n", "events per second"),
             Some(1234.5)
         );
-        assert_eq!(number_after(b"rate=1 rate=2.5e3.", "rate"), Some(2500.0));
-        assert_eq!(number_after(b"rate: none", "rate"), None);
-        assert_eq!(number_after(b"", "rate"), None);
+        assert_eq!(rate_printed(b"rate=1 rate=2.5e3.\n", "rate"), Some(2501.0));
+        assert_eq!(rate_printed(b"rate: none", "rate"), None);
+        assert_eq!(rate_printed(b"", "rate"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{
     keeper::{Exit, Keeper, KeeperError, Outcome},
     notes::Note,
     observe::{TICK, Times},
-    plan::{BadArgument, Job, Mode, Placement, Setting, number_after},
+    plan::{BadArgument, Job, Mode, Placement, Setting, rate_printed},
 };
 use crate::{cause::split::Cost, laws::rounds::Rounds, random::Random, statistics::median};
 use host::cores::CoreId;
@@ -252,7 +252,7 @@ fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, Swe
     let outcome = Keeper::start(&spec, options.interrupted)?.run()?;
     judge(job, setting, &outcome)?;
     if let Some(mark) = &job.progress
-        && number_after(&outcome.tail, mark).is_none()
+        && rate_printed(&outcome.tail, mark).is_none()
     {
         return Err(SweepError::Command {
             what: format!(
@@ -302,7 +302,7 @@ fn timed(job: &Job, station: &mut Station, options: &Options) -> Result<Run, Swe
     }
     let wall = outcome.wall.as_secs_f64();
     let rate = match &job.progress {
-        Some(mark) => number_after(&outcome.tail, mark).ok_or_else(|| SweepError::Command {
+        Some(mark) => rate_printed(&outcome.tail, mark).ok_or_else(|| SweepError::Command {
             what: format!("a later run printed no number after {mark:?}; the trial did"),
             printed: last_lines(&outcome.tail),
         })?,
@@ -441,8 +441,8 @@ impl Series {
         self.median(place, |run| (run.user + run.system) / run.wall.max(1e-9))
     }
 
-    /// What the setting at place `place` cost for `work` units, summed over the rounds and divided by their number.
-    pub fn cost(&self, place: usize, work: f64) -> Cost {
+    /// What the setting at place `place` cost, and the work it did, as means over the rounds.
+    pub fn cost(&self, place: usize) -> Cost {
         let count = self.rounds.len().max(1) as f64;
         let sum = |figure: fn(&Run) -> f64| {
             self.rounds
@@ -453,7 +453,7 @@ impl Series {
         };
         Cost {
             cores: self.counts[place],
-            work,
+            work: sum(|run| run.rate * run.wall),
             wall: sum(|run| run.wall),
             user: sum(|run| run.user),
             system: sum(|run| run.system),

@@ -5,7 +5,7 @@ use crate::statistics::{Interval, median, median_interval};
 use serde::{Deserialize, Serialize};
 
 /// The rates of `rounds` rounds over the same core counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rounds {
     /// Core counts tried, rising, the first of them 1.
     pub cores: Vec<u32>,

@@ -1,0 +1,210 @@
+//! `corelane scale`: what more cores buy any program, how far, and what stops it.
+
+mod suite;
+mod workload;
+
+use crate::common::{Outcome, ResultOptions};
+use clap::{Args, Subcommand, ValueEnum};
+use host::environment::Environment;
+use report::{Document, terminal};
+use scaling::{
+    harness::plan::{Mode, Placement},
+    measure::{Request, measure},
+    result::{ScaleResult, compare::compare, show::document},
+};
+use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+
+/// Measures what more cores buy a program, how far, and what stops it
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    sweep: SweepArguments,
+    #[command(flatten)]
+    results: ResultOptions,
+    /// The command, after `--`; `{cores}` in it becomes the number of cores
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+const EXAMPLES: &str = "Examples:
+  corelane scale -- zstd -T{cores} -19 -f file -o /dev/null
+  corelane scale --prepare 'make clean' -- make
+  corelane scale --mode copies --cause -- ./simulation
+  corelane scale --beside './backup' -- ./query
+  corelane scale list
+  corelane scale workload memory cache
+  corelane scale compare here.json there.json";
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Lists the workloads that are built in
+    List,
+    /// Runs built-in workloads by name, or all of them (`all`)
+    Workload(suite::Arguments),
+    /// Sets results of several machines side by side
+    Compare {
+        /// Results written with `--json`
+        #[arg(required = true, num_args = 2.., value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        results: ResultOptions,
+    },
+    /// Runs the loop of a workload in this process: what a sweep of a workload starts
+    #[command(hide = true)]
+    Work(workload::Arguments),
+}
+
+/// How to sweep.
+#[derive(Debug, Clone, Args)]
+struct SweepArguments {
+    /// How the command uses cores: guessed from its name when left out
+    #[arg(long)]
+    mode: Option<ModeName>,
+    /// Most cores to try
+    #[arg(long, value_name = "N")]
+    cores: Option<u32>,
+    /// Who chooses the cores
+    #[arg(long, default_value = "both")]
+    placement: PlacementName,
+    /// Number of rounds; as many as half a minute allows when left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: Option<u16>,
+    /// Press on one shared resource at a time to find what makes the work dearer
+    #[arg(long)]
+    cause: bool,
+    /// Forecast from one core before the sweep, and score the forecast
+    #[arg(long)]
+    forecast: bool,
+    /// Measure what this command and another one cost each other
+    #[arg(long, value_name = "COMMAND")]
+    beside: Option<String>,
+    /// Run this before each timed run (by `sh -c`)
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<String>,
+    /// Text that the command prints before its own measure of work a second
+    #[arg(long, value_name = "TEXT")]
+    progress: Option<String>,
+    /// End a run after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    timeout: u32,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ModeName {
+    /// One process that is told the core count
+    Threads,
+    /// As many processes as cores
+    Copies,
+    /// `make -j N`
+    Make,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PlacementName {
+    /// The first cores by topology
+    Pinned,
+    /// All cores, as the scheduler likes
+    Free,
+    /// Both, side by side
+    Both,
+}
+
+impl SweepArguments {
+    fn request(&self, command: Vec<String>, results: &ResultOptions) -> Request {
+        let shell = |text: &String| ["sh", "-c", text].map(str::to_owned).to_vec();
+        Request {
+            command,
+            mode: self.mode.map(|mode| match mode {
+                ModeName::Threads => Mode::Threads,
+                ModeName::Copies => Mode::Copies,
+                ModeName::Make => Mode::Make,
+            }),
+            cores: self.cores,
+            placements: match self.placement {
+                PlacementName::Pinned => vec![Placement::Pinned],
+                PlacementName::Free => vec![Placement::Free],
+                PlacementName::Both => vec![Placement::Pinned, Placement::Free],
+            },
+            rounds: self.rounds.map(usize::from),
+            quick: results.quick,
+            cause: self.cause,
+            forecast: self.forecast,
+            beside: self.beside.as_ref().map(shell),
+            prepare: self.prepare.as_ref().map(shell),
+            progress: self.progress.clone(),
+            unit: None,
+            timeout: Duration::from_secs(u64::from(self.timeout)),
+            seed: results.seed,
+            interrupted: host::cleanup::interrupted,
+        }
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    host::cleanup::on_signal()?;
+    match arguments.action {
+        Some(Action::List) => {
+            print!("{}", suite::list());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Action::Workload(arguments)) => suite::run(&arguments),
+        Some(Action::Compare { files, results }) => compare_files(&files, &results),
+        Some(Action::Work(arguments)) => workload::run(&arguments),
+        None if arguments.command.is_empty() => {
+            Err("no command; put it after `--`, as in `corelane scale -- make`, or see `corelane scale --help`".into())
+        }
+        None => {
+            let environment = Environment::read(env!("CARGO_PKG_VERSION"), arguments.results.seed);
+            let request = arguments.sweep.request(arguments.command, &arguments.results);
+            let result = measure(&request, environment)?;
+            deliver(&document(&result), Some(&result), &arguments.results)
+        }
+    }
+}
+
+/// Prints the report and writes the files asked for.
+fn deliver(document: &Document, result: Option<&ScaleResult>, options: &ResultOptions) -> Outcome {
+    let to_output = options
+        .json
+        .as_ref()
+        .is_some_and(|path| path.as_os_str() == "-");
+    if !to_output {
+        print!("{}", terminal::render(document));
+    }
+    if let (Some(path), Some(result)) = (&options.json, result) {
+        report::json::write(path, result)?;
+    }
+    if let Some(path) = &options.html {
+        report::html::write(path, document)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare_files(files: &[PathBuf], options: &ResultOptions) -> Outcome {
+    let mut results = Vec::new();
+    for file in files {
+        let text = fs::read(file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+        let result: ScaleResult = serde_json::from_slice(&text).map_err(|e| {
+            format!(
+                "{} is not a result of `corelane scale --json` ({}): {e}",
+                file.display(),
+                scaling::result::SCHEMA
+            )
+        })?;
+        if result.schema != scaling::result::SCHEMA {
+            return Err(format!(
+                "{} has schema {:?}; this program reads {}",
+                file.display(),
+                result.schema,
+                scaling::result::SCHEMA
+            )
+            .into());
+        }
+        results.push(result);
+    }
+    deliver(&compare(&results), None, options)
+}

@@ -1,0 +1,187 @@
+//! Which shared resource a program feels: its slowdown while something presses on one of them, in doses.
+
+use crate::statistics::{Interval, median, median_interval};
+use serde::{Deserialize, Serialize};
+
+/// A way in which one core's work can disturb another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// Another core computes in registers: only the clock and the power are shared.
+    Clock,
+    /// Another core changes lines all over half of the last-level cache.
+    Cache,
+    /// Another core reads memory as fast as it can.
+    MemoryReads,
+    /// Another core writes memory as fast as it can.
+    MemoryWrites,
+    /// The second thread of the same core computes.
+    Sibling,
+    /// A timer interrupts the same core, ten thousand times a second at full dose.
+    Interrupts,
+    /// Another task wants the same core.
+    SameCore,
+}
+
+impl Channel {
+    /// All of them, mildest first.
+    pub const ALL: [Self; 7] = [
+        Self::Clock,
+        Self::Cache,
+        Self::MemoryReads,
+        Self::MemoryWrites,
+        Self::Sibling,
+        Self::Interrupts,
+        Self::SameCore,
+    ];
+
+    /// What is shared, in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock and power",
+            Self::Cache => "last-level cache",
+            Self::MemoryReads => "memory bandwidth (reads)",
+            Self::MemoryWrites => "memory bandwidth (writes)",
+            Self::Sibling => "execution units of the core",
+            Self::Interrupts => "interrupts on the core",
+            Self::SameCore => "the core itself",
+        }
+    }
+
+    /// Whether the pressure comes from another core, as that of more copies or threads does.
+    pub const fn from_another_core(self) -> bool {
+        matches!(
+            self,
+            Self::Clock | Self::Cache | Self::MemoryReads | Self::MemoryWrites
+        )
+    }
+}
+
+/// The slowdown at one dose.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Dose {
+    /// Share of the time in which the aggressor worked, 0 to 1.
+    pub duty: f64,
+    /// Seconds under pressure over seconds without, within rounds, median.
+    pub slowdown: f64,
+    /// Its interval.
+    pub interval: Interval,
+}
+
+/// What one channel does to a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sensitivity {
+    /// What was pressed on.
+    pub channel: Channel,
+    /// Its doses, rising.
+    pub doses: Vec<Dose>,
+    /// Whether the effect at full dose clears the control: the two intervals do not meet.
+    pub felt: bool,
+    /// Part of the dearer work at the largest core count that this channel at full dose would account for, at most 1;
+    /// only for pressure that comes from other cores. Channels overlap, so these do not add up.
+    pub share: Option<f64>,
+}
+
+/// Judges recorded seconds. `calm[round]` is without pressure, `control[round]` another such run, `pressed[dose][round]` the runs
+/// under it. `inflation` is the factor by which the work got dearer on all cores.
+pub fn sensitivity(
+    channel: Channel,
+    calm: &[f64],
+    control: &[f64],
+    pressed: &[(f64, Vec<f64>)],
+    inflation: Option<f64>,
+    seed: u64,
+) -> Sensitivity {
+    let over =
+        |seconds: &[f64]| -> Vec<f64> { seconds.iter().zip(calm).map(|(s, c)| s / c).collect() };
+    let floor = median_interval(&over(control), 1000, seed);
+    let doses: Vec<Dose> = pressed
+        .iter()
+        .map(|(duty, seconds)| {
+            let ratios = over(seconds);
+            Dose {
+                duty: *duty,
+                slowdown: median(&ratios),
+                interval: median_interval(&ratios, 1000, seed),
+            }
+        })
+        .collect();
+    let full = doses.last();
+    let felt = full.is_some_and(|dose| dose.interval.low > floor.high.max(1.0));
+    let share = match (inflation, full) {
+        (Some(inflation), Some(dose)) if channel.from_another_core() && inflation > 1.02 => {
+            Some(if felt {
+                (dose.slowdown.ln() / inflation.ln()).clamp(0.0, 1.0)
+            } else {
+                0.0
+            })
+        }
+        _ => None,
+    };
+    Sensitivity {
+        channel,
+        doses,
+        felt,
+        share,
+    }
+}
+
+/// The name of the channel from other cores that is felt most, if one is.
+pub fn strongest(pressure: &[Sensitivity]) -> Option<&'static str> {
+    pressure
+        .iter()
+        .filter(|s| s.felt && s.channel.from_another_core())
+        .max_by(|a, b| full(a).total_cmp(&full(b)))
+        .map(|s| s.channel.name())
+}
+
+fn full(sensitivity: &Sensitivity) -> f64 {
+    sensitivity.doses.last().map_or(0.0, |dose| dose.slowdown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effect_counts_only_if_it_clears_the_control() {
+        let calm = [1.0, 1.0, 1.0, 1.0, 1.0];
+        let control = [1.02, 0.98, 1.0, 1.03, 0.99];
+        let slow = vec![1.5, 1.48, 1.52, 1.5, 1.49];
+        let same = vec![1.02, 1.0, 0.99, 1.01, 1.03];
+        let felt = sensitivity(
+            Channel::MemoryReads,
+            &calm,
+            &control,
+            &[(1.0, slow)],
+            Some(2.0),
+            1,
+        );
+        assert!(felt.felt && (felt.share.unwrap() - 1.5_f64.ln() / 2.0_f64.ln()).abs() < 1e-9);
+        let not = sensitivity(
+            Channel::Cache,
+            &calm,
+            &control,
+            &[(1.0, same)],
+            Some(2.0),
+            1,
+        );
+        assert!(!not.felt && not.share == Some(0.0));
+        assert_eq!(strongest(&[not, felt]), Some("memory bandwidth (reads)"));
+    }
+
+    #[test]
+    fn a_channel_on_the_same_core_explains_nothing_about_more_cores() {
+        let calm = [1.0; 5];
+        let own = sensitivity(
+            Channel::SameCore,
+            &calm,
+            &calm,
+            &[(1.0, vec![2.0; 5])],
+            Some(2.0),
+            1,
+        );
+        assert!(own.felt && own.share.is_none());
+        assert_eq!(strongest(&[own]), None);
+    }
+}

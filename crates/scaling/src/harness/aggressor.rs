@@ -1,0 +1,195 @@
+//! Aggressors: threads of ours that press on one shared resource each, for a share of the time.
+
+use crate::{cause::pressure::Channel, loops};
+use host::{cores::CoreId, pin::Pinned, topology::Topology};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// One working slice and the pause after it take this long together.
+const PERIOD: Duration = Duration::from_millis(2);
+/// Wake-ups a second that the interrupt channel makes at full dose.
+const WAKEUPS: f64 = 10_000.0;
+
+/// Sizes that the channels need to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caches {
+    /// Bytes of the largest cache of a core.
+    pub last: usize,
+    /// Bytes of its second level.
+    pub second: usize,
+}
+
+impl Caches {
+    /// Most bytes that a stream uses: more shows no more.
+    const STREAM_MOST: usize = 512 << 20;
+
+    /// Reads the sizes of the first core, or guesses what is common where the kernel does not say.
+    pub fn read(topology: &Topology) -> Self {
+        let sizes = |level| {
+            let caches = topology.cores.first().map(|core| &core.caches)?;
+            caches
+                .iter()
+                .filter(|c| c.level == level && c.kind != "Instruction")
+                .map(|c| c.bytes as usize)
+                .max()
+        };
+        let second = sizes(2).unwrap_or(1 << 20);
+        Self {
+            last: sizes(3).unwrap_or(second).max(second),
+            second,
+        }
+    }
+
+    /// A buffer four times the last-level cache (STREAM's rule), at most 512 MiB.
+    pub fn stream(&self) -> usize {
+        (4 * self.last).min(Self::STREAM_MOST)
+    }
+}
+
+/// A running aggressor; dropping it stops the thread.
+pub struct Aggressor {
+    stop: Arc<AtomicBool>,
+    work: Arc<AtomicU64>,
+    started: Instant,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Aggressor {
+    /// Starts pressing on `channel` from `core` for the share `duty` (0 to 1) of the time. The buffer is ready when this returns.
+    pub fn start(channel: Channel, core: CoreId, duty: f64, caches: Caches) -> Self {
+        let (stop, work) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
+        let ready = Arc::new(AtomicBool::new(false));
+        let (their_stop, their_work, their_ready) =
+            (Arc::clone(&stop), Arc::clone(&work), Arc::clone(&ready));
+        let thread = thread::spawn(move || {
+            // A core that is not ours to use presses on nothing; the caller chooses among the allowed ones.
+            let _pin = Pinned::to(core);
+            let mut body = body(channel, caches);
+            their_ready.store(true, Ordering::Release);
+            if channel == Channel::Interrupts {
+                wake_often(duty, &their_stop, &their_work);
+            } else {
+                work_and_pause(duty, &their_stop, &their_work, &mut body);
+            }
+        });
+        while !ready.load(Ordering::Acquire) && !thread.is_finished() {
+            thread::sleep(Duration::from_micros(200));
+        }
+        Self {
+            stop,
+            work,
+            started: Instant::now(),
+            thread: Some(thread),
+        }
+    }
+
+    /// Bytes moved (or steps done) a second since the start.
+    pub fn rate(&self) -> f64 {
+        self.work.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for Aggressor {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A piece of work of some ten microseconds; returns the bytes moved or steps done.
+fn body(channel: Channel, caches: Caches) -> Box<dyn FnMut() -> u64> {
+    const PIECE: usize = 16 * 1024; // words
+    match channel {
+        Channel::Cache => {
+            let mut words = loops::buffer(caches.last / 2);
+            let mut place = 0;
+            Box::new(move || {
+                loops::thrash(&mut words, 1024, &mut place);
+                1024 * loops::LINE as u64
+            })
+        }
+        Channel::MemoryReads => {
+            let words = loops::buffer(caches.stream());
+            let mut at = 0;
+            Box::new(move || {
+                let end = (at + PIECE).min(words.len());
+                std::hint::black_box(loops::read(&words[at..end]));
+                let bytes = 8 * (end - at) as u64;
+                at = if end == words.len() { 0 } else { end };
+                bytes
+            })
+        }
+        Channel::MemoryWrites => {
+            let mut words = loops::buffer(caches.stream());
+            let mut at = 0;
+            Box::new(move || {
+                let end = (at + PIECE).min(words.len());
+                loops::fill(&mut words[at..end], 1);
+                let bytes = 8 * (end - at) as u64;
+                at = if end == words.len() { 0 } else { end };
+                bytes
+            })
+        }
+        Channel::Clock | Channel::Sibling | Channel::SameCore | Channel::Interrupts => {
+            let mut value = 1;
+            Box::new(move || {
+                value = loops::spin(5_000, value);
+                5_000
+            })
+        }
+    }
+}
+
+fn work_and_pause(duty: f64, stop: &AtomicBool, work: &AtomicU64, body: &mut dyn FnMut() -> u64) {
+    let busy = PERIOD.mul_f64(duty.clamp(0.0, 1.0));
+    while !stop.load(Ordering::Acquire) {
+        let begin = Instant::now();
+        while begin.elapsed() < busy {
+            work.fetch_add(body(), Ordering::Relaxed);
+        }
+        let pause = PERIOD.saturating_sub(begin.elapsed());
+        if duty < 1.0 && !pause.is_zero() {
+            thread::sleep(pause);
+        }
+    }
+}
+
+fn wake_often(duty: f64, stop: &AtomicBool, work: &AtomicU64) {
+    // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds and concerns this thread only.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let pause = Duration::from_secs_f64(1.0 / (WAKEUPS * duty.max(0.01)));
+    while !stop.load(Ordering::Acquire) {
+        thread::sleep(pause);
+        work.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_channel_works_and_stops() {
+        let core = host::cores::allowed_cores().unwrap()[0];
+        let caches = Caches {
+            last: 1 << 20,
+            second: 1 << 18,
+        };
+        for channel in Channel::ALL {
+            let aggressor = Aggressor::start(channel, core, 0.5, caches);
+            thread::sleep(Duration::from_millis(20));
+            assert!(aggressor.rate() > 0.0, "{channel:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The experiment with aggressors: the command on one core, undisturbed and under each kind of pressure in doses, in rounds
+//! of random order.
+
+use super::{
+    aggressor::{Aggressor, Caches},
+    keeper::{Exit, Keeper},
+    plan::{Job, Placement, Setting},
+    sweep::SweepError,
+};
+use crate::{
+    cause::pressure::{Channel, Sensitivity, sensitivity},
+    random::Random,
+};
+use host::{cores::CoreId, topology::Topology};
+
+/// How much pressing.
+#[derive(Debug, Clone)]
+pub struct Pressing {
+    /// Rounds.
+    pub rounds: usize,
+    /// Doses above 0, rising.
+    pub doses: Vec<f64>,
+    /// The factor by which the work got dearer on all cores, if that is known.
+    pub inflation: Option<f64>,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Asked while waiting; yes ends the experiment.
+    pub interrupted: fn() -> bool,
+}
+
+impl Pressing {
+    /// Three doses in five rounds, or the full dose in three.
+    pub fn of(quick: bool, inflation: Option<f64>, seed: u64, interrupted: fn() -> bool) -> Self {
+        let (rounds, doses) = if quick {
+            (3, vec![1.0])
+        } else {
+            (5, vec![0.25, 0.5, 1.0])
+        };
+        Self {
+            rounds,
+            doses,
+            inflation,
+            seed,
+            interrupted,
+        }
+    }
+}
+
+/// The channels that this machine has, with the core to press from when the command runs on `core`.
+pub fn channels(topology: &Topology, allowed: &[CoreId], core: CoreId) -> Vec<(Channel, CoreId)> {
+    let siblings = topology
+        .core(core)
+        .map(|c| c.threads.clone())
+        .unwrap_or_default();
+    let sibling = allowed
+        .iter()
+        .copied()
+        .find(|&c| c != core && siblings.contains(&c));
+    let other = allowed
+        .iter()
+        .copied()
+        .find(|&c| c != core && !siblings.contains(&c))
+        .or(sibling);
+    Channel::ALL
+        .into_iter()
+        .filter_map(|channel| {
+            let from = match channel {
+                Channel::Sibling => sibling?,
+                Channel::SameCore | Channel::Interrupts => core,
+                _ => other?,
+            };
+            Some((channel, from))
+        })
+        .collect()
+}
+
+/// Presses on everything that `job` on one core shares.
+///
+/// # Errors
+/// When the command fails or hangs, and when interrupted.
+pub fn press(
+    job: &Job,
+    topology: &Topology,
+    pressing: &Pressing,
+) -> Result<Vec<Sensitivity>, SweepError> {
+    let Some(&core) = job.order.first() else {
+        return Ok(Vec::new());
+    };
+    let caches = Caches::read(topology);
+    let channels = channels(topology, &job.order, core);
+    let mut keeper = Keeper::start(
+        &job.spec(&Setting {
+            cores: 1,
+            placement: Placement::Pinned,
+        })?,
+        pressing.interrupted,
+    )?;
+    // Setting 0 is calm, 1 the control, then every channel in every dose.
+    let settings: Vec<(usize, f64)> = (0..channels.len())
+        .flat_map(|channel| pressing.doses.iter().map(move |&dose| (channel, dose)))
+        .collect();
+    let mut seconds = vec![Vec::with_capacity(pressing.rounds); settings.len() + 2];
+    let mut random = Random::new(pressing.seed);
+    for _ in 0..pressing.rounds {
+        let mut order: Vec<usize> = (0..seconds.len()).collect();
+        random.shuffle(&mut order);
+        for place in order {
+            let company =
+                place
+                    .checked_sub(2)
+                    .map(|place| settings[place])
+                    .map(|(channel, dose)| {
+                        Aggressor::start(channels[channel].0, channels[channel].1, dose, caches)
+                    });
+            let outcome = keeper.run()?;
+            drop(company);
+            if outcome.exit != Exit::Success {
+                return Err(SweepError::Command {
+                    what: format!(
+                        "the command did not succeed under pressure ({:?}); raise --timeout if it hung",
+                        outcome.exit
+                    ),
+                    printed: String::new(),
+                });
+            }
+            seconds[place].push(outcome.wall.as_secs_f64());
+        }
+    }
+    Ok(channels
+        .iter()
+        .enumerate()
+        .map(|(channel, &(name, _))| {
+            let pressed: Vec<(f64, Vec<f64>)> = settings
+                .iter()
+                .zip(&seconds[2..])
+                .filter(|((c, _), _)| *c == channel)
+                .map(|((_, dose), seconds)| (*dose, seconds.clone()))
+                .collect();
+            sensitivity(
+                name,
+                &seconds[0],
+                &seconds[1],
+                &pressed,
+                pressing.inflation,
+                pressing.seed,
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,289 @@
+//! The whole measurement of one command: sweep, cause, forecast, neighbour, judgement.
+
+use crate::{
+    cause::split::split,
+    harness::{
+        aggressor::Caches,
+        allowance,
+        beside::{Mutual, beside},
+        notes::Note,
+        observe::Interrupts,
+        one_core,
+        order::{boundaries, order},
+        plan::{Job, Mode, Placement, Setting},
+        press::{Pressing, press},
+        sweep::{Options, Series, Sweep, SweepError, sweep},
+    },
+    instruments,
+    laws::{
+        forecast::{OneCore, Score},
+        rounds::Rounds,
+        segment::Boundary,
+    },
+    result::{BesideResult, PointResult, SCHEMA, ScaleResult, judge, sentence},
+};
+use host::{cores::CoreId, environment::Environment, topology::Topology};
+use std::time::Duration;
+
+/// What is asked of a measurement.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// How it uses several cores; guessed from the program's name when absent.
+    pub mode: Option<Mode>,
+    /// Most cores; all allowed ones when absent.
+    pub cores: Option<u32>,
+    /// Who chooses the cores.
+    pub placements: Vec<Placement>,
+    /// Number of rounds; as many as the time allows when absent.
+    pub rounds: Option<usize>,
+    /// Measure less.
+    pub quick: bool,
+    /// Look for the cause by pressing on shared resources.
+    pub cause: bool,
+    /// Forecast from one core first, and score it.
+    pub forecast: bool,
+    /// Another command to run beside this one.
+    pub beside: Option<Vec<String>>,
+    /// Run before each timed run.
+    pub prepare: Option<Vec<String>>,
+    /// Text before the program's own rate.
+    pub progress: Option<String>,
+    /// What that rate counts.
+    pub unit: Option<String>,
+    /// Time limit of a run.
+    pub timeout: Duration,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Asked while waiting; yes ends the measurement.
+    pub interrupted: fn() -> bool,
+}
+
+/// Rounds: fewest, most, and the time for them.
+const FULL: (usize, usize, Duration) = (5, 31, Duration::from_secs(30));
+/// A forecast is held against a speed-up that is itself known to about this share.
+const FORECAST_TOLERANCE: f64 = 0.03;
+const QUICK: (usize, usize, Duration) = (3, 9, Duration::from_secs(2));
+
+/// Measures.
+///
+/// # Errors
+/// When the command fails, hangs or cannot be started, and when interrupted.
+pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResult, SweepError> {
+    let topology = Topology::read();
+    let ground = Ground::of(request, &topology);
+    let Ground {
+        job,
+        options,
+        marks,
+        most,
+        ..
+    } = &ground;
+    let (mode, most) = (job.mode, *most);
+    let forecast = if request.forecast && most > 1 {
+        Some(one_core::look(job, most, &topology, request.interrupted)?)
+    } else {
+        None
+    };
+    let interrupts_before = Interrupts::now(&job.order);
+    let swept = sweep(job, options)?;
+    let interrupts = interrupts_before.until(&Interrupts::now(&job.order));
+
+    let (control, missed) = judge::control(&swept.control, request.seed);
+    let points = judge::points(&swept.series, mode, request.seed);
+    let primary = swept.series.first();
+    let rates = primary.map_or_else(Rounds::default, Series::rates);
+    let law = judge::law(&rates, marks, request.seed);
+    let cause = primary.map_or_else(Vec::new, |series| judge::causes(series, request.seed));
+    let notes = notes(request, &ground, &swept, missed, &points);
+    let pressure = if request.cause && most > 1 {
+        let inflation = primary.and_then(inflation_of);
+        press(
+            job,
+            &topology,
+            &Pressing::of(request.quick, inflation, request.seed, request.interrupted),
+        )?
+    } else {
+        Vec::new()
+    };
+    let beside = match &request.beside {
+        Some(other) => Some(next_to(job, other, request, options.rounds_least.max(5))?),
+        None => None,
+    };
+    let mut readings = instruments::readings(&swept, &interrupts, most);
+    if request.cause {
+        readings.push(instruments::ceiling(&job.order, Caches::read(&topology)));
+    }
+    let mut result = ScaleResult {
+        schema: SCHEMA.to_owned(),
+        environment,
+        command: request.command.clone(),
+        mode,
+        unit: request
+            .unit
+            .clone()
+            .unwrap_or_else(|| unit(mode, request.progress.as_deref())),
+        rounds: primary.map_or(0, |series| series.rounds.len()),
+        seconds: swept.seconds,
+        sentence: sentence::sentence(mode, &points, &cause, &law),
+        one_core_forecast: forecast.map_or_else(Vec::new, |one| scores(&one, &points)),
+        points,
+        control,
+        law,
+        boundaries: marks.clone(),
+        cause,
+        instruments: readings,
+        pressure,
+        beside,
+        notes,
+        next_experiment: String::new(),
+        not_measured: instruments::not_measured(&swept, request.cause, most),
+        series: swept.series,
+    };
+    result.next_experiment = sentence::next_experiment(&result);
+    Ok(result)
+}
+
+/// What is measured on which cores.
+struct Ground {
+    job: Job,
+    options: Options,
+    marks: Vec<Boundary>,
+    most: u32,
+    allowed: u32,
+}
+
+impl Ground {
+    fn of(request: &Request, topology: &Topology) -> Self {
+        let allowed = host::cores::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]);
+        let mut ordered = order(topology, &allowed);
+        let most = request
+            .cores
+            .unwrap_or(ordered.len() as u32)
+            .clamp(1, ordered.len() as u32);
+        ordered.truncate(most as usize);
+        let marks = boundaries(topology, &ordered);
+        let (least, greatest, budget) = if request.quick { QUICK } else { FULL };
+        let options = Options {
+            counts: allowance::counts(most, &marks.iter().map(|b| b.cores).collect::<Vec<_>>()),
+            placements: request.placements.clone(),
+            rounds_least: request.rounds.unwrap_or(least),
+            rounds_most: request.rounds.unwrap_or(greatest),
+            budget,
+            prepare: request.prepare.clone(),
+            seed: request.seed,
+            interrupted: request.interrupted,
+        };
+        let job = Job {
+            command: request.command.clone(),
+            mode: request
+                .mode
+                .unwrap_or_else(|| Mode::guess(&request.command)),
+            order: ordered,
+            timeout: request.timeout,
+            progress: request.progress.clone(),
+        };
+        Self {
+            job,
+            options,
+            marks,
+            most,
+            allowed: allowed.len() as u32,
+        }
+    }
+}
+
+fn notes(
+    request: &Request,
+    ground: &Ground,
+    swept: &Sweep,
+    missed: Option<Note>,
+    points: &[PointResult],
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(asked) = request.cores.filter(|&asked| asked > ground.allowed) {
+        notes.push(Note::FewerCores {
+            asked,
+            allowed: ground.allowed,
+        });
+    }
+    notes.extend(
+        allowance::quota()
+            .filter(|&q| q < f64::from(ground.most))
+            .map(|cores| Note::Quota { cores }),
+    );
+    notes.extend(swept.notes.iter().cloned());
+    notes.extend(missed);
+    if points
+        .iter()
+        .any(|p| p.cores > 1 && p.low > 1.03 * f64::from(p.cores))
+    {
+        notes.push(Note::Superlinear);
+    }
+    notes
+}
+
+/// The forecast for every core count of the first placement, with its score.
+fn scores(one: &OneCore, points: &[PointResult]) -> Vec<Score> {
+    let placement = points.first().map(|p| p.placement);
+    points
+        .iter()
+        .filter(|p| p.cores > 1 && Some(p.placement) == placement)
+        .map(|p| one.band(p.cores).score(p.speedup, FORECAST_TOLERANCE))
+        .collect()
+}
+
+fn unit(mode: Mode, progress: Option<&str>) -> String {
+    match (progress, mode) {
+        (Some(mark), _) => mark.trim().trim_end_matches([':', '=']).to_owned(),
+        (None, Mode::Copies) => "copies".to_owned(),
+        (None, _) => "runs".to_owned(),
+    }
+}
+
+/// The factor by which a unit of work got dearer at the largest core count.
+fn inflation_of(series: &Series) -> Option<f64> {
+    let last = series.counts.len().checked_sub(1)?;
+    let parts = split(&series.cost(0), &series.cost(last))?;
+    Some((-(parts.user + parts.system)).exp())
+}
+
+fn next_to(
+    job: &Job,
+    other: &[String],
+    request: &Request,
+    rounds: usize,
+) -> Result<BesideResult, SweepError> {
+    let other_job = Job {
+        command: other.to_vec(),
+        mode: Mode::guess(other),
+        progress: None,
+        ..job.clone()
+    };
+    let pair = |placement: Placement| -> Result<Mutual, SweepError> {
+        let mut first = job.spec(&Setting {
+            cores: 1,
+            placement,
+        })?;
+        let mut second = other_job.spec(&Setting {
+            cores: 1,
+            placement,
+        })?;
+        first.capture = false;
+        second.capture = false;
+        if placement == Placement::Pinned {
+            second.copies = vec![job.order.get(1).map(|core| vec![core.0])];
+        }
+        beside(&first, &second, rounds, request.seed, request.interrupted)
+    };
+    Ok(BesideResult {
+        command: other.to_vec(),
+        pinned: if job.order.len() > 1 {
+            Some(pair(Placement::Pinned)?)
+        } else {
+            None
+        },
+        free: Some(pair(Placement::Free)?),
+    })
+}

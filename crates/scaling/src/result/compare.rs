@@ -1,0 +1,118 @@
+//! The same command on several machines, side by side: which machine does most with its cores.
+
+use super::ScaleResult;
+use crate::harness::plan::Placement;
+use report::{Axis, Block, Document, Plot, Series, Table};
+
+/// What does not fit when results are compared.
+pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
+    let Some(first) = results.first() else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for other in &results[1..] {
+        if other.command != first.command {
+            found.push(format!(
+                "the commands differ: `{}` and `{}`; rates are not comparable, speed-ups with care",
+                first.command.join(" "),
+                other.command.join(" ")
+            ));
+        }
+        if other.mode != first.mode {
+            found.push(format!(
+                "the modes differ: {} and {}",
+                first.mode.name(),
+                other.mode.name()
+            ));
+        }
+    }
+    found
+}
+
+/// Compares results: one column a machine, against the first.
+pub fn compare(results: &[ScaleResult]) -> Document {
+    let name = |index: usize, result: &ScaleResult| {
+        let host = if result.environment.host.is_empty() {
+            "machine"
+        } else {
+            result.environment.host.as_str()
+        };
+        format!("{}: {host}", char::from(b'A' + (index % 26) as u8))
+    };
+    let mut table = Table::new("Rate by core count").number("cores");
+    for (index, result) in results.iter().enumerate() {
+        table = table
+            .number(name(index, result))
+            .number("speed-up")
+            .number("of A");
+    }
+    let mut counts: Vec<u32> = results
+        .iter()
+        .flat_map(|r| r.points.iter().map(|p| p.cores))
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let at = |result: &ScaleResult, cores: u32| {
+        result
+            .points
+            .iter()
+            .find(|p| p.cores == cores && p.placement == Placement::Pinned)
+            .cloned()
+    };
+    for &cores in &counts {
+        let base = results.first().and_then(|r| at(r, cores)).map(|p| p.rate);
+        let mut row = vec![cores.to_string()];
+        for result in results {
+            match at(result, cores) {
+                Some(point) => row.extend([
+                    format!("{:.4}", point.rate),
+                    format!("{:.2}", point.speedup),
+                    base.map_or_else(|| "–".to_owned(), |b| format!("{:.2}", point.rate / b)),
+                ]),
+                None => row.extend(["–".to_owned(), "–".to_owned(), "–".to_owned()]),
+            }
+        }
+        table.push(row);
+    }
+    let unit = results.first().map_or("work", |r| r.unit.as_str());
+    let mut plot = Plot::new(
+        "Rate",
+        Axis::new("cores"),
+        Axis::new(format!("{unit} a second")).from_zero(),
+    );
+    for (index, result) in results.iter().enumerate() {
+        let mut series = Series::line(name(index, result));
+        for point in result
+            .points
+            .iter()
+            .filter(|p| p.placement == Placement::Pinned)
+        {
+            series = series.point(f64::from(point.cores), point.rate);
+        }
+        plot = plot.series(series);
+    }
+    let mut document = Document::new("Scaling compared");
+    for (index, result) in results.iter().enumerate() {
+        document = document.verdict(format!("{}: {}", name(index, result), result.sentence));
+    }
+    for misfit in misfits(results) {
+        document = document.verdict(format!("Beware: {misfit}."));
+    }
+    document = document
+        .block(Block::Table(
+            table.caption(format!("Rates in {unit} a second, pinned.")),
+        ))
+        .block(Block::Plot(plot));
+    let facts = results
+        .iter()
+        .enumerate()
+        .flat_map(|(index, result)| {
+            let name = name(index, result);
+            [
+                (name.clone(), result.environment.machine()),
+                (format!("{name}, command"), result.command.join(" ")),
+            ]
+        })
+        .collect();
+    document.environment(facts)
+}

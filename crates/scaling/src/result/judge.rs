@@ -1,0 +1,313 @@
+//! From recorded runs to a judgement.
+
+use super::{Cause, Control, LawResult, PointResult};
+use crate::{
+    cause::split::split,
+    harness::{
+        notes::Note,
+        plan::{Mode, Placement},
+        sweep::Series,
+    },
+    laws::{
+        Point,
+        choice::choose,
+        fit::{Form, Weighting, fit},
+        forecast::{from_refits, from_serial_fraction},
+        interval::{Refits, over_rounds},
+        peak::{fell_after, judge},
+        rounds::Rounds,
+        segment::{Boundary, fit_segments},
+        speedup::karp_flatt,
+    },
+    statistics::{Interval, median, median_interval},
+};
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 1000;
+/// Resamples when each is a refit of a law.
+const REFITS: usize = 400;
+/// Less than this is lost: there is no loss to divide.
+const NO_LOSS: f64 = 0.02;
+/// Timings scatter by a share of themselves.
+const WEIGHTING: Weighting = Weighting::Relative;
+
+/// One row for each core count and placement; every speed-up is against the first series on one core in the same round.
+pub fn points(series: &[Series], mode: Mode, seed: u64) -> Vec<PointResult> {
+    let Some(base) = series.first() else {
+        return Vec::new();
+    };
+    let mut rows = Vec::new();
+    for one in series {
+        for (place, &cores) in one.counts.iter().enumerate() {
+            let ratios: Vec<f64> = one
+                .rounds
+                .iter()
+                .zip(&base.rounds)
+                .map(|(round, first)| round[place].rate / first[0].rate)
+                .collect();
+            let speedup = median(&ratios);
+            let interval = median_interval(&ratios, RESAMPLES, seed);
+            let cost = one.cost(place);
+            let capacity = cost.wall
+                * if one.placement == Placement::Pinned {
+                    f64::from(cores)
+                } else {
+                    cores_of(one)
+                };
+            rows.push(PointResult {
+                cores,
+                mode,
+                placement: one.placement,
+                seconds: one.median(place, |run| run.wall),
+                rate: one.median(place, |run| run.rate),
+                speedup,
+                low: interval.low,
+                high: interval.high,
+                efficiency: speedup / f64::from(cores),
+                karp_flatt: karp_flatt(speedup, cores),
+                busy: one.busy(place),
+                user: cost.user,
+                system: cost.system,
+                steal: if capacity > 0.0 {
+                    cost.steal / capacity
+                } else {
+                    0.0
+                },
+            });
+        }
+    }
+    rows
+}
+
+fn cores_of(series: &Series) -> f64 {
+    f64::from(series.counts.last().copied().unwrap_or(1))
+}
+
+/// The control's median and interval, and a note when 1 is not in it.
+pub fn control(ratios: &[f64], seed: u64) -> (Option<Control>, Option<Note>) {
+    if ratios.is_empty() {
+        return (None, None);
+    }
+    let interval = median_interval(ratios, RESAMPLES, seed);
+    let note = (!interval.contains(1.0)).then_some(Note::ControlMissed {
+        low: interval.low,
+        high: interval.high,
+    });
+    (
+        Some(Control {
+            ratio: median(ratios),
+            interval,
+        }),
+        note,
+    )
+}
+
+/// The law over the rounds of one series, with everything that it permits to be said.
+pub fn law(rounds: &Rounds, boundaries: &[Boundary], seed: u64) -> LawResult {
+    let medians = rounds.medians();
+    let every_run: Vec<Point> = rounds
+        .rates
+        .iter()
+        .flat_map(|round| {
+            rounds
+                .cores
+                .iter()
+                .zip(round)
+                .map(|(&cores, &rate)| Point { cores, rate })
+        })
+        .collect();
+    let mut choice = choose(&every_run, WEIGHTING);
+    let refits = |form: Form| {
+        let counts = rounds.cores.len();
+        (counts > form.parameters()).then(|| over_rounds(rounds, form, WEIGHTING, REFITS, seed))
+    };
+    let full: Option<Refits> = refits(Form::Usl);
+    let coefficients = full.as_ref().map(Refits::coefficients);
+    let tried = rounds.cores.last().copied().unwrap_or(1);
+    let last = rounds.cores.len().saturating_sub(1);
+    let speedups: Vec<(u32, Interval)> = rounds
+        .cores
+        .iter()
+        .enumerate()
+        .map(|(place, &cores)| (cores, rounds.speedup(place, RESAMPLES, seed).interval))
+        .collect();
+    let serial_fraction = (tried > 1).then(|| {
+        let speedup = rounds.speedup(last, RESAMPLES, seed);
+        let e = |s: f64| karp_flatt(s, tried).unwrap_or(0.0);
+        (
+            e(speedup.value),
+            Interval {
+                low: e(speedup.interval.high),
+                high: e(speedup.interval.low),
+            },
+        )
+    });
+    // Two core counts can only be held against linear scaling; where that fails no law is left to choose.
+    let excluded = serial_fraction.is_some_and(|(_, interval)| !interval.contains(0.0));
+    if choice.candidates.len() == 1 && excluded {
+        choice.chosen = None;
+    }
+    let chosen = choice.fit().and_then(|chosen| {
+        let best = fit(&medians, chosen.form, WEIGHTING).ok()?;
+        Some((
+            chosen.form,
+            best.law.peak().map_or(f64::INFINITY, |top| top.cores),
+        ))
+    });
+    let forecast = match (&full, refits(Form::Amdahl), serial_fraction) {
+        (Some(full), Some(amdahl), _) => from_refits(&[full.clone(), amdahl], tried),
+        (_, _, Some((_, interval))) => from_serial_fraction(interval, tried),
+        _ => Vec::new(),
+    };
+    LawResult {
+        peak: judge(
+            &medians,
+            chosen,
+            coefficients.as_ref(),
+            fell_after(&speedups),
+        ),
+        segments: if boundaries.is_empty() {
+            Vec::new()
+        } else {
+            fit_segments(&every_run, boundaries, WEIGHTING)
+        },
+        choice,
+        coefficients,
+        serial_fraction,
+        forecast,
+        weighting: WEIGHTING,
+    }
+}
+
+/// The parts of the lost efficiency at the largest core count of a series. Empty when nothing to speak of was lost, or the
+/// runs were too short for the kernel to say what they cost.
+pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
+    let last = series.counts.len().saturating_sub(1);
+    if last == 0 {
+        return Vec::new();
+    }
+    let Some(whole) = split(&series.cost(0), &series.cost(last)) else {
+        return Vec::new();
+    };
+    if whole.efficiency() > 1.0 - NO_LOSS {
+        return Vec::new();
+    }
+    // The same split for each round alone gives the scatter of each part.
+    let each: Vec<_> = series
+        .rounds
+        .iter()
+        .filter_map(|round| {
+            let alone = Series {
+                rounds: vec![round.clone()],
+                ..series.clone()
+            };
+            split(&alone.cost(0), &alone.cost(last))
+        })
+        .collect();
+    let evidence = [
+        "wall time without CPU time, exact",
+        "steal in /proc/stat, grain 10 ms",
+        "user CPU time of the process tree, exact",
+        "system CPU time of the process tree, exact",
+    ];
+    whole
+        .parts()
+        .iter()
+        .zip(evidence)
+        .enumerate()
+        .map(|(place, (&(name, part), evidence))| {
+            let shares: Vec<f64> = each
+                .iter()
+                .map(|s| s.parts()[place].1 / whole.total)
+                .collect();
+            Cause {
+                name: name.to_owned(),
+                share: part / whole.total,
+                interval: median_interval(&shares, RESAMPLES, seed),
+                factor: part.exp(),
+                evidence: evidence.to_owned(),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{harness::sweep::Run, laws::peak::Peak, random::Random};
+
+    fn run(wall: f64, user: f64) -> Run {
+        Run {
+            rate: 1.0 / wall,
+            wall,
+            user,
+            system: 0.0,
+            steal: 0.0,
+            involuntary_switches: 0,
+            disturbed: false,
+        }
+    }
+
+    /// Two cores: half of the lost time is idling, half dearer work.
+    fn series() -> Series {
+        let mut random = Random::new(3);
+        let rounds = (0..9)
+            .map(|_| {
+                let slow = 1.0 + random.below(100) as f64 / 1000.0;
+                vec![run(10.0 * slow, 10.0 * slow), run(7.2 * slow, 12.0 * slow)]
+            })
+            .collect();
+        Series {
+            placement: Placement::Pinned,
+            counts: vec![1, 2],
+            rounds,
+        }
+    }
+
+    #[test]
+    fn slow_rounds_cancel_and_the_parts_add_up() {
+        let points = points(&[series()], Mode::Threads, 1);
+        assert!((points[1].speedup - 10.0 / 7.2).abs() < 1e-9);
+        assert!(points[1].high - points[1].low < 1e-9);
+        let causes = causes(&series(), 1);
+        let sum: f64 = causes.iter().map(|c| c.share).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+        let factors: f64 = causes.iter().map(|c| c.factor).product();
+        assert!((factors - points[1].efficiency).abs() < 1e-9);
+        assert!(causes[0].name == "idle cores" && (causes[0].factor - 12.0 / 14.4).abs() < 1e-9);
+        assert!(
+            causes[2].name == "dearer user work" && (causes[2].factor - 10.0 / 12.0).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn two_cores_are_told_what_they_cannot_show() {
+        let law = law(&series().rates(), &[], 1);
+        assert_eq!(law.peak, Peak::TooFewCores { tried: 2 });
+        assert_eq!(law.coefficients, None);
+        let (e, interval) = law.serial_fraction.unwrap();
+        assert!((e - 0.44).abs() < 1e-9 && (interval.high - interval.low).abs() < 1e-9);
+        assert_eq!(law.forecast.len(), 2, "to four cores, no further");
+        assert!(law.forecast[1].speedup.low < law.forecast[1].speedup.high);
+    }
+
+    #[test]
+    fn a_perfect_speedup_has_no_cause() {
+        let rounds = vec![vec![run(2.0, 2.0), run(1.0, 2.0)]; 5];
+        let series = Series {
+            placement: Placement::Pinned,
+            counts: vec![1, 2],
+            rounds,
+        };
+        assert_eq!(causes(&series, 1), []);
+    }
+
+    #[test]
+    fn a_control_that_misses_one_is_noted() {
+        assert!(control(&[1.01, 0.99, 1.0, 1.02, 0.98], 1).1.is_none());
+        assert!(matches!(
+            control(&[1.05, 1.06, 1.05, 1.07, 1.04], 1).1,
+            Some(Note::ControlMissed { .. })
+        ));
+    }
+}

@@ -1,0 +1,177 @@
+//! The result in a sentence, and the next thing to try.
+
+use super::{Cause, LawResult, PointResult, ScaleResult};
+use crate::{
+    cause::pressure::strongest,
+    harness::{
+        notes::Note,
+        plan::{Mode, Placement},
+    },
+    laws::peak::{Peak, TOO_FEW_CORES},
+};
+
+/// A part of the loss below this share is not worth naming.
+const WORTH_NAMING: f64 = 0.1;
+/// A loss below this is no loss.
+const NO_LOSS: f64 = 0.03;
+
+/// The last point of the first placement: what the sentence is about.
+fn subject(points: &[PointResult]) -> Option<&PointResult> {
+    let placement = points.first()?.placement;
+    points.iter().rfind(|p| p.placement == placement)
+}
+
+/// One sentence: what the cores bought, where the rest went, how far it goes.
+pub fn sentence(mode: Mode, points: &[PointResult], cause: &[Cause], law: &LawResult) -> String {
+    let Some(point) = subject(points) else {
+        return "Nothing was measured.".to_owned();
+    };
+    if point.cores == 1 {
+        return "One core tells nothing about more cores; allow this process a second one."
+            .to_owned();
+    }
+    let mut text = match mode {
+        Mode::Copies => format!(
+            "{} copies on {} cores do {} times the work of one",
+            point.cores,
+            point.cores,
+            range(point)
+        ),
+        Mode::Threads | Mode::Make => format!(
+            "{} cores do it {} times as fast as one",
+            point.cores,
+            range(point)
+        ),
+    };
+    let lost = 1.0 - point.efficiency;
+    if lost < -NO_LOSS {
+        text += ", more than their number";
+    } else if lost < NO_LOSS {
+        text += ": nothing to speak of is lost";
+    } else {
+        text += &format!("; of the {:.0} % lost", lost * 100.0);
+        text += &parts(cause);
+    }
+    text += &match law.peak {
+        Peak::TooFewCores { tried } => {
+            let fraction = law.serial_fraction.map_or(String::new(), |(e, interval)| {
+                format!(
+                    " (only e({tried}) = {e:.3} [{:.3}, {:.3}])",
+                    interval.low, interval.high
+                )
+            });
+            format!(
+                "; {} cores{fraction} cannot show where it ends",
+                if tried <= TOO_FEW_CORES {
+                    tried
+                } else {
+                    point.cores
+                }
+            )
+        }
+        ref peak => format!("; {peak}"),
+    };
+    text + "."
+}
+
+fn range(point: &PointResult) -> String {
+    format!("{:.2} [{:.2}, {:.2}]", point.speedup, point.low, point.high)
+}
+
+fn parts(cause: &[Cause]) -> String {
+    let mut named: Vec<&Cause> = cause
+        .iter()
+        .filter(|c| c.share >= WORTH_NAMING && c.interval.low > 0.0)
+        .collect();
+    named.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if named.is_empty() {
+        return ", the parts cannot be told".to_owned();
+    }
+    let words: Vec<String> = named
+        .iter()
+        .map(|c| format!("{:.0} % is {}", c.share * 100.0, c.name))
+        .collect();
+    format!(", {}", words.join(" and "))
+}
+
+/// `text` with a full stop at its end.
+pub fn finished(text: &str) -> String {
+    if text.ends_with('.') {
+        text.to_owned()
+    } else {
+        format!("{text}.")
+    }
+}
+
+/// The one experiment that would tell most, given what is known.
+pub fn next_experiment(result: &ScaleResult) -> String {
+    let ignores = result
+        .notes
+        .iter()
+        .any(|note| matches!(note, Note::IgnoresCores { .. }));
+    let short = result
+        .notes
+        .iter()
+        .any(|note| matches!(note, Note::Short { .. }));
+    let missed = result
+        .notes
+        .iter()
+        .any(|note| matches!(note, Note::ControlMissed { .. }));
+    if ignores {
+        return "Run copies instead: `--mode copies` shows what the machine gives when the program itself cannot divide its work."
+            .to_owned();
+    }
+    if short {
+        return "Give the command more work, so that a run takes at least a tenth of a second, and sweep again.".to_owned();
+    }
+    if missed {
+        return "Sweep again with `--rounds 21` on a quieter machine: the control says that these ratios are not to be trusted."
+            .to_owned();
+    }
+    let free_gain = free_over_pinned(&result.points);
+    let largest = result
+        .cause
+        .iter()
+        .max_by(|a, b| a.share.total_cmp(&b.share));
+    match largest {
+        None => "Nothing was lost here: sweep a machine with more cores, and set both results side by side with `corelane scale compare`."
+            .to_owned(),
+        Some(cause) if cause.name == "idle cores" && free_gain > 1.05 => format!(
+            "Leave the placement to the kernel: free to move the command was {free_gain:.2} times as fast as pinned; find out which core \
+             was shared."
+        ),
+        Some(cause) if cause.name == "idle cores" => "Record the run on all cores with `corelane trace`: the phases in which one task \
+             runs and the others wait are what to divide."
+            .to_owned(),
+        Some(cause) if cause.name == "steal by the hypervisor" => {
+            "Repeat on a host without neighbours: the loss is not the program's.".to_owned()
+        }
+        Some(cause) if cause.name == "dearer system work" => "Record the run with `corelane trace` and look for the kernel lock that \
+             its tasks meet in; running copies (`--mode copies`) shows whether it is the program's or the kernel's."
+            .to_owned(),
+        Some(_) if result.pressure.is_empty() => "Press on one shared resource at a time: `corelane scale --cause` with the same command \
+             tells memory bandwidth from cache."
+            .to_owned(),
+        Some(_) => strongest(&result.pressure).map_or_else(
+            || {
+                "No shared resource that was pressed on explains the dearer work: look for spinning on locks with `corelane trace`."
+                    .to_owned()
+            },
+            |channel| format!("Give the command less of what it shares, {channel}: halve its working set and sweep again."),
+        ),
+    }
+}
+
+/// How much faster the largest core count is free than pinned.
+fn free_over_pinned(points: &[PointResult]) -> f64 {
+    let last = |placement| {
+        points
+            .iter()
+            .rfind(|p| p.placement == placement)
+            .map(|p| p.speedup)
+    };
+    match (last(Placement::Free), last(Placement::Pinned)) {
+        (Some(free), Some(pinned)) => free / pinned,
+        _ => 1.0,
+    }
+}

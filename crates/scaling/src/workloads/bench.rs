@@ -1,0 +1,124 @@
+//! What an experiment gets and gives.
+
+use crate::harness::aggressor::Caches;
+use host::cores::CoreId;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The place an experiment runs on.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// Cores in the order of a sweep, at least one.
+    pub cores: Vec<CoreId>,
+    /// Sizes of the caches.
+    pub caches: Caches,
+    /// Measure less.
+    pub quick: bool,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// This program, for loops in processes of their own.
+    pub program: String,
+    /// Build the real kernel too, from the distribution's source package.
+    pub kernel: bool,
+    /// Asked in loops; yes ends the experiment.
+    pub interrupted: fn() -> bool,
+}
+
+impl Bench {
+    /// The core for the only thread, or for the one that must not be disturbed least: the last of the sweep, because the kernel
+    /// prefers the first for everything else.
+    pub fn last(&self) -> CoreId {
+        self.cores.last().copied().unwrap_or(CoreId(0))
+    }
+
+    /// The first core.
+    pub fn first(&self) -> CoreId {
+        self.cores.first().copied().unwrap_or(CoreId(0))
+    }
+
+    /// Whether there are two cores; an experiment about two says so when there are not.
+    ///
+    /// # Errors
+    /// With fewer than two cores.
+    pub fn two(&self) -> Result<(CoreId, CoreId), Unable> {
+        if self.cores.len() < 2 {
+            return Err(Unable::Cores {
+                needed: 2,
+                allowed: self.cores.len(),
+            });
+        }
+        Ok((self.cores[0], self.cores[1]))
+    }
+
+    /// `full` as it is, or a third of it when measuring less.
+    pub fn time(&self, full: Duration) -> Duration {
+        if self.quick { full / 3 } else { full }
+    }
+}
+
+/// Why a workload could not run here.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unable {
+    /// A program is absent.
+    #[error("{program} is not installed; install it with `apt-get install {packages}`")]
+    Absent {
+        /// The program.
+        program: String,
+        /// Debian's packages that have it.
+        packages: String,
+    },
+    /// Too few cores.
+    #[error(
+        "needs {needed} cores, {allowed} may be used here; widen the affinity or the control group"
+    )]
+    Cores {
+        /// Needed.
+        needed: usize,
+        /// Allowed.
+        allowed: usize,
+    },
+    /// Something failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// One line of an experiment's result.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Finding {
+    /// What was measured.
+    pub what: String,
+    /// What the author saw then; empty where nothing was said.
+    pub then: String,
+    /// What this machine does.
+    pub now: String,
+}
+
+/// The result of an experiment.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Findings {
+    /// Line by line.
+    pub lines: Vec<Finding>,
+    /// In a sentence.
+    pub sentence: String,
+    /// What was odd: a right that was missing, a figure not to be trusted.
+    pub notes: Vec<String>,
+}
+
+impl Findings {
+    /// Adds a line.
+    pub fn line(
+        &mut self,
+        what: impl Into<String>,
+        then: impl Into<String>,
+        now: impl Into<String>,
+    ) {
+        self.lines.push(Finding {
+            what: what.into(),
+            then: then.into(),
+            now: now.into(),
+        });
+    }
+}

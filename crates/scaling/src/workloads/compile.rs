@@ -1,0 +1,211 @@
+//! `make -j` on a tree of C files that we write ourselves, with a serial step of chosen size at the end; on request a real
+//! Linux kernel from the distribution's source package.
+
+use super::{
+    Kind, Prepared, Workload,
+    bench::{Bench, Unable},
+    raytrace::installed,
+};
+use crate::harness::plan::Mode;
+use host::temporary::Directory;
+use std::{
+    fmt::Write,
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "compile",
+    sentence: "Compiles a generated tree of C files with make -j, a fifth of the work in a serial last step; with --kernel also a Linux \
+               kernel (tinyconfig).",
+    then: "make -j2: QNX on two Celerons \"up to 60 percent faster\"; Linux 2.2.7 302.77 against 395.04 s (1.30 times); 2.0.27 208.34 \
+           against 267.91 s (1.29 times), 148 % CPU",
+    kind: Kind::Program(prepare),
+};
+
+/// Serial share of the generated tree.
+const SHARE: f64 = 0.2;
+const FILES: usize = 24;
+const FUNCTIONS: usize = 40;
+
+fn prepare(bench: &Bench) -> Result<Vec<Prepared>, Unable> {
+    for (program, package) in [("make", "make"), ("cc", "gcc")] {
+        if !installed(program) {
+            return Err(Unable::Absent {
+                program: program.into(),
+                packages: package.into(),
+            });
+        }
+    }
+    let files = if bench.quick { FILES / 2 } else { FILES };
+    let tree = Directory::new("compile")
+        .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
+    write_tree(tree.path(), files, FUNCTIONS, SHARE)
+        .map_err(|e| Unable::Failed(format!("cannot write the tree: {e}")))?;
+    let place = tree.path().display().to_string();
+    let mut prepared = vec![Prepared {
+        label: format!(
+            "{files} generated files, serial share {:.0} %",
+            SHARE * 100.0
+        ),
+        command: ["make", "-s", "-C", &place].map(str::to_owned).to_vec(),
+        prepare: Some(
+            ["make", "-s", "-C", &place, "clean"]
+                .map(str::to_owned)
+                .to_vec(),
+        ),
+        mode: Mode::Make,
+        keep: Some(tree),
+    }];
+    if bench.kernel {
+        prepared.push(kernel()?);
+    }
+    Ok(prepared)
+}
+
+/// Writes a tree whose parallel part is `files` files of `functions` functions, and whose last step compiles one file that is as
+/// large as `share` of the whole.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write_tree(directory: &Path, files: usize, functions: usize, share: f64) -> io::Result<()> {
+    let serial = (share / (1.0 - share) * (files * functions) as f64).round() as usize;
+    let mut objects = String::new();
+    for file in 0..files {
+        fs::write(
+            directory.join(format!("part{file}.c")),
+            source(file, functions),
+        )?;
+        let _ = write!(objects, " part{file}.o");
+    }
+    fs::write(directory.join("last.c"), source(files, serial))?;
+    let makefile = format!(
+        "CC = cc\nCFLAGS = -O2\nOBJECTS ={objects}\n\
+         all: $(OBJECTS)\n\t$(CC) $(CFLAGS) -c last.c -o last.o\n\t$(CC) -shared -o all.so $(OBJECTS) last.o\n\
+         %.o: %.c\n\t$(CC) -fPIC $(CFLAGS) -c $< -o $@\n\
+         clean:\n\trm -f *.o all.so\n.PHONY: all clean\n"
+    )
+    .replace("-c last.c", "-fPIC -c last.c");
+    fs::write(directory.join("Makefile"), makefile)
+}
+
+/// Functions with loops and branches enough to keep an optimiser busy.
+fn source(file: usize, functions: usize) -> String {
+    let mut text = String::new();
+    for n in 0..functions {
+        let _ = write!(
+            text,
+            "unsigned f{file}_{n}(unsigned *a, unsigned n)\n{{\n\tunsigned i, j, s = {n};\n\tfor (i = 0; i < n; i++)\n\t\tfor (j = i; j < n; j++)\n\
+             \t\t\ts = a[j] > s ? s * {mul}u + a[i] : (s << {shift}) ^ (a[j] / (s % 7 + 1));\n\treturn s;\n}}\n",
+            mul = 2 * n + 3,
+            shift = n % 31 + 1
+        );
+    }
+    text
+}
+
+/// The kernel from the newest source package that is installed, unpacked and configured.
+fn kernel() -> Result<Prepared, Unable> {
+    let absent = |program: &str| Unable::Absent {
+        program: program.to_owned(),
+        packages: "linux-source flex bison bc xz-utils libelf-dev".to_owned(),
+    };
+    for program in ["flex", "bison", "bc", "xz"] {
+        if !installed(program) {
+            return Err(absent(program));
+        }
+    }
+    let archive = newest_source()
+        .ok_or_else(|| absent("the kernel's source (/usr/src/linux-source-*.tar.xz)"))?;
+    let tree = Directory::new("kernel")
+        .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
+    let place = tree.path().display().to_string();
+    run(
+        "tar",
+        &[
+            "-xf",
+            &archive.display().to_string(),
+            "-C",
+            &place,
+            "--strip-components=1",
+        ],
+    )?;
+    run("make", &["-s", "-C", &place, "tinyconfig"])?;
+    Ok(Prepared {
+        label: format!(
+            "{}, tinyconfig",
+            archive
+                .file_stem()
+                .map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+        ),
+        command: ["make", "-s", "-C", &place, "vmlinux"]
+            .map(str::to_owned)
+            .to_vec(),
+        prepare: Some(
+            ["make", "-s", "-C", &place, "clean"]
+                .map(str::to_owned)
+                .to_vec(),
+        ),
+        mode: Mode::Make,
+        keep: Some(tree),
+    })
+}
+
+fn newest_source() -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir("/usr/src")
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            name.starts_with("linux-source-") && name.ends_with(".tar.xz")
+        })
+        .collect();
+    found.sort();
+    found.pop()
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), Unable> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| Unable::Failed(format!("cannot run {program}: {e}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(Unable::Failed(format!(
+        "{program} failed: {}",
+        words.lines().last().unwrap_or("it says nothing")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_serial_step_has_its_share_of_the_functions() {
+        let tree = Directory::new("tree").unwrap();
+        write_tree(tree.path(), 8, 10, 0.2).unwrap();
+        let count = |file: &str| {
+            fs::read_to_string(tree.path().join(file))
+                .unwrap()
+                .matches("unsigned f")
+                .count()
+        };
+        assert_eq!((count("part0.c"), count("last.c")), (10, 20));
+        assert!(
+            fs::read_to_string(tree.path().join("Makefile"))
+                .unwrap()
+                .contains("part7.o")
+        );
+    }
+}

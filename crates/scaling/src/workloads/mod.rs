@@ -1,0 +1,129 @@
+//! The workloads that are built in: what three articles of 1998 to 2001 measured on their first machines with two processors, and
+//! what else the question "what does another core buy" needs.
+//!
+//! A workload is a sentence and a loop. The harness owns the rest: processes, cores, rounds, statistics. Two kinds: a
+//! [`Kind::Loop`] is run by a process of its own for a fixed time and says how much it did, so it is swept like any other
+//! command; a [`Kind::Program`] is a command of somebody else's; a [`Kind::Experiment`] needs threads that see each other and
+//! measures by itself.
+
+pub mod bench;
+pub mod blocks;
+pub mod compile;
+pub mod keysearch;
+pub mod memory;
+pub mod raytrace;
+pub mod reverse;
+pub mod unix;
+
+use crate::{harness::aggressor::Caches, result::ScaleResult};
+use bench::{Bench, Findings, Unable};
+
+/// A built-in workload.
+pub struct Workload {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub sentence: &'static str,
+    /// What the article's author saw then; empty when no article speaks of it.
+    pub then: &'static str,
+    /// The loop.
+    pub kind: Kind,
+}
+
+/// How a workload is run.
+pub enum Kind {
+    /// Copies of a loop, swept over the cores.
+    Loop(Loop),
+    /// Somebody else's command, swept over the cores.
+    Program(fn(&Bench) -> Result<Vec<Prepared>, Unable>),
+    /// Threads of ours that see each other.
+    Experiment(fn(&Bench) -> Result<Findings, Unable>),
+}
+
+/// A loop that a process runs for a fixed time.
+pub struct Loop {
+    /// What it counts.
+    pub unit: &'static str,
+    /// Its sizes or tests: a label, and a number that [`Loop::start`] understands.
+    pub variants: fn(&Caches) -> Vec<(String, usize)>,
+    /// Sets up a variant and returns a piece of the loop: each call does some work and returns how much.
+    pub start: fn(usize) -> Body,
+    /// Puts the sweeps of the variants in words.
+    pub now: fn(&[(String, ScaleResult)]) -> String,
+}
+
+/// A piece of a loop: does some work, returns how many units it was.
+pub type Body = Box<dyn FnMut() -> f64>;
+
+/// A command that is ready to be swept.
+pub struct Prepared {
+    /// Which variant it is.
+    pub label: String,
+    /// Program and arguments, `{cores}` in them.
+    pub command: Vec<String>,
+    /// Run before each run.
+    pub prepare: Option<Vec<String>>,
+    /// How it uses cores.
+    pub mode: crate::harness::plan::Mode,
+    /// Directory to be kept until the sweep is over.
+    pub keep: Option<host::temporary::Directory>,
+}
+
+/// All workloads, in the order of the list.
+pub fn all() -> &'static [Workload] {
+    &[
+        memory::MEMORY,
+        memory::CACHE,
+        reverse::WORKLOAD,
+        blocks::WORKLOAD,
+        compile::WORKLOAD,
+        raytrace::WORKLOAD,
+        keysearch::WORKLOAD,
+        unix::WORKLOAD,
+    ]
+}
+
+/// The workload with this name.
+pub fn find(name: &str) -> Option<&'static Workload> {
+    all().iter().find(|workload| workload.name == name)
+}
+
+/// The gain of the last point of a sweep over one core, with its interval, in words.
+pub(crate) fn gain(result: &ScaleResult) -> String {
+    result
+        .points
+        .iter()
+        .rfind(|p| p.placement == crate::harness::plan::Placement::Pinned)
+        .map_or_else(String::new, |p| {
+            format!(
+                "{} at once do {:.2} [{:.2}, {:.2}] times the work of one",
+                p.cores, p.speedup, p.low, p.high
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_loop_does_work_in_every_variant() {
+        let caches = Caches {
+            last: 1 << 20,
+            second: 1 << 18,
+        };
+        let mut names: Vec<_> = all().iter().map(|w| w.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+        for workload in all() {
+            assert!(workload.sentence.ends_with('.') && find(workload.name).is_some());
+            if let Kind::Loop(lap) = &workload.kind {
+                for (label, variant) in (lap.variants)(&caches) {
+                    let mut body = (lap.start)(variant);
+                    assert!(body() > 0.0 && body() > 0.0, "{} {label}", workload.name);
+                }
+            }
+        }
+    }
+}

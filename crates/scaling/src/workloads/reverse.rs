@@ -1,0 +1,109 @@
+//! Reading a block backward after it was written forward: its end is still in the cache, its beginning no longer.
+
+use super::{
+    Kind, Workload,
+    bench::{Bench, Findings, Unable},
+};
+use crate::{loops, random::Random, statistics::median};
+use host::pin::Pinned;
+use std::{hint::black_box, time::Instant};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "reverse",
+    sentence: "Clears a block, then reads it forward or backward: backward finds what is still in the cache.",
+    then: "advice without figures: count down instead of up after a memset of 256,000 bytes",
+    kind: Kind::Experiment(run),
+};
+
+fn run(bench: &Bench) -> Result<Findings, Unable> {
+    let _pin = Pinned::to(bench.first()).map_err(|e| Unable::Failed(e.to_string()))?;
+    let mut findings = Findings::default();
+    let mut best: f64 = 0.0;
+    let sizes = [
+        ("as printed", 256_000),
+        (
+            "1.5 times the second-level cache",
+            bench.caches.second * 3 / 2,
+        ),
+        ("1.5 times the last-level cache", bench.caches.last * 3 / 2),
+    ];
+    for (label, bytes) in sizes {
+        let (forward, backward) = measure(bytes, bench);
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        let saving = 1.0 - backward / forward;
+        best = best.max(saving);
+        findings.line(
+            format!("{label}, {}", report::units::Bytes(bytes as u64)),
+            "",
+            format!(
+                "backward saves {:.1} % of the reading ({:.1} against {:.1} µs)",
+                saving * 100.0,
+                backward * 1e6,
+                forward * 1e6
+            ),
+        );
+    }
+    findings.sentence = if best > 0.02 {
+        format!(
+            "Reading backward after writing forward saves up to {:.0} % of the reading here.",
+            best * 100.0
+        )
+    } else {
+        "Reading backward after writing forward saves nothing to speak of here: the caches hold the block, or prefetching hides them.".to_owned()
+    };
+    Ok(findings)
+}
+
+/// Median seconds of reading a cleared block of `bytes` forward and backward, in rounds of random order.
+fn measure(bytes: usize, bench: &Bench) -> (f64, f64) {
+    let mut words = loops::buffer(bytes);
+    let rounds = (bench
+        .time(std::time::Duration::from_millis(900))
+        .as_secs_f64()
+        / (bytes as f64 * 1e-9))
+        .clamp(5.0, 2001.0) as usize;
+    let mut random = Random::new(bench.seed);
+    let mut seconds = [Vec::with_capacity(rounds), Vec::with_capacity(rounds)];
+    for _ in 0..rounds {
+        let first = random.below(2);
+        for direction in [first, 1 - first] {
+            loops::fill(&mut words, 0);
+            let start = Instant::now();
+            black_box(if direction == 0 {
+                forward(&words)
+            } else {
+                backward(&words)
+            });
+            seconds[direction].push(start.elapsed().as_secs_f64());
+        }
+    }
+    (median(&seconds[0]), median(&seconds[1]))
+}
+
+/// One load a line, so that the cache and not the adder is the limit.
+fn forward(words: &[u64]) -> u64 {
+    words
+        .chunks(loops::LINE / 8)
+        .fold(0, |sum, line| sum.wrapping_add(line[0]))
+}
+
+fn backward(words: &[u64]) -> u64 {
+    words
+        .chunks(loops::LINE / 8)
+        .rev()
+        .fold(0, |sum, line| sum.wrapping_add(line[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_read_the_same() {
+        let words: Vec<u64> = (0..1000).collect();
+        assert_eq!(forward(&words), backward(&words));
+    }
+}

@@ -1,0 +1,202 @@
+//! A set of small loops in the manner of `UnixBench`, as one copy and as a copy on every core. The index is against this
+//! machine's own single copy (10), not against a workstation of 1995.
+
+use super::{Body, Kind, Loop, Workload};
+use crate::{result::ScaleResult, statistics::geometric_mean};
+use std::{
+    fs::{self, File},
+    hint::black_box,
+    io::{Read, Seek, SeekFrom, Write},
+    process::{Command, Stdio},
+    thread,
+};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "unix",
+    sentence: "Runs eight small loops (arithmetic, system calls, pipes, processes, files, shell) as one copy and as a copy on each core.",
+    then: "no figures: \"close to linear for processor-bound programs, as low as one processor for those that make many system calls\"",
+    kind: Kind::Loop(Loop {
+        unit: "loops",
+        variants: |_| {
+            TESTS
+                .iter()
+                .enumerate()
+                .map(|(index, test)| (test.0.to_owned(), index))
+                .collect()
+        },
+        start: |index| TESTS[index.min(TESTS.len() - 1)].1(),
+        now,
+    }),
+};
+
+/// A test by name, with what sets it up.
+type Test = (&'static str, fn() -> Body);
+
+const TESTS: [Test; 8] = [
+    ("integers and strings", integers),
+    ("floating point", floats),
+    ("system calls", system_calls),
+    ("pipe throughput", pipe_throughput),
+    ("switches over a pipe", pipe_switches),
+    ("processes", processes),
+    ("file copy", file_copy),
+    ("shell script", shell),
+];
+
+fn integers() -> Body {
+    let mut text = String::new();
+    Box::new(move || {
+        for turn in 0..200_u32 {
+            text.clear();
+            for letter in 0..30 {
+                text.push(char::from(b'A' + ((turn + letter) % 26) as u8));
+            }
+            black_box(
+                text.bytes()
+                    .fold(turn, |hash, b| hash.wrapping_mul(31) ^ u32::from(b)),
+            );
+        }
+        200.0
+    })
+}
+
+fn floats() -> Body {
+    let mut x = 0.5_f64;
+    Box::new(move || {
+        for _ in 0..200 {
+            x = (x.sin() + 1.1).sqrt().ln().abs().exp() * 0.4 + 0.1;
+        }
+        black_box(x);
+        200.0
+    })
+}
+
+fn system_calls() -> Body {
+    Box::new(|| {
+        for _ in 0..200 {
+            // SAFETY: getppid has no preconditions; it is never answered from user space.
+            black_box(unsafe { libc::getppid() });
+        }
+        200.0
+    })
+}
+
+fn pipe_throughput() -> Body {
+    let Ok((mut reader, mut writer)) = std::io::pipe() else {
+        return nothing();
+    };
+    Box::new(move || {
+        let mut block = [0_u8; 512];
+        for _ in 0..50 {
+            if writer.write_all(&block).is_err() || reader.read_exact(&mut block).is_err() {
+                return f64::MIN_POSITIVE;
+            }
+        }
+        50.0
+    })
+}
+
+fn pipe_switches() -> Body {
+    let (Ok((mut there, mut ask)), Ok((mut answer, mut back))) = (std::io::pipe(), std::io::pipe())
+    else {
+        return nothing();
+    };
+    thread::spawn(move || {
+        let mut byte = [0_u8];
+        while there.read_exact(&mut byte).is_ok() && back.write_all(&byte).is_ok() {}
+    });
+    Box::new(move || {
+        let mut byte = [1_u8];
+        for _ in 0..20 {
+            if ask.write_all(&byte).is_err() || answer.read_exact(&mut byte).is_err() {
+                return f64::MIN_POSITIVE;
+            }
+        }
+        20.0
+    })
+}
+
+/// A loop that cannot run here: its rate is next to nothing, which the table shows.
+fn nothing() -> Body {
+    Box::new(|| f64::MIN_POSITIVE)
+}
+
+fn processes() -> Body {
+    Box::new(|| {
+        let status = Command::new("/bin/true").stdin(Stdio::null()).status();
+        if status.is_ok_and(|s| s.success()) {
+            1.0
+        } else {
+            f64::MIN_POSITIVE
+        }
+    })
+}
+
+fn file_copy() -> Body {
+    let path = std::env::temp_dir().join(format!("corelane-unix-{}", std::process::id()));
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path);
+    // The file has no name while it is used, so nothing is left whatever happens.
+    let _ = fs::remove_file(&path);
+    let Ok(mut file) = file else { return nothing() };
+    let mut block = [7_u8; 1024];
+    Box::new(move || {
+        let mut turn = || -> std::io::Result<()> {
+            file.seek(SeekFrom::Start(0))?;
+            for _ in 0..64 {
+                file.write_all(&block)?;
+            }
+            file.seek(SeekFrom::Start(0))?;
+            for _ in 0..64 {
+                file.read_exact(&mut block)?;
+            }
+            Ok(())
+        };
+        if turn().is_ok() {
+            64.0
+        } else {
+            f64::MIN_POSITIVE
+        }
+    })
+}
+
+fn shell() -> Body {
+    Box::new(|| {
+        let script = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; (echo c; echo a; echo b) | sort >/dev/null";
+        let status = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .status();
+        if status.is_ok_and(|s| s.success()) {
+            1.0
+        } else {
+            f64::MIN_POSITIVE
+        }
+    })
+}
+
+fn now(results: &[(String, ScaleResult)]) -> String {
+    let gains: Vec<(String, f64, u32)> = results
+        .iter()
+        .filter_map(|(label, result)| {
+            result
+                .points
+                .last()
+                .map(|p| (label.clone(), p.speedup, p.cores))
+        })
+        .collect();
+    let Some((_, _, cores)) = gains.first() else {
+        return String::new();
+    };
+    let index = 10.0 * geometric_mean(&gains.iter().map(|g| g.1).collect::<Vec<_>>());
+    let worst = gains.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let worst = worst.map_or_else(String::new, |w| {
+        format!("; least gain: {}, {:.2} times", w.0, w.1)
+    });
+    format!("index 10.0 with one copy, {index:.1} with {cores}{worst}")
+}

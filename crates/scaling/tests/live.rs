@@ -1,0 +1,141 @@
+//! Short live measurements: what is asserted holds on a busy machine too.
+
+use host::environment::Environment;
+use scaling::{
+    harness::{
+        notes::Note,
+        plan::{Mode, Placement},
+        sweep::SweepError,
+    },
+    measure::{Request, measure},
+    result::ScaleResult,
+};
+use std::time::Duration;
+
+fn request(command: &[&str]) -> Request {
+    Request {
+        command: command.iter().map(|s| (*s).to_owned()).collect(),
+        mode: None,
+        cores: None,
+        placements: vec![Placement::Pinned],
+        rounds: Some(3),
+        quick: true,
+        cause: false,
+        forecast: false,
+        beside: None,
+        prepare: None,
+        progress: None,
+        unit: None,
+        timeout: Duration::from_secs(20),
+        seed: 1,
+        interrupted: || false,
+    }
+}
+
+fn run(request: &Request) -> Result<ScaleResult, SweepError> {
+    measure(request, Environment::default())
+}
+
+#[test]
+fn a_sleeping_command_is_told_that_it_ignores_its_cores_or_has_no_work() {
+    let result = run(&request(&["sleep", "0.02"])).unwrap();
+    let cores = host::cores::allowed_cores().unwrap().len();
+    assert_eq!(
+        result.points.len(),
+        scaling::harness::allowance::counts(cores as u32, &[]).len()
+    );
+    let last = result.points.last().unwrap();
+    assert!(last.speedup > 0.5 && last.speedup < 2.0);
+    assert!(result.control.is_some());
+    assert!(!result.not_measured.is_empty() && result.sentence.ends_with('.'));
+}
+
+#[test]
+fn one_busy_process_is_told_that_it_ignores_its_cores() {
+    if host::cores::allowed_cores().unwrap().len() < 2 {
+        println!("skipped: needs two cores");
+        return;
+    }
+    let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+    let result = run(&request(&["sh", "-c", script])).unwrap();
+    assert!(
+        result
+            .notes
+            .iter()
+            .any(|n| matches!(n, Note::IgnoresCores { .. })),
+        "{:?}",
+        result.notes
+    );
+    assert!(result.next_experiment.contains("--mode copies"));
+}
+
+#[test]
+fn more_cores_than_allowed_are_named() {
+    let mut asks = request(&["true"]);
+    asks.cores = Some(4096);
+    let result = run(&asks).unwrap();
+    assert!(
+        result
+            .notes
+            .iter()
+            .any(|n| matches!(n, Note::FewerCores { asked: 4096, .. }))
+    );
+}
+
+#[test]
+fn failing_hanging_and_absent_commands_are_named() {
+    let error = run(&request(&["sh", "-c", "echo broken >&2; exit 3"]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("returned 3") && error.contains("broken"),
+        "{error}"
+    );
+    let mut hangs = request(&["sleep", "77"]);
+    hangs.timeout = Duration::from_millis(200);
+    let error = run(&hangs).unwrap_err().to_string();
+    assert!(
+        error.contains("did not end within") && error.contains("--timeout"),
+        "{error}"
+    );
+    let error = run(&request(&["no-such-program-here"]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not installed"), "{error}");
+    let error = run(&request(&["sh", "-c", "tty || exit 1"]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("terminal"), "{error}");
+}
+
+#[test]
+fn a_program_may_bring_its_own_rate() {
+    let mut own = request(&["sh", "-c", "echo rate: {cores}00"]);
+    own.progress = Some("rate:".to_owned());
+    let result = run(&own).unwrap();
+    for point in &result.points {
+        assert!((point.speedup - f64::from(point.cores)).abs() < 1e-9);
+    }
+    own.progress = Some("no such words".to_owned());
+    assert!(run(&own).unwrap_err().to_string().contains("no such words"));
+}
+
+#[test]
+fn everything_at_once_and_nothing_pinned_afterwards() {
+    let before = host::cores::allowed_cores().unwrap();
+    let script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let mut all = request(&["sh", "-c", script]);
+    all.mode = Some(Mode::Copies);
+    all.placements = vec![Placement::Pinned, Placement::Free];
+    all.cause = true;
+    all.forecast = true;
+    all.beside = Some(vec!["true".to_owned()]);
+    let result = run(&all).unwrap();
+    assert!(result.beside.is_some());
+    if before.len() > 1 {
+        assert!(!result.pressure.is_empty() && !result.one_core_forecast.is_empty());
+    }
+    let text = report::terminal::render(&scaling::result::show::document(&result));
+    assert!(text.contains("What each core buys"), "{text}");
+    assert_eq!(host::cores::allowed_cores().unwrap(), before);
+}
