@@ -72,6 +72,17 @@ impl Burst {
         }
     }
 
+    /// Appends as many frames as there is room for.
+    #[inline]
+    pub(crate) fn extend(&mut self, frames: impl Iterator<Item = Frame>) {
+        let mut length = self.length;
+        for (slot, frame) in self.frames.iter_mut().skip(length).zip(frames) {
+            *slot = frame;
+            length += 1;
+        }
+        self.length = length;
+    }
+
     /// Takes the last frame off.
     #[inline]
     pub fn pop(&mut self) -> Option<Frame> {

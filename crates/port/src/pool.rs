@@ -232,14 +232,12 @@ impl Pool {
         }
         let rest = self.free.len() - count;
         let start = self.layout.headroom;
-        for buffer in self.free.drain(rest..).rev() {
-            let pushed = burst.push(Frame {
-                buffer,
-                start,
-                length,
-            });
-            debug_assert!(pushed.is_ok(), "count is within the room");
-        }
+        burst.extend(self.free[rest..].iter().rev().map(|&buffer| Frame {
+            buffer,
+            start,
+            length,
+        }));
+        self.free.truncate(rest);
         count
     }
 

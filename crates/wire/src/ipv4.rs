@@ -199,24 +199,39 @@ pub fn check(packet: &[u8]) -> Result<Header<'_>, Fault> {
 pub fn is_plain(header: &[u8; HEADER_LENGTH], available: usize) -> bool {
     let view = Header(header);
     let total_length = usize::from(view.total_length());
-    let destination = view.destination();
-    let first = destination >> 24;
-    // Sums five 32-bit words in any order of bytes: the ones' complement sum is indifferent to it.
-    let (words, _) = header.as_chunks::<4>();
-    let sum: u64 = words
-        .iter()
-        .map(|&word| u64::from(u32::from_ne_bytes(word)))
-        .sum();
     (header[0] == 0x45)
         & (total_length >= HEADER_LENGTH)
         & (total_length <= available)
-        & (checksum::fold(sum) == 0xffff)
         & (view.time_to_live() > 1)
-        & !source_is_martian(view.source())
-        // Group, class E and broadcast begin at 224, as for a source.
-        & (first.wrapping_sub(1) < 223)
-        & (first != 127)
-        & (destination >> 16 != LINK_LOCAL)
+        & checksum_is_right(header)
+        & is_ordinary_unicast(view.source())
+        & is_ordinary_unicast(view.destination())
+}
+
+/// Neither martian nor a group: for a source and for a destination the same addresses.
+#[inline]
+const fn is_ordinary_unicast(address: u32) -> bool {
+    // One comparison for 0/8 and for 224/4 and above: the subtraction wraps for zero.
+    (address.wrapping_sub(1 << 24) < 223 << 24)
+        & (address >> 24 != 127)
+        & (address >> 16 != LINK_LOCAL)
+}
+
+/// Whether the sum over a header without options comes out right.
+///
+/// Words are added 64 bits at a time and in the machine's order of bytes: the ones' complement sum is
+/// indifferent to both (RFC 1071 §2). Adding a number to itself with its halves exchanged leaves the
+/// sum of the halves, end-around carry included, in the upper half.
+#[inline]
+fn checksum_is_right(header: &[u8; HEADER_LENGTH]) -> bool {
+    let (halves, _) = header.as_chunks::<4>();
+    let word = |at: usize| u64::from(u32::from_ne_bytes(halves[at]));
+    let (sum, carry) = (word(0) | word(1) << 32).overflowing_add(word(2) | word(3) << 32);
+    // Five words and a carry: the carry of the first addition cannot make the second one wrap twice.
+    let (sum, second) = sum.overflowing_add(word(4) + u64::from(carry));
+    let sum = sum + u64::from(second);
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    sum.wrapping_add(sum.rotate_left(16)) >> 16 == 0xffff
 }
 
 /// Takes one hop off the time to live and brings the checksum in line (RFC 1812 §5.3.1, RFC 1624).
@@ -224,9 +239,9 @@ pub fn is_plain(header: &[u8; HEADER_LENGTH], available: usize) -> bool {
 /// The caller has checked the header: a time to live of zero would wrap.
 #[inline]
 pub fn decrement_time_to_live(header: &mut [u8; HEADER_LENGTH]) {
-    let old = u16::from_be_bytes([header[8], header[9]]);
-    let new = old.wrapping_sub(0x0100);
-    let sum = checksum::update(u16::from_be_bytes([header[10], header[11]]), old, new);
+    // The word loses 0x0100, so `~m + m'` of RFC 1624 is 0xfeff whatever the protocol beside it.
+    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + 0xfeff;
+    let sum = !(((sum & 0xffff) + (sum >> 16)) as u16);
     header[8] = header[8].wrapping_sub(1);
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }

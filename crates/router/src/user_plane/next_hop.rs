@@ -47,15 +47,8 @@ pub(super) fn step<'a>(
     next_hop: NextHop,
 ) -> Result<(&'a NextHopEntry, u8), Reason> {
     let mut entry = next_hops.get(next_hop);
-    if entry.kind == Kind::Group {
-        let hash = flow_hash::of(pool.line(frame), frame.length());
-        entry = next_hops.get(next_hops.member(entry, hash));
-        if matches!(entry.kind, Kind::Group | Kind::None) {
-            return Err(Reason::EmptyGroup);
-        }
-    }
     if entry.kind != Kind::Adjacency {
-        return Err(exception(entry.kind));
+        entry = beyond(next_hops, entry, pool, frame)?;
     }
     let place = egress.get(entry.port);
     if place == Egress::NOBODY {
@@ -68,14 +61,31 @@ pub(super) fn step<'a>(
     Ok((entry, place))
 }
 
-#[cold]
-fn exception(kind: Kind) -> Reason {
-    match kind {
+/// The adjacency that a flow has in a group, or why an entry leads to none.
+#[inline(never)]
+fn beyond<'a>(
+    next_hops: &'a NextHops,
+    entry: &NextHopEntry,
+    pool: &Pool,
+    frame: &Frame,
+) -> Result<&'a NextHopEntry, Reason> {
+    let mut kind = entry.kind;
+    if kind == Kind::Group {
+        let hash = flow_hash::of(pool.line(frame), frame.length());
+        let member = next_hops.get(next_hops.member(entry, hash));
+        match member.kind {
+            Kind::Adjacency => return Ok(member),
+            Kind::None => return Err(Reason::EmptyGroup),
+            other => kind = other,
+        }
+    }
+    Err(match kind {
         Kind::None => Reason::NoRoute,
         Kind::Punt => Reason::Punt,
         Kind::Blackhole => Reason::Blackhole,
         Kind::Unreachable => Reason::Unreachable,
         Kind::Prohibit => Reason::Prohibit,
+        // A group within a group, which nobody makes.
         Kind::Group | Kind::Adjacency => Reason::EmptyGroup,
-    }
+    })
 }

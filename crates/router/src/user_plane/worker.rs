@@ -463,8 +463,13 @@ fn rewrite<R: Reader>(
         let fate =
             next_hop::step(next_hops, egress, pool, frame, next_hop).and_then(|(entry, fate)| {
                 rewritten += 1;
-                hop(pool.line_mut(frame));
-                ethernet_output::step(pool, frame, entry).map(|()| fate)
+                let line = pool.line_mut(frame);
+                hop(line);
+                ethernet_output::step(line, entry);
+                if entry.vlan != 0 {
+                    ethernet_output::tag(pool, frame, entry.vlan)?;
+                }
+                Ok(fate)
             });
         fates[place] = fate.unwrap_or_else(|reason| {
             counters.not_forwarded(reason, 1);
