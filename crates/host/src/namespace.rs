@@ -15,6 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::process;
 
@@ -22,6 +23,10 @@ use crate::process;
 const PREFIX: &str = "cl-";
 /// Where `ip netns` keeps its handles.
 const HANDLES: &str = "/run/netns";
+/// How long a cable may take until the kernel has noticed that both ends are up.
+const LINK_PATIENCE: Duration = Duration::from_secs(5);
+/// Pause between two looks at it.
+const LINK_PAUSE: Duration = Duration::from_millis(5);
 /// Longest name of an interface (IFNAMSIZ less the final zero).
 const INTERFACE_NAME_MAX: usize = 15;
 
@@ -63,6 +68,16 @@ pub enum Error {
         value: String,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// A cable does not come up.
+    #[error(
+        "the interface {interface} in {name} does not come up; look at the kernel's log (dmesg) and try again"
+    )]
+    Down {
+        /// The namespace.
+        name: String,
+        /// The interface.
+        interface: String,
     },
     /// An interface has gone.
     #[error(
@@ -232,7 +247,28 @@ pub struct End {
     pub mac: [u8; 6],
 }
 
-/// A virtual cable between two namespaces, both ends up. It goes away with either namespace.
+impl End {
+    /// Waits until the kernel has noticed the carrier: until then, up to a second, it drops what is sent.
+    fn wait_until_up(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + LINK_PATIENCE;
+        while !self
+            .namespace
+            .ip(["-o", "link", "show", "dev", &self.interface])?
+            .contains("state UP")
+        {
+            if Instant::now() > deadline {
+                return Err(Error::Down {
+                    name: self.namespace.name().to_owned(),
+                    interface: self.interface.clone(),
+                });
+            }
+            std::thread::sleep(LINK_PAUSE);
+        }
+        Ok(())
+    }
+}
+
+/// A virtual cable between two namespaces, both ends up and ready to send. It goes away with either namespace.
 #[derive(Clone, Debug)]
 pub struct Veth {
     /// The first end.
@@ -281,10 +317,13 @@ impl Veth {
                 mac,
             })
         };
-        Ok(Self {
+        let veth = Self {
             a: end(a, mac_a)?,
             b: end(b, mac_b)?,
-        })
+        };
+        veth.a.wait_until_up()?;
+        veth.b.wait_until_up()?;
+        Ok(veth)
     }
 }
 

@@ -7,14 +7,13 @@ use host::CoreId;
 
 use super::case::{Case, Sample, Table};
 use super::routes::Routes;
-use super::{Error, memory};
+use super::{Error, kernel, memory};
 
 /// The engines, in the order in which reports name them.
-pub(crate) const ENGINES: &[Kind] = &[Kind {
-    name: "memory",
-    needs_root: false,
-    open: memory::open,
-}];
+pub(crate) const ENGINES: &[Kind] = &[
+    Kind::anybody("memory", memory::open),
+    Kind::root("kernel", kernel::open),
+];
 
 /// A line of the list.
 pub(crate) struct Kind {
@@ -23,7 +22,27 @@ pub(crate) struct Kind {
     /// Whether it needs network namespaces.
     pub(crate) needs_root: bool,
     /// Makes one ready to measure.
-    pub(crate) open: fn(&Setting) -> Result<Box<dyn Engine>, Error>,
+    pub(crate) open: Open,
+}
+
+type Open = fn(&Setting) -> Result<Box<dyn Engine>, Error>;
+
+impl Kind {
+    const fn anybody(name: &'static str, open: Open) -> Self {
+        Self {
+            name,
+            needs_root: false,
+            open,
+        }
+    }
+
+    const fn root(name: &'static str, open: Open) -> Self {
+        Self {
+            name,
+            needs_root: true,
+            open,
+        }
+    }
 }
 
 /// What engines are made from.

@@ -3,8 +3,10 @@
 //! The way of a study: the options become a [`plan`], [`measure`] runs it on the [`engine`]s, its rows are the [`result`], and
 //! everything shown is a function of that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
 
+mod bench;
 mod case;
 mod engine;
+mod kernel;
 mod measure;
 mod memory;
 mod options;

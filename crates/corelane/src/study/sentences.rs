@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use report::units::{FramesPerSecond, Times, grouped};
+use report::units::{FramesPerSecond, Share, Times, grouped};
 
 use super::case::{Row, SMALLEST, Table};
 use super::plan::CHANGE_RATES;
@@ -92,9 +92,9 @@ pub(crate) fn unlocked(study: &Study) -> String {
                 .collect();
             (!ups.is_empty() && cores > 1).then(|| {
                 format!(
-                    "{}: {} forward {} one core's frames.",
+                    "{}: {} {}.",
                     capital(engine_in_words(engine)),
-                    cores_in_words(cores).to_lowercase(),
+                    more_cores_make_it(cores).to_lowercase(),
                     list(&ups)
                 )
             })
@@ -153,7 +153,7 @@ pub(crate) fn verdict(study: &Study) -> Vec<String> {
     if study.noise.is_noisy() {
         lines.push(format!(
             "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and highest rounds, and run again on a quieter machine.",
-            percent(study.noise.steal)
+            Share(study.noise.steal)
         ));
     }
     lines.extend(study.left_out.iter().cloned());
@@ -178,8 +178,8 @@ fn core_buys(study: &Study, engine: &str) -> Option<String> {
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "{} forward {} one core's frames ({}, {SMALLEST}-byte frames, {} routes).",
-            cores_in_words(cores),
+            "{} {} ({}, {SMALLEST}-byte frames, {} routes).",
+            more_cores_make_it(cores),
             list(&parts),
             engine_in_words(engine),
             routes(study)
@@ -224,6 +224,14 @@ pub(crate) fn cores_in_words(cores: usize) -> String {
         1 => "One core".to_owned(),
         2 => "Both cores".to_owned(),
         more => format!("All {more} cores"),
+    }
+}
+
+/// `The second core makes it`, before how many times one core's frames.
+fn more_cores_make_it(cores: usize) -> String {
+    match cores {
+        2 => "The second core makes it".to_owned(),
+        more => format!("All {more} cores together make it"),
     }
 }
 
@@ -297,8 +305,8 @@ mod tests {
         let lines = verdict(&study());
         assert_eq!(
             lines[0],
-            "Both cores forward 1.98× with a table per core, 1.95× with one shared table and 0.40× with one table behind a lock \
-             one core's frames (memory ports, 64-byte frames, 901,899 routes)."
+            "The second core makes it 1.98× with a table per core, 1.95× with one shared table and 0.40× with one table behind a \
+             lock (memory ports, 64-byte frames, 901,899 routes)."
         );
         assert_eq!(
             lines[1],
@@ -338,7 +346,7 @@ mod tests {
         assert!(
             verdict(&study)
                 .iter()
-                .any(|line| line.starts_with("Noisy: the hypervisor gave 5 %"))
+                .any(|line| line.starts_with("Noisy: the hypervisor gave 5.00 %"))
         );
     }
 

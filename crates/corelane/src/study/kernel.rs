@@ -1,0 +1,112 @@
+//! Engine `kernel`: Linux's own forwarding, the baseline of every engine between interfaces.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use host::Namespace;
+use report::units::grouped;
+
+use super::Error;
+use super::bench::{Bench, Flood, NEXT_HOPS, next_hop_address};
+use super::case::{Case, Sample, Table};
+use super::engine::{Abilities, Engine, Setting};
+use super::routes::Routes;
+
+/// Making generators and emptying queues.
+const OVERHEAD: Duration = Duration::from_millis(100);
+
+struct Kernel {
+    bench: Bench,
+    flood: Flood,
+    cores: usize,
+    sent: u64,
+    lost: u64,
+}
+
+/// Makes the namespaces and loads the routing table into the kernel's.
+///
+/// # Errors
+/// When a namespace cannot be made or a route is refused.
+pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+    let bench = Bench::new("kernel", setting.cores, &setting.routes.destinations)?;
+    bench.dut().set("net.ipv4.ip_forward", "1")?;
+    load(bench.dut(), setting.routes, setting.seed)?;
+    Ok(Box::new(Kernel {
+        bench,
+        flood: Flood::default(),
+        cores: setting.cores.len(),
+        sent: 0,
+        lost: 0,
+    }))
+}
+
+impl Engine for Kernel {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            name: "kernel",
+            tables: &[Table::Kernel],
+            most_workers: self.cores,
+            takes_changes: false,
+            trials: 2,
+            overhead: OVERHEAD,
+        }
+    }
+
+    fn method(&self) -> String {
+        format!(
+            "Linux's own forwarding between two veth pairs, the same routes in its table. A program inside the kernel makes the frames, \
+             on the core that forwards and counts them, so the generator's share is in every figure. It cannot outrun the device: \
+             of {} frames sent, {} were lost.",
+            grouped(self.sent),
+            grouped(self.lost)
+        )
+    }
+
+    fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
+        let flow = self
+            .flood
+            .measure(&self.bench, case.frame_bytes, case.workers, trial)?;
+        self.sent += flow.sent;
+        self.lost += flow.lost;
+        Ok(Sample {
+            frames_per_second: flow.frames_per_second,
+            changes_per_second: 0.0,
+        })
+    }
+}
+
+/// Puts every IPv4 route into the kernel's table, next hops given out at random.
+fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
+    let next_hops = fib::generated::next_hops(seed, routes.prefixes.v4.len(), NEXT_HOPS);
+    let mut batch = String::with_capacity(routes.prefixes.v4.len() * 48);
+    for (prefix, next_hop) in routes.prefixes.v4.iter().zip(next_hops) {
+        let _ = writeln!(
+            batch,
+            "route append {prefix} via {} dev out",
+            next_hop_address(next_hop.0)
+        );
+    }
+    let mut ip = std::process::Command::new("ip")
+        .args(["-n", dut.name(), "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()?;
+    let written = ip
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut input| input.write_all(batch.as_bytes()));
+    let output = ip.wait_with_output()?;
+    host::cleanup::check()?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ");
+        return Err(format!("the kernel did not take the routes: {words}").into());
+    }
+    Ok(written?)
+}
