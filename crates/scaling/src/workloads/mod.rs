@@ -9,9 +9,18 @@
 pub mod bench;
 pub mod blocks;
 pub mod compile;
+pub mod control_loop;
+pub mod fifo;
+pub mod forward;
 pub mod keysearch;
+pub mod logger;
 pub mod memory;
+pub mod migration;
+pub mod other_load;
+pub mod periodic;
+pub mod poll;
 pub mod raytrace;
+pub mod realtime;
 pub mod reverse;
 pub mod unix;
 
@@ -76,10 +85,17 @@ pub fn all() -> &'static [Workload] {
         memory::CACHE,
         reverse::WORKLOAD,
         blocks::WORKLOAD,
+        migration::WORKLOAD,
         compile::WORKLOAD,
         raytrace::WORKLOAD,
         keysearch::WORKLOAD,
         unix::WORKLOAD,
+        control_loop::CONTROL_LOOP,
+        control_loop::INTERRUPTS,
+        poll::WORKLOAD,
+        logger::WORKLOAD,
+        fifo::WORKLOAD,
+        forward::WORKLOAD,
     ]
 }
 

@@ -1,0 +1,137 @@
+//! The simulation of the robot with two arms: a loop that must not miss a beat while the machine does other things.
+
+use super::{
+    Kind, Workload,
+    bench::{Bench, Findings, Unable},
+    other_load::{Duty, OtherLoad},
+    periodic::{Periodic, Seen, run},
+};
+use crate::loops;
+use host::pin::Pinned;
+use std::time::{Duration, Instant};
+
+/// The periodic loop.
+pub const CONTROL_LOOP: Workload = Workload {
+    name: "control-loop",
+    sentence: "Runs a loop every millisecond at high priority on a core of its own, while logging, network traffic and computing run elsewhere \
+               or on the same core.",
+    then: "two threads at priority 63 on processors two and three of four: no loop missed as far as could be measured",
+    kind: Kind::Experiment(control_loop),
+};
+
+/// The same loop under interrupts.
+pub const INTERRUPTS: Workload = Workload {
+    name: "interrupts",
+    sentence: "Runs the same loop while timer interrupts and network softirqs arrive on its own core, then on another.",
+    then: "all interrupts were handled by the first processor and never affected the others as far as could be measured",
+    kind: Kind::Experiment(interrupts),
+};
+
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// Steps of arithmetic that take a fifth of a period here.
+fn steps(bench: &Bench) -> u64 {
+    const SAMPLE: u64 = 200_000;
+    let _pin = Pinned::to(bench.last());
+    let fastest = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            loops::spin(SAMPLE, 1);
+            start.elapsed().as_secs_f64()
+        })
+        .fold(f64::INFINITY, f64::min);
+    (SAMPLE as f64 * PERIOD.as_secs_f64() / 5.0 / fastest) as u64
+}
+
+fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
+    let (other, own) = bench.two()?;
+    let all = |core| {
+        [
+            (Duty::Log, core),
+            (Duty::Network, core),
+            (Duty::Compute, core),
+        ]
+    };
+    compare(
+        bench,
+        &[
+            ("nothing else runs", vec![], true),
+            ("other load on the other core", all(other).to_vec(), true),
+            ("other load on the same core", all(own).to_vec(), true),
+            (
+                "other load on the same core, normal priority",
+                all(own).to_vec(),
+                false,
+            ),
+        ],
+    )
+}
+
+fn interrupts(bench: &Bench) -> Result<Findings, Unable> {
+    let (other, own) = bench.two()?;
+    let both = |core| vec![(Duty::Timer, core), (Duty::Network, core)];
+    compare(
+        bench,
+        &[
+            ("quiet", vec![], true),
+            ("interrupts on another core", both(other), true),
+            ("interrupts on its own core", both(own), true),
+        ],
+    )
+}
+
+type Setting<'a> = (&'a str, Vec<(Duty, host::cores::CoreId)>, bool);
+
+fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
+    let steps = steps(bench);
+    let (_, own) = bench.two()?;
+    let mut findings = Findings::default();
+    let mut worst: Vec<(String, Seen)> = Vec::new();
+    for (name, duties, priority) in settings {
+        let load = OtherLoad::start(duties);
+        let seen = run(
+            Periodic {
+                core: own,
+                period: PERIOD,
+                steps,
+                time: bench.time(Duration::from_millis(2400)),
+                priority: *priority,
+            },
+            bench.interrupted,
+        );
+        drop(load);
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        if let Some(refused) = &seen.refused
+            && !findings.notes.contains(refused)
+        {
+            findings.notes.push(refused.clone());
+        }
+        findings.line(
+            *name,
+            "",
+            format!(
+                "{} of {} deadlines missed; late by {:.1} µs (median), {:.1} (99.9 %), {:.1} (worst: {})",
+                seen.missed, seen.periods, seen.late[0], seen.late[1], seen.late[2], seen.worst_cause
+            ),
+        );
+        worst.push(((*name).to_owned(), seen));
+    }
+    let words: Vec<String> = worst
+        .iter()
+        .map(|(name, seen)| {
+            format!(
+                "{name}: {} missed, worst {:.0} µs",
+                seen.missed, seen.late[2]
+            )
+        })
+        .collect();
+    findings.sentence = words.join("; ");
+    let periods = worst.first().map_or(0, |(_, seen)| seen.periods);
+    findings.notes.push(format!(
+        "{periods} periods a setting: what was not seen in them is rarer than {:.2} % (95 %).",
+        300.0 / periods.max(1) as f64
+    ));
+    Ok(findings)
+}

@@ -1,0 +1,127 @@
+//! First-in-first-out priority as a lock: on one core two threads of the same priority never overlap, on two cores they do.
+
+use super::{
+    Kind, Workload,
+    bench::{Bench, Findings, Unable},
+    realtime,
+};
+use crate::loops;
+use host::{cores::CoreId, pin::Pinned};
+use std::{
+    hint::black_box,
+    sync::{
+        Barrier,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "fifo",
+    sentence: "Lets two threads of the same first-in-first-out priority enter a section without a lock, on one core and on two, and counts how \
+               often both are inside.",
+    then: "on several processors FIFO is \"your worst enemy; it will simply not work\": two programs of the same priority stand a very high \
+           chance of running at the same time",
+    kind: Kind::Experiment(run),
+};
+
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    entries: u64,
+    overlaps: u64,
+    refused: Option<String>,
+}
+
+fn run(bench: &Bench) -> Result<Findings, Unable> {
+    let (first, second) = bench.two()?;
+    let time = bench.time(Duration::from_millis(300));
+    let mut findings = Findings::default();
+    let mut overlaps = [0, 0];
+    let settings = [
+        (
+            "both on one core",
+            [first, first],
+            "none, by the rules of the scheduler",
+        ),
+        ("a core each", [first, second], "certain"),
+    ];
+    for (place, (name, cores, then)) in settings.into_iter().enumerate() {
+        let seen = measure(cores, time);
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        overlaps[place] = seen.overlaps;
+        findings.line(
+            name,
+            then,
+            format!(
+                "{} overlaps in {} entries ({:.2} %)",
+                seen.overlaps,
+                seen.entries,
+                seen.overlaps as f64 / seen.entries.max(1) as f64 * 100.0
+            ),
+        );
+        if let Some(refused) = seen.refused
+            && !findings.notes.contains(&refused)
+        {
+            findings.notes.push(refused);
+        }
+    }
+    findings.sentence = format!(
+        "Two threads of one FIFO priority overlapped {} times on one core and {} times on two: priority is no lock.",
+        overlaps[0], overlaps[1]
+    );
+    Ok(findings)
+}
+
+fn measure(cores: [CoreId; 2], time: Duration) -> Seen {
+    let (inside, together) = (AtomicU32::new(0), Barrier::new(2));
+    thread::scope(|scope| {
+        let threads = cores.map(|core| {
+            let (inside, together) = (&inside, &together);
+            scope.spawn(move || {
+                let _pin = Pinned::to(core);
+                together.wait();
+                let mut seen = Seen {
+                    refused: realtime::first_in_first_out(realtime::PRIORITY).err(),
+                    ..Seen::default()
+                };
+                let start = Instant::now();
+                while start.elapsed() < time {
+                    seen.overlaps += u64::from(inside.fetch_add(1, Ordering::AcqRel) > 0);
+                    black_box(loops::spin(1_000, 1));
+                    inside.fetch_sub(1, Ordering::AcqRel);
+                    seen.entries += 1;
+                    thread::yield_now(); // outside the section a thread may let the other one run
+                }
+                seen
+            })
+        });
+        let mut sum = Seen::default();
+        for thread in threads {
+            let seen = thread.join().unwrap_or_default();
+            sum.entries += seen.entries;
+            sum.overlaps += seen.overlaps;
+            sum.refused = sum.refused.or(seen.refused);
+        }
+        sum
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_one_core_with_priority_nothing_overlaps() {
+        let cores = host::cores::allowed_cores().unwrap();
+        let seen = measure([cores[0], cores[0]], Duration::from_millis(40));
+        assert!(seen.entries > 10);
+        match seen.refused {
+            Some(words) => println!("skipped: {words}"),
+            None => assert_eq!(seen.overlaps, 0),
+        }
+    }
+}

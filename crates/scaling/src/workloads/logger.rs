@@ -1,0 +1,254 @@
+//! The logger of the article: clients fill a ring, a thread of low priority flushes it. On two cores the flusher runs at the same
+//! time, and when it has nothing to write to, it is faster than the clients.
+
+use super::{
+    Kind, Workload,
+    bench::{Bench, Findings, Unable},
+    realtime,
+};
+use host::{cores::CoreId, pin::Pinned};
+use std::{
+    fs::{self, File},
+    hint::black_box,
+    io::Write,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "logger",
+    sentence: "Puts records of 64 bytes into a ring of 1 MB that a thread of low priority empties, into nothing or into a file, on one core \
+               and on two.",
+    then: "on two processors the ring never held more than a few kilobytes, because the flusher, writing nothing yet, was faster than the \
+           clients",
+    kind: Kind::Experiment(run),
+};
+
+const RECORD: usize = 8; // words
+const RECORDS: u64 = 16 * 1024;
+
+/// A ring for one writer and one reader; each side owns its own counter.
+struct Ring {
+    words: Vec<AtomicU64>,
+    written: AtomicU64,
+    read: AtomicU64,
+}
+
+impl Ring {
+    fn new() -> Self {
+        Self {
+            words: (0..RECORDS as usize * RECORD)
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+        }
+    }
+
+    /// Puts a record in; how many are in the ring then, or `None` when it is full.
+    fn put(&self, record: &[u64; RECORD]) -> Option<u64> {
+        let written = self.written.load(Ordering::Relaxed);
+        let held = written - self.read.load(Ordering::Acquire);
+        if held == RECORDS {
+            return None;
+        }
+        let at = (written % RECORDS) as usize * RECORD;
+        for (word, value) in self.words[at..at + RECORD].iter().zip(record) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        self.written.store(written + 1, Ordering::Release);
+        Some(held + 1)
+    }
+
+    /// Takes a record out.
+    fn take(&self) -> Option<[u64; RECORD]> {
+        let read = self.read.load(Ordering::Relaxed);
+        if read == self.written.load(Ordering::Acquire) {
+            return None;
+        }
+        let at = (read % RECORDS) as usize * RECORD;
+        let mut record = [0; RECORD];
+        for (value, word) in record.iter_mut().zip(&self.words[at..at + RECORD]) {
+            *value = word.load(Ordering::Relaxed);
+        }
+        self.read.store(read + 1, Ordering::Release);
+        Some(record)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    records: u64,
+    fullest: u64,
+    waits: u64,
+    lost: u64,
+}
+
+fn run(bench: &Bench) -> Result<Findings, Unable> {
+    let (first, second) = bench.two()?;
+    let time = bench.time(Duration::from_millis(450));
+    let mut findings = Findings::default();
+    let mut fullest = [0; 4];
+    let settings = [
+        ("one core, flusher writes nothing", first, first, false),
+        ("two cores, flusher writes nothing", first, second, false),
+        ("one core, flusher writes to a file", first, first, true),
+        ("two cores, flusher writes to a file", first, second, true),
+    ];
+    for (place, (name, client, flusher, writes)) in settings.into_iter().enumerate() {
+        let seen = measure(client, flusher, writes, time);
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        fullest[place] = seen.fullest;
+        let then = if place == 1 {
+            "a few kilobytes at most"
+        } else {
+            ""
+        };
+        findings.line(
+            name,
+            then,
+            format!(
+                "{} at most in the ring, {} waits for room, {:.2} million records a second",
+                report::units::Bytes(seen.fullest * 64),
+                seen.waits,
+                seen.records as f64 / time.as_secs_f64() / 1e6
+            ),
+        );
+        if seen.lost > 0 {
+            findings.notes.push(format!(
+                "{name}: {} records were lost or out of order; the ring is at fault",
+                seen.lost
+            ));
+        }
+    }
+    findings.sentence = if fullest[1] * 4 < fullest[0] {
+        "On two cores the flusher keeps the ring nearly empty; on one it fills while the flusher waits for its turn.".to_owned()
+    } else {
+        "On two cores too the ring fills here: the flusher is not faster than the client."
+            .to_owned()
+    };
+    Ok(findings)
+}
+
+fn measure(client: CoreId, flusher: CoreId, writes: bool, time: Duration) -> Seen {
+    let (ring, stop) = (Ring::new(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let flush = scope.spawn(|| {
+            let _pin = Pinned::to(flusher);
+            realtime::give_way();
+            flush(&ring, &stop, writes)
+        });
+        let log = scope.spawn(|| {
+            let _pin = Pinned::to(client);
+            let seen = log(&ring, time);
+            stop.store(true, Ordering::Release);
+            seen
+        });
+        let mut seen = log.join().unwrap_or(Seen {
+            records: 0,
+            fullest: 0,
+            waits: 0,
+            lost: 0,
+        });
+        stop.store(true, Ordering::Release);
+        seen.lost = flush
+            .join()
+            .map_or(seen.records, |taken| seen.records.abs_diff(taken));
+        seen
+    })
+}
+
+/// The client: makes a record, puts it in, waits when there is no room.
+fn log(ring: &Ring, time: Duration) -> Seen {
+    let mut seen = Seen {
+        records: 0,
+        fullest: 0,
+        waits: 0,
+        lost: 0,
+    };
+    let start = Instant::now();
+    while start.elapsed() < time {
+        for _ in 0..64 {
+            let record = [
+                seen.records,
+                black_box(crate::loops::spin(20, seen.records)),
+                2,
+                3,
+                4,
+                5,
+                6,
+                7,
+            ];
+            loop {
+                if let Some(held) = ring.put(&record) {
+                    seen.fullest = seen.fullest.max(held);
+                    break;
+                }
+                seen.waits += 1;
+                thread::yield_now();
+            }
+            seen.records += 1;
+        }
+    }
+    seen
+}
+
+/// The flusher: returns how many records it took in their order.
+fn flush(ring: &Ring, stop: &AtomicBool, writes: bool) -> u64 {
+    let path = std::env::temp_dir().join(format!("corelane-logger-{}", std::process::id()));
+    let mut file = if writes {
+        File::create(&path).ok()
+    } else {
+        None
+    };
+    // Without a name the file goes away with this thread.
+    let _ = fs::remove_file(&path);
+    let mut expected = 0;
+    loop {
+        let ended = stop.load(Ordering::Acquire);
+        while let Some(record) = ring.take() {
+            expected += u64::from(record[0] == expected);
+            if let Some(file) = &mut file {
+                let mut bytes = [0_u8; RECORD * 8];
+                for (slot, word) in bytes.chunks_exact_mut(8).zip(record) {
+                    slot.copy_from_slice(&word.to_le_bytes());
+                }
+                let _ = file.write_all(&bytes);
+            } else {
+                black_box(record);
+            }
+        }
+        if ended {
+            return expected;
+        }
+        thread::yield_now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_record_is_lost_and_a_full_ring_refuses() {
+        let cores = host::cores::allowed_cores().unwrap();
+        let seen = measure(
+            cores[0],
+            cores[cores.len() - 1],
+            false,
+            Duration::from_millis(30),
+        );
+        assert!(seen.records > 0 && seen.lost == 0, "{seen:?}");
+        let ring = Ring::new();
+        for n in 0..RECORDS {
+            assert_eq!(ring.put(&[n; RECORD]), Some(n + 1));
+        }
+        assert_eq!(ring.put(&[0; RECORD]), None);
+        assert_eq!(ring.take(), Some([0; RECORD]));
+        assert!(ring.put(&[0; RECORD]).is_some());
+    }
+}

@@ -1,0 +1,165 @@
+//! What a move to another core costs: the call, the data left behind in the old core's caches, a line sent back and forth.
+
+use super::{
+    Kind, Workload,
+    bench::{Bench, Findings, Unable},
+};
+use crate::{loops, statistics::median};
+use host::{cores::CoreId, pin::Pinned};
+use std::{
+    hint::black_box,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "migration",
+    sentence: "Reads a working set again and again, staying on a core or moving to another each time, and sends a cache line back and forth.",
+    then: "no figures: after a move the data has to come from memory, so moves are to be avoided; pinning two threads made the simulation \
+           faster",
+    kind: Kind::Experiment(run),
+};
+
+fn run(bench: &Bench) -> Result<Findings, Unable> {
+    let (a, b) = bench.two()?;
+    let mut findings = Findings::default();
+    let call = call(a, b, if bench.quick { 200 } else { 600 });
+    findings.line(
+        "a move, the call until the thread runs on the other core",
+        "",
+        format!("{:.1} µs", call * 1e6),
+    );
+    let mut worst: f64 = 0.0;
+    for (label, bytes) in [
+        ("first-level cache", 16 * 1024),
+        ("half of the second-level cache", bench.caches.second / 2),
+        ("a quarter of the last-level cache", bench.caches.last / 4),
+    ] {
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        let (stay, moved) = refill(a, b, bytes, bench.time(Duration::from_millis(300)));
+        worst = worst.max((moved - stay) * 1e6);
+        findings.line(
+            format!("refilling {} ({label})", report::units::Bytes(bytes as u64)),
+            "",
+            format!(
+                "{:.1} µs after a move, {:.1} µs without: {:.1} µs more",
+                moved * 1e6,
+                stay * 1e6,
+                (moved - stay) * 1e6
+            ),
+        );
+    }
+    for (index, &one) in bench.cores.iter().take(4).enumerate() {
+        for &other in bench.cores.iter().take(4).skip(index + 1) {
+            findings.line(
+                format!("a cache line from core {one} to core {other} and back"),
+                "",
+                format!("{:.0} ns", round_trip(one, other) * 1e9),
+            );
+        }
+    }
+    findings.sentence = format!(
+        "A move costs {:.1} µs and up to {worst:.0} µs more for what was in the caches.",
+        call * 1e6
+    );
+    Ok(findings)
+}
+
+/// Median seconds of moving this thread from one core to the other.
+fn call(a: CoreId, b: CoreId, times: usize) -> f64 {
+    let seconds: Vec<f64> = (0..times)
+        .filter_map(|turn| {
+            let start = Instant::now();
+            let pin = Pinned::to(if turn % 2 == 0 { a } else { b });
+            let took = start.elapsed().as_secs_f64();
+            pin.is_ok().then_some(took)
+        })
+        .collect();
+    median(&seconds[seconds.len().min(2)..])
+}
+
+/// Median seconds of reading `bytes` when they were read on the same core before, and when they were read on the other.
+fn refill(a: CoreId, b: CoreId, bytes: usize, time: Duration) -> (f64, f64) {
+    let mut words = loops::buffer(bytes);
+    let (mut stay, mut moved) = (Vec::new(), Vec::new());
+    let timed = |words: &[u64]| {
+        let start = Instant::now();
+        black_box(loops::read(words));
+        start.elapsed().as_secs_f64()
+    };
+    let start = Instant::now();
+    let mut at_home = true;
+    while start.elapsed() < time || stay.len() < 5 {
+        let home = Pinned::to(if at_home { a } else { b });
+        loops::fill(&mut words, 1); // changed lines are in this core's caches only
+        timed(&words);
+        stay.push(timed(&words));
+        drop(home);
+        let away = Pinned::to(if at_home { b } else { a });
+        moved.push(timed(&words));
+        drop(away);
+        at_home = !at_home;
+    }
+    (median(&stay), median(&moved))
+}
+
+/// Seconds for a line to travel to the other core and back.
+fn round_trip(a: CoreId, b: CoreId) -> f64 {
+    const TRIPS: u64 = 4_000;
+    let line = AtomicU64::new(0);
+    let wait = |value: u64| {
+        let mut turns = 0_u32;
+        while line.load(Ordering::Acquire) != value {
+            turns += 1;
+            if turns > 100_000 {
+                thread::yield_now(); // somebody else has the other core
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    };
+    let best: Vec<f64> = (0..5)
+        .map(|_| {
+            line.store(0, Ordering::Release);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let _pin = Pinned::to(b);
+                    for trip in 0..TRIPS {
+                        wait(2 * trip + 1);
+                        line.store(2 * trip + 2, Ordering::Release);
+                    }
+                });
+                let _pin = Pinned::to(a);
+                line.store(1, Ordering::Release);
+                wait(2);
+                let start = Instant::now();
+                for trip in 1..TRIPS {
+                    line.store(2 * trip + 1, Ordering::Release);
+                    wait(2 * trip + 2);
+                }
+                start.elapsed().as_secs_f64() / (TRIPS - 1) as f64
+            })
+        })
+        .collect();
+    median(&best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_back() {
+        let cores = host::cores::allowed_cores().unwrap();
+        if cores.len() < 2 {
+            println!("skipped: needs two cores");
+            return;
+        }
+        assert!(round_trip(cores[0], cores[1]) > 1e-9);
+        assert!(call(cores[0], cores[1], 20) > 0.0);
+    }
+}

@@ -1,0 +1,114 @@
+//! The load that runs beside a control loop: logging to a file, transferring over the network, computing.
+
+use host::{cores::CoreId, pin::Pinned};
+use std::{
+    fs::{self, File},
+    hint::black_box,
+    io::{Seek, Write},
+    net::UdpSocket,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+/// What a thread of the load does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Writes a file over and over.
+    Log,
+    /// Sends datagrams to itself: system calls and softirqs on its own core.
+    Network,
+    /// Computes.
+    Compute,
+    /// Wakes up twenty thousand times a second: a timer interrupt and two switches each time.
+    Timer,
+}
+
+/// Running threads of load; dropping it stops them.
+pub struct OtherLoad {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl OtherLoad {
+    /// Starts one thread for each duty, on the core given.
+    pub fn start(duties: &[(Duty, CoreId)]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let threads = duties
+            .iter()
+            .map(|&(duty, core)| {
+                let stop = Arc::clone(&stop);
+                thread::spawn(move || {
+                    // A core that may not be used loads nothing; the caller takes allowed ones.
+                    let _pin = Pinned::to(core);
+                    match duty {
+                        Duty::Log => log(&stop),
+                        Duty::Network => network(&stop),
+                        Duty::Compute => compute(&stop),
+                        Duty::Timer => timer(&stop),
+                    }
+                })
+            })
+            .collect();
+        Self { stop, threads }
+    }
+}
+
+impl Drop for OtherLoad {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn log(stop: &AtomicBool) {
+    let path = std::env::temp_dir().join(format!("corelane-log-{}", std::process::id()));
+    let file = File::create(&path);
+    // Without a name the file goes away with this thread.
+    let _ = fs::remove_file(&path);
+    let Ok(mut file) = file else { return };
+    let block = [b'x'; 4096];
+    while !stop.load(Ordering::Acquire) {
+        for _ in 0..256 {
+            let _ = file.write_all(&block);
+        }
+        let _ = file.rewind();
+    }
+}
+
+fn network(stop: &AtomicBool) {
+    let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
+        return;
+    };
+    let Ok(own) = socket.local_addr() else { return };
+    let _ = socket.set_read_timeout(Some(Duration::from_millis(20)));
+    let mut block = [0_u8; 1024];
+    while !stop.load(Ordering::Acquire) {
+        for _ in 0..16 {
+            let _ = socket.send_to(&block, own);
+        }
+        for _ in 0..16 {
+            if socket.recv(&mut block).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+fn compute(stop: &AtomicBool) {
+    while !stop.load(Ordering::Acquire) {
+        black_box(crate::loops::spin(20_000, 1));
+    }
+}
+
+fn timer(stop: &AtomicBool) {
+    super::realtime::exact_timers();
+    while !stop.load(Ordering::Acquire) {
+        thread::sleep(Duration::from_micros(50));
+    }
+}

@@ -1,0 +1,231 @@
+//! A periodic loop with a deadline, and what made its worst wake-up late.
+
+use super::realtime;
+use crate::{
+    harness::observe::{Interrupts, TICK, Times},
+    loops,
+    statistics::percentile,
+};
+use host::{cores::CoreId, pin::Pinned};
+use std::{hint::black_box, thread, time::Duration};
+
+/// A loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Periodic {
+    /// Where it runs.
+    pub core: CoreId,
+    /// From one wake-up to the next; also the deadline.
+    pub period: Duration,
+    /// Work in each period: steps of [`loops::spin`].
+    pub steps: u64,
+    /// For how long.
+    pub time: Duration,
+    /// Whether to ask for real-time priority.
+    pub priority: bool,
+}
+
+/// What it saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Periods run.
+    pub periods: usize,
+    /// Periods whose work was not done when the next one began.
+    pub missed: usize,
+    /// Wake-ups after their time, microseconds: median, 99.9 %, worst.
+    pub late: [f64; 3],
+    /// What happened around the worst wake-up.
+    pub worst_cause: String,
+    /// Why there was no real-time priority, if it was refused.
+    pub refused: Option<String>,
+}
+
+/// Periods between two looks at what the kernel counts: a look takes a tenth of a millisecond.
+const WINDOW: usize = 50;
+
+/// Runs the loop on a thread of its own.
+pub fn run(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
+    thread::scope(|scope| scope.spawn(|| body(periodic, interrupted)).join()).unwrap_or_else(|_| {
+        Seen {
+            periods: 0,
+            missed: 0,
+            late: [f64::NAN; 3],
+            worst_cause: String::new(),
+            refused: Some("the loop's thread ended early".to_owned()),
+        }
+    })
+}
+
+fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
+    let pin = Pinned::to(periodic.core);
+    let refused = if let Err(error) = &pin {
+        Some(error.to_string())
+    } else if periodic.priority {
+        realtime::first_in_first_out(realtime::PRIORITY).err()
+    } else {
+        None
+    };
+    realtime::exact_timers();
+    let period = periodic.period.as_nanos() as u64;
+    let count = (periodic.time.as_nanos() as u64 / period) as usize;
+    let mut late = Vec::with_capacity(count);
+    let mut missed = 0;
+    let mut worst = Worst::start(periodic.core);
+    let mut due = realtime::now() + period;
+    for turn in 0..count {
+        if turn % WINDOW == 0 {
+            worst.look();
+            // The look itself may have taken longer than a period; it is not the loop that is late then.
+            due = due.max(realtime::now() + period / 4);
+            if interrupted() {
+                break;
+            }
+        }
+        realtime::sleep_until(due);
+        let woken = realtime::now() - due;
+        late.push(woken as f64 / 1e3);
+        black_box(loops::spin(periodic.steps, turn as u64));
+        let done = realtime::now() - due;
+        worst.note(woken.max(done.saturating_sub(period)));
+        due += period;
+        if done > period {
+            missed += 1;
+            due += (done - period).div_ceil(period) * period;
+        }
+    }
+    worst.look();
+    Seen {
+        periods: late.len(),
+        missed,
+        late: [
+            percentile(&late, 0.5),
+            percentile(&late, 0.999),
+            percentile(&late, 1.0),
+        ],
+        worst_cause: worst.cause,
+        refused,
+    }
+}
+
+/// Follows the worst event and what the kernel counted in its window.
+struct Worst {
+    core: CoreId,
+    most: u64,
+    in_window: bool,
+    switches: i64,
+    times: Times,
+    interrupts: Interrupts,
+    usual: u64,
+    cause: String,
+}
+
+impl Worst {
+    fn start(core: CoreId) -> Self {
+        Self {
+            core,
+            most: 0,
+            in_window: false,
+            switches: realtime::forced_switches(),
+            times: Times::now(&[core]),
+            interrupts: Interrupts::now(&[core]),
+            usual: 0,
+            cause: String::new(),
+        }
+    }
+
+    fn note(&mut self, nanoseconds: u64) {
+        if nanoseconds > self.most {
+            self.most = nanoseconds;
+            self.in_window = true;
+        }
+    }
+
+    /// Ends a window: if it holds the worst event so far, says what happened in it.
+    fn look(&mut self) {
+        let switches = realtime::forced_switches();
+        let times = Times::now(&[self.core]);
+        let interrupts = Interrupts::now(&[self.core]);
+        let grown = self.interrupts.until(&interrupts);
+        let sum = grown.iter().map(|g| g.1).sum();
+        if self.in_window {
+            let passed = self.times.until(&times);
+            self.cause = cause(switches - self.switches, passed, &grown, self.usual);
+        }
+        self.usual = if self.usual == 0 {
+            sum
+        } else {
+            (7 * self.usual + sum) / 8
+        };
+        (self.switches, self.times, self.interrupts, self.in_window) =
+            (switches, times, interrupts, false);
+    }
+}
+
+/// What a window of fifty periods shows, the surest evidence first.
+fn cause(switches: i64, passed: Times, interrupts: &[(String, u64)], usual: u64) -> String {
+    let sum: u64 = interrupts.iter().map(|i| i.1).sum();
+    if passed.steal >= TICK {
+        format!(
+            "the hypervisor took {:.0} ms of the core around it",
+            passed.steal * 1e3
+        )
+    } else if switches > 0 {
+        format!(
+            "another task took the core {switches} time{}",
+            if switches == 1 { "" } else { "s" }
+        )
+    } else if usual > 0 && sum > 2 * usual {
+        let (name, count) = interrupts
+            .first()
+            .map_or(("interrupts", sum), |(n, c)| (n.as_str(), *c));
+        format!(
+            "{count} times {name} around it, where all kinds together usually come {usual} times"
+        )
+    } else {
+        "nothing that the kernel counts: the hypervisor, firmware, or an idle core waking up"
+            .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_period_is_counted_and_the_worst_is_the_worst() {
+        let core = host::cores::allowed_cores().unwrap()[0];
+        let periodic = Periodic {
+            core,
+            period: Duration::from_millis(1),
+            steps: 100,
+            time: Duration::from_millis(120),
+            priority: false,
+        };
+        let seen = run(periodic, || false);
+        assert_eq!(seen.periods, 120);
+        assert!(seen.late[0] <= seen.late[1] && seen.late[1] <= seen.late[2]);
+        assert!(!seen.worst_cause.is_empty());
+    }
+
+    #[test]
+    fn causes_are_named_by_the_surest_evidence() {
+        let quiet = Times::default();
+        assert!(
+            cause(
+                3,
+                Times {
+                    steal: 0.02,
+                    ..quiet
+                },
+                &[],
+                5
+            )
+            .contains("hypervisor took 20 ms")
+        );
+        assert!(cause(1, quiet, &[], 5).contains("another task took the core 1 time"));
+        assert!(
+            cause(0, quiet, &[("softirq NET_RX".to_owned(), 50)], 5)
+                .contains("50 times softirq NET_RX")
+        );
+        assert!(cause(0, quiet, &[], 5).contains("nothing"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Something to be done a hundred thousand times a second: polling a clock on a core of its own, or timers.
+
+use super::{
+    Kind, Workload,
+    bench::{Bench, Findings, Unable},
+    realtime,
+};
+use crate::statistics::percentile;
+use host::{cores::CoreId, pin::Pinned};
+use std::{thread, time::Duration};
+
+/// The workload.
+pub const WORKLOAD: Workload = Workload {
+    name: "poll",
+    sentence: "Does a job every 10 µs, once by polling the clock on a core of its own and once by timers.",
+    then: "no figures: below what the system's timer can do, a heavy burden as interrupts, no problem on one processor of several",
+    kind: Kind::Experiment(run),
+};
+
+const PERIOD: u64 = 10_000;
+
+struct Seen {
+    late: Vec<f64>,
+    missed: u64,
+    busy: f64,
+    refused: Option<String>,
+}
+
+fn run(bench: &Bench) -> Result<Findings, Unable> {
+    // Shorter than the share of a second that the kernel leaves to real-time threads, so it is not throttled.
+    let time = bench.time(Duration::from_millis(600));
+    let mut findings = Findings::default();
+    let mut words = Vec::new();
+    for (name, polls) in [("polling", true), ("timers", false)] {
+        let core = bench.last();
+        let seen = thread::scope(|scope| scope.spawn(|| measure(core, time, polls)).join())
+            .map_err(|_| Unable::Failed("the polling thread ended early".into()))?;
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        let at = |share| percentile(&seen.late, share);
+        findings.line(
+            name,
+            "",
+            format!(
+                "{} of {} periods missed; late by {:.2} µs (median), {:.2} (99.9 %), {:.1} (worst); {:.0} % of a core",
+                seen.missed,
+                seen.late.len() as u64 + seen.missed,
+                at(0.5),
+                at(0.999),
+                at(1.0),
+                seen.busy * 100.0
+            ),
+        );
+        words.push(format!(
+            "{name}: {:.2} µs late at the median, {} periods missed, {:.0} % of a core",
+            at(0.5),
+            seen.missed,
+            seen.busy * 100.0
+        ));
+        if let Some(refused) = seen.refused
+            && !findings.notes.contains(&refused)
+        {
+            findings.notes.push(refused);
+        }
+        thread::sleep(Duration::from_millis(100)); // gives real-time throttling its share back
+    }
+    findings.sentence = words.join("; ");
+    Ok(findings)
+}
+
+fn measure(core: CoreId, time: Duration, polls: bool) -> Seen {
+    let pin = Pinned::to(core);
+    let refused = match &pin {
+        Err(error) => Some(error.to_string()),
+        Ok(_) => realtime::first_in_first_out(realtime::PRIORITY).err(),
+    };
+    realtime::exact_timers();
+    let count = time.as_nanos() as u64 / PERIOD;
+    let mut late = Vec::with_capacity(count as usize);
+    let mut missed = 0;
+    let (start, cpu) = (realtime::now(), realtime::cpu_seconds());
+    let (mut due, end) = (start + PERIOD, start + time.as_nanos() as u64);
+    while due < end {
+        if polls {
+            while realtime::now() < due {
+                std::hint::spin_loop();
+            }
+        } else {
+            realtime::sleep_until(due);
+        }
+        let behind = realtime::now().saturating_sub(due);
+        late.push(behind as f64 / 1e3);
+        missed += behind / PERIOD;
+        due += PERIOD * (1 + behind / PERIOD);
+    }
+    let wall = (realtime::now() - start) as f64 * 1e-9;
+    Seen {
+        late,
+        missed,
+        busy: (realtime::cpu_seconds() - cpu) / wall,
+        refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_period_is_met_or_missed() {
+        let core = host::cores::allowed_cores().unwrap()[0];
+        for polls in [true, false] {
+            let seen = measure(core, Duration::from_millis(20), polls);
+            let all = seen.late.len() as u64 + seen.missed;
+            assert!((1990..2100).contains(&all) || seen.missed > 0, "{all}");
+            assert!(seen.busy <= 1.05);
+        }
+    }
+}
