@@ -1,16 +1,45 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: study test lint build bpf
+.PHONY: study test bench bench-peers lint bpf build
+
+# rustup puts cargo here; a shell that was open before may not know yet.
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+CORELANE = target/release/corelane
+
+# Measures how many packets this machine forwards on 1..N cores; leaves report.html and study.json here.
+# Options go in ARGS: make study ARGS="--engine memory --quick"
+study: build
+	@$(CORELANE) study $(ARGS)
 
 build:
-	cargo build --release
+	@scripts/setup
+	cargo build --release --locked -p corelane
 
+# All tests, as root those too that need network namespaces. What cannot run here says "skipped" and why.
 test:
-	cargo test --workspace --quiet
+	@scripts/setup test
+	@for guard in scripts/guard-*; do [ ! -x "$$guard" ] || "$$guard" || exit 1; done
+	RUSTFLAGS="--cfg loom" cargo test --locked --quiet -p icc --lib --target-dir target/loom
+	cargo test --workspace --locked --quiet
+
+# Benchmarks of the parts, each against itself: cargo's bench targets.
+bench:
+	@scripts/setup
+	cargo bench --workspace --locked
+
+# Comparisons with other programs, in one run with ours, interleaved; prints ratios.
+bench-peers:
+	@scripts/setup bench
+	@cargo build --release --locked --workspace
+	@for peer in scripts/bench-peers-*; do [ ! -x "$$peer" ] || "$$peer" || exit 1; done
 
 lint:
+	@scripts/setup
 	cargo fmt --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; \
+	else echo "skipped: cargo deny check (to install: cargo install --locked cargo-deny)"; fi
 
 # Rebuilds the eBPF programs and compares them with the committed objects; crates/fastpath/bpf/build.sh alone replaces these.
 bpf:
+	@scripts/setup bpf
 	crates/fastpath/bpf/build.sh --check
