@@ -3,7 +3,10 @@
 //! This file is the table of contents: one verb, one module, one `run`. What several verbs share is in [`common`].
 
 mod common;
+mod doctor;
+mod run;
 mod scale;
+mod show;
 mod study;
 
 use std::process::ExitCode;
@@ -25,13 +28,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    Doctor(doctor::Arguments),
+    Run(run::Arguments),
     Scale(scale::Arguments),
+    Show(show::Arguments),
     Study(study::Arguments),
+    Verify(show::VerifyArguments),
 }
 
 fn main() -> ExitCode {
     common::exit_code(match Arguments::parse().verb {
+        Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Run(arguments) => run::run(&arguments),
         Verb::Scale(arguments) => scale::run(arguments),
+        Verb::Show(arguments) => show::run(&arguments),
         Verb::Study(arguments) => study::run(&arguments),
+        Verb::Verify(arguments) => show::verify(&arguments),
     })
 }

@@ -13,5 +13,8 @@
 
 pub mod control_plane;
 pub mod engine;
+pub mod instance;
 pub mod log;
+pub mod management_plane;
+pub mod privileges;
 pub mod user_plane;

@@ -1,13 +1,13 @@
 //! The follower against this machine's kernel, in namespaces of its own: after whatever the kernel went through, the
 //! engine's answers must be the kernel's. Needs root; says so and passes otherwise.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use host::namespace::{Namespace, Veth};
 use router::control_plane::follower::Follower;
-use router::control_plane::verify::verify;
 use router::engine::recording::Recording;
 
 struct Net {
@@ -201,11 +201,13 @@ fn a_storm_that_overruns_the_socket_ends_equal() {
             for number in 0..20_000u32 {
                 let verb = ["add", "replace", "del", "add"][round];
                 let via = (number + round as u32) % 3;
-                lines += &format!(
-                    "route {verb} 100.{}.{}.0/26 via 10.{via}.0.9\n",
+                writeln!(
+                    lines,
+                    "route {verb} 100.{}.{}.0/26 via 10.{via}.0.9",
                     number >> 8,
                     number & 255
-                );
+                )
+                .unwrap();
             }
         }
         // Nobody reads meanwhile: the socket overruns, and only a resynchronisation can tell what is there.

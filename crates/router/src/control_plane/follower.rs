@@ -25,7 +25,7 @@ use crate::engine::{Change, Engine, EngineError};
 use crate::log::{self, log};
 
 /// Changes handed to the engine at once.
-const BATCH: usize = 4096;
+const BATCH: usize = 16 << 10;
 /// After an event that may have removed things in silence, the kernel is read again this much later.
 const SUSPICION_DELAY: Duration = Duration::from_secs(2);
 /// Such re-reads are this far apart at least: with a full table each costs about a second of one core.
@@ -238,6 +238,10 @@ impl Follower {
         }
         if now >= self.neighbours_due {
             self.neighbours_due = now + NEIGHBOUR_INTERVAL;
+            // What a port can do may change without its link changing, so the engine looks again now and then.
+            self.changes
+                .extend(self.mirror.around().ports().into_iter().map(Change::Port));
+            self.flush()?;
             self.refresh_neighbours()?;
         }
         Ok(())

@@ -14,6 +14,7 @@
 pub mod buckets;
 pub mod family;
 pub mod follower;
+pub mod guard;
 pub mod mirror;
 pub mod model;
 pub mod netlink;

@@ -70,14 +70,15 @@ impl Surroundings {
         self.ports.iter().map(|port| port.name.as_str())
     }
 
-    /// Adds or removes ports, so that exactly `names` remain; the state of those that stay is kept.
+    /// Adds or removes ports, so that exactly `names` remain; the state of those that stay is kept, and new
+    /// ones are the kernel's until they are taken over.
     pub fn set_ports(&mut self, names: &[String]) {
         self.ports.retain(|port| names.contains(&port.name));
         for name in names {
             if !self.ports.iter().any(|port| &port.name == name) {
                 self.ports.push(WantedPort {
                     name: name.clone(),
-                    kept_by_kernel: false,
+                    kept_by_kernel: true,
                 });
             }
         }

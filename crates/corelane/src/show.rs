@@ -1,0 +1,146 @@
+//! `corelane show` and `corelane verify`: what a running router says.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use report::Table;
+use router::management_plane::{client, config};
+use serde_json::Value;
+
+use crate::common::Outcome;
+
+/// Which router to ask.
+#[derive(clap::Args)]
+pub(crate) struct Which {
+    /// Name of the router
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    instance: String,
+    /// Where its socket is
+    #[arg(long, value_name = "DIRECTORY", default_value = "/run/corelane")]
+    run_directory: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show what a running router knows and counts
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// ports, workers, routes [N | ADDRESS], neighbours, drops or engine
+    #[arg(required = true, num_args = 1..=2, value_name = "SUBJECT")]
+    subject: Vec<String>,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Prove that a running router's answers equal the kernel's, now
+///
+/// Reads the kernel's tables afresh and compares the answer for both ends of every range of addresses that share a route,
+/// and asks the kernel for some at random. Exit code 0: equal; 2: different, and the differences are printed.
+#[derive(clap::Args)]
+pub(crate) struct VerifyArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+const DIFFERENT: u8 = 2;
+
+fn ask(which: &Which, question: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+    config::check_instance(&which.instance)?;
+    let answer = client::ask(
+        &config::socket_path(&which.run_directory, &which.instance),
+        question,
+    )?;
+    let value: Value = serde_json::from_str(&answer)?;
+    match value.get("error").and_then(Value::as_str) {
+        Some(error) => Err(error.into()),
+        None => Ok(value),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let value = ask(&arguments.which, &arguments.subject.join(" "))?;
+    if arguments.which.json {
+        println!("{value:#}");
+    } else {
+        print_value(&value[&arguments.subject[0]]);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
+    let value = ask(&arguments.which, "verify")?;
+    let result = &value["verification"];
+    if arguments.which.json {
+        println!("{value:#}");
+    } else if result.is_null() {
+        println!("this engine asks the kernel for every packet: there is nothing to compare");
+    } else {
+        print_value(result);
+    }
+    let different = result["different"]
+        .as_u64()
+        .is_some_and(|different| different > 0);
+    Ok(if different {
+        ExitCode::from(DIFFERENT)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Lists of objects as tables, objects as lines, lists inside objects after them.
+fn print_value(value: &Value) {
+    match value {
+        Value::Array(rows) if rows.is_empty() => println!("(none)"),
+        Value::Array(rows) if rows.iter().all(Value::is_object) => {
+            print!("{}", table(rows).to_text());
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields.iter().filter(|(_, field)| !is_table(field)) {
+                println!("{name}: {}", cell(field));
+            }
+            for (name, field) in fields.iter().filter(|(_, field)| is_table(field)) {
+                println!("{name}:");
+                print_value(field);
+            }
+        }
+        other => println!("{}", cell(other)),
+    }
+}
+
+fn is_table(value: &Value) -> bool {
+    value
+        .as_array()
+        .is_some_and(|rows| !rows.is_empty() && rows.iter().all(Value::is_object))
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => fields.values().map(cell).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+fn table(rows: &[Value]) -> Table {
+    let first = rows.first().and_then(Value::as_object);
+    let names: Vec<String> = first
+        .into_iter()
+        .flat_map(|row| row.keys().cloned())
+        .collect();
+    let number = |name: &str| rows.iter().all(|row| row[name].is_number());
+    let mut table = names.iter().fold(Table::new(""), |table, name| {
+        let heading = name.replace('_', " ");
+        if number(name) {
+            table.number(heading)
+        } else {
+            table.text(heading)
+        }
+    });
+    for row in rows {
+        table.push(names.iter().map(|name| cell(&row[name.as_str()])));
+    }
+    table
+}

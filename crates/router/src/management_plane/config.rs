@@ -1,0 +1,358 @@
+//! The router's configuration: one TOML file, or the same from the command line.
+//!
+//! Every key, its default and its allowed values are in [`Config`] and in `docs/router.md`. A file that is wrong anywhere
+//! starts nothing: the error names file, line, key and what is allowed.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// What moves the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// Our program in the kernel, our table.
+    Xdp,
+    /// Our program in the kernel, the kernel's table.
+    XdpKernelFib,
+}
+
+impl EngineKind {
+    /// The names allowed, for help and errors.
+    pub const NAMES: &'static str = "xdp, xdp-kernel-fib";
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "xdp" => Some(Self::Xdp),
+            "xdp-kernel-fib" => Some(Self::XdpKernelFib),
+            _ => None,
+        }
+    }
+}
+
+/// How the engine must be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Require {
+    /// Native where the driver can, generic otherwise.
+    #[default]
+    Any,
+    /// Native, or nothing starts.
+    Native,
+    /// Generic, for comparisons.
+    Generic,
+}
+
+impl Require {
+    /// The names allowed, for help and errors.
+    pub const NAMES: &'static str = "any, native, generic";
+
+    /// The requirement of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "any" => Some(Self::Any),
+            "native" => Some(Self::Native),
+            "generic" => Some(Self::Generic),
+            _ => None,
+        }
+    }
+}
+
+/// A checked configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `engine`: `xdp` (default) or `xdp-kernel-fib`.
+    pub engine: EngineKind,
+    /// `ports`: the interfaces to forward between, at least one.
+    pub ports: Vec<String>,
+    /// `require`: `any` (default), `native`, `generic`.
+    pub require: Require,
+    /// `bypass-netfilter`: forward even where the kernel has rules that would be gone past (default false).
+    pub bypass_netfilter: bool,
+    /// `instance`: name of this router among those of the machine (default `default`).
+    pub instance: String,
+    /// `run-directory`: where the socket is (default `/run/corelane`).
+    pub run_directory: PathBuf,
+    /// `metrics`: address that serves `OpenMetrics`, on loopback (default `127.0.0.1:9470`); empty: none.
+    pub metrics: Option<SocketAddr>,
+    /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
+    pub verify: Option<Duration>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            engine: EngineKind::Xdp,
+            ports: Vec::new(),
+            require: Require::Any,
+            bypass_netfilter: false,
+            instance: "default".to_owned(),
+            run_directory: PathBuf::from("/run/corelane"),
+            metrics: Some(SocketAddr::from(([127, 0, 0, 1], 9470))),
+            verify: Some(Duration::from_mins(5)),
+        }
+    }
+}
+
+impl Config {
+    /// The socket of this instance.
+    pub fn socket(&self) -> PathBuf {
+        socket_path(&self.run_directory, &self.instance)
+    }
+
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or anything in it is wrong.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError {
+            file: file.clone(),
+            line: 0,
+            what: format!("{error}; give the path of a TOML file"),
+        })?;
+        Self::parse(&text, &file)
+    }
+
+    /// Checks the text of a file.
+    ///
+    /// # Errors
+    /// When anything in it is wrong.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
+        let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+        let error = |line: usize, what: String| ConfigError {
+            file: file.to_owned(),
+            line,
+            what,
+        };
+        let raw: Raw = toml::from_str(text).map_err(|refusal| {
+            let line = refusal.span().map_or(1, |span| line_of(span.start));
+            error(line, refusal.message().replace('\n', "; "))
+        })?;
+        let mut config = Self::default();
+        if let Some(name) = raw.engine {
+            let line = line_of(name.span().start);
+            let wrong = || {
+                error(
+                    line,
+                    format!(
+                        "engine = {:?}: allowed are {}",
+                        name.get_ref(),
+                        EngineKind::NAMES
+                    ),
+                )
+            };
+            config.engine = EngineKind::named(name.get_ref()).ok_or_else(wrong)?;
+        }
+        if let Some(name) = raw.require {
+            let line = line_of(name.span().start);
+            let wrong = || {
+                error(
+                    line,
+                    format!(
+                        "require = {:?}: allowed are {}",
+                        name.get_ref(),
+                        Require::NAMES
+                    ),
+                )
+            };
+            config.require = Require::named(name.get_ref()).ok_or_else(wrong)?;
+        }
+        let ports_line = raw
+            .ports
+            .as_ref()
+            .map_or(1, |ports| line_of(ports.span().start));
+        config.ports = raw.ports.map(Spanned::into_inner).unwrap_or_default();
+        check_ports(&config.ports).map_err(|what| error(ports_line, what))?;
+        if let Some(bypass) = raw.bypass_netfilter {
+            config.bypass_netfilter = bypass;
+        }
+        if let Some(name) = raw.instance {
+            let line = line_of(name.span().start);
+            check_instance(name.get_ref()).map_err(|what| error(line, what))?;
+            config.instance = name.into_inner();
+        }
+        if let Some(directory) = raw.run_directory {
+            config.run_directory = directory;
+        }
+        if let Some(address) = raw.metrics {
+            let line = line_of(address.span().start);
+            config.metrics = parse_metrics(address.get_ref()).map_err(|what| error(line, what))?;
+        }
+        if let Some(seconds) = raw.verify_seconds {
+            config.verify = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
+        }
+        Ok(config)
+    }
+}
+
+/// The socket of an instance.
+pub fn socket_path(directory: &Path, instance: &str) -> PathBuf {
+    directory.join(format!("{instance}.sock"))
+}
+
+/// Checks the names of ports.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check_ports(ports: &[String]) -> Result<(), String> {
+    if ports.is_empty() {
+        return Err(
+            "ports: name the interfaces to forward between, such as ports = [\"r0\", \"r1\"]"
+                .to_owned(),
+        );
+    }
+    for (at, port) in ports.iter().enumerate() {
+        let fits = (1..=15).contains(&port.len()) && !port.contains(['/', ' ']) && port != "lo";
+        if !fits {
+            return Err(format!(
+                "ports: {port:?} is no interface name (1 to 15 characters, not lo; see ip link)"
+            ));
+        }
+        if ports[..at].contains(port) {
+            return Err(format!("ports: {port:?} is named twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the name of an instance, which becomes a file name.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_instance(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=32).contains(&name.len()) && name.chars().all(plain) {
+        Ok(())
+    } else {
+        Err(format!(
+            "instance = {name:?}: allowed are 1 to 32 letters, digits, - and _"
+        ))
+    }
+}
+
+/// The address of the metrics; empty text for none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_metrics(text: &str) -> Result<Option<SocketAddr>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let allowed =
+        "allowed is an address on loopback with its port, such as 127.0.0.1:9470, or \"\" for none";
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
+        _ => Err(format!("metrics = {text:?}: {allowed}")),
+    }
+}
+
+/// The file as written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Raw {
+    engine: Option<Spanned<String>>,
+    ports: Option<Spanned<Vec<String>>>,
+    require: Option<Spanned<String>>,
+    bypass_netfilter: Option<bool>,
+    instance: Option<Spanned<String>>,
+    run_directory: Option<PathBuf>,
+    metrics: Option<Spanned<String>>,
+    verify_seconds: Option<u32>,
+}
+
+/// What is wrong with a configuration, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1; 0 when the file could not be read.
+    pub line: usize,
+    /// The key, its value, what is allowed.
+    pub what: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, what } = self;
+        if *line == 0 {
+            write!(out, "{file}: {what}")
+        } else {
+            write!(out, "{file}:{line}: {what}")
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_file_gets_the_defaults() {
+        let config = Config::parse("ports = [\"r0\", \"r1\"]\n", "a.toml").unwrap();
+        assert_eq!(
+            config,
+            Config {
+                ports: vec!["r0".into(), "r1".into()],
+                ..Config::default()
+            }
+        );
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let text = "engine = \"xdp-kernel-fib\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter = true\n\
+            instance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \"\"\nverify-seconds = 0\n";
+        let config = Config::parse(text, "a.toml").unwrap();
+        assert_eq!(
+            (config.engine, config.require),
+            (EngineKind::XdpKernelFib, Require::Native)
+        );
+        assert!(config.bypass_netfilter && config.metrics.is_none() && config.verify.is_none());
+        assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
+    }
+
+    #[test]
+    fn errors_name_file_line_key_and_what_is_allowed() {
+        for (text, line, word) in [
+            (
+                "ports = [\"r0\"]\nengine = \"dpdk\"\n",
+                2,
+                "xdp, xdp-kernel-fib",
+            ),
+            (
+                "ports = [\"r0\"]\n\nrequire = \"fast\"\n",
+                3,
+                "any, native, generic",
+            ),
+            (
+                "ports = [\"r0\"]\nport = \"r1\"\n",
+                2,
+                "unknown field `port`",
+            ),
+            ("ports = []\n", 1, "ports"),
+            ("\nports = [\"r0\", \"r0\"]\n", 2, "twice"),
+            (
+                "ports = [\"r0\"]\nmetrics = \"0.0.0.0:80\"\n",
+                2,
+                "loopback",
+            ),
+            ("ports = [\"r0\"]\ninstance = \"../x\"\n", 2, "letters"),
+            ("ports = [\"r0\"]\nverify-seconds = -1\n", 2, "verify"),
+            ("ports = [\"r0\"\n", 1, ""),
+            ("ports = \"r0\"\n", 1, "sequence"),
+        ] {
+            let error = Config::parse(text, "a.toml").unwrap_err();
+            let shown = error.to_string();
+            assert!(shown.starts_with(&format!("a.toml:{line}: ")), "{shown}");
+            assert!(word == "verify" || shown.contains(word), "{shown}");
+        }
+    }
+}

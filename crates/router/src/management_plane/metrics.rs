@@ -1,0 +1,202 @@
+//! The router's counters as `OpenMetrics` text (version 1.0.0), for Prometheus and its like.
+
+use std::fmt::Write as _;
+
+use super::answers::resident;
+use crate::control_plane::follower::Follower;
+use crate::engine::{Counters, EngineError, PortCount};
+
+/// The page.
+///
+/// # Errors
+/// When the engine's counters cannot be read.
+pub fn page(follower: &Follower) -> Result<String, EngineError> {
+    let mut page = Page::default();
+    traffic(follower, &follower.engine().counters()?, &mut page);
+    mirror(follower, &mut page);
+    if let Some(result) = follower.verified() {
+        let equal = f64::from(u8::from(result.different == 0));
+        page.gauge(
+            "corelane_verify_equal",
+            "1: the latest comparison with the kernel found no difference",
+            equal,
+        );
+        page.gauge(
+            "corelane_verify_different",
+            "Answers that differed in it",
+            result.different as f64,
+        );
+        page.gauge(
+            "corelane_verify_compared",
+            "Answers compared in it",
+            result.compared as f64,
+        );
+    }
+    page.text.push_str("# EOF\n");
+    Ok(page.text)
+}
+
+/// Picks one figure of a port.
+type Value = fn(&PortCount) -> u64;
+
+fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
+    let links = &follower.mirror().around().links;
+    let name = |index: u32| {
+        links
+            .get(&index)
+            .map_or_else(|| index.to_string(), |link| escaped(&link.name))
+    };
+    let by_port: [(&str, &str, Value); 4] = [
+        (
+            "corelane_received_frames",
+            "Frames received, by port and core",
+            |count| count.received,
+        ),
+        (
+            "corelane_received_bytes",
+            "Bytes received without FCS, by port and core",
+            |count| count.received_bytes,
+        ),
+        (
+            "corelane_forwarded_frames",
+            "Frames forwarded, by receiving port and core",
+            |count| count.forwarded,
+        ),
+        (
+            "corelane_forwarded_bytes",
+            "Bytes forwarded without FCS, by receiving port and core",
+            |count| count.forwarded_bytes,
+        ),
+    ];
+    for (family, help, value) in by_port {
+        page.family(family, "counter", help);
+        for count in &counters.ports {
+            let labels = [
+                ("port", name(count.ifindex)),
+                ("core", count.core.to_string()),
+            ];
+            page.sample("_total", &labels, value(count) as f64);
+        }
+    }
+    page.family(
+        "corelane_not_forwarded_frames",
+        "counter",
+        "Frames not forwarded, by port, core, reason and fate",
+    );
+    for count in &counters.reasons {
+        let labels = [
+            ("port", name(count.ifindex)),
+            ("core", count.core.to_string()),
+            ("reason", count.reason.to_owned()),
+            (
+                "fate",
+                if count.punted { "kernel" } else { "dropped" }.to_owned(),
+            ),
+        ];
+        page.sample("_total", &labels, count.frames as f64);
+    }
+    page.family(
+        "corelane_next_hop_frames",
+        "counter",
+        "Frames by next hop; a group is named by its first member",
+    );
+    for count in &counters.next_hops {
+        if let Some(key) = follower.mirror().next_hops().keys(count.id).first() {
+            let labels = [
+                ("next_hop", count.id.0.to_string()),
+                ("link", name(key.link)),
+                ("gateway", key.gateway.to_string()),
+            ];
+            page.sample("_total", &labels, count.frames as f64);
+        }
+    }
+}
+
+fn mirror(follower: &Follower, page: &mut Page) {
+    let (mirror, health) = (follower.mirror(), follower.health());
+    let (v4, v6) = mirror.routes();
+    page.family("corelane_routes", "gauge", "Prefixes that have a route");
+    page.sample("", &[("family", "ipv4".to_owned())], v4 as f64);
+    page.sample("", &[("family", "ipv6".to_owned())], v6 as f64);
+    let lag = "From reading an announcement of the kernel to the engine's having it";
+    page.gauge(
+        "corelane_next_hops",
+        "Next hops in use",
+        mirror.next_hops().in_use() as f64,
+    );
+    page.gauge("corelane_mirror_lag_seconds", lag, health.lag.as_secs_f64());
+    page.gauge(
+        "corelane_mirror_lag_max_seconds",
+        "The longest such time",
+        health.lag_max.as_secs_f64(),
+    );
+    page.counter(
+        "corelane_mirror_messages",
+        "Messages taken in",
+        health.messages as f64,
+    );
+    page.counter(
+        "corelane_mirror_resyncs",
+        "Re-reads of the kernel's tables",
+        health.resyncs as f64,
+    );
+    page.counter(
+        "corelane_mirror_overruns",
+        "Times that announcements were lost",
+        health.overruns as f64,
+    );
+    page.gauge(
+        "corelane_memory_bytes",
+        "Forwarding state",
+        follower.engine().memory() as f64,
+    );
+    page.gauge(
+        "corelane_resident_bytes",
+        "Resident memory of the process",
+        resident() as f64,
+    );
+}
+
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+    family: &'static str,
+}
+
+impl Page {
+    fn family(&mut self, name: &'static str, kind: &str, help: &str) {
+        self.family = name;
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "# TYPE {name} {kind}\n# HELP {name} {help}.");
+    }
+
+    fn sample(&mut self, suffix: &str, labels: &[(&str, String)], value: f64) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}=\"{value}\""))
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
+        let _ = writeln!(self.text, "{}{suffix}{labels} {value}", self.family);
+    }
+
+    fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
+        self.family(name, "gauge", help);
+        self.sample("", &[], value);
+    }
+
+    fn counter(&mut self, name: &'static str, help: &str, value: f64) {
+        self.family(name, "counter", help);
+        self.sample("_total", &[], value);
+    }
+}

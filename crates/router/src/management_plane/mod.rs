@@ -1,0 +1,15 @@
+//! The management plane: configuration, a socket that answers, metrics. For people and their programs.
+//!
+//! ```text
+//!  config     the TOML file: every key, validated before anything starts
+//!  server     a UNIX socket (JSON) and HTTP on loopback (`OpenMetrics`); asks the control plane's thread
+//!  answers    what `corelane show` prints
+//!  metrics    the same for a time-series database
+//!  client     asks a running router
+//! ```
+
+pub mod answers;
+pub mod client;
+pub mod config;
+pub mod metrics;
+pub mod server;
