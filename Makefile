@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: study test bench bench-peers lint bpf build
+.PHONY: study test bench bench-peers lint bpf build bench-router
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -43,3 +43,7 @@ lint:
 bpf:
 	@scripts/setup bpf
 	crates/fastpath/bpf/build.sh --check
+
+# The router's speed on veth pairs, engines by turns in one run. Needs root and some three minutes; prints ratios.
+bench-router:
+	scripts/bench-router

@@ -7,14 +7,21 @@
 //!
 //! Frames carry a [`Signature`] in their last 16 bytes, which [`crate::sink::Sink`] checks.
 //!
+//! # Why the program is also attached to a loopback interface
+//! The kernel enters every program that it runs by hand into the dispatcher of XDP programs, and takes it out again: each time it
+//! patches code and waits for all cores, some ten milliseconds a call. A program that is attached somewhere is there already. So the
+//! generator attaches its program, for as long as it lives, to the loopback interface of a network namespace that nobody uses.
+//!
 //! # What it cannot do
 //! The kernel does not tell how many frames the *device* refused (a full ring): [`Generator::sent`] counts frames made, the receiver
 //! counts frames arrived. A veth takes frames only when its peer has an XDP program (or GRO on). A frame must fit a page with its
 //! head-room: [`LENGTH_MAX`] bytes.
 
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
+use crate::attach::{Attachment, Request};
 use crate::map::{Map, MappedArray, Plain};
 use crate::program::{Loader, Program};
 use crate::{Error, Result, sys};
@@ -297,6 +304,35 @@ pub struct Generator {
     frame: Vec<u8>,
     batch: u32,
     _out: Map,
+    _resident: Option<Resident>,
+}
+
+/// Keeps a program in the kernel's dispatcher: an attachment in a namespace of its own.
+#[derive(Debug)]
+struct Resident {
+    _attachment: Attachment,
+    _namespace: File,
+}
+
+impl Resident {
+    /// `None` when the kernel refuses: then everything works, with a longer pause in each call.
+    fn new(program: &Program) -> Option<Self> {
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    // SAFETY: changes only the namespace of this thread, which ends here.
+                    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                        return None;
+                    }
+                    Some(Self {
+                        _attachment: Attachment::new(program, "lo", Request::Generic).ok()?,
+                        _namespace: File::open("/proc/thread-self/ns/net").ok()?,
+                    })
+                })
+                .join()
+                .ok()?
+        })
+    }
 }
 
 impl Generator {
@@ -343,8 +379,10 @@ impl Generator {
         }
         let out = loaded.map("out")?;
         out.set(0_u32, &ifindex)?;
+        let program = loaded.program("generate")?;
         Ok(Self {
-            program: loaded.program("generate")?,
+            _resident: Resident::new(&program),
+            program,
             state: loaded.map("states")?.mapped()?,
             frame: vec![0; usize::from(longest)],
             batch: 64,
