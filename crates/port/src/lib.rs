@@ -6,11 +6,13 @@
 //! - [`memory`]: frames replayed from memory and dropped after transmission. No system call: it shows
 //!   what the worker costs.
 //! - [`pcap`]: capture files, in and out.
+//! - [`packet`]: a Linux interface through an `AF_PACKET` socket.
 //!
 //! Who owns which memory: the head of [`pool`]. Lengths are without the frame check sequence.
 
 pub mod burst;
 pub mod memory;
+pub mod packet;
 pub mod pcap;
 pub mod pool;
 

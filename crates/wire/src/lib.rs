@@ -9,6 +9,7 @@
 //! - [`ipv4`], [`ipv6`]: header checks numbered by the RFC's own clauses, martian addresses, the hop.
 //! - [`udp`], [`icmp`]: enough to build test traffic and error messages.
 //! - [`checksum`]: the Internet checksum, and its incremental update after RFC 1624.
+//! - [`partial`]: checksums that a sender left to its network card.
 //!
 //! What it cannot do: follow extension headers beyond the first, parse TCP, reassemble fragments.
 //! Lengths are in bytes and without the frame check sequence, as everywhere inside Corelane.
@@ -20,5 +21,6 @@ pub mod ethernet;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
+pub mod partial;
 pub mod udp;
 pub mod vlan;

@@ -1,0 +1,162 @@
+//! Checksums that a sender left to its network card.
+//!
+//! Linux hands frames to virtual interfaces and packet sockets with only the pseudo-header's sum in the
+//! checksum field of TCP and UDP (`CHECKSUM_PARTIAL`). On a wire the receiver would drop them: whoever
+//! takes such a frame elsewhere completes the sum first.
+
+use crate::{checksum, ethernet, ipv4, ipv6, udp, vlan};
+
+const TCP: u8 = 6;
+
+/// Where the checksum field is in a transport header, for the protocols that leave it to the card.
+const fn field(protocol: u8) -> Option<usize> {
+    match protocol {
+        TCP => Some(16),
+        udp::PROTOCOL => Some(6),
+        _ => None,
+    }
+}
+
+/// Writes the whole checksum into the TCP or UDP header of a frame. `false`, and nothing written, when
+/// the frame holds no whole packet of that kind: another protocol, a fragment, truncated, or IPv6 with
+/// extension headers.
+#[must_use]
+pub fn complete(frame: &mut [u8]) -> bool {
+    let Some((header, _)) = ethernet::Header::split(frame) else {
+        return false;
+    };
+    let (ethertype, network) = match vlan::split(frame) {
+        Some((_, inner, _)) => (inner, ethernet::HEADER_LENGTH + vlan::TAG_LENGTH),
+        None => (header.ethertype(), ethernet::HEADER_LENGTH),
+    };
+    let found = match ethertype {
+        ethernet::TYPE_IPV4 => transport_v4(&frame[network..]),
+        ethernet::TYPE_IPV6 => transport_v6(&frame[network..]),
+        _ => None,
+    };
+    let Some(Transport {
+        start,
+        end,
+        protocol,
+        pseudo,
+    }) = found
+    else {
+        return false;
+    };
+    let Some(at) = field(protocol) else {
+        return false;
+    };
+    let Some(segment) = frame.get_mut(network + start..network + end) else {
+        return false;
+    };
+    if segment.len() < at + 2 {
+        return false;
+    }
+    segment[at..at + 2].fill(0);
+    let sum = !checksum::fold(pseudo + checksum::sum(segment));
+    let stored = if sum == 0 && protocol == udp::PROTOCOL {
+        0xffff
+    } else {
+        sum
+    };
+    segment[at..at + 2].copy_from_slice(&stored.to_be_bytes());
+    true
+}
+
+/// Where in a packet the transport's bytes are, and the sum of their pseudo-header.
+struct Transport {
+    start: usize,
+    end: usize,
+    protocol: u8,
+    pseudo: u64,
+}
+
+fn transport_v4(packet: &[u8]) -> Option<Transport> {
+    let (header, _) = ipv4::Header::split(packet)?;
+    let (start, end) = (header.header_length(), usize::from(header.total_length()));
+    if header.is_fragment() || start < ipv4::HEADER_LENGTH || end < start {
+        return None;
+    }
+    let protocol = header.protocol();
+    let (source, destination) = (
+        header.source().to_be_bytes(),
+        header.destination().to_be_bytes(),
+    );
+    let pseudo = checksum::pseudo_header(&source, &destination, protocol, (end - start) as u32);
+    Some(Transport {
+        start,
+        end,
+        protocol,
+        pseudo,
+    })
+}
+
+fn transport_v6(packet: &[u8]) -> Option<Transport> {
+    let (header, _) = ipv6::Header::split(packet)?;
+    let length = header.payload_length();
+    let protocol = header.next_header();
+    let (source, destination) = (
+        header.source().to_be_bytes(),
+        header.destination().to_be_bytes(),
+    );
+    let pseudo = checksum::pseudo_header(&source, &destination, protocol, u32::from(length));
+    let start = ipv6::HEADER_LENGTH;
+    Some(Transport {
+        start,
+        end: start + usize::from(length),
+        protocol,
+        pseudo,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::PacketBuilder;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What etherparse built whole, with its checksum replaced by the pseudo-header's sum, becomes whole again.
+        #[test]
+        fn etherparse_builds_the_same(
+            six: bool, tcp: bool, tagged: bool, source: [u8; 16], destination: [u8; 16],
+            payload in prop::collection::vec(any::<u8>(), 0..300), left: [u8; 2],
+        ) {
+            let link = PacketBuilder::ethernet2([2; 6], [4; 6]);
+            let short = |bytes: [u8; 16]| [bytes[0], bytes[1], bytes[2], bytes[3]];
+            let ip = match (six, tagged) {
+                (true, true) => link.single_vlan(etherparse::VlanId::try_new(7).expect("small")).ipv6(source, destination, 9),
+                (true, false) => link.ipv6(source, destination, 9),
+                (false, true) => {
+                    link.single_vlan(etherparse::VlanId::try_new(7).expect("small")).ipv4(short(source), short(destination), 9)
+                }
+                (false, false) => link.ipv4(short(source), short(destination), 9),
+            };
+            let mut whole = Vec::new();
+            if tcp {
+                ip.tcp(1, 2, 3, 4).write(&mut whole, &payload).expect("a vector");
+            } else {
+                ip.udp(1, 2).write(&mut whole, &payload).expect("a vector");
+            }
+            let transport = 14 + if tagged { 4 } else { 0 } + if six { 40 } else { 20 };
+            let at = transport + if tcp { 16 } else { 6 };
+            let mut frame = whole.clone();
+            frame[at..at + 2].copy_from_slice(&left);
+            // Padding behind the packet is no part of it.
+            frame.extend([0xaa; 5]);
+            prop_assert!(complete(&mut frame));
+            prop_assert_eq!(&frame[..whole.len()], &whole[..]);
+            // Cut off anywhere, it is left alone.
+            for end in 0..whole.len() {
+                let mut cut = whole[..end].to_vec();
+                prop_assert!(!complete(&mut cut));
+                prop_assert_eq!(&cut[..], &whole[..end]);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = complete(&mut bytes);
+        }
+    }
+}
