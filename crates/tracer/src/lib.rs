@@ -12,12 +12,15 @@
 #![allow(clippy::cast_possible_wrap)]
 
 pub mod analyse;
+pub mod diff;
 pub mod event;
 pub mod fast_map;
 pub mod format;
 pub mod record;
+pub mod summary;
 pub mod threads;
 pub mod timeline;
 pub mod trace;
+pub mod verdict;
 
 pub use trace::Trace;

@@ -8,7 +8,8 @@ use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
 use super::catalogue::{Decoder, common};
 use super::session::Sink;
 use super::sources::Core;
-use super::{Options, RecordError, side};
+use super::witness::Witness;
+use super::{Options, RecordError, machine, side};
 use crate::event::{Event, Kind, TaskChange, Tid};
 use crate::format::write::{CoreWriter, FileWriter};
 use crate::trace::Trailer;
@@ -24,6 +25,7 @@ pub(crate) struct Drain {
     file: FileWriter<Sink>,
     tasks: Vec<TaskChange>,
     stacks: Stacks,
+    witness: Witness,
     output: String,
 }
 
@@ -46,12 +48,22 @@ struct Ear {
 #[derive(Default)]
 pub(crate) struct Stacks {
     numbers: HashMap<(Tid, Vec<u64>), u32>,
+    /// In the order of their numbers.
+    all: Vec<(Tid, Vec<u64>)>,
+    /// How many of them the witness has looked at.
+    looked_at: usize,
 }
 
 impl Stacks {
     fn number(&mut self, tid: Tid, frames: Vec<u64>) -> u32 {
-        let next = self.numbers.len() as u32;
-        *self.numbers.entry((tid, frames)).or_insert(next)
+        let next = self.all.len() as u32;
+        let key = (tid, frames);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        self.all.push(key.clone());
+        self.numbers.insert(key, next);
+        next
     }
 }
 
@@ -83,12 +95,14 @@ impl Drain {
             file,
             tasks: Vec::new(),
             stacks: Stacks::default(),
+            witness: Witness::default(),
             output,
         }
     }
 
     /// Adds news about threads.
     pub(crate) fn tasks(&mut self, changes: Vec<TaskChange>) {
+        self.witness.learn(&changes);
         self.tasks.extend(changes);
     }
 
@@ -119,6 +133,7 @@ impl Drain {
             trailer.lost.push((core.cpu, total));
         }
         self.write(true)?;
+        self.witness.finish(&self.stacks.all, &mut trailer);
         trailer.recorder_time = thread_time();
         Ok(Drained {
             trailer,
@@ -147,13 +162,37 @@ impl Drain {
     }
 
     fn turn(&mut self) -> Result<(), RecordError> {
+        let readings = self.witness.progress();
+        let read_at = machine::now();
         for (core, ear) in self.cores.iter_mut().zip(&mut self.ears) {
             let (decoders, tasks, stacks) = (&self.decoders, &mut self.tasks, &mut self.stacks);
+            let witness = &mut self.witness;
             core.ring.drain(|kind, body| match kind {
-                PERF_RECORD_SAMPLE => ear.sample(body, decoders, stacks),
+                PERF_RECORD_SAMPLE => ear.sample(body, decoders, stacks, witness),
                 PERF_RECORD_LOST => ear.lost(body),
-                _ => tasks.extend(side::news(kind, body)),
+                _ => {
+                    if let Some(change) = side::news(kind, body) {
+                        witness.learn(std::slice::from_ref(&change));
+                        tasks.push(change);
+                    }
+                }
             });
+        }
+        if let Some(ear) = self.ears.first_mut() {
+            for (point, total) in readings {
+                ear.push(
+                    ear.last.max(read_at),
+                    ear.current,
+                    Kind::Progress { point, total },
+                );
+            }
+        }
+        self.witness.look();
+        if self.stacks.all.len() > self.stacks.looked_at {
+            let new = &self.stacks.all[self.stacks.looked_at..];
+            let tids: std::collections::BTreeSet<Tid> = new.iter().map(|(tid, _)| *tid).collect();
+            self.witness.keep_maps(tids.into_iter());
+            self.stacks.looked_at = self.stacks.all.len();
         }
         self.write(false)
     }
@@ -176,7 +215,13 @@ impl Drain {
 
 impl Ear {
     /// A sample's body: time, call chain (count, addresses), size of the tracepoint's record, record.
-    fn sample(&mut self, body: &[u8], decoders: &[Option<Decoder>], stacks: &mut Stacks) {
+    fn sample(
+        &mut self,
+        body: &[u8],
+        decoders: &[Option<Decoder>],
+        stacks: &mut Stacks,
+        witness: &mut Witness,
+    ) {
         let long = |at: usize| {
             body.get(at..at + 8)
                 .and_then(|bytes| bytes.try_into().ok())
@@ -202,6 +247,11 @@ impl Ear {
         };
         let kind = decoder.kind(raw, flags);
         self.push(time, tid, kind);
+        match kind {
+            Kind::FutexEnter(call) if call.operation.waits() => witness.waits(tid, call.address),
+            Kind::LockBegin { address, .. } => witness.kernel_lock(address),
+            _ => {}
+        }
         if let Kind::Switch { next, .. } = kind {
             self.current = next;
         } else if frames > 0 {

@@ -20,7 +20,9 @@ mod ring;
 mod session;
 mod side;
 mod sources;
+mod symbols;
 mod tracefs;
+mod witness;
 
 use std::ffi::OsString;
 use std::io;

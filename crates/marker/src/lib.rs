@@ -1,0 +1,172 @@
+//! Tells the profiler what it cannot see: the names of locks, how often and how long they are held, and how far the work is.
+//!
+//! A marked program keeps a page of shared memory, `/dev/shm/corelane-marker-PID`, which it makes with its first mark and
+//! removes when it ends. Naming a lock writes there once and costs nothing afterwards. A [`Progress`] point is one store to a
+//! cache line of its own. A [`CountedLock`] costs two clock readings for each hold, and its counters are written only by the
+//! thread that has the lock. Without a profiler nothing else happens; when the memory cannot be had, marks do nothing.
+//!
+//! ```
+//! let table = std::sync::Mutex::new(0_u64);
+//! let name = marker::name_lock(&raw const table as usize, size_of_val(&table), "forwarding table");
+//! let frames = marker::Progress::new("frames");
+//! *table.lock().unwrap() += 1;
+//! frames.add(1);
+//! let marks = marker::read(std::process::id()).unwrap();
+//! assert!(marks.iter().any(|mark| mark.name == "forwarding table"));
+//! # drop(name);
+//! ```
+//! C and C++ programs use `include/corelane_marker.h`, which writes the same memory.
+
+mod page;
+
+use std::sync::atomic::Ordering;
+
+pub use page::{Kind, Mark, Reader, read};
+
+use page::Entry;
+
+/// A lock's name; forgotten when dropped.
+#[derive(Debug)]
+pub struct Named(Option<&'static Entry>);
+
+/// Gives the lock in the `length` bytes from `address` a name.
+#[must_use = "the name is forgotten when this is dropped"]
+pub fn name_lock(address: usize, length: usize, name: &str) -> Named {
+    Named(page::take(Kind::Lock, address, length, name))
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if let Some(entry) = self.0 {
+            page::give_back(entry);
+        }
+    }
+}
+
+/// A counter of work done, for one thread. Points with one name count together; what was counted stays when it is dropped,
+/// because the reader compares totals.
+#[derive(Debug)]
+pub struct Progress(Option<&'static Entry>);
+
+impl Progress {
+    /// A point called `name` that has counted nothing yet.
+    pub fn new(name: &str) -> Self {
+        Self(page::take(Kind::Progress, 0, 0, name))
+    }
+
+    /// `events` more are done. Only one thread may call it at a time; a racing call loses counts and nothing else.
+    pub fn add(&self, events: u64) {
+        if let Some(entry) = self.0 {
+            entry.count.store(
+                entry.count.load(Ordering::Relaxed) + events,
+                Ordering::Relaxed,
+            );
+        }
+    }
+}
+
+/// A named lock that counts its own holds, which makes the profiler's prediction exact.
+#[derive(Debug)]
+pub struct CountedLock(Named);
+
+impl CountedLock {
+    /// Names the lock in the `length` bytes from `address`.
+    pub fn new(address: usize, length: usize, name: &str) -> Self {
+        Self(name_lock(address, length, name))
+    }
+
+    /// Call with the lock just taken; keep the answer for [`CountedLock::release`].
+    pub fn acquired(&self) -> u64 {
+        now()
+    }
+
+    /// Call just before the lock is let go, with what [`CountedLock::acquired`] said.
+    pub fn release(&self, acquired: u64) {
+        if let Some(entry) = self.0.0 {
+            let held = now().saturating_sub(acquired);
+            entry
+                .count
+                .store(entry.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            entry
+                .held
+                .store(entry.held.load(Ordering::Relaxed) + held, Ordering::Relaxed);
+        }
+    }
+}
+
+fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one timespec to a valid place.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mine() -> Vec<Mark> {
+        read(std::process::id()).unwrap_or_default()
+    }
+
+    #[test]
+    fn names_come_and_go() {
+        let named = name_lock(0x1000, 8, "short-lived");
+        let mark = mine()
+            .into_iter()
+            .find(|mark| mark.name == "short-lived")
+            .expect("it was just named");
+        assert_eq!(
+            (mark.kind, mark.address, mark.length),
+            (Kind::Lock, 0x1000, 8)
+        );
+        drop(named);
+        assert!(!mine().iter().any(|mark| mark.name == "short-lived"));
+    }
+
+    #[test]
+    fn progress_and_holds_are_counted() {
+        let points = [Progress::new("packets"), Progress::new("packets")];
+        points[0].add(3);
+        points[1].add(4);
+        let total: u64 = mine()
+            .iter()
+            .filter(|mark| mark.name == "packets")
+            .map(|mark| mark.count)
+            .sum();
+        assert_eq!(total, 7);
+        let lock = CountedLock::new(0x2000, 40, "counted");
+        for _ in 0..5 {
+            let since = lock.acquired();
+            lock.release(since);
+        }
+        let mark = mine()
+            .into_iter()
+            .find(|mark| mark.name == "counted")
+            .expect("a counted lock");
+        assert_eq!(mark.count, 5);
+    }
+
+    #[test]
+    fn long_names_are_cut_at_a_character() {
+        let long = "ü".repeat(60);
+        let _named = name_lock(0x3000, 8, &long);
+        let mark = mine()
+            .into_iter()
+            .find(|mark| mark.address == 0x3000)
+            .expect("a long name");
+        assert!(
+            long.starts_with(&mark.name) && mark.name.len() > 50,
+            "{}",
+            mark.name
+        );
+    }
+
+    #[test]
+    fn another_process_has_none() {
+        assert!(read(u32::MAX).is_none());
+    }
+}

@@ -1,0 +1,256 @@
+//! The shared memory: a head and entries of two cache lines. The C header writes the same layout.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// "CLMARK", version 1.
+const MAGIC: u64 = 0x0031_4b52_414d_4c43;
+/// Entries on the page.
+const ENTRIES: usize = 511;
+/// Bytes of a name.
+const NAME: usize = 80;
+
+/// What a mark is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A lock's name, perhaps with its holds counted.
+    Lock = 1,
+    /// A counter of work done.
+    Progress = 2,
+}
+
+/// The page's first 128 bytes.
+#[repr(C, align(128))]
+struct Head {
+    magic: AtomicU64,
+    process: AtomicU32,
+}
+
+/// One mark.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// 0 free, `u32::MAX` being written, else a [`Kind`].
+    kind: AtomicU32,
+    length: AtomicU32,
+    address: AtomicU64,
+    pub(crate) count: AtomicU64,
+    pub(crate) held: AtomicU64,
+    name: [AtomicU8; NAME],
+}
+
+#[repr(C)]
+struct Page {
+    head: Head,
+    entries: [Entry; ENTRIES],
+}
+
+/// A mark as read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// What it is.
+    pub kind: Kind,
+    /// The lock's address; 0 for progress.
+    pub address: u64,
+    /// The lock's bytes.
+    pub length: u64,
+    /// Its name.
+    pub name: String,
+    /// Holds, or events done.
+    pub count: u64,
+    /// Nanoseconds held in all.
+    pub held: u64,
+}
+
+fn path(process: u32) -> String {
+    format!("/dev/shm/corelane-marker-{process}")
+}
+
+fn map(file: &File, writable: bool) -> Option<&'static Page> {
+    if file.metadata().ok()?.len() < size_of::<Page>() as u64 {
+        return None;
+    }
+    let protection = if writable {
+        libc::PROT_READ | libc::PROT_WRITE
+    } else {
+        libc::PROT_READ
+    };
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Page>(),
+            protection,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the mapping is page-aligned, as long as a `Page`, and made of atomics, for which every bit pattern is valid;
+    // whoever keeps it unmaps it only when no reference is left (`Reader`), or never.
+    Some(unsafe { &*base.cast::<Page>() })
+}
+
+/// This process' page, made at the first call.
+fn mine() -> Option<&'static Page> {
+    static MINE: OnceLock<Option<&'static Page>> = OnceLock::new();
+    *MINE.get_or_init(|| {
+        sweep();
+        let process = std::process::id();
+        let options = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path(process));
+        let file = options.ok()?;
+        file.set_len(size_of::<Page>() as u64).ok()?;
+        let page = map(&file, true)?;
+        page.head.process.store(process, Ordering::Relaxed);
+        page.head.magic.store(MAGIC, Ordering::Release);
+        // SAFETY: registers a function without arguments that lives as long as the program.
+        unsafe { libc::atexit(remove) };
+        Some(page)
+    })
+}
+
+extern "C" fn remove() {
+    // Nobody is left to tell when it is gone already.
+    let _ = std::fs::remove_file(path(std::process::id()));
+}
+
+/// Removes the pages of processes that were killed before they could.
+fn sweep() {
+    let Ok(files) = std::fs::read_dir("/dev/shm") else {
+        return;
+    };
+    for file in files.flatten() {
+        let name = file.file_name();
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("corelane-marker-"))
+            .and_then(|p| p.parse::<u32>().ok());
+        if let Some(process) = process
+            && !std::path::Path::new(&format!("/proc/{process}")).exists()
+        {
+            // Another process may have swept it meanwhile.
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+pub(crate) fn take(
+    kind: Kind,
+    address: usize,
+    length: usize,
+    name: &str,
+) -> Option<&'static Entry> {
+    let claim = |entry: &&Entry| {
+        entry
+            .kind
+            .compare_exchange(0, u32::MAX, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    };
+    let entry = mine()?.entries.iter().find(claim)?;
+    entry.address.store(address as u64, Ordering::Relaxed);
+    entry
+        .length
+        .store(u32::try_from(length).unwrap_or(u32::MAX), Ordering::Relaxed);
+    entry.count.store(0, Ordering::Relaxed);
+    entry.held.store(0, Ordering::Relaxed);
+    let end = (0..=name.len().min(NAME))
+        .rev()
+        .find(|end| name.is_char_boundary(*end))
+        .unwrap_or(0);
+    let bytes = name.as_bytes()[..end]
+        .iter()
+        .copied()
+        .chain(std::iter::repeat(0));
+    for (place, byte) in entry.name.iter().zip(bytes) {
+        place.store(byte, Ordering::Relaxed);
+    }
+    entry.kind.store(kind as u32, Ordering::Release);
+    Some(entry)
+}
+
+pub(crate) fn give_back(entry: &Entry) {
+    entry.kind.store(0, Ordering::Release);
+}
+
+/// Another process' page, held open: what it counted last can be read after its end.
+pub struct Reader {
+    page: &'static Page,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("process", &self.process())
+            .finish()
+    }
+}
+
+impl Reader {
+    /// Opens the page of `process`; `None` when it has none.
+    pub fn open(process: u32) -> Option<Self> {
+        let page = map(&File::open(path(process)).ok()?, false)?;
+        let reader = Self { page };
+        (page.head.magic.load(Ordering::Acquire) == MAGIC && reader.process() == process)
+            .then_some(reader)
+    }
+
+    /// Whose page it is.
+    pub fn process(&self) -> u32 {
+        self.page.head.process.load(Ordering::Relaxed)
+    }
+
+    /// The marks there are now.
+    pub fn marks(&self) -> Vec<Mark> {
+        self.page.entries.iter().filter_map(Entry::read).collect()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let base = std::ptr::from_ref(self.page).cast_mut().cast();
+        // SAFETY: the mapping made in `open`; this value held its only reference.
+        unsafe { libc::munmap(base, size_of::<Page>()) };
+    }
+}
+
+/// The marks of `process`; `None` when it has none.
+pub fn read(process: u32) -> Option<Vec<Mark>> {
+    Some(Reader::open(process)?.marks())
+}
+
+impl Entry {
+    fn read(&self) -> Option<Mark> {
+        let kind = match self.kind.load(Ordering::Acquire) {
+            1 => Kind::Lock,
+            2 => Kind::Progress,
+            _ => return None,
+        };
+        let bytes: Vec<u8> = self
+            .name
+            .iter()
+            .map(|byte| byte.load(Ordering::Relaxed))
+            .take_while(|byte| *byte != 0)
+            .collect();
+        Some(Mark {
+            kind,
+            address: self.address.load(Ordering::Relaxed),
+            length: u64::from(self.length.load(Ordering::Relaxed)),
+            name: String::from_utf8_lossy(&bytes).into_owned(),
+            count: self.count.load(Ordering::Relaxed),
+            held: self.held.load(Ordering::Relaxed),
+        })
+    }
+}

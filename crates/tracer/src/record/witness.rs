@@ -1,0 +1,338 @@
+//! What is read from the traced processes while they live: names of waited-for words, the words themselves, marks, maps.
+//!
+//! It is looked at between two turns of the drain, ten times a second at most, and only what is new: a word is named when
+//! somebody first waits there and probed a few times while threads wait.
+
+use std::collections::HashMap;
+
+use marker::{Kind as MarkKind, Reader};
+
+use super::symbols::{self, Mapping, Symbol, Table};
+use crate::event::{TaskChange, Tid};
+use crate::trace::{AddressName, HoldCount, NameSource, Probe, Trailer};
+
+/// How often a word is probed.
+const PROBES: u32 = 6;
+/// Words that are remembered; a program with more distinct waited-for words keeps the first.
+const WORDS: usize = 8192;
+
+/// See the file's beginning.
+#[derive(Default)]
+pub(crate) struct Witness {
+    processes: HashMap<Tid, Tid>,
+    words: HashMap<(Tid, u64), u32>,
+    fresh: Vec<(Tid, u64)>,
+    names: Vec<AddressName>,
+    probes: Vec<Probe>,
+    maps: HashMap<Tid, Vec<Mapping>>,
+    tables: HashMap<String, Table>,
+    readers: HashMap<u32, Reader>,
+    first_holds: HashMap<(u32, u64), (u64, u64)>,
+    points: Vec<(u32, String)>,
+    kernel_locks: Vec<u64>,
+}
+
+impl Witness {
+    /// Learns which process a thread belongs to.
+    pub(crate) fn learn(&mut self, changes: &[TaskChange]) {
+        self.processes
+            .extend(changes.iter().map(|change| (change.tid, change.process)));
+    }
+
+    fn process(&self, tid: Tid) -> Tid {
+        self.processes.get(&tid).copied().unwrap_or(tid)
+    }
+
+    /// A thread begins to wait at a word.
+    pub(crate) fn waits(&mut self, tid: Tid, address: u64) {
+        let key = (self.process(tid), address);
+        let known = self.words.len();
+        if let Some(seen) = self.words.get_mut(&key) {
+            if *seen >= PROBES {
+                return;
+            }
+        } else if known >= WORDS {
+            return;
+        } else {
+            self.words.insert(key, 0);
+        }
+        if !self.fresh.contains(&key) {
+            self.fresh.push(key);
+        }
+    }
+
+    /// A kernel lock was waited for.
+    pub(crate) fn kernel_lock(&mut self, address: u64) {
+        if self.kernel_locks.len() < WORDS && !self.kernel_locks.contains(&address) {
+            self.kernel_locks.push(address);
+        }
+    }
+
+    /// Looks at what became new since the last turn.
+    pub(crate) fn look(&mut self) {
+        let mut maps_of_this_turn: HashMap<Tid, Vec<Mapping>> = HashMap::new();
+        for (process, address) in std::mem::take(&mut self.fresh) {
+            let seen = self.words.entry((process, address)).or_default();
+            *seen += 1;
+            if *seen == 1 {
+                let maps = maps_of_this_turn
+                    .entry(process)
+                    .or_insert_with(|| symbols::mappings(process));
+                if let Some(name) = name(&mut self.tables, maps, process, address) {
+                    self.names.push(name);
+                }
+            }
+            if let Some(words) = words_around(process, address) {
+                self.probes.push(Probe {
+                    process,
+                    address,
+                    words,
+                });
+            }
+        }
+        for process in marked_processes() {
+            if let std::collections::hash_map::Entry::Vacant(place) = self.readers.entry(process)
+                && let Some(reader) = Reader::open(process)
+            {
+                for mark in reader.marks() {
+                    self.first_holds
+                        .insert((process, mark.address), (mark.count, mark.held));
+                }
+                place.insert(reader);
+            }
+        }
+        self.remember_names();
+    }
+
+    /// A lock's name is kept even when the program drops the lock before it ends.
+    fn remember_names(&mut self) {
+        for (process, reader) in &self.readers {
+            for mark in reader
+                .marks()
+                .into_iter()
+                .filter(|mark| mark.kind == MarkKind::Lock)
+            {
+                let known = self.names.iter_mut().find(|name| {
+                    name.source == NameSource::Marker
+                        && name.process == *process
+                        && name.address == mark.address
+                });
+                match known {
+                    Some(name) => name.name = mark.name,
+                    None => self.names.push(AddressName {
+                        process: *process,
+                        address: mark.address,
+                        length: mark.length,
+                        name: mark.name,
+                        source: NameSource::Marker,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The progress points' readings: (index, total).
+    pub(crate) fn progress(&mut self) -> Vec<(u16, u64)> {
+        let mut totals: HashMap<(u32, String), u64> = HashMap::new();
+        for (process, reader) in &self.readers {
+            for mark in reader
+                .marks()
+                .into_iter()
+                .filter(|mark| mark.kind == MarkKind::Progress)
+            {
+                *totals.entry((*process, mark.name)).or_default() += mark.count;
+            }
+        }
+        let mut readings = Vec::new();
+        for (key, total) in totals {
+            let index = self
+                .points
+                .iter()
+                .position(|known| *known == key)
+                .unwrap_or_else(|| {
+                    self.points.push(key);
+                    self.points.len() - 1
+                });
+            readings.push((index as u16, total));
+        }
+        readings.sort_unstable();
+        readings
+    }
+
+    /// Keeps the maps of the processes whose code places are to be named later.
+    pub(crate) fn keep_maps(&mut self, tids: impl Iterator<Item = Tid>) {
+        for tid in tids {
+            let process = self.process(tid);
+            let maps = symbols::mappings(process);
+            if !maps.is_empty() {
+                self.maps.insert(process, maps);
+            }
+        }
+    }
+
+    /// Puts everything learnt into the trailer; `stacks` are the code places in their order.
+    pub(crate) fn finish(mut self, stacks: &[(Tid, Vec<u64>)], trailer: &mut Trailer) {
+        let needs_kernel = !self.kernel_locks.is_empty() || !stacks.is_empty();
+        let kernel = if needs_kernel {
+            symbols::kernel()
+        } else {
+            Vec::new()
+        };
+        for address in &self.kernel_locks {
+            /// A lock lies this near to the beginning of the variable that contains it, or is not part of it.
+            const NEAR: u64 = 4096;
+            if let Some(symbol) = symbols::in_kernel(&kernel, *address, NEAR) {
+                self.names.push(AddressName {
+                    process: 0,
+                    address: *address,
+                    length: 1,
+                    name: symbol.name.clone(),
+                    source: NameSource::Symbol,
+                });
+            }
+        }
+        trailer.stacks = stacks
+            .iter()
+            .map(|(tid, frames)| self.frames(*tid, frames, &kernel))
+            .collect();
+        for (process, reader) in &self.readers {
+            for mark in reader.marks() {
+                let before = self
+                    .first_holds
+                    .get(&(*process, mark.address))
+                    .copied()
+                    .unwrap_or_default();
+                if mark.kind == MarkKind::Lock && mark.count > before.0 {
+                    trailer.holds.push(HoldCount {
+                        process: *process,
+                        address: mark.address,
+                        name: mark.name,
+                        holds: mark.count - before.0,
+                        held: mark.held - before.1,
+                    });
+                }
+            }
+        }
+        trailer.progress = self.points.into_iter().map(|(_, name)| name).collect();
+        trailer.names = self.names;
+        trailer.probes = self.probes;
+    }
+
+    fn frames(&mut self, tid: Tid, frames: &[u64], kernel: &[Symbol]) -> Vec<String> {
+        /// Above this the addresses are the kernel's; the call chain's context marks are at the very top.
+        const KERNEL: u64 = 1 << 63;
+        const CONTEXT_MARKS: u64 = u64::MAX - 4095;
+        let process = self.process(tid);
+        let mut named = Vec::new();
+        for frame in frames.iter().filter(|frame| **frame < CONTEXT_MARKS) {
+            let name = if *frame >= KERNEL {
+                symbols::in_kernel(kernel, *frame, u64::MAX).map(|symbol| symbol.name.clone())
+            } else {
+                let mapping = self.maps.get(&process).and_then(|maps| {
+                    maps.iter()
+                        .find(|mapping| (mapping.start..mapping.end).contains(frame))
+                        .cloned()
+                });
+                mapping.and_then(|mapping| {
+                    let table = table(&mut self.tables, &mapping.path);
+                    let symbol = table.function(frame - mapping.first)?;
+                    Some(symbols::readable(&symbol.name))
+                })
+            };
+            named.push(name.unwrap_or_else(|| format!("{frame:#x}")));
+        }
+        named
+    }
+}
+
+fn table<'a>(tables: &'a mut HashMap<String, Table>, path: &str) -> &'a Table {
+    tables
+        .entry(path.to_owned())
+        .or_insert_with(|| Table::read(std::path::Path::new(path)))
+}
+
+fn name(
+    tables: &mut HashMap<String, Table>,
+    maps: &[Mapping],
+    process: Tid,
+    address: u64,
+) -> Option<AddressName> {
+    let mapping = maps
+        .iter()
+        .find(|mapping| (mapping.start..mapping.end).contains(&address))?;
+    let place = |name: &str| {
+        Some(AddressName {
+            process,
+            address,
+            length: 1,
+            name: name.to_owned(),
+            source: NameSource::Place,
+        })
+    };
+    if !mapping.path.starts_with('/') {
+        return match mapping.path.as_str() {
+            "[heap]" => place("on the heap"),
+            path if path.starts_with("[stack") => place("on the main thread's stack"),
+            _ => place("on the heap or a stack"),
+        };
+    }
+    let file = mapping
+        .path
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let Some((symbol, into)) = table(tables, &mapping.path).variable(address - mapping.first)
+    else {
+        return place(&format!("in {file}"));
+    };
+    Some(AddressName {
+        process,
+        address: address - into,
+        length: symbol.size.max(into + 1),
+        name: symbols::readable(&symbol.name),
+        source: NameSource::Symbol,
+    })
+}
+
+/// The eight words from 16 bytes before `address`, if the process still has them.
+fn words_around(process: Tid, address: u64) -> Option<[u32; 8]> {
+    const BEFORE: u64 = 16;
+    let mut words = [0_u32; 8];
+    let local = libc::iovec {
+        iov_base: words.as_mut_ptr().cast(),
+        iov_len: size_of_val(&words),
+    };
+    let remote = libc::iovec {
+        iov_base: address.checked_sub(BEFORE)? as *mut libc::c_void,
+        iov_len: size_of_val(&words),
+    };
+    // SAFETY: the kernel writes at most the array's size into it and checks the other process' addresses itself.
+    let got = unsafe {
+        libc::process_vm_readv(
+            process as libc::pid_t,
+            &raw const local,
+            1,
+            &raw const remote,
+            1,
+            0,
+        )
+    };
+    (usize::try_from(got) == Ok(size_of_val(&words))).then_some(words)
+}
+
+fn marked_processes() -> Vec<u32> {
+    let Ok(files) = std::fs::read_dir("/dev/shm") else {
+        return Vec::new();
+    };
+    files
+        .flatten()
+        .filter_map(|file| {
+            file.file_name()
+                .to_str()?
+                .strip_prefix("corelane-marker-")?
+                .parse()
+                .ok()
+        })
+        .collect()
+}

@@ -1,0 +1,471 @@
+//! The verdict: plain sentences with figures, and how far to believe them.
+
+use std::fmt::Write as _;
+
+use crate::analyse::Analysis;
+use crate::analyse::budget::{Budget, WaitFor};
+use crate::analyse::classify::Class;
+use crate::analyse::critical_path::Link;
+use crate::analyse::interrupts;
+use crate::analyse::locks::{Lock, Range};
+use crate::threads::Role;
+use crate::timeline::Timeline;
+use crate::trace::{NameSource, Trace};
+
+/// What the analyses come to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Plain sentences, the most important first.
+    pub sentences: Vec<String>,
+    /// False when there is too little to judge by; the sentences say what to record next.
+    pub enough: bool,
+    /// The share of the program's work that only one core can do, and where it lies.
+    pub serial_fraction: Option<(f64, Range)>,
+    /// The most that any number of cores can give, as a multiple of one core.
+    pub ceiling: Option<f64>,
+    /// The share of core time that is not explained.
+    pub unexplained: f64,
+    /// The locks to blame: indices into the analysis' locks.
+    pub blamed: Vec<usize>,
+}
+
+/// Less of the window than this in core time is no evidence.
+const LEAST_WALL: u64 = 10_000_000;
+/// Less of the program's own time than this is no evidence.
+const LEAST_PROGRAM: u64 = 1_000_000;
+/// A lock is blamed when it leaves this part of a core idle...
+const BLAME_CORES: f64 = 0.03;
+/// ...or when threads stand before it for this share of the time.
+const BLAME_SHARE: f64 = 0.05;
+/// Parts of a core smaller than this are not worth a word.
+const WORTH_SAYING: f64 = 0.01;
+
+/// Judges.
+pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
+    let budget = &analysis.budget;
+    let mut verdict = Verdict::default();
+    let total = (budget.wall * budget.cores).max(1) as f64;
+    verdict.unexplained = budget.unknown as f64 / total;
+    if budget.wall < LEAST_WALL || budget.program < LEAST_PROGRAM {
+        verdict.sentences.push(too_little(trace, analysis));
+        believe(trace, analysis, &mut verdict);
+        return verdict;
+    }
+    verdict.enough = true;
+    verdict.blamed = blamed(&analysis.locks);
+    serial(analysis, &mut verdict);
+    used(analysis, &mut verdict);
+    for index in verdict.blamed.clone() {
+        let lock = &analysis.locks[index];
+        verdict.sentences.push(contention(lock, &analysis.timeline));
+        verdict.sentences.push(prediction(lock));
+    }
+    if verdict.blamed.is_empty() {
+        verdict.sentences.push(no_lock(&analysis.locks));
+    }
+    starvation(budget, &mut verdict);
+    limit(analysis, &mut verdict);
+    surroundings(analysis, &mut verdict);
+    believe(trace, analysis, &mut verdict);
+    verdict
+}
+
+fn too_little(trace: &Trace, analysis: &Analysis) -> String {
+    let budget = &analysis.budget;
+    let exit = if trace.trailer.exit.is_empty() {
+        String::new()
+    } else {
+        format!(" It ended with {}.", trace.trailer.exit)
+    };
+    format!(
+        "Not enough evidence: the program ran for {} in a window of {}.{exit} Record a longer run (`corelane trace record -- COMMAND`), or a running process with --pid and --duration.",
+        time(budget.program),
+        time(budget.wall)
+    )
+}
+
+fn blamed(locks: &[Lock]) -> Vec<usize> {
+    const MOST: usize = 3;
+    locks
+        .iter()
+        .enumerate()
+        .filter(|(_, lock)| {
+            lock.lost_cores >= BLAME_CORES
+                || lock.contended_share >= BLAME_SHARE && lock.mean_waiters >= BLAME_SHARE
+        })
+        .map(|(index, _)| index)
+        .take(MOST)
+        .collect()
+}
+
+/// What one core alone must do: stretches in which nothing else could run, and the busiest lock's holds.
+fn serial(analysis: &Analysis, verdict: &mut Verdict) {
+    let program = analysis.budget.program as f64;
+    let alone = analysis.budget.alone as f64;
+    let lock = verdict
+        .blamed
+        .iter()
+        .find_map(|index| analysis.locks[*index].demand);
+    let (held, range) = lock.map_or(
+        (
+            0.0,
+            Range {
+                low: 0.0,
+                high: 0.0,
+            },
+        ),
+        |demand| {
+            let work = demand.operation * demand.operations;
+            (
+                demand.serial * work,
+                Range {
+                    low: demand.serial_range.low * work,
+                    high: demand.serial_range.high * work,
+                },
+            )
+        },
+    );
+    let share = |held: f64| ((alone + held) / program.max(1.0)).min(1.0);
+    if verdict
+        .blamed
+        .iter()
+        .any(|index| analysis.locks[*index].demand.is_none())
+        && lock.is_none()
+    {
+        return;
+    }
+    let fraction = share(held);
+    verdict.serial_fraction = Some((
+        fraction,
+        Range {
+            low: share(range.low),
+            high: share(range.high),
+        },
+    ));
+    if fraction >= WORTH_SAYING {
+        verdict.ceiling = Some(1.0 / fraction);
+    }
+}
+
+fn used(analysis: &Analysis, verdict: &mut Verdict) {
+    let budget = &analysis.budget;
+    let used = budget.cores_used();
+    let mut sentence = format!(
+        "Of {} {} the program used {used:.2} for {}.",
+        budget.cores,
+        if budget.cores == 1 { "core" } else { "cores" },
+        time(budget.wall)
+    );
+    let mut rest: Vec<(f64, String)> = Vec::new();
+    for (reason, time) in &budget.waits {
+        let cores = budget.in_cores(*time);
+        rest.push((cores, format!("waited for {}", what(*reason, analysis))));
+    }
+    let mut part = |time: u64, words: &str| rest.push((budget.in_cores(time), words.to_owned()));
+    part(
+        budget.idle_waking,
+        "idled while a thread was on its way to them",
+    );
+    part(
+        budget.idle_design,
+        "idled by design (the program had no further thread to run)",
+    );
+    part(budget.other, "ran other programs");
+    part(budget.kernel, "ran kernel threads");
+    part(budget.interrupts, "handled interrupts");
+    part(budget.softirqs, "handled software interrupts");
+    part(budget.recorder, "ran this recorder");
+    part(budget.unknown, "are not explained");
+    rest.retain(|(cores, _)| *cores >= WORTH_SAYING);
+    rest.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if !rest.is_empty() {
+        let list: Vec<String> = rest
+            .iter()
+            .take(6)
+            .map(|(cores, words)| format!("{cores:.2} {words}"))
+            .collect();
+        let _ = write!(sentence, " Of the rest, {}.", list.join("; "));
+    }
+    verdict.sentences.push(sentence);
+}
+
+/// What an idle core waited for, in words.
+pub fn what(reason: WaitFor, analysis: &Analysis) -> String {
+    let object = |index: u32| {
+        analysis
+            .timeline
+            .objects
+            .get(index as usize)
+            .map_or(0, |object| object.address)
+    };
+    match reason {
+        WaitFor::Lock(index) => analysis
+            .locks
+            .iter()
+            .find(|lock| lock.index == index)
+            .map_or_else(|| format!("a lock at {:#x}", object(index)), title),
+        WaitFor::Signal(index) => format!(
+            "a signal at {:#x} (condition variable, channel or semaphore)",
+            object(index)
+        ),
+        WaitFor::Parking(_) => {
+            "parked threads (parking_lot or thread::park; the lock behind it has no address here)"
+                .to_owned()
+        }
+        WaitFor::Time => "time to pass (sleeps)".to_owned(),
+        WaitFor::Disk => "disks and pages".to_owned(),
+        WaitFor::Network => "the network".to_owned(),
+        WaitFor::Device => "devices".to_owned(),
+        WaitFor::Thread => "messages of other threads (pipes, sockets, children)".to_owned(),
+        WaitFor::Nothing => "nothing".to_owned(),
+    }
+}
+
+/// A lock's kind and name.
+pub fn title(lock: &Lock) -> String {
+    match lock.named_by {
+        Some(NameSource::Marker | NameSource::Symbol) => {
+            format!("{} `{}`", lock.class.name(), lock.name)
+        }
+        Some(NameSource::Place) => format!("{} {}", lock.class.name(), lock.name),
+        None => format!("{} at {}", lock.class.name(), lock.name),
+    }
+}
+
+fn contention(lock: &Lock, timeline: &Timeline) -> String {
+    let waiters = lock.waited.waiters();
+    let mut sentence = format!(
+        "The {}: {} {} waited {} times, {} on average and {} at most; for {:.0} % of the time at least one stood before it, {:.2} on average.",
+        title(lock),
+        waiters.len(),
+        if waiters.len() == 1 {
+            "thread"
+        } else {
+            "threads"
+        },
+        lock.waited.waits.count,
+        time(lock.waited.waits.mean() as u64),
+        time(lock.waited.waits.longest),
+        lock.contended_share * 100.0,
+        lock.mean_waiters
+    );
+    let holders = lock.waited.holders();
+    let all: u64 = holders.iter().map(|(_, time)| time).sum();
+    if all > 0 {
+        let list: Vec<String> = holders
+            .iter()
+            .take(4)
+            .map(|(tid, time)| {
+                format!(
+                    "{} {:.0} %",
+                    timeline.threads.name(*tid),
+                    *time as f64 / all as f64 * 100.0
+                )
+            })
+            .collect();
+        let _ = write!(sentence, " They waited for {}.", list.join(", "));
+    }
+    if lock.hand_off_share > lock.contended_share * 0.3 && lock.hand_off_share > 0.02 {
+        let _ = write!(
+            sentence,
+            " For {:.0} % of the time it was free while its next owner was still on the way to a core: a convoy.",
+            lock.hand_off_share * 100.0
+        );
+    }
+    if let Some((place, _)) = lock.places.first()
+        && !lock.class.is_kernel()
+    {
+        let _ = write!(sentence, " It is waited for in `{place}`.");
+    }
+    sentence
+}
+
+fn prediction(lock: &Lock) -> String {
+    let (Some(demand), Some(gain)) = (lock.demand, lock.gain) else {
+        return format!(
+            "What the removal of this {} would bring cannot be said: fewer than 30 holds are visible, or the holder is not. Record longer, or mark the lock (marker::NamedLock) to count its holds.",
+            lock.class.name()
+        );
+    };
+    let how = if demand.exact {
+        "counted by the program"
+    } else {
+        "from the visible holds; time spent spinning before the wait counts as work, so the true gain may be higher"
+    };
+    format!(
+        "An operation holds it for {} of {} ({:.0} % is serial, {how}). Two such locks are predicted to give {} times the throughput, one for each thread {} times.",
+        time(demand.hold as u64),
+        time(demand.operation as u64),
+        demand.serial * 100.0,
+        range(gain.halved),
+        range(gain.removed)
+    )
+}
+
+fn no_lock(locks: &[Lock]) -> String {
+    match locks.first() {
+        None => "No lock stands in the way: nobody waited for one.".to_owned(),
+        Some(lock) => format!(
+            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} % of the time and cost {:.3} of a core.",
+            title(lock),
+            lock.contended_share * 100.0,
+            lock.lost_cores
+        ),
+    }
+}
+
+fn starvation(budget: &Budget, verdict: &mut Verdict) {
+    let cores = budget.in_cores(budget.starved);
+    if cores < 0.02 {
+        return;
+    }
+    let list: Vec<String> = budget
+        .thieves
+        .iter()
+        .filter(|(_, taken, _)| budget.in_cores(*taken) >= 0.005)
+        .take(4)
+        .map(|(name, taken, _)| format!("{name} {:.2}", budget.in_cores(*taken)))
+        .collect();
+    verdict.sentences.push(format!(
+        "Starvation: threads of the program were ready and had no core while others ran on {cores:.2} cores of theirs ({}). This is not a lock: give the program cores of its own.",
+        list.join(", ")
+    ));
+}
+
+fn limit(analysis: &Analysis, verdict: &mut Verdict) {
+    if let (Some((fraction, at)), Some(ceiling)) = (verdict.serial_fraction, verdict.ceiling) {
+        let threads = analysis
+            .timeline
+            .threads
+            .iter()
+            .filter(|thread| thread.role == Role::Target)
+            .count();
+        if threads < 2 && fraction > 0.95 {
+            verdict.sentences.push(
+                "The program has one thread: a second core has nothing to do for it.".to_owned(),
+            );
+        } else if fraction >= 0.02 {
+            verdict.sentences.push(format!(
+                "Serial fraction {fraction:.2} ({:.2} to {:.2}): no more than {ceiling:.1} times one core on any number of cores.",
+                at.low, at.high
+            ));
+        }
+    }
+    let total: u64 = analysis.path.iter().map(|(_, time)| time).sum();
+    let list: Vec<String> = analysis
+        .path
+        .iter()
+        .filter(|(_, time)| *time * 20 >= total)
+        .take(4)
+        .map(|(link, time)| {
+            let share = *time as f64 / total.max(1) as f64 * 100.0;
+            match link {
+                Link::Ran(tid) => {
+                    format!("{} ran {share:.0} %", analysis.timeline.threads.name(*tid))
+                }
+                Link::NoCore(tid) => format!(
+                    "{} had no core {share:.0} %",
+                    analysis.timeline.threads.name(*tid)
+                ),
+                Link::Waited(reason) => {
+                    format!("{share:.0} % waited for {}", what(*reason, analysis))
+                }
+            }
+        })
+        .collect();
+    if list.len() > 1 {
+        verdict
+            .sentences
+            .push(format!("On the path to the end: {}.", list.join(", ")));
+    }
+}
+
+fn surroundings(analysis: &Analysis, verdict: &mut Verdict) {
+    if let Some((cpu, share, of_core)) =
+        interrupts::concentrated(&analysis.timeline, &analysis.interrupts)
+    {
+        verdict.sentences.push(format!(
+            "Core {cpu} does {:.0} % of the interrupt work and spends {:.0} % of its time there: spread the queues' interrupts, or keep the program off that core.",
+            share * 100.0,
+            of_core * 100.0
+        ));
+    }
+    let moves: u64 = analysis.migrations.iter().map(|moves| moves.moves).sum();
+    let seconds = analysis.budget.wall as f64 / 1e9;
+    if moves as f64 / seconds.max(1e-9) > 200.0 {
+        verdict.sentences.push(format!(
+            "Its threads changed cores {:.0} times a second ({} {:.0}): each time they begin with cold caches; pin them.",
+            moves as f64 / seconds,
+            analysis.timeline.threads.name(analysis.migrations[0].tid),
+            analysis.migrations[0].moves as f64 / seconds
+        ));
+    }
+    for noise in analysis
+        .noise
+        .iter()
+        .filter(|noise| noise.isolated && noise.count > 0)
+    {
+        verdict.sentences.push(format!(
+            "Isolated core {} was disturbed {} times, {} at most, most by {}.",
+            noise.cpu,
+            noise.count,
+            time(noise.longest),
+            noise.by.first().map_or("nobody", |(name, ..)| name)
+        ));
+    }
+}
+
+fn believe(trace: &Trace, analysis: &Analysis, verdict: &mut Verdict) {
+    let lost = trace.events_lost();
+    let budget = &analysis.budget;
+    let mut sentence = if lost == 0 {
+        "No event was lost".to_owned()
+    } else {
+        let all = lost + trace.events.len() as u64;
+        format!(
+            "{lost} events ({:.1} %) were lost: waits and holds across the gaps are missing, so every count is a lower bound; record again with a larger --ring",
+            lost as f64 / all as f64 * 100.0
+        )
+    };
+    let _ = write!(
+        sentence,
+        "; {:.1} % of the core time is not explained; the recorder took {:.2} % of a core.",
+        verdict.unexplained * 100.0,
+        budget.in_cores(trace.trailer.recorder_time) * 100.0
+    );
+    if !trace.trailer.losses_counted {
+        sentence.push_str(" This kernel does not count all losses (6.0 does).");
+    }
+    if analysis.classes.contains(&Class::Parking) && !trace.header.stacks {
+        sentence.push_str(" Some threads wait on words of their own (parking): the locks behind them have no address; record with --stacks to see the code places.");
+    }
+    verdict.sentences.push(sentence);
+    for missing in &trace.header.missing {
+        if missing.contains("contention") || missing.contains("futex") {
+            verdict.sentences.push(format!(
+                "This kernel has no {missing}: such waits count as unknown."
+            ));
+            break;
+        }
+    }
+    verdict.sentences.extend(trace.complaints.iter().cloned());
+}
+
+/// A duration for people.
+pub fn time(nanoseconds: u64) -> String {
+    let value = nanoseconds as f64;
+    match nanoseconds {
+        0..1_000 => format!("{nanoseconds} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
+        _ => format!("{:.2} s", value / 1e9),
+    }
+}
+
+fn range(range: Range) -> String {
+    if (range.high - range.low) < 0.05 {
+        format!("{:.2}", range.high)
+    } else {
+        format!("{:.2} to {:.2}", range.low, range.high)
+    }
+}
