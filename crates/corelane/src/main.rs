@@ -8,6 +8,7 @@ mod run;
 mod scale;
 mod show;
 mod study;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ enum Verb {
     Show(show::Arguments),
     Study(study::Arguments),
     Verify(show::VerifyArguments),
+    Trace(trace::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,5 +46,6 @@ fn main() -> ExitCode {
         Verb::Show(arguments) => show::run(&arguments),
         Verb::Study(arguments) => study::run(&arguments),
         Verb::Verify(arguments) => show::verify(&arguments),
+        Verb::Trace(arguments) => trace::run(&arguments),
     })
 }

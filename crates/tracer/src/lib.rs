@@ -14,6 +14,7 @@
 pub mod analyse;
 pub mod diff;
 pub mod event;
+pub mod export;
 pub mod fast_map;
 pub mod format;
 pub mod record;

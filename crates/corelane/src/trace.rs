@@ -1,0 +1,34 @@
+//! `corelane trace`: the system profiler. Record a command, a process or everything; say what stops the second core.
+
+mod export;
+mod record;
+mod report;
+
+use clap::Subcommand;
+
+use crate::common::Outcome;
+
+/// Records what the scheduler, locks and interrupts did, and says what stops the second core
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Record(record::Arguments),
+    Report(report::Arguments),
+    Diff(report::DiffArguments),
+    Export(export::Arguments),
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.verb {
+        Verb::Record(arguments) => record::run(arguments),
+        Verb::Report(arguments) => report::run(arguments),
+        Verb::Diff(arguments) => report::diff(arguments),
+        Verb::Export(arguments) => export::run(arguments),
+    }
+}

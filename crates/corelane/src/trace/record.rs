@@ -1,0 +1,110 @@
+//! `corelane trace record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use tracer::analyse::Analysis;
+use tracer::record::{Options, Recording, Target};
+
+use crate::common::Outcome;
+
+/// Record a command from start to end, a running process, or everything; needs root
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Write the trace to FILE
+    #[arg(short, long, value_name = "FILE", default_value = "corelane.trace")]
+    output: PathBuf,
+    /// The process to study, with what it starts
+    #[arg(long, value_name = "PID", conflicts_with_all = ["all", "command"])]
+    pid: Option<u32>,
+    /// Study everything that runs
+    #[arg(long, conflicts_with = "command")]
+    all: bool,
+    /// End after SECONDS (with --pid or --all, 5 unless told)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+    /// Record code places at waits and wake-ups (about 2 microseconds each)
+    #[arg(long)]
+    stacks: bool,
+    /// Record XDP's own tracepoints too, which fire for bursts of packets
+    #[arg(long)]
+    packets: bool,
+    /// Size of each core's ring in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
+    ring: u32,
+    /// The command to study
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let value: f64 = text
+        .parse()
+        .map_err(|_| format!("{text} is not a number of seconds"))?;
+    if value > 0.0 && value <= 86_400.0 {
+        Ok(Duration::from_secs_f64(value))
+    } else {
+        Err("from more than 0 to 86400 seconds".to_owned())
+    }
+}
+
+/// Records.
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let target = match (arguments.pid, arguments.all, arguments.command.is_empty()) {
+        (Some(pid), ..) => Target::Process(pid),
+        (None, true, _) => Target::Everything,
+        (None, false, false) => Target::Command(arguments.command.clone()),
+        (None, false, true) => {
+            return Err("nothing to record: give -- COMMAND, --pid PID or --all".into());
+        }
+    };
+    let is_command = matches!(target, Target::Command(_));
+    let options = Options {
+        target,
+        ring_bytes: arguments.ring as usize * 1024,
+        stacks: arguments.stacks,
+        packets: arguments.packets,
+        output: Some(arguments.output.clone()),
+    };
+    host::cleanup::on_signal()?;
+    let mut recording = Recording::start(&options)?;
+    let limit = arguments
+        .duration
+        .or((!is_command).then_some(Duration::from_secs(5)));
+    let started = Instant::now();
+    while !recording.ended()
+        && !host::interrupted()
+        && limit.is_none_or(|limit| started.elapsed() < limit)
+    {
+        let rest = limit.map_or(Duration::MAX, |limit| {
+            limit.saturating_sub(started.elapsed())
+        });
+        std::thread::sleep(rest.min(Duration::from_millis(10)));
+    }
+    let recorded = recording.stop()?;
+    let (bytes, path) = (recorded.bytes, arguments.output.display());
+    let trace = recorded.into_trace()?;
+    let switches = trace
+        .events
+        .iter()
+        .filter(|event| matches!(event.kind, tracer::event::Kind::Switch { .. }))
+        .count();
+    eprintln!(
+        "{path}: {} events ({switches} switches) in {bytes} bytes, {} lost{}",
+        trace.events.len(),
+        trace.events_lost(),
+        if trace.trailer.exit.is_empty() {
+            String::new()
+        } else {
+            format!("; the command ended: {}", trace.trailer.exit)
+        }
+    );
+    let analysis = Analysis::new(&trace);
+    for sentence in tracer::verdict::verdict(&trace, &analysis).sentences {
+        println!("{sentence}");
+    }
+    eprintln!("The whole report: corelane trace report {path} --html FILE");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,92 @@
+//! `corelane trace report` and `corelane trace diff`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tracer::Trace;
+use tracer::analyse::Analysis;
+use tracer::summary::Summary;
+
+use crate::common::Outcome;
+
+/// Say what a trace means: the verdict, and on request all figures (JSON) and pictures (HTML)
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    trace: PathBuf,
+    /// Write verdict and figures to FILE (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report with the timeline as one web page to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Compare two traces of a program: what became better, and whether the prediction held
+#[derive(clap::Args)]
+pub(crate) struct DiffArguments {
+    /// The trace before the change
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// The trace after it
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// Write the comparison and both summaries to FILE (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Reports.
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let trace = Trace::open(&arguments.trace)?;
+    let analysis = Analysis::new(&trace);
+    let verdict = tracer::verdict::verdict(&trace, &analysis);
+    if let Some(path) = &arguments.json {
+        report::json::write(path, &Summary::with_verdict(&trace, &analysis, &verdict))?;
+    }
+    if let Some(path) = &arguments.html {
+        report::html::write(path, &tracer::export::page::document(&trace, &analysis))?;
+    }
+    if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
+        for sentence in &verdict.sentences {
+            println!("{sentence}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(serde::Serialize)]
+struct Comparison {
+    schema: &'static str,
+    sentences: Vec<String>,
+    before: Summary,
+    after: Summary,
+}
+
+/// Compares.
+pub(super) fn diff(arguments: &DiffArguments) -> Outcome {
+    let summary = |path: &PathBuf| -> Result<Summary, tracer::format::read::ReadError> {
+        let trace = Trace::open(path)?;
+        Ok(Summary::new(&trace, &Analysis::new(&trace)))
+    };
+    let (before, after) = (summary(&arguments.before)?, summary(&arguments.after)?);
+    let sentences = tracer::diff::compare(&before, &after);
+    if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
+        for sentence in &sentences {
+            println!("{sentence}");
+        }
+    }
+    if let Some(path) = &arguments.json {
+        report::json::write(
+            path,
+            &Comparison {
+                schema: "corelane-trace-diff/1",
+                sentences,
+                before,
+                after,
+            },
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
