@@ -122,6 +122,8 @@ pub struct Timeline {
     pub threads: Threads,
     /// Switches whose former thread was not the one believed to run.
     pub contradictions: u64,
+    /// Starts on an idle core that no switch told of: their times are inferred.
+    pub inferred: u64,
     /// All switches.
     pub switches: u64,
 }
@@ -177,6 +179,7 @@ struct Builder {
     object_index: FastMap<(Tid, u64), u32>,
     threads: Threads,
     contradictions: u64,
+    inferred: u64,
     switches: u64,
 }
 
@@ -217,6 +220,7 @@ impl Builder {
             object_index: FastMap::default(),
             threads: Threads::new(trace),
             contradictions: 0,
+            inferred: 0,
             switches: 0,
         }
     }
@@ -235,7 +239,7 @@ impl Builder {
             self.lose_core(core, time);
             return;
         }
-        self.believe(core, time, event.tid);
+        self.believe(core, time, event);
         match event.kind {
             Kind::Switch { left, next } => self.switch(core, time, event.tid, left, next),
             Kind::Waking { woken, by, .. } => self.waking(core, time, event.tid, woken, by),
@@ -273,7 +277,8 @@ impl Builder {
     }
 
     /// Every event says who runs; where that differs from what the last switch said, a switch is missing.
-    fn believe(&mut self, core: usize, time: u64, tid: Tid) {
+    fn believe(&mut self, core: usize, time: u64, event: &Event) {
+        let tid = event.tid;
         let believed = self.cores[core].tid;
         if believed == tid {
             return;
@@ -291,6 +296,9 @@ impl Builder {
                 self.states[thread].doing = Some(Doing::Running(cpu));
                 return;
             }
+        } else if believed == 0 {
+            self.infer_start(core, time, event);
+            return;
         } else {
             self.contradictions += 1;
             self.leave_unknown(believed, time);
@@ -298,6 +306,22 @@ impl Builder {
         self.cores[core].occupy(time, UNKNOWN, false);
         self.cores[core].occupy(time, tid, true);
         self.run(core, time, tid);
+    }
+
+    /// Some kernels keep perf silent for the idle threads of some cores (seen on 6.18), so that the switch from idle to `tid`
+    /// is missing. A thread that returns from a wait says so at once, so that it began just now; another one began when it
+    /// was woken, as far as anybody knows.
+    fn infer_start(&mut self, core: usize, time: u64, event: &Event) {
+        self.inferred += 1;
+        let thread = self.thread(event.tid, time);
+        let state = self.states[thread];
+        let returns = matches!(event.kind, Kind::FutexExit(_) | Kind::LockEnd { .. });
+        let start = match state.doing {
+            Some(Doing::Runnable) if !returns => state.since.clamp(self.cores[core].since, time),
+            _ => time,
+        };
+        self.cores[core].occupy(start, event.tid, true);
+        self.run(core, start, event.tid);
     }
 
     fn born(&self, tid: Tid) -> u64 {
@@ -475,6 +499,7 @@ impl Builder {
             objects: self.objects,
             threads: self.threads,
             contradictions: self.contradictions,
+            inferred: self.inferred,
             switches: self.switches,
         }
     }

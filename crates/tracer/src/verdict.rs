@@ -433,6 +433,13 @@ fn believe(trace: &Trace, analysis: &Analysis, verdict: &mut Verdict) {
         verdict.unexplained * 100.0,
         budget.in_cores(trace.trailer.recorder_time) * 100.0
     );
+    let inferred = analysis.timeline.inferred;
+    if inferred * 50 > analysis.timeline.switches {
+        let _ = write!(
+            sentence,
+            " This kernel tells nothing of the idle threads of some cores: {inferred} starts of threads on idle cores are inferred."
+        );
+    }
     if !trace.trailer.losses_counted {
         sentence.push_str(" This kernel does not count all losses (6.0 does).");
     }

@@ -305,6 +305,24 @@ fn lost_events_make_time_unknown_and_never_blocked() {
 }
 
 #[test]
+fn a_silent_idle_thread_does_not_make_time_unknown() {
+    let mut hand = Hand::new(2, 1_000_000);
+    hand.thread(1001, MAIN, "worker");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 1001);
+    hand.switch(100_000, 1, 1001, Left::Sleeping, 0);
+    hand.wake(300_000, 0, MAIN, 1001);
+    // No switch from idle to the worker: the next that is heard of core 1 is the worker leaving it.
+    hand.switch(500_000, 1, 1001, Left::Sleeping, 0);
+    let analysis = Analysis::new(&hand.trace());
+    assert_eq!(
+        (analysis.timeline.inferred, analysis.budget.unknown),
+        (1, 0)
+    );
+    assert_eq!(analysis.budget.program, 999_999 + 99_999 + 200_000);
+}
+
+#[test]
 fn moves_interrupts_and_noise_are_counted() {
     let mut hand = Hand::new(2, 10_000_000);
     hand.thread(33, 2, "kworker/0");

@@ -11,6 +11,10 @@ use crate::trace::{NameSource, Trace};
 /// Fewer visible holds than this are no evidence about the length of holds.
 const ENOUGH_HOLDS: u64 = 30;
 
+/// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE, 40 cycles each or more. What
+/// is spun looks like work and is none, so the upper end of a prediction takes it off.
+const SPIN: u64 = 4_000;
+
 /// A range in which a value lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
@@ -299,7 +303,8 @@ fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited) -> Gain {
     let think = (demand.operation - demand.hold).max(0.0);
     let now = queueing::solve(&[demand.hold], think, together).throughput;
     let measured = demand.operations / timeline.wall().max(1) as f64;
-    let work = ran(timeline, waited) as f64 - waited.in_calls as f64;
+    let spun = (waited.futex.wait_calls() * SPIN) as f64;
+    let work = ran(timeline, waited) as f64 - waited.in_calls as f64 - spun;
     let pure = (work / demand.operations).clamp(demand.operation * 0.01, demand.operation);
     let of = |ways: usize| {
         let demands = vec![demand.hold / ways as f64; ways];

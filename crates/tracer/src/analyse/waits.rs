@@ -273,6 +273,12 @@ impl Gatherer<'_> {
 
     fn event(&mut self, event: &Event) {
         let time = event.time.clamp(self.start, self.end);
+        let tells_who_runs =
+            event.tid != 0 && !matches!(event.kind, Kind::Lost(_) | Kind::Progress { .. });
+        if tells_who_runs && self.thread(event.tid).on_since.is_none() {
+            // The switch to it was not told.
+            self.arrive(event.tid, time);
+        }
         match event.kind {
             Kind::Switch { next, .. } => {
                 let leaving = self.thread(event.tid);

@@ -133,8 +133,9 @@ impl Drain {
             trailer.lost.push((core.cpu, total));
         }
         self.write(true)?;
-        self.witness.finish(&self.stacks.all, &mut trailer);
+        // What follows is done when the window has closed.
         trailer.recorder_time = thread_time();
+        self.witness.finish(&self.stacks.all, &mut trailer);
         Ok(Drained {
             trailer,
             file: self.file,
