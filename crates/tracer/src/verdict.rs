@@ -316,7 +316,9 @@ fn no_lock(locks: &[Lock]) -> String {
 
 fn starvation(budget: &Budget, verdict: &mut Verdict) {
     let cores = budget.in_cores(budget.starved);
-    if cores < 0.02 {
+    /// Below this it is the ordinary noise of a machine.
+    const NOTICEABLE: f64 = 0.05;
+    if cores < NOTICEABLE {
         return;
     }
     let list: Vec<String> = budget

@@ -25,13 +25,6 @@ pub struct Range {
 }
 
 impl Range {
-    fn of(a: f64, b: f64) -> Self {
-        Self {
-            low: a.min(b),
-            high: a.max(b),
-        }
-    }
-
     /// True when `value` lies in it.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
@@ -303,26 +296,28 @@ fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited) -> Gain {
     let think = (demand.operation - demand.hold).max(0.0);
     let now = queueing::solve(&[demand.hold], think, together).throughput;
     let measured = demand.operations / timeline.wall().max(1) as f64;
+    let ran = ran(timeline, waited) as f64;
     let spun = (waited.futex.wait_calls() * SPIN) as f64;
-    let work = ran(timeline, waited) as f64 - waited.in_calls as f64 - spun;
-    let pure = (work / demand.operations).clamp(demand.operation * 0.01, demand.operation);
+    // What an operation costs with the price of waiting, and without it.
+    let dear = ran / demand.operations;
+    let bare = ((ran - waited.in_calls as f64 - spun) / demand.operations).clamp(dear * 0.01, dear);
     let of = |ways: usize| {
         let demands = vec![demand.hold / ways as f64; ways];
-        let theory = if ways >= together {
-            together as f64 / demand.operation
+        let (theory, limit) = if ways >= together {
+            (together as f64 / demand.operation, f64::INFINITY)
         } else {
-            queueing::solve(&demands, think, together).throughput
+            (
+                queueing::solve(&demands, think, together).throughput,
+                ways as f64 / demand.hold,
+            )
         };
-        let busiest = demand.hold / ways as f64;
-        let bound = (together as f64 / pure).min(if ways >= together {
-            f64::INFINITY
-        } else {
-            1.0 / busiest
-        });
-        Range::of(
-            (theory / now).max(1.0),
-            (bound / measured.max(f64::MIN_POSITIVE)).max(1.0),
-        )
+        let bound =
+            |cost: f64| (together as f64 / cost).min(limit) / measured.max(f64::MIN_POSITIVE);
+        let ends = [theory / now, bound(dear), bound(bare)];
+        Range {
+            low: ends.iter().copied().fold(f64::INFINITY, f64::min).max(1.0),
+            high: ends.iter().copied().fold(1.0, f64::max),
+        }
     };
     Gain {
         removed: of(together.max(1)),

@@ -209,7 +209,7 @@ impl Columns {
             columns.text(name);
         }
         columns.cores(timeline, &names);
-        columns.threads(timeline, &names);
+        columns.threads(analysis, &names);
         columns.locks(analysis, &names);
         columns
     }
@@ -249,7 +249,14 @@ impl Columns {
     }
 
     /// For each thread with a row its segments: gap, length, state, who woke it.
-    fn threads(&mut self, timeline: &Timeline, names: &Names) {
+    fn threads(&mut self, analysis: &Analysis, names: &Names) {
+        let timeline = &analysis.timeline;
+        let is_lock = |object: u32| {
+            analysis
+                .classes
+                .get(object as usize)
+                .is_some_and(|class| class.is_lock())
+        };
         let rows = rows(timeline);
         self.number(rows.len() as u64);
         for life in rows {
@@ -267,13 +274,13 @@ impl Columns {
                 self.number(match segment.doing {
                     Doing::Running(cpu) => 8 + u64::from(cpu),
                     Doing::Runnable => 0,
-                    Doing::Blocked(Cause::Futex(_)) => 1,
+                    Doing::Blocked(Cause::Futex(object)) if is_lock(object) => 1,
                     Doing::Blocked(Cause::KernelLock(_)) => 2,
                     Doing::Blocked(Cause::Disk) => 3,
                     Doing::Blocked(Cause::Timer) => 4,
                     Doing::Blocked(Cause::Network | Cause::Device) => 5,
                     Doing::Blocked(Cause::Thread) => 6,
-                    Doing::Blocked(Cause::Stopped | Cause::Unknown) => 7,
+                    Doing::Blocked(Cause::Futex(_) | Cause::Stopped | Cause::Unknown) => 7,
                 });
             }
             for segment in &life.segments {
@@ -289,8 +296,14 @@ impl Columns {
     /// For each lock worth a row the waits before it: gap between starts, length, thread.
     fn locks(&mut self, analysis: &Analysis, names: &Names) {
         const MOST: usize = 8;
+        const WORTH_A_ROW: f64 = 0.002;
         let timeline = &analysis.timeline;
-        let locks: Vec<_> = analysis.locks.iter().take(MOST).collect();
+        let locks: Vec<_> = analysis
+            .locks
+            .iter()
+            .filter(|lock| lock.contended_share >= WORTH_A_ROW)
+            .take(MOST)
+            .collect();
         self.number(locks.len() as u64);
         for lock in locks {
             let mut waits: Vec<(u64, u64, Tid)> = timeline

@@ -88,7 +88,7 @@ async function corelaneTimeline(id, data) {
     colours[index] ??= thread.role === 0 ? palette[next++ % palette.length] : ["", "#8c7f99", "#6f8f8d", "#3c4650", "", "#b0b0b0"][thread.role];
   });
   const states = ["#f2b134", "#c9432f", "#8e1b0e", "#8a6d3b", "#c8ced4", "#7fa8c9", "#b9aed0", "#e3e6e9"];
-  const stateNames = ["ready, no core", "waits at a futex", "waits for a kernel lock", "waits for a disk or page", "sleeps", "waits for a device or the network", "waits for a message", "waits"];
+  const stateNames = ["ready, no core", "waits for a lock", "waits for a kernel lock", "waits for a disk or page", "sleeps", "waits for a device or the network", "waits for a message", "waits"];
   /** @param {Row} row @param {number} what */
   const colour = (row, what) => (row.kind === "thread" ? (what < 8 ? states[what] : colours[row.thread]) : colours[what]);
 
