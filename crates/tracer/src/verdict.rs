@@ -37,6 +37,8 @@ const LEAST_PROGRAM: u64 = 1_000_000;
 const BLAME_CORES: f64 = 0.03;
 /// ...or when threads stand before it for this share of the time.
 const BLAME_SHARE: f64 = 0.05;
+/// Cores taken by others: below this it is the ordinary noise of a machine.
+const NOTICEABLE: f64 = 0.05;
 /// Parts of a core smaller than this are not worth a word.
 const WORTH_SAYING: f64 = 0.01;
 
@@ -316,8 +318,6 @@ fn no_lock(locks: &[Lock]) -> String {
 
 fn starvation(budget: &Budget, verdict: &mut Verdict) {
     let cores = budget.in_cores(budget.starved);
-    /// Below this it is the ordinary noise of a machine.
-    const NOTICEABLE: f64 = 0.05;
     if cores < NOTICEABLE {
         return;
     }
