@@ -123,7 +123,7 @@ unsafe impl Sync for Mapping {}
 #[cfg(not(miri))]
 impl Mapping {
     fn new(bytes: usize) -> Result<Self, OutOfMemory> {
-        let huge = bytes >= HUGE_PAGE;
+        let huge = bytes >= HUGE_PAGE / 2;
         // Over-allocate by one huge page, then cut both ends off, so that huge pages fit.
         let (bytes, spare) = if huge {
             (bytes.next_multiple_of(HUGE_PAGE), HUGE_PAGE)

@@ -4,8 +4,12 @@
 //! halves as children. For IPv4 that is the usual numbering, 1 for 0/0, 2*n* and 2*n* + 1 below. IPv6 has two such
 //! heaps, the second one hanging under `2000::/3` of the first.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::search::Arrays;
 use crate::address::Address;
 use crate::layout::{V4_ROOT, V4_ROOT_BITS, V6_ROOT, V6_ROOT_OTHERS};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::next_hop::NextHop;
 
 /// The shape of a family's root. All heap numbers are from 1; 0 is "none".
 pub trait Family: Address {
@@ -15,8 +19,22 @@ pub trait Family: Address {
     /// Numbers in the heap of root prefixes.
     const HEAP: usize;
 
+    /// Bits that the root consumes of nearly all addresses in use.
+    const MAIN_START: u32;
+
     /// Names for the memory report: root, nodes, routes, lists of free memory.
     const NAMES: [&'static str; 4];
+
+    /// The bits of the address from bit `start` on, left-aligned: six of them at least, unless the address ends.
+    fn bits_from(self, start: u32) -> u64;
+
+    /// The burst search for AVX-512.
+    ///
+    /// # Safety
+    /// The processor must have what `avx512::usable` asks for.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[doc(hidden)]
+    unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]);
 
     /// Index in the root, and how many bits of the address that consumes.
     fn root_index(self) -> (usize, u32);
@@ -43,6 +61,19 @@ pub enum Below {
 impl Family for u32 {
     const NAMES: [&'static str; 4] = ["IPv4 root", "IPv4 nodes", "IPv4 routes", "IPv4 free lists"];
     const ROOT: usize = V4_ROOT;
+    const MAIN_START: u32 = 18;
+
+    #[inline]
+    fn bits_from(self, start: u32) -> u64 {
+        self.first_64() << start
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]) {
+        // SAFETY: the caller's promise.
+        unsafe { arrays.v4_avx512(addresses, out) }
+    }
+
     const HEAP: usize = V4_ROOT * 2;
 
     #[inline]
@@ -78,6 +109,23 @@ const GLOBAL_HEAP: usize = 128;
 impl Family for u128 {
     const NAMES: [&'static str; 4] = ["IPv6 root", "IPv6 nodes", "IPv6 routes", "IPv6 free lists"];
     const ROOT: usize = V6_ROOT;
+    const MAIN_START: u32 = 18;
+
+    #[inline]
+    fn bits_from(self, start: u32) -> u64 {
+        if start < 60 {
+            self.first_64() << start
+        } else {
+            (self << start >> 64) as u64
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]) {
+        // SAFETY: the caller's promise.
+        unsafe { arrays.v6_avx512(addresses, out) }
+    }
+
     const HEAP: usize = GLOBAL_HEAP + 2 * V6_ROOT_OTHERS;
 
     #[inline]

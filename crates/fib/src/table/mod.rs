@@ -21,17 +21,21 @@ use crate::quarantine::Quarantine;
 use crate::storage::{OutOfMemory, Region};
 
 mod arena;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx512;
 mod blocks;
 mod encode;
 mod family;
 mod refresh;
 mod routes;
+mod search;
 mod view;
 
 use blocks::Blocks;
 pub use family::{Below, Family};
 use refresh::{Arrays, Transaction};
 use routes::Routes;
+use search::Arrays as Search;
 pub use view::View;
 
 /// How much room a table gets.
@@ -207,12 +211,12 @@ impl<A: Family> Table<A> {
 
     /// The next hop of the longest prefix that contains the address.
     pub fn lookup(&self, address: A) -> NextHop {
-        View::of(&self.arrays.copies[0]).lookup(address)
+        Search::of(&self.arrays.copies[0]).lookup(address)
     }
 
     /// The next hops of as many addresses as the shorter slice has.
     pub fn lookup_burst(&self, addresses: &[A], out: &mut [NextHop]) {
-        View::of(&self.arrays.copies[0]).lookup_burst(addresses, out);
+        Search::of(&self.arrays.copies[0]).lookup_burst(addresses, out);
     }
 
     /// How many routes there are.

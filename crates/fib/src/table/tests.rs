@@ -58,6 +58,9 @@ fn agrees<A: Family>(changes: &[(Prefix<A>, NextHop)], batch: usize) {
     for (&address, &next_hop) in addresses.iter().zip(&out) {
         assert_eq!(next_hop, golden.lookup(address), "{}", address.to_ip());
     }
+    let mut scalar = vec![NextHop(u16::MAX); addresses.len()];
+    search::Arrays::of(&fast.arrays.copies[0]).search_burst(&addresses, &mut scalar);
+    assert_eq!(out, scalar, "the forms for different processors differ");
     assert_eq!(fast.len(), golden.len());
     let mut routes = 0;
     fast.for_each(|prefix, next_hop| {
@@ -261,5 +264,55 @@ fn all_copies_hold_the_same() {
     for address in addresses {
         assert_eq!(views[0].lookup(address), views[1].lookup(address));
         assert_eq!(views[0].lookup(address), table.lookup(address));
+    }
+}
+
+/// Burst lengths around those that the vector forms take at once, with slices of unequal length.
+#[test]
+fn bursts_of_any_length_agree_with_single_look_ups() {
+    let mut random = Random::new(11);
+    let (mut v4, mut v6) = (table::<u32>(1 << 14), table::<u128>(1 << 14));
+    for _ in 0..500 {
+        let next_hop = NextHop(random.next_u64() as u16);
+        v4.insert(
+            Prefix::containing(random.next_u64() as u32, random.below(33) as u8),
+            next_hop,
+        )
+        .unwrap();
+        let bits = (1 << 125) | (random.next_u128() >> 3);
+        v6.insert(
+            Prefix::containing(bits, 3 + random.below(126) as u8),
+            next_hop,
+        )
+        .unwrap();
+    }
+    let mut routes = Vec::new();
+    v6.for_each(|prefix, _| routes.push(prefix));
+    for length in 0..140_usize {
+        let addresses4: Vec<u32> = (0..length).map(|_| random.next_u64() as u32).collect();
+        // A third of the bursts stays within 2000::/3, and some addresses hit routes beyond /64.
+        let addresses6: Vec<u128> = (0..length)
+            .map(|_| match random.below(40) {
+                0 if length % 3 != 0 => random.next_u128(),
+                1 if length % 3 == 1 => routes[random.below(routes.len())].address(),
+                _ => (1 << 125) | (random.next_u128() >> 3),
+            })
+            .collect();
+        for room in [length, length.saturating_sub(1), length + 3] {
+            let (mut out4, mut out6) = (vec![NextHop(7); room], vec![NextHop(7); room]);
+            v4.lookup_burst(&addresses4, &mut out4);
+            v6.lookup_burst(&addresses6, &mut out6);
+            for index in 0..room {
+                let of = |found: Option<NextHop>| found.unwrap_or(NextHop(7));
+                assert_eq!(
+                    out4[index],
+                    of(addresses4.get(index).map(|&address| v4.lookup(address)))
+                );
+                assert_eq!(
+                    out6[index],
+                    of(addresses6.get(index).map(|&address| v6.lookup(address)))
+                );
+            }
+        }
     }
 }
