@@ -25,7 +25,7 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
         format!("Throughput against frame size: {}", engine_in_words(engine)),
         Axis::new("frame size, bytes with FCS")
             .range(0.0, 1536.0)
-            .ticks_at(FRAME_SIZES.map(f64::from)),
+            .ticks(FRAME_SIZES.map(|size| (f64::from(size), size.to_string()))),
         Axis::new("bit/s").from_zero(),
     );
     let mut counts = vec![1];
@@ -70,6 +70,20 @@ fn colour(workers: usize, table: Table) -> usize {
         (_, Table::PerCore) => 0,
         (_, Table::Kernel) => 3,
     }
+}
+
+/// The colour of an organisation where several engines are in one plot: the first engine keeps the colours of its own plot.
+fn place(study: &Study, engine: &str, table: Table) -> usize {
+    if study.engines().first() == Some(&engine) {
+        return colour(2, table);
+    }
+    let all = study.engines().into_iter().skip(1).flat_map(|engine| {
+        study
+            .tables(engine)
+            .into_iter()
+            .map(move |table| (engine, table))
+    });
+    3 + all.take_while(|&other| other != (engine, table)).count()
 }
 
 /// Speed-up against cores with the smallest frames; `None` on one core.
@@ -117,11 +131,10 @@ fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
             .point(cores, cores)
             .colour(7),
     );
-    let mut colour = 0;
     for engine in engines {
         for table in study.tables(engine) {
-            let mut series = Series::line(format!("{engine}, {table}")).colour(colour);
-            colour += 1;
+            let mut series =
+                Series::line(format!("{engine}, {table}")).colour(place(study, engine, table));
             let Some(one) = study
                 .smallest(engine, table, 1)
                 .map(|row| row.frames_per_second.0)
@@ -162,7 +175,8 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
             let Some(quiet) = study.smallest(engine, table, workers) else {
                 continue;
             };
-            let mut series = Series::new(format!("{engine}, {table}"), Style::Bars);
+            let mut series = Series::new(format!("{engine}, {table}"), Style::Bars)
+                .colour(place(study, engine, table));
             let rows: Vec<(usize, &Row)> = CHANGE_RATES
                 .into_iter()
                 .enumerate()

@@ -124,6 +124,14 @@ impl Study {
             .find(|table| tables.contains(table))
     }
 
+    /// Whether routes changed while this organisation forwarded.
+    pub(crate) fn changed(&self, engine: &str, table: Table) -> bool {
+        let changed = |row: &Row| row.route_changes_per_second > 0;
+        self.forwarding
+            .iter()
+            .any(|row| row.engine == engine && row.table == table && changed(row))
+    }
+
     /// The largest number of workers of `engine`.
     pub(crate) fn most_workers(&self, engine: &str) -> usize {
         self.forwarding

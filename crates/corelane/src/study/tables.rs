@@ -18,9 +18,9 @@ pub(crate) fn one_core(study: &Study) -> Shown {
         .text("table")
         .number("frame bytes")
         .number("frames/s")
-        .number("lowest to highest round")
+        .number("behind a lock")
         .number("bit/s")
-        .number("behind a lock");
+        .number("frames/s, lowest to highest round");
     for engine in study.engines() {
         let Some(table) = study.best_table(engine) else {
             continue;
@@ -31,13 +31,8 @@ pub(crate) fn one_core(study: &Study) -> Shown {
             .filter(|row| row.engine == engine)
         {
             let locked = study.row(engine, Table::Locked, 1, row.frame_bytes, 0);
-            let mut cells = cells(row);
-            cells.push(
-                locked
-                    .and_then(|locked| ratio(locked, row))
-                    .map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
-            );
-            shown.push(cells);
+            let times = locked.and_then(|locked| ratio(locked, row));
+            shown.push(cells(row, times));
         }
     }
     shown.caption(sentences::one_core(study))
@@ -73,20 +68,14 @@ fn all_cores(study: &Study, title: &str, tables: &[Table]) -> Shown {
         .text("table")
         .number("frame bytes")
         .number("frames/s")
-        .number("lowest to highest round")
+        .number("speed-up")
         .number("bit/s")
-        .number("speed-up");
+        .number("frames/s, lowest to highest round");
     for engine in study.engines() {
         for &table in tables {
             let rows = study.quiet_rows(study.most_workers(engine), &[table]);
             for row in rows.into_iter().filter(|row| row.engine == engine) {
-                let mut cells = cells(row);
-                cells.push(
-                    study
-                        .speed_up(row)
-                        .map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
-                );
-                shown.push(cells);
+                shown.push(cells(row, study.speed_up(row)));
             }
         }
     }
@@ -103,12 +92,14 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
     .text("table")
     .number("route changes/s")
     .number("frames/s")
-    .number("lowest to highest round")
-    .number("of the frames without changes");
-    let mut any = false;
+    .number("share of those without changes")
+    .number("frames/s, lowest to highest round");
     for engine in study.engines() {
         for table in study.tables(engine) {
             let workers = study.most_workers(engine);
+            if !study.changed(engine, table) {
+                continue;
+            }
             let Some(quiet) = study.smallest(engine, table, workers) else {
                 continue;
             };
@@ -116,7 +107,6 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
                 let Some(row) = study.row(engine, table, workers, SMALLEST, rate) else {
                     continue;
                 };
-                any |= rate > 0;
                 let share = ratio(row, quiet).map_or(NOTHING.to_owned(), |share| {
                     format!("{:.1} %", share * 100.0)
                 });
@@ -125,23 +115,24 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
                     table.to_string(),
                     grouped(rate),
                     bare(row.frames_per_second),
-                    spread(row),
                     share,
+                    spread(row),
                 ]);
             }
         }
     }
-    any.then(|| shown.caption(sentences::changes(study)))
+    (!shown.rows.is_empty()).then(|| shown.caption(sentences::changes(study)))
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    vec![
+fn cells(row: &Row, times: Option<f64>) -> [String; 7] {
+    [
         row.engine.clone(),
         row.table.to_string(),
         row.frame_bytes.to_string(),
         bare(row.frames_per_second),
-        spread(row),
+        times.map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
         bits(row.bits_per_second),
+        spread(row),
     ]
 }
 
@@ -211,9 +202,7 @@ mod tests {
                 .rows
                 .iter()
                 .find(|row| row[0] == "memory" && row[2] == frame)
-                .unwrap()
-                .last()
-                .unwrap()
+                .unwrap()[4]
                 .clone()
         };
         assert_eq!(line(locked(&study), "64"), "0.40×");
@@ -229,6 +218,6 @@ mod tests {
             .iter()
             .find(|row| row[1] == "per-core" && row[2] == "100,000")
             .unwrap();
-        assert_eq!(row[5], "97.0 %");
+        assert_eq!(row[4], "97.0 %");
     }
 }

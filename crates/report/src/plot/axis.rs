@@ -59,6 +59,16 @@ impl Axis {
         self
     }
 
+    /// The same axis with ticks at these values, in these words.
+    #[must_use]
+    pub fn ticks<S: Into<String>>(mut self, ticks: impl IntoIterator<Item = (f64, S)>) -> Self {
+        self.ticks = ticks
+            .into_iter()
+            .map(|(value, word)| (value, word.into()))
+            .collect();
+        self
+    }
+
     /// The same axis with ticks exactly at these values.
     #[must_use]
     pub fn ticks_at(mut self, values: impl IntoIterator<Item = f64>) -> Self {
