@@ -5,6 +5,7 @@
 //! | forward | `bpf/forward.bpf.c` | routes frames between ports | [`forward::Forwarder`] |
 //! | generate | `bpf/generate.bpf.c` | writes frames and redirects them into a device | [`generate::Generator`] |
 //! | sink | `bpf/sink.bpf.c` | counts, checks, drops | [`sink::Sink`] |
+//! | steer | `bpf/steer.bpf.c` | gives frames to `AF_XDP` sockets, the rest to the kernel | [`steer::Steer`] |
 //!
 //! The objects are built by `make bpf` and committed, so users need no clang. They are loaded by a small loader of our own
 //! ([`object`], [`sys`]): it reads the few relocations that these programs have, and gives what the general loaders do not: load-time
@@ -25,6 +26,7 @@ pub mod map;
 pub mod object;
 pub mod program;
 pub mod sink;
+pub mod steer;
 pub mod sys;
 
 pub use error::{Error, Result};

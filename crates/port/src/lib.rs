@@ -7,6 +7,7 @@
 //!   what the worker costs.
 //! - [`pcap`]: capture files, in and out.
 //! - [`packet`]: a Linux interface through an `AF_PACKET` socket.
+//! - [`xsk`]: `AF_XDP`, one queue of an interface in memory shared with the kernel.
 //!
 //! Who owns which memory: the head of [`pool`]. Lengths are without the frame check sequence.
 
@@ -15,6 +16,7 @@ pub mod memory;
 pub mod packet;
 pub mod pcap;
 pub mod pool;
+pub mod xsk;
 
 use std::io;
 use std::os::fd::RawFd;

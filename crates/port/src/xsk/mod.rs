@@ -1,0 +1,357 @@
+//! `AF_XDP`: frames to and from one queue of an interface without the kernel's network stack between.
+//!
+//! # How it works
+//! The worker's [`Pool`] is registered with the kernel as UMEM: memory that both sides write frames into. Four rings of descriptors
+//! go with a socket. On **FILL** we lend the kernel empty buffers; it writes arriving frames into them and returns them on **RX**.
+//! On **TX** we lend it frames to send; it returns their buffers on **COMPLETION**. An XDP program on the interface (crate
+//! `fastpath`, `steer`) decides which frames come here at all and which stay the kernel's.
+//!
+//! # Who owns which memory
+//! The pool must be cut with [`Layout::chunks`] in 2048 or 4096 bytes, and must outlive its ports: give both to the same worker.
+//! A buffer is in exactly one place: free in the pool, a [`Frame`] in somebody's hand, or lent to the kernel by way of FILL or TX. The
+//! rings are the ledger of what is lent. Ports of one worker share its pool: the first port registers it, the others join
+//! ([`Memory`]), so a frame received on one is sent by another without a copy. A port that is dropped keeps the buffers that it had
+//! lent: they are lost to the pool.
+//!
+//! # How it stays fast
+//! FILL is full before the first frame comes and is filled again with every burst. The kernel says when it sleeps and has to be woken
+//! (`need_wakeup`): as long as it runs by itself, neither direction costs a system call. In copy mode, sending always costs one for
+//! each burst. With busy polling ([`Options::busy_poll`]) our calls do the driver's work on our core, so that worker and interrupt do
+//! not take it from each other.
+//!
+//! # What it cannot do
+//! - A frame must fit one buffer: the chunk less 256 bytes that the kernel keeps in front.
+//! - A port hears only its own queue. A veth sends by queue number *sending core modulo queues*; a network card by its own hash
+//!   (`ethtool -L`, `-X`). Open a port for every queue or frames go where nobody listens.
+//! - After a socket is closed its queue stays taken for a moment; opening it again at once can give `EBUSY`.
+//! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
+
+mod ring;
+mod socket;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+
+use crate::pool::Layout;
+use crate::{Burst, Frame, Pool, Port, PortError};
+pub use socket::Statistics;
+use socket::{Rings, Socket};
+
+/// Bytes that the kernel keeps free in front of each frame it receives (`XDP_PACKET_HEADROOM`).
+pub const HEADROOM: u16 = 256;
+/// `XDP_SHARED_UMEM` of the bind flags.
+const SHARED_UMEM: u16 = 1 << 0;
+/// `XDP_COPY`.
+const COPY: u16 = 1 << 1;
+/// `XDP_ZEROCOPY`.
+const ZERO_COPY: u16 = 1 << 2;
+/// `XDP_USE_NEED_WAKEUP`.
+const USE_NEED_WAKEUP: u16 = 1 << 3;
+/// Most kicks for one burst before the rest is left for the next call.
+const KICKS: usize = 8;
+
+/// Who moves the bytes between the driver and our memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Copying {
+    /// The driver works on our memory if it can, else the kernel copies; [`XskPort::is_zero_copy`] says which.
+    #[default]
+    Any,
+    /// The driver, or opening fails.
+    Never,
+    /// The kernel copies.
+    Always,
+}
+
+/// How a port is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Who moves the bytes.
+    pub copying: Copying,
+    /// Elements of each ring, a power of two; FILL takes as many buffers of the pool.
+    pub ring: u32,
+    /// Do the driver's receive work in our own calls. Takes effect together with
+    /// `/sys/class/net/PORT/napi_defer_hard_irqs` (2) and `gro_flush_timeout` (200000).
+    pub busy_poll: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            copying: Copying::Any,
+            ring: 2048,
+            busy_poll: false,
+        }
+    }
+}
+
+impl Options {
+    /// A layout for a worker with `ports` ports opened like this: what the rings can hold, and some bursts in hand.
+    pub const fn layout(&self, ports: u32) -> Layout {
+        Layout::chunks(
+            ports * 2 * self.ring + 4 * Burst::CAPACITY as u32,
+            2048,
+            HEADROOM,
+        )
+    }
+}
+
+/// A pool's registration as UMEM, kept by the ports that use it.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    first: Option<Arc<Socket>>,
+}
+
+/// One queue of an interface.
+pub struct XskPort {
+    name: String,
+    socket: Arc<Socket>,
+    rings: Rings,
+    zero_copy: bool,
+    busy_poll: bool,
+}
+
+impl std::fmt::Debug for XskPort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("XskPort")
+            .field("name", &self.name)
+            .field("zero_copy", &self.zero_copy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl XskPort {
+    /// Opens queue `queue` of `interface` in the calling thread's network namespace, with the buffers of `pool`. Give all ports of a
+    /// worker the same `pool` and `memory` (which is empty at first). Frames come when a steering program has been told of the
+    /// port's descriptor ([`AsFd`]).
+    ///
+    /// # Errors
+    /// [`PortError::System`] with the call that failed: `EBUSY` for a queue in use, `EINVAL` for a queue that is not there or a pool
+    /// whose chunks are not 2048 or 4096 bytes, `EOPNOTSUPP` when zero copy was required.
+    pub fn open(
+        interface: &str,
+        queue: u32,
+        pool: &mut Pool,
+        memory: &mut Memory,
+        options: Options,
+    ) -> Result<Self, PortError> {
+        let failed = |action| {
+            move |source| PortError::System {
+                name: format!("{interface} queue {queue}"),
+                action,
+                source,
+            }
+        };
+        let ifindex = socket::interface_index(interface).map_err(failed("find the interface"))?;
+        let socket = Socket::open().map_err(failed("open an AF_XDP socket"))?;
+        let (start, bytes) = pool.memory();
+        if memory.first.is_none() {
+            socket
+                .register(start.as_ptr(), bytes, pool.layout().stride)
+                .map_err(failed("register the pool's memory"))?;
+        }
+        let rings = socket
+            .rings(options.ring)
+            .map_err(failed("make its rings"))?;
+        let mut port = Self {
+            name: format!("{interface}/{queue}"),
+            socket: Arc::new(socket),
+            rings,
+            zero_copy: false,
+            busy_poll: options.busy_poll,
+        };
+        // Before the bind: drivers take buffers at once.
+        port.fill(pool);
+        let flags = if memory.first.is_some() {
+            // The first socket's choice holds for all.
+            SHARED_UMEM
+        } else {
+            USE_NEED_WAKEUP
+                | match options.copying {
+                    Copying::Any => 0,
+                    Copying::Never => ZERO_COPY,
+                    Copying::Always => COPY,
+                }
+        };
+        port.socket
+            .bind(
+                ifindex,
+                queue,
+                flags,
+                memory.first.as_ref().map(|s| s.as_fd()),
+            )
+            .map_err(failed("bind to the queue"))?;
+        port.zero_copy = port
+            .socket
+            .is_zero_copy()
+            .map_err(failed("ask whether it copies"))?;
+        port.socket.raise_budget(options.ring);
+        if options.busy_poll {
+            port.socket
+                .busy_poll(20, Burst::CAPACITY as u32)
+                .map_err(failed("switch busy polling on"))?;
+        }
+        if memory.first.is_none() {
+            memory.first = Some(Arc::clone(&port.socket));
+        }
+        Ok(port)
+    }
+
+    /// Does the driver work on our memory, without a copy by the kernel?
+    pub fn is_zero_copy(&self) -> bool {
+        self.zero_copy
+    }
+
+    /// What was lost, by cause.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn statistics(&self) -> Result<Statistics, PortError> {
+        self.socket
+            .statistics()
+            .map_err(|source| self.system("read its statistics", source))
+    }
+
+    fn system(&self, action: &'static str, source: io::Error) -> PortError {
+        match source.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => PortError::Gone {
+                name: self.name.clone(),
+            },
+            _ => PortError::System {
+                name: self.name.clone(),
+                action,
+                source,
+            },
+        }
+    }
+
+    /// Lends the kernel as many free buffers as FILL has room for.
+    fn fill(&mut self, pool: &mut Pool) {
+        let fill = &mut self.rings.fill;
+        // Looking at the kernel's index costs a line that it writes: not for less than a burst.
+        let room = fill.room(Burst::CAPACITY as u32);
+        let mut given = 0;
+        while given < room {
+            let Some(frame) = pool.allocate(0) else { break };
+            fill.put(pool.lend(frame).0);
+            given += 1;
+        }
+        if given > 0 {
+            fill.publish();
+        }
+    }
+
+    /// Takes back the buffers of frames that were sent.
+    fn reap(&mut self, pool: &mut Pool) {
+        let completion = &mut self.rings.completion;
+        let waiting = completion.waiting(Burst::CAPACITY as u32);
+        for _ in 0..waiting {
+            if let Some(frame) = pool.reclaim(completion.take(), 0) {
+                pool.release(frame);
+            }
+        }
+        if waiting > 0 {
+            completion.release();
+        }
+    }
+
+    /// Wakes the kernel until it has taken what is on TX, or will not take more now.
+    fn kick(&mut self) -> Result<(), PortError> {
+        for _ in 0..KICKS {
+            if !self.rings.tx.needs_wakeup() {
+                return Ok(());
+            }
+            match self.socket.wake_send() {
+                Ok(()) => {}
+                // The device or its queue is full, or the kernel has sent its fill for one call: what is left waits on the ring.
+                Err(error)
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR)
+                    ) => {}
+                Err(error) => return Err(self.system("send", error)),
+            }
+            if self.rings.tx.is_drained() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for XskPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Port for XskPort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn receive(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        self.reap(pool);
+        let wanted = burst.room() as u32;
+        let count = self.rings.rx.waiting(wanted).min(wanted);
+        let mut taken = 0;
+        for _ in 0..count {
+            let descriptor = self.rings.rx.take();
+            // What lies in no buffer of ours cannot come; if it did, it would be nobody's frame.
+            if let Some(frame) = pool.reclaim(descriptor.addr, descriptor.len as u16) {
+                match burst.push(frame) {
+                    Ok(()) => taken += 1,
+                    Err(frame) => pool.release(frame),
+                }
+            }
+        }
+        if count > 0 {
+            self.rings.rx.release();
+        }
+        self.fill(pool);
+        if (count == 0 && self.busy_poll) || self.rings.fill.needs_wakeup() {
+            match self.socket.wake_receive() {
+                Ok(()) => {}
+                Err(error)
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR)
+                    ) => {}
+                Err(error) => return Err(self.system("receive", error)),
+            }
+        }
+        Ok(taken)
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        self.reap(pool);
+        let wanted = burst.len() as u32;
+        let count = self.rings.tx.room(wanted).min(wanted) as usize;
+        let tx = &mut self.rings.tx;
+        burst.take_front(count, |frame: Frame| {
+            let (addr, length) = pool.lend(frame);
+            tx.put(libc::xdp_desc {
+                addr,
+                len: u32::from(length),
+                options: 0,
+            });
+        });
+        if count > 0 {
+            tx.publish();
+        }
+        if count > 0 || !self.rings.tx.is_drained() {
+            self.kick()?;
+        }
+        Ok(count)
+    }
+
+    fn readable(&self) -> Option<RawFd> {
+        Some(self.socket.as_fd().as_raw_fd())
+    }
+
+    fn missed(&mut self) -> u64 {
+        self.socket.statistics().map_or(0, |lost| {
+            lost.rx_dropped + lost.rx_ring_full + lost.rx_invalid
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The four rings of an `AF_XDP` socket: arrays in memory shared with the kernel, each with one producer and one consumer.
+//!
+//! The producer writes elements, then its index with release order; the consumer loads that index with acquire order, reads
+//! elements, then stores its own index. The indices run freely and wrap; an element's place is its index modulo the size, a power
+//! of two. Each side keeps a copy of the other's index and looks again only when the copy says that nothing is left.
+
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{io, ptr};
+
+/// A mapping of one ring.
+#[derive(Debug)]
+struct Mapping {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the process, and only the ring that owns it uses it.
+unsafe impl Send for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `map` got; the ring that goes with it held the only pointers.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// One ring with elements of type `T`, seen from our side: producer of FILL and TX, consumer of RX and COMPLETION.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    producer: *const AtomicU32,
+    consumer: *const AtomicU32,
+    flags: *const AtomicU32,
+    elements: *mut T,
+    size: u32,
+    /// Our own index: no other core writes it.
+    own: u32,
+    /// The kernel's index as last seen.
+    other: u32,
+    _mapping: Mapping,
+    element: PhantomData<T>,
+}
+
+// SAFETY: the pointers go into the mapping that the ring owns.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T: Copy> Ring<T> {
+    /// Maps the ring of `size` elements at page offset `page` of the socket.
+    pub(super) fn map(
+        socket: BorrowedFd<'_>,
+        offsets: &libc::xdp_ring_offset,
+        size: u32,
+        page: i64,
+    ) -> io::Result<Self> {
+        debug_assert!(size.is_power_of_two());
+        let bytes = offsets.desc as usize + size as usize * size_of::<T>();
+        // SAFETY: a new shared mapping at an address of the kernel's choice.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.as_raw_fd(),
+                page,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = start.cast::<u8>();
+        // SAFETY: the kernel gave these offsets for this mapping; it aligns them for what lies there.
+        let at = |offset: u64| unsafe { start.add(offset as usize) };
+        let mut ring = Self {
+            producer: at(offsets.producer).cast(),
+            consumer: at(offsets.consumer).cast(),
+            flags: at(offsets.flags).cast(),
+            elements: at(offsets.desc).cast(),
+            size,
+            own: 0,
+            other: 0,
+            _mapping: Mapping { start, bytes },
+            element: PhantomData,
+        };
+        // A new ring is empty: both indices are equal, as a rule zero.
+        ring.own = ring.consumer().load(Ordering::Acquire);
+        ring.other = ring.own;
+        Ok(ring)
+    }
+
+    #[inline]
+    fn producer(&self) -> &AtomicU32 {
+        // SAFETY: a field of the mapping, which lives as long as `self`; shared with the kernel, hence atomic.
+        unsafe { &*self.producer }
+    }
+
+    #[inline]
+    fn consumer(&self) -> &AtomicU32 {
+        // SAFETY: as for `producer`.
+        unsafe { &*self.consumer }
+    }
+
+    #[inline]
+    fn element(&self, index: u32) -> *mut T {
+        // SAFETY: the mask keeps the place within the `size` elements of the mapping.
+        unsafe { self.elements.add((index & (self.size - 1)) as usize) }
+    }
+
+    /// Does the kernel want to be woken to go on with this ring?
+    #[inline]
+    pub(super) fn needs_wakeup(&self) -> bool {
+        // SAFETY: as for `producer`.
+        let flags = unsafe { &*self.flags };
+        flags.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+
+    /// As producer: how many elements fit, at least `wanted` if there is so much room at all.
+    #[inline]
+    pub(super) fn room(&mut self, wanted: u32) -> u32 {
+        let room = |ring: &Self| ring.size - ring.own.wrapping_sub(ring.other);
+        if room(self) < wanted {
+            self.other = self.consumer().load(Ordering::Acquire);
+        }
+        room(self)
+    }
+
+    /// As producer: writes one element, for which [`Ring::room`] has shown room. The kernel sees it after [`Ring::publish`].
+    #[inline]
+    pub(super) fn put(&mut self, value: T) {
+        // SAFETY: a place of ours, which the kernel does not read before `publish`.
+        unsafe { self.element(self.own).write(value) };
+        self.own = self.own.wrapping_add(1);
+    }
+
+    /// As producer: shows the kernel what was put.
+    #[inline]
+    pub(super) fn publish(&self) {
+        self.producer().store(self.own, Ordering::Release);
+    }
+
+    /// As producer: has the kernel taken everything?
+    #[inline]
+    pub(super) fn is_drained(&mut self) -> bool {
+        self.room(self.size) == self.size
+    }
+
+    /// As consumer: how many elements wait, looking again when fewer than `wanted` are known of.
+    #[inline]
+    pub(super) fn waiting(&mut self, wanted: u32) -> u32 {
+        if self.other.wrapping_sub(self.own) < wanted {
+            self.other = self.producer().load(Ordering::Acquire);
+        }
+        self.other.wrapping_sub(self.own)
+    }
+
+    /// As consumer: takes one element, which [`Ring::waiting`] has shown. The kernel may reuse its place after [`Ring::release`].
+    #[inline]
+    pub(super) fn take(&mut self) -> T {
+        // SAFETY: the kernel has published this element and does not write it before `release`.
+        let value = unsafe { self.element(self.own).read() };
+        self.own = self.own.wrapping_add(1);
+        value
+    }
+
+    /// As consumer: gives the places of what was taken back.
+    #[inline]
+    pub(super) fn release(&self) {
+        self.consumer().store(self.own, Ordering::Release);
+    }
+}
