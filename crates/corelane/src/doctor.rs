@@ -87,16 +87,13 @@ fn read(path: &str) -> Option<String> {
         .map(|text| text.trim().to_owned())
 }
 
-const CAP_NET_ADMIN: u32 = 12;
-const CAP_BPF: u32 = 39;
-
 fn rights() -> Finding {
     let status = read("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let held = line
         .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
         .unwrap_or(0);
-    let names = [(CAP_NET_ADMIN, "CAP_NET_ADMIN"), (CAP_BPF, "CAP_BPF")];
+    let names = router::privileges::KEPT;
     let missing: Vec<&str> = names
         .iter()
         .filter(|(bit, _)| held >> bit & 1 == 0)

@@ -67,6 +67,7 @@ impl Signals {
 pub struct Instance {
     config: Config,
     file: Option<PathBuf>,
+    as_read: Option<Config>,
     follower: Follower,
     server: Server,
     rules: Option<Socket>,
@@ -101,6 +102,7 @@ impl Instance {
         let now = Instant::now();
         let mut instance = Self {
             verify_due: config.verify.map(|interval| now + interval),
+            as_read: file.as_ref().and_then(|file| Config::read(file).ok()),
             config,
             file,
             follower,
@@ -362,46 +364,52 @@ impl Instance {
                 return Ok(());
             }
         };
-        let fixed = |new: &Config, old: &Config| {
-            (
-                new.engine,
-                new.require,
-                &new.instance,
-                &new.run_directory,
-                new.metrics,
-            ) == (
-                old.engine,
-                old.require,
-                &old.instance,
-                &old.run_directory,
-                old.metrics,
-            )
+        // Only what the file says otherwise than before is changed, so that the command line keeps winning.
+        let before = self.as_read.replace(config.clone()).unwrap_or_default();
+        let fixed = |config: &Config| {
+            let Config {
+                engine,
+                require,
+                instance,
+                run_directory,
+                metrics,
+                ..
+            } = config.clone();
+            (engine, require, instance, run_directory, metrics)
         };
-        if !fixed(&config, &self.config) {
+        if fixed(&config) != fixed(&before) {
             let what =
                 "engine, require, instance, run-directory and metrics change at the next start";
             log!(Level::Warning, "reload", what);
         }
-        let ports = config.ports.clone();
-        let new_ports: Vec<String> = ports
+        let ports = if config.ports == before.ports {
+            self.config.ports.clone()
+        } else {
+            config.ports
+        };
+        let new: Vec<&str> = ports
             .iter()
             .filter(|name| !self.config.ports.contains(name))
-            .cloned()
+            .map(String::as_str)
             .collect();
-        self.config.ports = config.ports;
-        self.config.bypass_netfilter = config.bypass_netfilter;
-        self.config.verify = config.verify;
-        self.verify_due = self.config.verify.map(|interval| Instant::now() + interval);
-        self.follower.change(|mirror, out| {
-            mirror.set_ports(&ports, out);
-        })?;
-        self.guard(true)?;
         log!(
             Level::Info,
             "reload",
             ports = ports.join(","),
-            new = new_ports.join(",")
+            new = new.join(",")
         );
+        self.config.ports.clone_from(&ports);
+        if config.bypass_netfilter != before.bypass_netfilter {
+            self.config.bypass_netfilter = config.bypass_netfilter;
+        }
+        if config.verify != before.verify {
+            self.config.verify = config.verify;
+            self.verify_due = config.verify.map(|interval| Instant::now() + interval);
+        }
+        self.follower.change(|mirror, out| {
+            mirror.set_ports(&ports, out);
+        })?;
+        self.guard(true)?;
         Ok(())
     }
 }

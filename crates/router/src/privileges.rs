@@ -1,12 +1,12 @@
 //! Gives up every right that a running router does not need.
 //!
-//! Kept are [`KEPT`]: `CAP_NET_ADMIN` for neighbours, for links to programs and for looking at rules, and `CAP_BPF` for
-//! attaching again when an interface has come back. The threads that are started afterwards inherit the reduced set.
+//! Kept are [`KEPT`]: `CAP_NET_ADMIN` for neighbours, for links to programs and for looking at rules, `CAP_BPF`
+//! and `CAP_PERFMON` for loading the program again for an interface that came back or was added. The threads that are started afterwards inherit the reduced set.
 
 use std::io;
 
 /// Capabilities kept, by number and name (`linux/capability.h`).
-pub const KEPT: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (39, "CAP_BPF")];
+pub const KEPT: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
 const VERSION_3: u32 = 0x2008_0522;
 

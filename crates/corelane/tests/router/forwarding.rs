@@ -1,0 +1,337 @@
+//! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, several ways, blackholes, tables, metrics.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::lab::{Lab, has, is_root, ping, text, wait_for};
+
+#[test]
+fn packets_take_the_fast_path_and_the_kernel_answers_the_rest() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("basic");
+    let router = lab.run(&["r0", "r1"], &["--require", "native"]);
+    assert!(
+        router.ready.contains("r0=native r1=native"),
+        "{}",
+        router.ready
+    );
+    for address in ["10.1.0.2", "2001:db8:1::2"] {
+        // The first packets resolve the neighbours by the kernel; the rest goes past it.
+        wait_for("the first answer", 5, || lab.ping(address));
+        let before = router.forwarded();
+        assert!(ping(&lab.a, address, 20));
+        let after = router.forwarded();
+        assert!(
+            after - before >= 40,
+            "{address}: {} of 40 went by the fast path",
+            after - before
+        );
+    }
+    assert!(
+        lab.ping("10.0.0.1") && lab.ping("10.1.0.1"),
+        "the router's own addresses answer"
+    );
+    if has("traceroute") {
+        for (address, hop) in [("10.1.0.2", "10.0.0.1"), ("2001:db8:1::2", "2001:db8::1")] {
+            let output = lab
+                .a
+                .command("traceroute")
+                .args(["-n", "-q1", "-w1", address])
+                .output()
+                .unwrap();
+            let printed = text(&output);
+            assert!(
+                printed.contains(&format!(" 1  {hop}"))
+                    && printed.contains(&format!(" 2  {address}")),
+                "{printed}"
+            );
+        }
+    }
+    assert!(router.reason("ipv4-time-to-live") > 0);
+    assert_eq!(router.verify()["different"], 0);
+    let sum = |row: &serde_json::Value, key: &str| row[key].as_u64().unwrap();
+    for core in router.show("workers").as_array().unwrap() {
+        let parts = sum(core, "forwarded") + sum(core, "to_kernel") + sum(core, "dropped");
+        assert_eq!(
+            sum(core, "received"),
+            parts,
+            "every frame has one fate: {core}"
+        );
+    }
+}
+
+#[test]
+fn a_path_mtu_is_discovered_through_it() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("mtu");
+    lab.r.ip(["link", "set", "r1", "mtu", "1300"]).unwrap();
+    let router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || {
+        lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
+    });
+    let large = lab
+        .a
+        .command("ping")
+        .args(["-M", "do", "-c1", "-W1", "-s", "1400", "10.1.0.2"])
+        .output()
+        .unwrap();
+    assert!(
+        text(&large).contains("mtu = 1300") || text(&large).contains("mtu=1300"),
+        "{}",
+        text(&large)
+    );
+    lab.a
+        .command("ping")
+        .args([
+            "-M",
+            "do",
+            "-c2",
+            "-i0.1",
+            "-W1",
+            "-s",
+            "1400",
+            "2001:db8:1::2",
+        ])
+        .output()
+        .unwrap();
+    let learned = lab.a.ip(["-6", "route", "get", "2001:db8:1::2"]).unwrap();
+    assert!(learned.contains("mtu 1300"), "{learned}");
+    assert!(router.reason("too-big") >= 2);
+}
+
+#[test]
+fn tcp_works_with_every_offload_on() {
+    if !is_root() || !has("iperf3") {
+        return;
+    }
+    let lab = Lab::new("tcp");
+    let router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || {
+        lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
+    });
+    for address in ["10.1.0.2", "2001:db8:1::2"] {
+        let mut server = lab
+            .b
+            .command("iperf3")
+            .args(["-s", "-1"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut sent = String::new();
+        wait_for("the iperf3 server", 5, || {
+            let arguments = ["-c", address, "-n", "20M", "--connect-timeout", "300"];
+            let output = lab.a.command("iperf3").args(arguments).output().unwrap();
+            sent = text(&output);
+            output.status.success()
+        });
+        server.wait().unwrap();
+        assert!(sent.contains("receiver"), "{sent}");
+    }
+    assert_eq!(router.verify()["different"], 0);
+}
+
+#[test]
+fn several_ways_share_the_flows_and_a_blackhole_swallows() {
+    if !is_root() {
+        return;
+    }
+    let mut lab = Lab::new("ways");
+    let b = lab.b.clone();
+    lab.link(&b, 2);
+    lab.b
+        .ip(["addr", "add", "192.0.2.1/24", "dev", "lo"])
+        .unwrap();
+    lab.r
+        .ip([
+            "route",
+            "add",
+            "192.0.2.0/24",
+            "nexthop",
+            "via",
+            "10.1.0.2",
+            "nexthop",
+            "via",
+            "10.2.0.2",
+        ])
+        .unwrap();
+    lab.r
+        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
+        .unwrap();
+    let router = lab.run(&["r0", "r1", "r2"], &[]);
+    wait_for("both neighbours", 10, || {
+        lab.ping("10.1.0.2");
+        lab.ping("10.2.0.2");
+        let answer = router.show("routes 192.0.2.1");
+        let entries = answer["answers"][0]["entries"].as_array().unwrap().clone();
+        entries.len() == 2 && entries.iter().all(|entry| entry["kind"] == "adjacency")
+    });
+    let received = |interface: &str| -> u64 {
+        let path = format!("/sys/class/net/{interface}/statistics/rx_packets");
+        text(&lab.b.command("cat").arg(path).output().unwrap())
+            .trim()
+            .parse()
+            .unwrap()
+    };
+    let before = [received("e1"), received("e2")];
+    // With sums left for a card to complete, the kernel would forward these, and by one way only.
+    lab.a
+        .command("ethtool")
+        .args(["-K", "e0", "tx", "off"])
+        .output()
+        .unwrap();
+    // Each port is a flow of its own.
+    lab.a
+        .enter(|| {
+            let socket = std::net::UdpSocket::bind("10.0.0.2:0").unwrap();
+            for port in 20_000..20_400 {
+                // The refusals that come back are not of interest.
+                let _ = socket.send_to(b"x", ("192.0.2.1", port));
+            }
+        })
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let shares = [received("e1") - before[0], received("e2") - before[1]];
+    assert!(
+        shares.iter().all(|share| *share > 100),
+        "400 flows went {shares:?}"
+    );
+    assert!(!lab.ping("198.51.100.1"));
+    assert!(router.reason("blackhole") > 0);
+    assert_eq!(router.verify()["different"], 0);
+}
+
+#[test]
+fn a_vrf_has_routes_of_its_own() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("vrf");
+    if lab
+        .r
+        .ip(["link", "add", "blue", "type", "vrf", "table", "10"])
+        .is_err()
+    {
+        println!("skipped: this kernel has no VRF devices");
+        return;
+    }
+    lab.r.ip(["link", "set", "blue", "up"]).unwrap();
+    for port in ["r0", "r1"] {
+        lab.r.ip(["link", "set", port, "master", "blue"]).unwrap();
+    }
+    let router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    let before = router.forwarded();
+    assert!(ping(&lab.a, "10.1.0.2", 10));
+    assert!(router.forwarded() - before >= 20);
+    assert_eq!(router.verify()["different"], 0);
+}
+
+#[test]
+fn a_vlan_is_tagged_on_its_way_out_and_in() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("vlan");
+    if lab
+        .r
+        .ip([
+            "link", "add", "link", "r1", "name", "r1.30", "type", "vlan", "id", "30",
+        ])
+        .is_err()
+    {
+        println!("skipped: this kernel has no VLAN devices");
+        return;
+    }
+    lab.b
+        .ip([
+            "link", "add", "link", "e1", "name", "e1.30", "type", "vlan", "id", "30",
+        ])
+        .unwrap();
+    for (host, link, address) in [
+        (&lab.r, "r1.30", "10.30.0.1/24"),
+        (&lab.b, "e1.30", "10.30.0.2/24"),
+    ] {
+        host.ip(["addr", "add", address, "dev", link]).unwrap();
+        host.ip(["link", "set", link, "up"]).unwrap();
+    }
+    let router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || lab.ping("10.30.0.2"));
+    let before = router.forwarded();
+    assert!(ping(&lab.a, "10.30.0.2", 10));
+    assert!(router.forwarded() - before >= 20);
+}
+
+#[test]
+fn neighbours_in_use_are_kept_alive() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("alive");
+    for setting in ["base_reachable_time_ms", "delay_first_probe_time"] {
+        let value = if setting.ends_with("ms") { "500" } else { "1" };
+        lab.r
+            .set(&format!("net.ipv4.neigh.r1.{setting}"), value)
+            .unwrap();
+    }
+    let router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    // Longer than the entry is good for; nothing of this passes the kernel.
+    wait_for("a refresh", 20, || {
+        assert!(ping(&lab.a, "10.1.0.2", 20));
+        router.show("engine")["neighbours_refreshed"]
+            .as_u64()
+            .unwrap()
+            > 0
+    });
+    let state = lab.r.ip(["neigh", "show", "10.1.0.2"]).unwrap();
+    assert!(!state.contains("FAILED"), "{state}");
+}
+
+#[test]
+fn the_metrics_page_is_open_metrics() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("page");
+    let words = [
+        "run",
+        "--port",
+        "r0",
+        "--port",
+        "r1",
+        "--metrics",
+        "127.0.0.1:9470",
+    ]
+    .map(String::from);
+    let _router = lab.run_words(&words);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    let page = lab
+        .r
+        .enter(|| {
+            use std::io::{Read, Write};
+            let mut stream = std::net::TcpStream::connect("127.0.0.1:9470").unwrap();
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                .unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).unwrap();
+            page
+        })
+        .unwrap();
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("# EOF\n"),
+        "{page}"
+    );
+    for name in [
+        "corelane_received_frames_total{port=\"r0\"",
+        "corelane_mirror_lag_seconds ",
+        "corelane_routes{family=\"ipv4\"}",
+    ] {
+        assert!(page.contains(name), "{name} is not in {page}");
+    }
+}

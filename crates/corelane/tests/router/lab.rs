@@ -1,0 +1,348 @@
+//! A router namespace `r` between hosts `a` and `b`, and a running `corelane` in it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use host::namespace::{Namespace, Veth};
+use serde_json::Value;
+
+/// Is this root? Says so when not.
+pub(crate) fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let root = status
+        .lines()
+        .any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"));
+    if !root {
+        println!("skipped: needs root (network namespaces, XDP)");
+    }
+    root
+}
+
+/// Is the program installed? Says so when not.
+pub(crate) fn has(program: &str) -> bool {
+    let there = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/frr"]
+        .iter()
+        .any(|directory| std::path::Path::new(directory).join(program).exists());
+    if !there {
+        println!("skipped: needs {program}");
+    }
+    there
+}
+
+/// Waits until `ready` says so, at most `seconds`.
+pub(crate) fn wait_for(what: &str, seconds: u64, mut ready: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while !ready() {
+        assert!(Instant::now() < end, "waited {seconds} s for {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// a (10.0.0.2) - r0 r r1 - b (10.1.0.2), and the same in IPv6 (`2001:db8:0::`, `2001:db8:1::`).
+pub(crate) struct Lab {
+    pub(crate) a: Namespace,
+    pub(crate) r: Namespace,
+    pub(crate) b: Namespace,
+    links: Vec<Veth>,
+    pub(crate) directory: tempfile::TempDir,
+}
+
+impl Lab {
+    pub(crate) fn new(name: &str) -> Self {
+        let [a, r, b] = ["a", "r", "b"].map(|end| Namespace::new(&format!("{name}{end}")).unwrap());
+        for namespace in [&a, &r, &b] {
+            // Neighbour discovery needs link-local addresses, and the tests do not wait for duplicates to be looked for.
+            namespace
+                .set("net.ipv6.conf.default.addr_gen_mode", "0")
+                .unwrap();
+            namespace
+                .set("net.ipv6.conf.default.accept_dad", "0")
+                .unwrap();
+        }
+        r.set("net.ipv4.ip_forward", "1").unwrap();
+        r.set("net.ipv6.conf.all.forwarding", "1").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut lab = Self {
+            a,
+            r,
+            b,
+            links: Vec::new(),
+            directory,
+        };
+        let (a, b) = (lab.a.clone(), lab.b.clone());
+        lab.link(&a, 0);
+        lab.link(&b, 1);
+        for (host, number) in [(&a, 0), (&b, 1)] {
+            host.ip([
+                "route",
+                "add",
+                "default",
+                "via",
+                &format!("10.{number}.0.1"),
+            ])
+            .unwrap();
+            host.ip([
+                "-6",
+                "route",
+                "add",
+                "default",
+                "via",
+                &format!("2001:db8:{number}::1"),
+            ])
+            .unwrap();
+        }
+        lab
+    }
+
+    /// Links interface `e<number>` of `host` (10.<number>.0.2) with `r<number>` of the router (10.<number>.0.1).
+    pub(crate) fn link(&mut self, host: &Namespace, number: u32) {
+        let (inside, outside) = (format!("r{number}"), format!("e{number}"));
+        self.links
+            .push(Veth::new((&self.r, &inside), (host, &outside), 1).unwrap());
+        address(&self.r, &inside, number, 1);
+        address(host, &outside, number, 2);
+        // A veth takes redirected frames only when its peer aggregates, or runs a program itself.
+        let done = host
+            .command("ethtool")
+            .args(["-K", &outside, "gro", "on"])
+            .output()
+            .unwrap();
+        assert!(done.status.success());
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Starts a router between `ports` and waits for its ready line.
+    pub(crate) fn run(&self, ports: &[&str], more: &[&str]) -> Router {
+        let mut words = vec!["run".to_owned()];
+        words.extend(
+            ports
+                .iter()
+                .flat_map(|port| ["--port".to_owned(), (*port).to_owned()]),
+        );
+        words.extend(["--metrics".to_owned(), String::new()]);
+        words.extend(more.iter().map(|word| (*word).to_owned()));
+        self.run_words(&words)
+    }
+
+    /// Starts a router with exactly these arguments.
+    pub(crate) fn run_words(&self, words: &[String]) -> Router {
+        let mut child = self
+            .r
+            .command(env!("CARGO_BIN_EXE_corelane"))
+            .args(words)
+            .arg("--run-directory")
+            .arg(self.directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = lines(child.stdout.take().unwrap());
+        let log = lines(child.stderr.take().unwrap());
+        let ready = out.recv_timeout(Duration::from_mins(1));
+        let mut router = Router {
+            child,
+            log,
+            seen: String::new(),
+            ready: String::new(),
+            directory: self.directory.path().into(),
+        };
+        router.ready = ready.unwrap_or_else(|_| panic!("no ready line; log: {}", router.log()));
+        assert!(router.ready.starts_with("ready "), "{}", router.ready);
+        router
+    }
+
+    /// Runs a router that must refuse to start; returns what it said.
+    pub(crate) fn refused(&self, words: &[&str]) -> String {
+        let output = self
+            .r
+            .command(env!("CARGO_BIN_EXE_corelane"))
+            .arg("run")
+            .args(words)
+            .arg("--run-directory")
+            .arg(self.directory.path())
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "it started");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// One ping from a to b's address; true when answered.
+    pub(crate) fn ping(&self, address: &str) -> bool {
+        ping(&self.a, address, 1)
+    }
+}
+
+fn address(namespace: &Namespace, interface: &str, number: u32, last: u32) {
+    namespace
+        .ip([
+            "addr",
+            "add",
+            &format!("10.{number}.0.{last}/24"),
+            "dev",
+            interface,
+        ])
+        .unwrap();
+    namespace
+        .ip([
+            "addr",
+            "add",
+            &format!("2001:db8:{number}::{last}/64"),
+            "dev",
+            interface,
+            "nodad",
+        ])
+        .unwrap();
+}
+
+/// Sends `count` pings 20 ms apart; true when every one was answered.
+pub(crate) fn ping(from: &Namespace, address: &str, count: u32) -> bool {
+    let output = from
+        .command("ping")
+        .args([
+            "-q",
+            "-n",
+            "-i",
+            "0.02",
+            "-W",
+            "1",
+            "-c",
+            &count.to_string(),
+            address,
+        ])
+        .output()
+        .unwrap();
+    output.status.success() && text(&output).contains(" 0% packet loss")
+}
+
+/// Everything a command printed.
+pub(crate) fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// A running router.
+pub(crate) struct Router {
+    child: Child,
+    log: Receiver<String>,
+    seen: String,
+    pub(crate) ready: String,
+    directory: PathBuf,
+}
+
+impl Router {
+    /// What it logged so far.
+    pub(crate) fn log(&mut self) -> &str {
+        for line in self.log.try_iter() {
+            self.seen.push_str(&line);
+            self.seen.push('\n');
+        }
+        &self.seen
+    }
+
+    pub(crate) fn show(&self, subject: &str) -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+            .arg("show")
+            .args(subject.split_whitespace())
+            .args(["--json", "--run-directory"])
+            .arg(&self.directory)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        value[subject.split_whitespace().next().unwrap()].clone()
+    }
+
+    /// Compares with the kernel; panics with the differences.
+    pub(crate) fn verify(&self) -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+            .args(["verify", "--json", "--run-directory"])
+            .arg(&self.directory)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        value["verification"].clone()
+    }
+
+    /// Frames that it forwarded itself.
+    pub(crate) fn forwarded(&self) -> u64 {
+        let ports = self.show("ports");
+        ports
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|port| port["forwarded"].as_u64().unwrap())
+            .sum()
+    }
+
+    /// Frames with this reason.
+    pub(crate) fn reason(&self, reason: &str) -> u64 {
+        let drops = self.show("drops");
+        let rows = drops
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["reason"] == reason);
+        rows.map(|row| row["frames"].as_u64().unwrap()).sum()
+    }
+
+    /// The state of a port.
+    pub(crate) fn state(&self, port: &str) -> String {
+        let ports = self.show("ports");
+        let row = ports
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["port"] == port)
+            .unwrap();
+        row["state"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn signal(&self, signal: libc::c_int) {
+        // SAFETY: no pointers; the child has not been waited for, so the number is still its own.
+        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+    }
+
+    /// Ends it by a signal and waits until it is gone.
+    pub(crate) fn end(&mut self, signal: libc::c_int) -> Option<i32> {
+        self.signal(signal);
+        self.child.wait().unwrap().code()
+    }
+
+    /// Has it ended by itself?
+    pub(crate) fn ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        if !self.ended() {
+            self.end(libc::SIGTERM);
+        }
+        if std::thread::panicking() {
+            println!("the router's log:\n{}", self.log());
+        }
+    }
+}
