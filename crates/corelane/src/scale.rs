@@ -1,5 +1,6 @@
 //! `corelane scale`: what more cores buy any program, how far, and what stops it.
 
+mod calibrate;
 mod suite;
 mod workload;
 
@@ -12,6 +13,7 @@ use scaling::{
     measure::{Request, measure},
     result::{ScaleResult, compare::compare, show::document},
 };
+use serde::Serialize;
 use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 
 /// Measures what more cores buy a program, how far, and what stops it
@@ -36,6 +38,7 @@ const EXAMPLES: &str = "Examples:
   corelane scale --beside './backup' -- ./query
   corelane scale list
   corelane scale workload memory cache
+  corelane scale calibrate
   corelane scale compare here.json there.json";
 
 #[derive(Debug, Subcommand)]
@@ -52,6 +55,8 @@ enum Action {
         #[command(flatten)]
         results: ResultOptions,
     },
+    /// Measures loads whose scaling is known: the instrument's own test
+    Calibrate(calibrate::Arguments),
     /// Runs the loop of a workload in this process: what a sweep of a workload starts
     #[command(hide = true)]
     Work(workload::Arguments),
@@ -153,6 +158,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         }
         Some(Action::Workload(arguments)) => suite::run(&arguments),
         Some(Action::Compare { files, results }) => compare_files(&files, &results),
+        Some(Action::Calibrate(arguments)) => calibrate::run(&arguments),
         Some(Action::Work(arguments)) => workload::run(&arguments),
         None if arguments.command.is_empty() => {
             Err("no command; put it after `--`, as in `corelane scale -- make`, or see `corelane scale --help`".into())
@@ -161,22 +167,43 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
             let environment = Environment::read(env!("CARGO_PKG_VERSION"), arguments.results.seed);
             let request = arguments.sweep.request(arguments.command, &arguments.results);
             let result = measure(&request, environment)?;
-            deliver(&document(&result), Some(&result), &arguments.results)
+            deliver_document(&document(&result), &result, &arguments.results)
         }
     }
 }
 
+/// A sweep of `command` as the built-in loads want it: pinned, everything else by default.
+fn request(command: Vec<String>, options: &ResultOptions) -> Request {
+    let sweep = SweepArguments {
+        mode: None,
+        cores: None,
+        placement: PlacementName::Pinned,
+        rounds: None,
+        cause: false,
+        forecast: false,
+        beside: None,
+        prepare: None,
+        progress: None,
+        timeout: 900,
+    };
+    sweep.request(command, options)
+}
+
 /// Prints the report and writes the files asked for.
-fn deliver(document: &Document, result: Option<&ScaleResult>, options: &ResultOptions) -> Outcome {
-    let to_output = options
+fn deliver_document<T: Serialize>(
+    document: &Document,
+    raw: &T,
+    options: &ResultOptions,
+) -> Outcome {
+    if options
         .json
         .as_ref()
-        .is_some_and(|path| path.as_os_str() == "-");
-    if !to_output {
+        .is_none_or(|path| path.as_os_str() != "-")
+    {
         print!("{}", terminal::render(document));
     }
-    if let (Some(path), Some(result)) = (&options.json, result) {
-        report::json::write(path, result)?;
+    if let Some(path) = &options.json {
+        report::json::write(path, raw)?;
     }
     if let Some(path) = &options.html {
         report::html::write(path, document)?;
@@ -206,5 +233,5 @@ fn compare_files(files: &[PathBuf], options: &ResultOptions) -> Outcome {
         }
         results.push(result);
     }
-    deliver(&compare(&results), None, options)
+    deliver_document(&compare(&results), &results, options)
 }

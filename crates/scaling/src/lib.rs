@@ -20,6 +20,7 @@
     )
 )]
 
+pub mod calibration;
 pub mod cause;
 pub mod harness;
 pub mod instruments;

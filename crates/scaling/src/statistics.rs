@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// A range that holds the true value in about 95 of 100 repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end; infinite where nothing is bounded.
+    #[serde(with = "unbounded")]
     pub low: f64,
     /// Upper end; infinite where the data do not bound it, which JSON shows as `null`.
     #[serde(with = "unbounded")]
@@ -21,14 +22,14 @@ impl Interval {
 }
 
 /// Infinity as `null`, because JSON has no infinity.
-mod unbounded {
+pub(crate) mod unbounded {
     use serde::{Deserialize, Deserializer, Serializer};
 
     #[expect(
         clippy::trivially_copy_pass_by_ref,
         reason = "serde passes fields by reference"
     )]
-    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
         if value.is_finite() {
             serializer.serialize_f64(*value)
         } else {
@@ -36,7 +37,7 @@ mod unbounded {
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
     }
 }

@@ -1,13 +1,13 @@
 //! The built-in workloads: listing them, running them by name, and the report of what they did then and do now.
 
-use super::{PlacementName, SweepArguments, workload::MARK};
+use super::{deliver_document, request, workload::MARK};
 use crate::common::{Outcome, ResultOptions};
 use clap::Args;
 use host::{environment::Environment, topology::Topology};
-use report::{Block, Document, Progress, Table, terminal};
+use report::{Block, Document, Progress, Table};
 use scaling::{
     harness::{aggressor::Caches, order::order, plan::Mode, sweep::SweepError},
-    measure::{Request, measure},
+    measure::measure,
     result::{ScaleResult, sentence, show},
     workloads::{
         self, Kind, Loop, Prepared, Workload,
@@ -15,7 +15,6 @@ use scaling::{
     },
 };
 use serde::Serialize;
-use std::process::ExitCode;
 
 /// Which workloads, and how.
 #[derive(Debug, Args)]
@@ -76,27 +75,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     drop(progress);
     let document = document(&results, &environment);
-    if options
-        .json
-        .as_ref()
-        .is_none_or(|path| path.as_os_str() != "-")
-    {
-        print!("{}", terminal::render(&document));
-    }
-    if let Some(path) = &options.html {
-        report::html::write(path, &document)?;
-    }
-    if let Some(path) = &options.json {
-        report::json::write(
-            path,
-            &SuiteResult {
-                schema: "corelane-scale-suite/1",
-                environment,
-                workloads: results,
-            },
-        )?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let raw = SuiteResult {
+        schema: "corelane-scale-suite/1",
+        environment,
+        workloads: results,
+    };
+    deliver_document(&document, &raw, options)
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {
@@ -176,22 +160,6 @@ fn one(
             Ok(result)
         }
     }
-}
-
-fn request(command: Vec<String>, options: &ResultOptions) -> Request {
-    let sweep = SweepArguments {
-        mode: None,
-        cores: None,
-        placement: PlacementName::Pinned,
-        rounds: None,
-        cause: false,
-        forecast: false,
-        beside: None,
-        prepare: None,
-        progress: None,
-        timeout: 900,
-    };
-    sweep.request(command, options)
 }
 
 fn sweep_loop(

@@ -34,11 +34,17 @@ pub fn from_serial_fraction(fraction: Interval, tried: u32) -> Vec<Band> {
     reach(tried)
         .map(|cores| {
             let n = f64::from(cores);
-            let fast = law(fraction.low.min(1.0), 0.0).speedup(n);
-            let slow = if fraction.high > 0.0 {
-                law(0.0, fraction.high / f64::from(tried)).speedup(n)
+            // Below 0 the cores tried did more than their number; nobody knows whether that goes on growing, so the efficiency is kept.
+            let kept = |e: f64| n / (1.0 + e * f64::from(tried - 1));
+            let fast = if fraction.low < 0.0 {
+                kept(fraction.low)
             } else {
-                law(fraction.high, 0.0).speedup(n)
+                law(fraction.low.min(1.0), 0.0).speedup(n)
+            };
+            let slow = if fraction.high < 0.0 {
+                kept(fraction.high)
+            } else {
+                law(0.0, fraction.high / f64::from(tried)).speedup(n)
             };
             Band {
                 cores,
@@ -185,6 +191,21 @@ mod tests {
         assert!(
             (at_four.low - 4.0 / (1.0 + 0.1 * 4.0 * 3.0)).abs() < 1e-12,
             "coherency only, e(2) = 0.2"
+        );
+    }
+
+    #[test]
+    fn a_superlinear_start_keeps_its_efficiency_and_no_more() {
+        let bands = from_serial_fraction(
+            Interval {
+                low: -0.6,
+                high: -0.2,
+            },
+            2,
+        );
+        assert!(
+            (bands[1].speedup.high - 4.0 / 0.4).abs() < 1e-12
+                && (bands[1].speedup.low - 4.0 / 0.8).abs() < 1e-12
         );
     }
 

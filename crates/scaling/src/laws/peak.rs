@@ -19,7 +19,8 @@ pub enum Peak {
     },
     /// No peak below this many cores.
     NoneBelow {
-        /// Lower end of the interval of the peak.
+        /// Lower end of the interval of the peak; infinite when no refit has one.
+        #[serde(with = "crate::statistics::unbounded")]
         cores: f64,
     },
     /// A peak, with its interval.

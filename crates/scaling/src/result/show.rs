@@ -4,6 +4,7 @@ use super::{PointResult, ScaleResult};
 use crate::{
     harness::plan::{Mode, Placement},
     laws::{fit::Form, usl::Usl},
+    statistics::coverage,
 };
 use report::{Axis, Block, Document, Plot, Series, Table};
 
@@ -78,7 +79,7 @@ pub fn points_table(result: &ScaleResult) -> Table {
         .text("placement")
         .number("time")
         .number("speed-up")
-        .number("95 % of it")
+        .number("interval")
         .number("efficiency")
         .number("e(N)")
         .number("cores busy");
@@ -111,8 +112,9 @@ pub fn points_table(result: &ScaleResult) -> Table {
         )
     });
     table.caption(format!(
-        "{} rounds in random order, {kind}; ratios within a round, median.{control}",
-        result.rounds
+        "{} rounds in random order, {kind}; ratios within a round, median; an interval holds the truth in {:.0} of 100 cases.{control}",
+        result.rounds,
+        coverage(result.rounds) * 100.0
     ))
 }
 
@@ -326,7 +328,7 @@ fn cause(document: Document, result: &ScaleResult) -> Document {
         let mut table = Table::new("Parts of the lost efficiency")
             .text("part")
             .number("share")
-            .number("95 % of it")
+            .number("interval")
             .number("factor")
             .text("known by");
         for part in &result.cause {
@@ -351,7 +353,7 @@ fn cause(document: Document, result: &ScaleResult) -> Document {
             .text("resource")
             .number("dose")
             .number("slowdown")
-            .number("95 % of it")
+            .number("interval")
             .text("felt")
             .number("of the dearer work");
         for channel in &result.pressure {
@@ -398,7 +400,7 @@ fn beside_table(result: &ScaleResult) -> Option<Table> {
         .number("alone")
         .number("beside the other")
         .number("times longer")
-        .number("95 % of it");
+        .number("interval");
     let names = [result.command.join(" "), beside.command.join(" ")];
     for (placement, mutual) in [("a core each", &beside.pinned), ("free", &beside.free)] {
         let Some(mutual) = mutual else { continue };

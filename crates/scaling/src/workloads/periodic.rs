@@ -69,7 +69,7 @@ fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
     let count = (periodic.time.as_nanos() as u64 / period) as usize;
     let mut late = Vec::with_capacity(count);
     let mut missed = 0;
-    let mut worst = Worst::start(periodic.core);
+    let mut worst = Worst::start(periodic.core, periodic.priority && refused.is_none());
     let mut due = realtime::now() + period;
     for turn in 0..count {
         if turn % WINDOW == 0 {
@@ -112,6 +112,8 @@ struct Worst {
     most: u64,
     in_window: bool,
     switches: i64,
+    first: bool,
+    cpu: f64,
     times: Times,
     interrupts: Interrupts,
     usual: u64,
@@ -119,12 +121,14 @@ struct Worst {
 }
 
 impl Worst {
-    fn start(core: CoreId) -> Self {
+    fn start(core: CoreId, first: bool) -> Self {
         Self {
             core,
             most: 0,
             in_window: false,
             switches: realtime::forced_switches(),
+            first,
+            cpu: realtime::cpu_seconds(),
             times: Times::now(&[core]),
             interrupts: Interrupts::now(&[core]),
             usual: 0,
@@ -142,36 +146,57 @@ impl Worst {
     /// Ends a window: if it holds the worst event so far, says what happened in it.
     fn look(&mut self) {
         let switches = realtime::forced_switches();
-        let times = Times::now(&[self.core]);
+        let (times, cpu) = (Times::now(&[self.core]), realtime::cpu_seconds());
         let interrupts = Interrupts::now(&[self.core]);
         let grown = self.interrupts.until(&interrupts);
         let sum = grown.iter().map(|g| g.1).sum();
         if self.in_window {
             let passed = self.times.until(&times);
-            self.cause = cause(switches - self.switches, passed, &grown, self.usual);
+            let own = cpu - self.cpu;
+            // A thread that goes first does not wait for those that use the core in its pauses.
+            let others = if self.first { 0.0 } else { passed.busy - own };
+            self.cause = cause(
+                switches - self.switches,
+                passed.steal,
+                others,
+                &grown,
+                self.usual,
+            );
         }
         self.usual = if self.usual == 0 {
             sum
         } else {
             (7 * self.usual + sum) / 8
         };
+        self.cpu = cpu;
         (self.switches, self.times, self.interrupts, self.in_window) =
             (switches, times, interrupts, false);
     }
 }
 
 /// What a window of fifty periods shows, the surest evidence first.
-fn cause(switches: i64, passed: Times, interrupts: &[(String, u64)], usual: u64) -> String {
+fn cause(
+    switches: i64,
+    steal: f64,
+    others: f64,
+    interrupts: &[(String, u64)],
+    usual: u64,
+) -> String {
     let sum: u64 = interrupts.iter().map(|i| i.1).sum();
-    if passed.steal >= TICK {
+    if steal >= TICK {
         format!(
             "the hypervisor took {:.0} ms of the core around it",
-            passed.steal * 1e3
+            steal * 1e3
         )
     } else if switches > 0 {
         format!(
             "another task took the core {switches} time{}",
             if switches == 1 { "" } else { "s" }
+        )
+    } else if others >= 2.0 * TICK {
+        format!(
+            "other tasks used the core for {:.0} ms around it, and this one had to wait its turn",
+            others * 1e3
         )
     } else if usual > 0 && sum > 2 * usual {
         let (name, count) = interrupts
@@ -208,24 +233,13 @@ mod tests {
 
     #[test]
     fn causes_are_named_by_the_surest_evidence() {
-        let quiet = Times::default();
+        assert!(cause(3, 0.02, 0.5, &[], 5).contains("hypervisor took 20 ms"));
+        assert!(cause(1, 0.0, 0.0, &[], 5).contains("another task took the core 1 time"));
+        assert!(cause(0, 0.0, 0.04, &[], 5).contains("other tasks used the core for 40 ms"));
         assert!(
-            cause(
-                3,
-                Times {
-                    steal: 0.02,
-                    ..quiet
-                },
-                &[],
-                5
-            )
-            .contains("hypervisor took 20 ms")
-        );
-        assert!(cause(1, quiet, &[], 5).contains("another task took the core 1 time"));
-        assert!(
-            cause(0, quiet, &[("softirq NET_RX".to_owned(), 50)], 5)
+            cause(0, 0.0, 0.0, &[("softirq NET_RX".to_owned(), 50)], 5)
                 .contains("50 times softirq NET_RX")
         );
-        assert!(cause(0, quiet, &[], 5).contains("nothing"));
+        assert!(cause(0, 0.0, 0.0, &[], 5).contains("nothing"));
     }
 }

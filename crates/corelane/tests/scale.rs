@@ -1,0 +1,150 @@
+//! `corelane scale` as its users run it: options, files, errors, and what is left behind.
+
+use std::{
+    fs,
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+fn corelane(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .arg("scale")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_quick_sweep_of_nothing_writes_its_files_and_is_compared() {
+    let directory = tempfile();
+    let (json, html) = (directory.join("a.json"), directory.join("a.html"));
+    let start = Instant::now();
+    let output = corelane(&[
+        "--quick",
+        "--json",
+        json.to_str().unwrap(),
+        "--html",
+        html.to_str().unwrap(),
+        "--",
+        "true",
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(start.elapsed() < Duration::from_mins(1), "hangs");
+    assert!(text(&output.stdout).contains("What each core buys"));
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    assert_eq!(result["schema"], "corelane-scale/1");
+    for field in [
+        "cores",
+        "mode",
+        "seconds",
+        "speedup",
+        "low",
+        "high",
+        "efficiency",
+        "karp_flatt",
+    ] {
+        assert!(result["points"][0].get(field).is_some(), "{field}");
+    }
+    for field in ["law", "cause", "sentence", "not_measured", "environment"] {
+        assert!(result.get(field).is_some(), "{field}");
+    }
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(page.contains("</html>") && !page.contains("<link") && !page.contains(" src="));
+    let both = corelane(&["compare", json.to_str().unwrap(), json.to_str().unwrap()]);
+    assert!(
+        both.status.success() && text(&both.stdout).contains("of A"),
+        "{}",
+        text(&both.stderr)
+    );
+    let same = corelane(&["compare", json.to_str().unwrap(), html.to_str().unwrap()]);
+    assert!(!same.status.success() && text(&same.stderr).contains("corelane-scale/1"));
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn bad_input_is_named() {
+    for (arguments, words) in [
+        (vec!["--", "no-such-program-here"], "not installed"),
+        (vec!["--", "false"], "returned 1"),
+        (vec![], "no command"),
+        (vec!["workload", "nothing-like-this"], "no workload"),
+        (
+            vec!["--progress", "rate:", "--", "echo", "none"],
+            "no number after",
+        ),
+    ] {
+        let output = corelane(&arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(
+            text(&output.stderr).contains(words),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn the_list_names_every_workload_and_a_loop_runs() {
+    let list = text(&corelane(&["list"]).stdout);
+    for name in [
+        "memory",
+        "cache",
+        "reverse",
+        "blocks",
+        "migration",
+        "compile",
+        "raytrace",
+        "keysearch",
+        "unix",
+        "control-loop",
+        "interrupts",
+        "poll",
+        "logger",
+        "fifo",
+        "forward",
+    ] {
+        assert!(list.contains(name), "{name}");
+    }
+    let loops = corelane(&["work", "keysearch", "--variant", "9", "--milliseconds", "5"]);
+    assert!(text(&loops.stdout).starts_with("units a second: "));
+}
+
+#[test]
+fn killed_it_leaves_nothing_running() {
+    let mark = "98765";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args(["scale", "--", "sleep", mark])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let sleeps = || {
+        fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+            fs::read(entry.path().join("cmdline"))
+                .is_ok_and(|line| line == format!("sleep\0{mark}\0").as_bytes())
+        })
+    };
+    let until = |wanted: bool| {
+        let start = Instant::now();
+        while sleeps() != wanted && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        sleeps() == wanted
+    };
+    assert!(until(true), "the command was started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        until(false),
+        "the command was ended though its parent was killed"
+    );
+}
+
+fn tempfile() -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("corelane-scale-test-{}", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    path
+}
