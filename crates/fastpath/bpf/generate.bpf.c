@@ -15,6 +15,7 @@ CONSTANT(FRAME_LENGTH);    /* the length when LENGTHS is 1 */
 CONSTANT(SOURCE_PORTS);    /* UDP source ports base..base+SOURCE_PORTS, by turns */
 CONSTANT(STREAM);          /* number of this stream, in the signature */
 CONSTANT(STAMP_EVERY);     /* a power of two: every so many frames carry a time; 0: none */
+CONSTANT(PACED);           /* 1: frames leave by the timetable in `states`; while none is due, runs make nothing */
 
 #define HEADER_MAX 72
 
@@ -32,6 +33,12 @@ struct state {
 	__u32 size;     /* in `lengths` */
 	__u32 port;     /* offset of the next source port */
 	__u32 reserved;
+	/* The timetable of PACED: frame n leaves at start + (n - base) * interval, n counting from 0, until n = until. */
+	__u64 start;     /* ns */
+	__u64 interval;  /* 2^-16 ns */
+	__u64 base, until;
+	__u64 now;       /* the last look at the clock */
+	__u64 allowance; /* 2^-16 ns: what is owed after a delay is repaid a tenth above the rate, not at once */
 };
 
 MAP(templates, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct template), 1, 0);
@@ -128,6 +135,38 @@ INLINE int build(struct xdp_md *context, struct template *template, struct state
 	return bpf_redirect_map(&out, 0, 0);
 }
 
+#define SPIN_NS 2000     /* a run that has nothing to send gives way to others after so long */
+#define SPINS 64         /* the same for the verifier, which does not know that time passes */
+#define BURST 64         /* frames that may go at once after a delay */
+#define REPAY 72090      /* 1.1 * 2^16 */
+#define LONGEST_NS 1000000000
+
+/* Whether the next frame may go. The clock is read only when the last look at it does not tell. */
+INLINE int due(struct state *state)
+{
+	if (state->sent >= state->until)
+		return 0;
+	__u64 interval = state->interval, when = state->start + ((state->sent - state->base) * interval >> 16);
+	__u64 begun = 0;
+	for (__u32 i = 0; i < SPINS; i++) {
+		if (when <= state->now && state->allowance >= interval) {
+			state->allowance -= interval;
+			return 1;
+		}
+		__u64 now = bpf_ktime_get_ns(), passed = now - state->now;
+		if (passed > LONGEST_NS)
+			passed = LONGEST_NS;
+		__u64 allowance = state->allowance + passed * REPAY;
+		state->allowance = allowance > BURST * interval ? BURST * interval : allowance;
+		state->now = now;
+		if (!begun)
+			begun = now;
+		if (now - begun > SPIN_NS)
+			return 0;
+	}
+	return 0;
+}
+
 __attribute__((section("xdp/generate"), used)) int generate(struct xdp_md *context)
 {
 	__u32 zero = 0, length = VALUE(FRAME_LENGTH);
@@ -135,6 +174,8 @@ __attribute__((section("xdp/generate"), used)) int generate(struct xdp_md *conte
 	struct state *state = bpf_map_lookup_elem(&states, &zero);
 	if (!template || !state)
 		return XDP_ABORTED;
+	if (VALUE(PACED) && !due(state))
+		return XDP_DROP;
 
 	__u32 position = state->position;
 	const __u32 *destination = bpf_map_lookup_elem(&destinations, &position);

@@ -289,11 +289,17 @@ struct State {
     size: u32,
     port: u32,
     reserved: u32,
+    start: u64,
+    interval: u64,
+    base: u64,
+    until: u64,
+    now: u64,
+    allowance: u64,
 }
 
 // SAFETY: repr(C), 72 + 8 + 8 bytes with natural alignment 4 and no hole; integers only.
 unsafe impl Plain for Template {}
-// SAFETY: repr(C), 8 + 4 × 4 bytes, no hole; integers only.
+// SAFETY: repr(C), 8 + 4 × 4 + 6 × 8 bytes, no hole; integers only.
 unsafe impl Plain for State {}
 
 /// Sends frames of one kind into one device.
@@ -342,6 +348,18 @@ impl Generator {
     /// # Errors
     /// [`Error::Value`] for a setting out of range, else the loader's errors.
     pub fn new(ifindex: u32, frames: &Frames) -> Result<Self> {
+        Self::load(ifindex, frames, false)
+    }
+
+    /// As [`Generator::new`], but frames leave by the timetable of [`Generator::pace`], which is kept inside the kernel.
+    ///
+    /// # Errors
+    /// As [`Generator::new`].
+    pub fn with_timetable(ifindex: u32, frames: &Frames) -> Result<Self> {
+        Self::load(ifindex, frames, true)
+    }
+
+    fn load(ifindex: u32, frames: &Frames, paced: bool) -> Result<Self> {
         frames.check()?;
         let longest = frames.lengths.iter().copied().max().unwrap_or(LENGTH_MAX);
         let loaded = Loader::new(OBJECT)?
@@ -353,6 +371,7 @@ impl Generator {
             .constant("SOURCE_PORTS", u64::from(frames.source_ports))
             .constant("STREAM", u64::from(frames.stream))
             .constant("STAMP_EVERY", u64::from(frames.stamp_every))
+            .constant("PACED", u64::from(paced))
             .entries("destinations", frames.destinations.len() as u32)?
             .entries("lengths", frames.lengths.len() as u32)?
             .load()?;
@@ -430,6 +449,70 @@ impl Generator {
             }),
             _ => Ok((self.sent() - before) as u32),
         }
+    }
+
+    /// Attaches the program to an interface at which nothing arrives (the loopback of an empty namespace), which makes short calls of
+    /// [`Generator::send`] quick: the kernel keeps XDP programs that are attached in a dispatch table, and a call with a program that is
+    /// not in it waits for two grace periods of RCU, some 25 ms, to put it there and take it out.
+    ///
+    /// # Errors
+    /// As [`Attachment::new`].
+    pub fn park(&self, interface: &str) -> Result<Attachment> {
+        Attachment::new(&self.program, interface, Request::Generic)
+    }
+
+    /// Sets the timetable of a paced generator: `count` frames, the first at `start_ns` of the monotonic clock, one every
+    /// `interval_ns`. Then call [`Generator::send`] until [`Generator::remaining`] is 0: a call ends after as many *runs* as it was
+    /// told, and a run with nothing due waits at most 2 µs. A sender that was held up sends at most 64 frames at once and repays the
+    /// rest a tenth above the rate.
+    pub fn pace(&mut self, start_ns: u64, interval_ns: f64, count: u64) {
+        let state = self.state.read(0);
+        let interval = (interval_ns * 65_536.0).round().max(1.0) as u64;
+        self.state.write(
+            0,
+            State {
+                start: start_ns,
+                interval,
+                base: state.sent,
+                until: state.sent + count,
+                now: start_ns,
+                allowance: interval,
+                ..state
+            },
+        );
+    }
+
+    /// Frames of the timetable that have not been made.
+    pub fn remaining(&self) -> u64 {
+        let state = self.state.read(0);
+        state.until.saturating_sub(state.sent)
+    }
+
+    /// When the next frame of the timetable is due, ns of the monotonic clock.
+    pub fn next_due_ns(&self) -> u64 {
+        let state = self.state.read(0);
+        let place = u128::from(state.sent.wrapping_sub(state.base));
+        state.start + ((place * u128::from(state.interval)) >> 16) as u64
+    }
+
+    /// When the timetable's clock was last read, ns: about the departure of the last frame.
+    pub fn last_look_ns(&self) -> u64 {
+        self.state.read(0).now
+    }
+
+    /// Leaves `count` places of the timetable empty, at most those that remain: they are not made up for.
+    pub fn skip(&mut self, count: u64) {
+        let state = self.state.read(0);
+        let count = count.min(state.until.saturating_sub(state.sent));
+        let (base, until) = (state.base.wrapping_sub(count), state.until - count);
+        self.state.write(
+            0,
+            State {
+                base,
+                until,
+                ..state
+            },
+        );
     }
 
     /// Frames made since the start.

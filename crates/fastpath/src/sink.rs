@@ -87,6 +87,19 @@ impl Counts {
     }
 }
 
+/// Sequence numbers of a stream that never came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Missing numbers.
+    pub missing: u64,
+    /// Runs of consecutive missing numbers.
+    pub runs: u64,
+    /// Length of the longest run.
+    pub longest: u32,
+    /// Largest missing number.
+    pub last: Option<u32>,
+}
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Counters {
@@ -274,6 +287,37 @@ impl Sink {
     /// [`Error::Map`].
     pub fn variations(&self) -> Result<Histogram> {
         histogram(&self.variations)
+    }
+
+    /// Largest sequence number of a stream so far; 0 before the first. One read of shared memory.
+    pub fn largest(&self, stream: u16) -> u32 {
+        let slot = usize::from(stream) % self.streams.len().max(1);
+        self.streams.read(slot)[0]
+    }
+
+    /// Which of the numbers `first..=last` of a stream never came. `None` when they are more than the window remembers.
+    pub fn gaps(&self, stream: u16, first: u32, last: u32) -> Option<Gaps> {
+        let window = self.seen.len() / self.streams.len().max(1);
+        if u64::from(last.saturating_sub(first)) >= window as u64 {
+            return None;
+        }
+        let base = usize::from(stream) % self.streams.len().max(1) * window;
+        let mut gaps = Gaps::default();
+        let mut run = 0;
+        for number in first..=last {
+            // The slot's first four bytes: elements of a mapped array are eight apart.
+            let seen = self.seen.read(base + (number as usize & (window - 1))) as u32;
+            if seen == number {
+                run = 0;
+                continue;
+            }
+            run += 1;
+            gaps.missing += 1;
+            gaps.runs += u64::from(run == 1);
+            gaps.longest = gaps.longest.max(run);
+            gaps.last = Some(number);
+        }
+        Some(gaps)
     }
 
     /// Sets everything to zero; call it while nothing arrives.
