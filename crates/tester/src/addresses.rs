@@ -131,6 +131,20 @@ pub fn destination_v6(port: u8, index: u32, count: u32) -> Ipv6Addr {
     )
 }
 
+/// The numbers below `count` in a random order that `seed` fixes (RFC 2544 §12 wants destinations at random).
+pub fn shuffled(count: u32, seed: u64) -> impl Iterator<Item = u32> {
+    let mut indices: Vec<u32> = (0..count).collect();
+    let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
+    for last in (1..indices.len()).rev() {
+        // xorshift64: an order, not a secret.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        indices.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    indices.into_iter()
+}
+
 /// First network and number of networks of a port among those of its side.
 fn share(port: u8, ports: u8) -> (u32, u32) {
     let of_side = u32::from(ports.max(2)).div_ceil(2);

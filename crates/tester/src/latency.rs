@@ -199,19 +199,26 @@ impl Delays {
         }
     }
 
-    /// Points of the percentile plot: share of frames not slower than a delay, ever closer to one.
+    /// Points of the percentile plot: share of frames not slower than a delay, ever closer to one. Of points with the same delay the
+    /// first and the last are kept.
     fn distribution(&self) -> Vec<(f64, u64)> {
         let samples = self.delay.len() as f64;
-        let mut points = Vec::new();
+        let mut points: Vec<(f64, u64)> = Vec::new();
         let mut beyond = 1.0_f64;
         while beyond * samples >= 1.0 {
             let share = 1.0 - beyond;
-            points.push((
-                share,
-                self.delay
-                    .value_at_quantile(share)
-                    .clamp(self.least, self.most),
-            ));
+            let delay = self
+                .delay
+                .value_at_quantile(share)
+                .clamp(self.least, self.most);
+            if let [.., (_, before), (last, same)] = &mut points[..]
+                && *before == delay
+                && *same == delay
+            {
+                *last = share;
+            } else {
+                points.push((share, delay));
+            }
             beyond /= 10_f64.powf(0.125);
         }
         points
@@ -270,6 +277,15 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// The same without the points for a plot.
+    #[must_use]
+    pub fn without_distribution(self) -> Self {
+        Self {
+            distribution: Vec::new(),
+            ..self
+        }
+    }
+
     /// A percentile, if it had enough samples beyond it.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         self.percentiles

@@ -9,14 +9,24 @@
 //! becomes a measured number.
 
 pub mod addresses;
+pub mod bench;
 pub mod clock;
 pub mod engine;
+pub mod expect;
 pub mod frame;
+pub mod honest;
+pub mod interface;
 pub mod latency;
 pub mod link;
+pub mod mix;
+pub mod profile;
+pub mod render;
+pub mod result;
 pub mod rig;
 pub mod schedule;
 pub mod search;
 pub mod sequence;
+pub mod session;
 pub mod sizes;
 pub mod trial;
+pub mod veth;

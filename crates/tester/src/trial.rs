@@ -77,6 +77,8 @@ pub struct Order {
     pub direction: Direction,
     /// Destination addresses behind each port, 1 to 2^20.
     pub destinations: u32,
+    /// Every frame carries its departure time. Otherwise some may do, where reading the clock for each would cost rate.
+    pub time_every_frame: bool,
     /// Waits around the traffic.
     pub waits: Waits,
 }

@@ -15,8 +15,9 @@ use port::pool::Layout;
 use port::{Burst, Pool};
 
 use crate::addresses;
-use crate::clock::{now_ns, wait_until};
+use crate::clock::{self, Clock, Monotonic};
 use crate::frame::Ends;
+use crate::latency::Latency;
 use crate::link::Link;
 use crate::rig::{Event, Rig, RigError};
 use crate::trial::{Counts, Order, Trial, judge};
@@ -42,8 +43,9 @@ pub struct Macs {
 }
 
 /// The engine over one link.
-pub struct Engine<L> {
+pub struct Engine<L, C = Monotonic> {
     link: L,
+    clock: C,
     pool: Pool,
     macs: Vec<Macs>,
     number: u32,
@@ -59,7 +61,24 @@ impl<L: Link> Engine<L> {
     /// # Errors
     /// No memory for the frames.
     pub fn new(
+        link: L,
+        macs: Vec<Macs>,
+        largest: u16,
+        ceiling: f64,
+        seed: u64,
+    ) -> Result<Self, RigError> {
+        Engine::with_clock(link, Monotonic, macs, largest, ceiling, seed)
+    }
+}
+
+impl<L: Link, C: Clock> Engine<L, C> {
+    /// An engine with another clock, for frames up to `largest` bytes with FCS. `ceiling` is the rate at which searches begin, frames/s.
+    ///
+    /// # Errors
+    /// No memory for the frames.
+    pub fn with_clock(
         mut link: L,
+        clock: C,
         macs: Vec<Macs>,
         largest: u16,
         ceiling: f64,
@@ -73,6 +92,7 @@ impl<L: Link> Engine<L> {
         let missed = link.missed();
         Ok(Self {
             link,
+            clock,
             pool: Pool::new(layout)?,
             macs,
             number: 0,
@@ -109,9 +129,9 @@ impl<L: Link> Engine<L> {
         let mut burst = Burst::new();
         for port in 0..self.link.ports() {
             loop {
-                let count = self
-                    .link
-                    .receive(port, &mut self.pool, &mut burst, now_ns())?;
+                let count =
+                    self.link
+                        .receive(port, &mut self.pool, &mut burst, self.clock.now_ns())?;
                 self.pool.release_all(&mut burst);
                 if count == 0 {
                     break;
@@ -128,10 +148,11 @@ impl<L: Link> Engine<L> {
         for sender in senders.iter() {
             sender.learning(&mut self.pool, &mut burst);
             self.link
-                .transmit(sender.port, &mut self.pool, &mut burst, now_ns())?;
+                .transmit(sender.port, &mut self.pool, &mut burst, self.clock.now_ns())?;
             self.pool.release_all(&mut burst);
         }
-        wait_until(now_ns() + waits_ns, host::interrupted);
+        self.clock
+            .wait_until(self.clock.now_ns() + waits_ns, host::interrupted);
         self.drain()
     }
 
@@ -142,7 +163,7 @@ impl<L: Link> Engine<L> {
         receiver: &mut Receiver,
         order: &Order,
     ) -> Result<(), RigError> {
-        let start = now_ns() + LEAD_NS;
+        let start = self.clock.now_ns() + LEAD_NS;
         let mut burst = Burst::new();
         for sender in senders.iter_mut() {
             sender.start(start);
@@ -155,7 +176,7 @@ impl<L: Link> Engine<L> {
             if host::interrupted() {
                 return Err(RigError::Interrupted);
             }
-            let now = now_ns();
+            let now = self.clock.now_ns();
             if sending {
                 sending = false;
                 for sender in senders.iter_mut() {
@@ -175,7 +196,7 @@ impl<L: Link> Engine<L> {
             let mut idle = true;
             for port in 0..ports {
                 if self.link.receive(port, &mut self.pool, &mut burst, now)? > 0 {
-                    receiver.take(port, &self.pool, &burst, now_ns());
+                    receiver.take(port, &self.pool, &burst, self.clock.now_ns());
                     self.pool.release_all(&mut burst);
                     idle = false;
                 }
@@ -208,7 +229,7 @@ impl<L: Link> Engine<L> {
             counts.intended += order.schedule.frames();
             counts.sent += sender.sent();
             longest_ns = longest_ns.max(sender.elapsed_ns());
-            lateness = lateness.max(sender.worst_lateness_ns);
+            lateness = lateness.max(sender.worst_lateness_ns());
             largest = largest.max(sender.largest_burst);
         }
         counts.unsent = counts.intended - counts.sent;
@@ -236,7 +257,9 @@ impl<L: Link> Engine<L> {
             seconds,
             counts,
             latency: seen.latency.summary(),
-            response: intended_rate.and_then(|_| seen.response.summary()),
+            response: intended_rate
+                .and_then(|_| seen.response.summary())
+                .map(Latency::without_distribution),
             worst_lateness_ns: lateness,
             largest_burst: largest,
             batch: Burst::CAPACITY as u32,
@@ -249,7 +272,7 @@ impl<L: Link> Engine<L> {
     }
 }
 
-impl<L: Link> Rig for Engine<L> {
+impl<L: Link, C: Clock> Rig for Engine<L, C> {
     fn run(
         &mut self,
         order: &Order,
@@ -282,9 +305,9 @@ impl<L: Link> Rig for Engine<L> {
         let before = host::noise::Reading::now(&cores);
         let ran = std::thread::scope(|scope| {
             if let Some(event) = event {
-                let at = now_ns() + event.at_ns;
+                let at = clock::now_ns() + event.at_ns;
                 scope.spawn(move || {
-                    wait_until(at, host::interrupted);
+                    clock::wait_until(at, host::interrupted);
                     (event.action)();
                 });
             }
@@ -296,7 +319,10 @@ impl<L: Link> Rig for Engine<L> {
         }
         ran?;
         let record = self.record(order, purpose, &senders, receiver, &noise);
-        wait_until(now_ns() + order.waits.settle_ns, host::interrupted);
+        self.clock.wait_until(
+            self.clock.now_ns() + order.waits.settle_ns,
+            host::interrupted,
+        );
         Ok(record)
     }
 

@@ -5,7 +5,7 @@ use port::{Burst, Pool, PortError};
 use crate::addresses;
 use crate::frame::{Ends, Signature, Template};
 use crate::link::Link;
-use crate::schedule::{CATCH_UP, Schedule, Walk};
+use crate::schedule::{BURST, Pacer, Schedule};
 use crate::sizes::Family;
 use crate::trial::Order;
 
@@ -35,7 +35,7 @@ pub(super) struct Sender {
     templates: Vec<Template>,
     streams: Vec<Stream>,
     schedule: Schedule,
-    walk: Walk,
+    pacer: Pacer,
     /// Which stream is next.
     turn: usize,
     /// Frames built so far, of all streams.
@@ -45,9 +45,6 @@ pub(super) struct Sender {
     start_ns: u64,
     first_ns: u64,
     last_ns: u64,
-    /// Timetable places skipped: before which built frame, and how many in all until then.
-    skips: Vec<(u64, u64)>,
-    pub(super) worst_lateness_ns: u64,
     pub(super) largest_burst: u32,
 }
 
@@ -83,15 +80,13 @@ impl Sender {
                 .collect(),
             streams,
             schedule: order.schedule.clone(),
-            walk: order.schedule.walk(),
+            pacer: Pacer::new(&order.schedule, BURST),
             turn: 0,
             built: 0,
             pending: Burst::new(),
             start_ns: 0,
             first_ns: 0,
             last_ns: 0,
-            skips: Vec::new(),
-            worst_lateness_ns: 0,
             largest_burst: 0,
         }
     }
@@ -139,26 +134,16 @@ impl Sender {
         now: u64,
     ) -> Result<(), PortError> {
         if self.pending.is_empty() {
-            let since = now.saturating_sub(self.start_ns);
-            let Some(next) = self.walk.next_ns() else {
-                return Ok(());
-            };
-            if now < self.start_ns || next > since {
+            if now < self.start_ns {
                 return Ok(());
             }
-            let mut due = self.walk.due(since);
-            if !self.walk.unpaced() {
-                self.worst_lateness_ns = self.worst_lateness_ns.max(since - next);
-                if due > u64::from(CATCH_UP) {
-                    let late = due - u64::from(CATCH_UP);
-                    self.walk.advance(late);
-                    let before = self.skips.last().map_or(0, |&(_, sum)| sum);
-                    self.skips.push((self.built, before + late));
-                    due = u64::from(CATCH_UP);
-                }
+            let since = now - self.start_ns;
+            let allowed = self.pacer.allowed(since).min(Burst::CAPACITY as u64);
+            if allowed == 0 {
+                return Ok(());
             }
-            let built = self.build(pool, due.min(Burst::CAPACITY as u64) as usize, now);
-            self.walk.advance(built as u64);
+            let built = self.build(pool, allowed as usize, now);
+            self.pacer.went(built as u64, since);
             self.largest_burst = self.largest_burst.max(built as u32);
         }
         let taken = link.transmit(self.port, pool, &mut self.pending, now)?;
@@ -224,7 +209,7 @@ impl Sender {
 
     /// Whether everything has been handed over or skipped.
     pub(super) fn finished(&self) -> bool {
-        self.pending.is_empty() && self.walk.next_ns().is_none()
+        self.pending.is_empty() && self.pacer.finished()
     }
 
     /// How long frames have been waiting for the port to take them, ns.
@@ -273,9 +258,12 @@ impl Sender {
             .iter()
             .position(|stream| stream.index == index)? as u64;
         let slot = u64::from(sequence.saturating_sub(1)) * self.streams.len() as u64 + place;
-        let after = self.skips.partition_point(|&(built, _)| built <= slot);
-        let skipped = after.checked_sub(1).map_or(0, |last| self.skips[last].1);
-        Some(self.schedule.departure_ns(slot + skipped + 1))
+        Some(self.schedule.departure_ns(self.pacer.place(slot)))
+    }
+
+    /// How late the latest frame was built, ns.
+    pub(super) fn worst_lateness_ns(&self) -> u64 {
+        self.pacer.worst_lateness_ns()
     }
 
     /// Returns frames that no port took.
@@ -312,26 +300,16 @@ fn write(
 /// The destinations behind a port, in random order (RFC 2544 §12).
 fn destinations(order: &Order, port: u8, ports: u8, seed: u64) -> Addresses {
     let count = order.destinations.max(1);
-    let mut indices: Vec<u32> = (0..count).collect();
-    let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
-    for last in (1..indices.len()).rev() {
-        // xorshift64: an order, not a secret.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        indices.swap(last, (state % (last as u64 + 1)) as usize);
-    }
+    let indices = addresses::shuffled(count, seed);
     match order.family {
         Family::Ipv4 => Addresses::V4(
             indices
-                .iter()
-                .map(|&index| u32::from(addresses::destination_v4(port, ports, index, count)))
+                .map(|index| u32::from(addresses::destination_v4(port, ports, index, count)))
                 .collect(),
         ),
         Family::Ipv6 => Addresses::V6(
             indices
-                .iter()
-                .map(|&index| u128::from(addresses::destination_v6(port, index, count)))
+                .map(|index| u128::from(addresses::destination_v6(port, index, count)))
                 .collect(),
         ),
     }

@@ -34,7 +34,7 @@ pub struct Settings {
     pub reorder: f64,
     /// How long a reordered frame is held back, ns.
     pub hold_ns: u64,
-    /// After its buffer was full it loses every tenth frame for this long, ns.
+    /// After its buffer was full it loses every twentieth frame for this long, ns.
     pub sulk_ns: u64,
     /// The port vanishes after so many frames.
     pub vanish_after: Option<u64>,
@@ -153,7 +153,7 @@ impl Device {
         let server = || Server {
             free_at_ns: 0.0,
             sulks_until_ns: 0,
-            sulk: Every::of(0.1, 2),
+            sulk: Every::of(0.05, 2),
             loss: Every::of(settings.loss, 3),
             duplicate: Every::of(settings.duplicate, 5),
             corrupt: Every::of(settings.corrupt, 7),

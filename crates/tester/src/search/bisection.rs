@@ -8,6 +8,9 @@
 
 use super::Amount;
 
+/// A device that carried nothing at all at so many amounts in a row is not tried further.
+const DEAD: u32 = 3;
+
 /// Why a trial is run; longer trials are wanted for the final answer (RFC 2544 §24).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -37,11 +40,14 @@ pub enum TrialOutcome<A> {
     Pass,
     /// The device lost frames. A forwarding rate seen, if known, lets a search with [`Bisection::follow_hints`] jump there.
     Fail {
-        /// What the device did carry in that trial.
+        /// What the device did carry in that trial; zero when nothing came at all.
         carried: Option<A>,
     },
     /// The tester could not offer the amount (or could not trust what it saw): says nothing about the device.
-    Invalid,
+    Invalid {
+        /// What the tester did offer, if that is known: with [`Bisection::follow_hints`] the next amount to try.
+        offered: Option<A>,
+    },
     /// Give up now and keep what is known (interrupt, port gone).
     Stop,
 }
@@ -114,9 +120,9 @@ pub struct Bisection<A> {
 
 impl<A: Amount> Bisection<A> {
     /// RFC 2544's search up to `high`: plain halving, one try each, answer confirmed, at most ten times; differences below a
-    /// thousandth of `high` are not pursued.
+    /// hundred-thousandth of `high` are not pursued.
     pub fn new(high: A, resolution: f64) -> Self {
-        let step = A::from_value(high.value() / 1000.0);
+        let step = A::from_value(high.value() / 1e5);
         Self {
             high,
             resolution,
@@ -139,11 +145,17 @@ impl<A: Amount> Bisection<A> {
         };
         let mut next = self.high;
         let mut failed_at_length = 0;
+        let mut dead = 0;
         loop {
             let last = self.attempt(&mut state, next, &mut measure);
+            let nothing = matches!(last, Attempt::Failed(Some(carried)) if carried <= A::zero());
+            dead = if nothing { dead + 1 } else { 0 };
+            if dead == DEAD {
+                return state.finish(Ended::NothingPassed);
+            }
             match (&last, state.phase) {
                 (Attempt::Stopped, _) => return state.finish(Ended::Stopped),
-                (Attempt::Failed(_) | Attempt::Invalid, Phase::Confirm) => {
+                (Attempt::Failed(_) | Attempt::Invalid(_), Phase::Confirm) => {
                     failed_at_length += 1;
                     if failed_at_length > self.confirmations {
                         return state.finish(Ended::Unconfirmed);
@@ -178,7 +190,7 @@ impl<A: Amount> Bisection<A> {
         amount: A,
         measure: &mut impl FnMut(Probe<A>) -> TrialOutcome<A>,
     ) -> Attempt<A> {
-        let mut attempt = Attempt::Invalid;
+        let mut attempt = Attempt::Invalid(None);
         for _ in 0..self.repeats.max(1) {
             let probe = Probe {
                 amount,
@@ -197,12 +209,16 @@ impl<A: Amount> Bisection<A> {
                 }
                 TrialOutcome::Stop => return Attempt::Stopped,
                 TrialOutcome::Fail { carried } => attempt = Attempt::Failed(carried),
-                TrialOutcome::Invalid => {}
+                TrialOutcome::Invalid { offered } => {
+                    if let Attempt::Invalid(hint) = &mut attempt {
+                        *hint = offered;
+                    }
+                }
             }
         }
         state.high = amount;
         state.limit = match attempt {
-            Attempt::Invalid => Limit::Tester,
+            Attempt::Invalid(_) => Limit::Tester,
             _ => Limit::Device,
         };
         attempt
@@ -226,7 +242,7 @@ impl<A: Amount> Bisection<A> {
         (self.resolution * state.high.value()).max(self.step.value())
     }
 
-    /// The next amount: the middle; or with `follow_hints` what the device was seen to carry, then away from there in strides
+    /// The next amount: the middle; or with `follow_hints` what the device was seen to carry (or the tester to offer), then away from there in strides
     /// that double until the answer lies between two trials. After a failed confirmation: down in strides that double.
     fn choose(&self, state: &mut State<A>, last: &Attempt<A>) -> Option<A> {
         let inside = |amount: A| amount > state.low && amount < state.high;
@@ -240,11 +256,11 @@ impl<A: Amount> Bisection<A> {
         if !self.follow_hints || state.limit == Limit::Range {
             return middle;
         }
-        if let Attempt::Failed(Some(carried)) = *last
-            && inside(carried)
+        if let Attempt::Failed(Some(seen)) | Attempt::Invalid(Some(seen)) = *last
+            && inside(seen)
         {
             state.stride = self.allowed(state);
-            return Some(carried);
+            return Some(seen);
         }
         if state.stride == 0.0 {
             return middle;
@@ -287,7 +303,7 @@ impl<A: Amount> State<A> {
 enum Attempt<A> {
     Passed,
     Failed(Option<A>),
-    Invalid,
+    Invalid(Option<A>),
     Stopped,
 }
 
@@ -308,7 +324,7 @@ mod tests {
     fn finds_a_sharp_knee_within_the_resolution() {
         for knee in [1.0, 12_345.6, 333_333.0, 999_998.0] {
             let found = Bisection::new(1e6, 0.001).run(|probe| outcome(probe.amount <= knee));
-            if knee < 1000.0 {
+            if knee < 10.0 {
                 assert_eq!(found.ended, Ended::NothingPassed, "{knee}");
                 assert_eq!(found.lower, None);
                 continue;
@@ -317,19 +333,19 @@ mod tests {
             assert_eq!(found.limit, Limit::Device);
             let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
             assert!(
-                lower <= knee && knee < upper && upper - lower <= 1000.0,
+                lower <= knee && knee < upper && upper - lower <= 0.001 * upper,
                 "{knee}: {lower}..{upper}"
             );
         }
     }
 
     #[test]
-    fn a_tenth_of_a_per_cent_takes_ten_halvings_and_one_confirmation() {
+    fn a_tenth_of_a_per_cent_takes_eleven_halvings_and_one_confirmation() {
         let found = Bisection::new(1e6, 0.001).run(|probe| outcome(probe.amount <= 700_123.0));
         assert_eq!(
             found.steps.len(),
-            1 + 10 + 1,
-            "the range's end, ten halvings, the confirmation"
+            1 + 11 + 1,
+            "the range's end, eleven halvings, the confirmation"
         );
         assert_eq!(found.steps.last().unwrap().probe.phase, Phase::Confirm);
     }
@@ -354,7 +370,7 @@ mod tests {
     fn what_the_tester_cannot_offer_is_the_testers_limit() {
         let found = Bisection::new(1e6, 0.001).run(|probe| {
             if probe.amount > 400_000.0 {
-                TrialOutcome::Invalid
+                TrialOutcome::Invalid { offered: None }
             } else {
                 TrialOutcome::Pass
             }

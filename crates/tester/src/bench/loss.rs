@@ -1,0 +1,161 @@
+//! The frame loss curve (RFC 2544 §26.3): loss against offered rate, from the maximum down to two rates in a row without loss.
+
+use super::{Subject, complaint, entry, noise, throughput};
+use crate::honest::{self, Grade};
+use crate::result::{Details, Entry, LossPoint, Test};
+use crate::schedule::Schedule;
+use crate::search::Limit;
+use crate::session::Session;
+
+/// Plans the curve: which share of the maximum comes next, given the loss at those before.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    step: f64,
+    extra: u32,
+    next: f64,
+    zeros: u32,
+    done: Vec<(f64, f64)>,
+}
+
+impl Plan {
+    /// A curve in steps of `step` (at most a tenth, §26.3), then `extra` points towards the knee.
+    pub fn new(step: f64, extra: u32) -> Self {
+        Self {
+            step: step.clamp(0.001, 0.1),
+            extra,
+            next: 1.0,
+            zeros: 0,
+            done: Vec::new(),
+        }
+    }
+
+    /// The next share to try, or `None` at the end.
+    pub fn next_share(&mut self) -> Option<f64> {
+        if self.zeros < 2 && self.next > self.step / 2.0 {
+            return Some(self.next);
+        }
+        if self.extra == 0 {
+            return None;
+        }
+        self.extra -= 1;
+        let clean = self
+            .done
+            .iter()
+            .filter(|(_, loss)| *loss <= 0.0)
+            .map(|(share, _)| *share)
+            .fold(0.0, f64::max);
+        let lossy = self
+            .done
+            .iter()
+            .filter(|(share, loss)| *loss > 0.0 && *share > clean)
+            .map(|(share, _)| *share);
+        let lossy = lossy.fold(f64::INFINITY, f64::min);
+        (clean > 0.0 && lossy.is_finite()).then(|| clean.midpoint(lossy))
+    }
+
+    /// Takes the loss ratio at a share.
+    pub fn measured(&mut self, share: f64, loss_ratio: f64) {
+        self.done.push((share, loss_ratio));
+        if self.zeros < 2 {
+            self.zeros = if loss_ratio <= 0.0 { self.zeros + 1 } else { 0 };
+            self.next -= self.step;
+        }
+    }
+}
+
+/// The test. 100 % is the medium's rate, or where there is none the most that the tester has proved in its self-test.
+pub fn run(mut session: Session<'_>, subject: &Subject) -> Entry {
+    let maximum = throughput::high(&session, subject);
+    let mut plan = Plan::new(session.profile.loss_step, session.profile.loss_knee_points);
+    let mut points: Vec<LossPoint> = Vec::new();
+    while let Some(share) = plan.next_share() {
+        session.say(&format!("loss at {:.1} % of the maximum", share * 100.0));
+        let schedule = Schedule::constant(maximum * share, session.profile.loss_seconds);
+        let Some(trial) =
+            session.valid_trial(&schedule, &format!("loss at {:.1} %", share * 100.0))
+        else {
+            break;
+        };
+        // An undersent trial has no place on the curve, but its rate has been dealt with.
+        plan.measured(
+            share,
+            if trial.validity.counts() {
+                trial.counts.loss_ratio()
+            } else {
+                f64::MIN_POSITIVE
+            },
+        );
+        if trial.validity.counts() {
+            points.push(LossPoint {
+                share,
+                rate: trial.offered_rate,
+                loss_ratio: trial.counts.loss_ratio(),
+                runs: trial.counts.loss_runs,
+                longest: trial.counts.longest_loss_run,
+            });
+        }
+    }
+    points.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let clean = points
+        .iter()
+        .find(|point| point.loss_ratio <= 0.0)
+        .map(|point| point.rate);
+    let limit = if points.iter().any(|point| point.loss_ratio > 0.0) {
+        Limit::Device
+    } else {
+        Limit::Tester
+    };
+    let verdict = match clean {
+        _ if points.is_empty() => (Grade::Invalid, "no trial of the curve was valid".to_owned()),
+        Some(rate) => honest::grade(rate, subject.selftest, limit, noise(&session).as_deref()),
+        None => (
+            Grade::Failed,
+            format!("loss at every rate; {}", complaint(&session)),
+        ),
+    };
+    entry(
+        session,
+        Test::Loss,
+        subject,
+        clean,
+        verdict,
+        Details::Loss { maximum, points },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(knee: f64, extra: u32) -> Vec<f64> {
+        let mut plan = Plan::new(0.1, extra);
+        let mut shares = Vec::new();
+        while let Some(share) = plan.next_share() {
+            shares.push(share);
+            plan.measured(share, (share - knee).max(0.0));
+        }
+        shares
+    }
+
+    #[test]
+    fn it_stops_after_two_rates_without_loss() {
+        let shares: Vec<_> = curve(0.75, 0)
+            .iter()
+            .map(|share| (share * 10.0).round())
+            .collect();
+        assert_eq!(shares, [10.0, 9.0, 8.0, 7.0, 6.0]);
+        assert_eq!(
+            curve(1.0, 3).len(),
+            2,
+            "without loss there is no knee to look for"
+        );
+        assert_eq!(curve(0.0, 0).len(), 10);
+    }
+
+    #[test]
+    fn extra_points_close_in_on_the_knee() {
+        let shares = curve(0.75, 4);
+        assert_eq!(shares.len(), 9);
+        assert!((shares[8] - 0.75).abs() < 0.1 / 8.0, "{shares:?}");
+    }
+}

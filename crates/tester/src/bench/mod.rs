@@ -1,0 +1,95 @@
+//! The tests as short procedures over a [`Session`](crate::session::Session): each asks for trials and makes one [`Entry`] of them.
+
+pub mod back_to_back;
+pub mod latency;
+pub mod loss;
+pub mod recovery;
+pub mod reset;
+pub mod selftest;
+pub mod sweep;
+pub mod throughput;
+
+use crate::honest::Grade;
+use crate::result::{Details, Entry, Test};
+use crate::session::Session;
+use crate::trial::Validity;
+
+/// What an entry is called and compared with.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// How the size is called.
+    pub label: String,
+    /// The self-test's rate at this size, frames/s.
+    pub selftest: Option<f64>,
+}
+
+/// Ends a session with an entry.
+fn entry(
+    session: Session<'_>,
+    test: Test,
+    subject: &Subject,
+    rate: Option<f64>,
+    verdict: (Grade, String),
+    details: Details,
+) -> Entry {
+    let frame_bytes = session.order.mean_size().round() as u32;
+    let theoretical = session.theoretical();
+    let (trials, stopped) = session.finish();
+    let (verdict, because) = match stopped {
+        Some(reason) if rate.is_none() => (
+            Grade::Invalid,
+            format!("stopped before an answer was found: {reason}"),
+        ),
+        _ => verdict,
+    };
+    Entry {
+        test,
+        frame_bytes,
+        label: subject.label.clone(),
+        frames_per_second: rate,
+        verdict,
+        because,
+        selftest_frames_per_second: subject.selftest,
+        theoretical_frames_per_second: theoretical,
+        details,
+        trials,
+    }
+}
+
+/// Why the deciding trial (the last valid one) was disturbed, if it was.
+fn noise(session: &Session<'_>) -> Option<String> {
+    session
+        .trials()
+        .iter()
+        .rev()
+        .find_map(|trial| match &trial.validity {
+            Validity::Noisy(reason) => Some(Some(reason.clone())),
+            Validity::Valid => Some(None),
+            Validity::Invalid(_) => None,
+        })?
+}
+
+/// The device's own failure in words, from the last trial that shows one.
+fn complaint(session: &Session<'_>) -> String {
+    session
+        .trials()
+        .iter()
+        .rev()
+        .find_map(crate::trial::Trial::complaint)
+        .unwrap_or_else(|| "the tester could offer nothing".to_owned())
+}
+
+/// The middle of the values; of two middles the lower. `None` of nothing.
+fn median<T: Copy + PartialOrd>(values: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut sorted: Vec<T> = values.into_iter().collect();
+    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        0.0
+    } else {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+}

@@ -1,0 +1,95 @@
+//! System recovery (RFC 2544 §26.5): after an overload the rate falls to half of it; how long is something still lost?
+//!
+//! The last lost frame is the missing sequence number that was due last; its time is that of the timetable. The RFC's text
+//! subtracts the times the wrong way round, and means half of the overload by "50 % of the above rate".
+
+use super::{Subject, complaint, entry, mean, noise, throughput};
+use crate::honest::{self, Grade};
+use crate::result::{Details, Entry, Recovery, Test};
+use crate::schedule::Schedule;
+use crate::search::Limit;
+use crate::session::Session;
+
+/// Overload as a multiple of the throughput.
+const OVERLOAD: f64 = 1.1;
+
+/// The test, with `throughput` in frames/s or after searching it.
+pub fn run(mut session: Session<'_>, subject: &Subject, throughput: Option<f64>) -> Entry {
+    let high = throughput::high(&session, subject);
+    let throughput = throughput.or_else(|| throughput::search(&mut session, high).lower);
+    let Some(throughput) = throughput else {
+        let verdict = (
+            Grade::Failed,
+            format!("no throughput to exceed: {}", complaint(&session)),
+        );
+        return entry(
+            session,
+            Test::Recovery,
+            subject,
+            None,
+            verdict,
+            Details::None,
+        );
+    };
+    let profile = session.profile;
+    let overload = (throughput * OVERLOAD).min(high);
+    let (over_seconds, half_seconds) = profile.recovery_seconds;
+    let schedule = Schedule::steps(&[(overload, over_seconds), (overload / 2.0, half_seconds)]);
+    let fell_ns = schedule.departure_ns(schedule.segments()[0].frames + 1);
+    let mut seconds = Vec::new();
+    let mut without_loss = 0;
+    for repeat in 1..=profile.recovery_repeats {
+        session.say(&format!(
+            "recovery {repeat} of {}",
+            profile.recovery_repeats
+        ));
+        let Some(trial) = session.valid_trial(&schedule, "recovery") else {
+            break;
+        };
+        if trial.validity.counts() {
+            match trial.last_lost_ns {
+                Some(last) => seconds.push(last.saturating_sub(fell_ns) as f64 / 1e9),
+                None => without_loss += 1,
+            }
+        }
+    }
+    let average = mean(&seconds);
+    let (rate, verdict) = if seconds.is_empty() {
+        let reason = if without_loss > 0 {
+            format!(
+                "{overload:.0} frames/s, {:.0} % of the throughput, overloaded nothing: no frame was lost",
+                100.0 * overload / throughput
+            )
+        } else {
+            "no trial was valid".to_owned()
+        };
+        (None, (Grade::Invalid, reason))
+    } else if average >= half_seconds * 0.99 {
+        (
+            None,
+            (
+                Grade::Failed,
+                format!(
+                    "the device still lost frames at the end, {half_seconds} s after the overload"
+                ),
+            ),
+        )
+    } else {
+        (
+            Some(throughput),
+            honest::grade(
+                overload,
+                subject.selftest,
+                Limit::Device,
+                noise(&session).as_deref(),
+            ),
+        )
+    };
+    let details = Details::Recovery(Recovery {
+        throughput,
+        overload,
+        seconds,
+        average,
+    });
+    entry(session, Test::Recovery, subject, rate, verdict, details)
+}

@@ -1,0 +1,139 @@
+//! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17), and loss ratio goals.
+
+use super::{Subject, complaint, entry, noise};
+use crate::honest::{self, Grade};
+use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
+use crate::schedule::Schedule;
+use crate::search::mlr::{Controller, Goal, TrialResult};
+use crate::search::{Bisection, Ended, Found, Limit, Phase};
+use crate::session::Session;
+
+/// Searches the throughput up to `high` frames/s in each direction.
+pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
+    let profile = session.profile;
+    let search = Bisection {
+        repeats: profile.tries,
+        follow_hints: profile.follow_hints,
+        ..Bisection::new(high, profile.resolution)
+    };
+    search.run(|probe| {
+        let (seconds, purpose) = match probe.phase {
+            Phase::Search => (profile.search_seconds, "search"),
+            Phase::Confirm => (profile.final_seconds, "confirm"),
+        };
+        session.say(&format!(
+            "{} {:.4} M frames/s, bounds {:.4} to {:.4}",
+            purpose,
+            probe.amount / 1e6,
+            probe.low / 1e6,
+            probe.high / 1e6
+        ));
+        session.outcome(probe.amount, seconds, purpose)
+    })
+}
+
+/// The test. `goals` of a loss ratio search are pursued afterwards, over what the tester offers.
+pub fn run(mut session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> Entry {
+    let high = high(&session, subject);
+    let found = search(&mut session, high);
+    let bounds = if goals.is_empty() || session.stopped().is_some() {
+        Vec::new()
+    } else {
+        loss_ratio_goals(&mut session, high, goals)
+    };
+    let verdict = match found.lower {
+        Some(rate) if found.ended == Ended::Stopped => (
+            Grade::Limited,
+            format!("stopped early: {rate:.0} frames/s passed, the bounds are still open"),
+        ),
+        Some(rate) => honest::grade(
+            rate,
+            subject.selftest,
+            found.limit,
+            noise(&session).as_deref(),
+        ),
+        None if found.limit == Limit::Tester => (
+            Grade::Invalid,
+            "the tester could not offer any rate of the range as intended".to_owned(),
+        ),
+        None => (Grade::Failed, complaint(&session)),
+    };
+    let details = Details::Throughput(Throughput {
+        lower: found.lower,
+        upper: found.upper,
+        limit: match found.limit {
+            Limit::Device => "device",
+            Limit::Range => "range",
+            Limit::Tester => "tester",
+        }
+        .to_owned(),
+        ended: match found.ended {
+            Ended::Converged => "converged and confirmed",
+            Ended::Unconfirmed => "no rate held at full length",
+            Ended::NothingPassed => "no rate passed",
+            Ended::Stopped => "stopped",
+        }
+        .to_owned(),
+        goals: bounds,
+    });
+    entry(
+        session,
+        Test::Throughput,
+        subject,
+        found.lower,
+        verdict,
+        details,
+    )
+}
+
+/// Upper end of a search: what the tester can do in its self-test, and the medium's rate.
+pub(super) fn high(session: &Session<'_>, subject: &Subject) -> f64 {
+    subject
+        .selftest
+        .map_or(session.ceiling(), |limit| limit.min(session.ceiling()))
+}
+
+fn loss_ratio_goals(
+    session: &mut Session<'_>,
+    high: f64,
+    goals: &[(&str, Goal)],
+) -> Vec<GoalBounds> {
+    let controller = Controller {
+        min_load: high / 1000.0,
+        max_load: high,
+        goals: goals.iter().map(|(_, goal)| *goal).collect(),
+        max_trials: 500,
+    };
+    let outcome = controller.run(|request| {
+        session.say(&format!(
+            "loss ratio search at {:.4} M frames/s",
+            request.load / 1e6
+        ));
+        let trial = session.trial(
+            Schedule::constant(request.load, request.duration),
+            "loss-ratio",
+            None,
+        )?;
+        // Frames that the tester failed to send count as lost: it must not make the device look better.
+        let lost = trial.counts.lost + trial.counts.unsent + trial.counts.duplicate;
+        Some(TrialResult {
+            intended_duration: request.duration,
+            effective_duration: request.duration,
+            loss_ratio: lost as f64 / trial.counts.intended.max(1) as f64,
+        })
+    });
+    goals
+        .iter()
+        .zip(&outcome.goals)
+        .map(|((name, goal), result)| GoalBounds {
+            name: (*name).to_owned(),
+            loss_ratio: goal.loss_ratio,
+            exceed_ratio: goal.exceed_ratio,
+            duration_sum: goal.duration_sum,
+            lower: result.relevant_lower_bound,
+            upper: result.relevant_upper_bound,
+            conditional: result.conditional_throughput,
+            regular: result.regular,
+        })
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! Verdicts: what a result is worth, given what the tester itself can do.
+//!
+//! A tester that can just offer what the device carries measures itself. So every result stands beside the self-test of the same
+//! size, ports and cores, with the device replaced by a wire. RFC 8219 §9.2.1 demands twice the rate in a loop for its DNS test;
+//! we take over the factor for "clean", call it "marked" down to 1.1, and below that give only a lower bound.
+
+use serde::{Deserialize, Serialize};
+
+use crate::search::Limit;
+
+/// The tester can do this many times the result: nothing of it can be the tester's.
+pub const CLEAN: f64 = 2.0;
+/// Down to this factor a result stands, marked.
+pub const MARKED: f64 = 1.1;
+
+/// What a result is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// The self-test reaches at least twice the result.
+    Clean,
+    /// The self-test reaches at least 1.1 times the result.
+    Marked,
+    /// The device does at least this: the tester cannot tell more.
+    Limited,
+    /// The machine was disturbed while the deciding trial ran.
+    Noisy,
+    /// The device failed the test: there is no number, and that is the result.
+    Failed,
+    /// The tester failed: there is no number.
+    Invalid,
+}
+
+impl Grade {
+    /// One word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Marked => "marked",
+            Self::Limited => "limited",
+            Self::Noisy => "noisy",
+            Self::Failed => "failed",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// Grades a rate against the self-test's. `noise` is the reason why the deciding trial was disturbed, if it was.
+pub fn grade(
+    rate: f64,
+    selftest: Option<f64>,
+    limit: Limit,
+    noise: Option<&str>,
+) -> (Grade, String) {
+    let Some(selftest) = selftest else {
+        return (
+            Grade::Limited,
+            "no self-test stands beside this result".to_owned(),
+        );
+    };
+    let factor = selftest / rate.max(f64::MIN_POSITIVE);
+    if limit == Limit::Tester || limit == Limit::Range || factor < MARKED {
+        return (
+            Grade::Limited,
+            format!(
+                "limited by the tester: the device does at least this, the self-test reaches {factor:.2} times as much"
+            ),
+        );
+    }
+    if let Some(noise) = noise {
+        return (Grade::Noisy, noise.to_owned());
+    }
+    let words = format!("the self-test reaches {factor:.1} times the result");
+    if factor >= CLEAN {
+        (Grade::Clean, words)
+    } else {
+        (Grade::Marked, words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_factors_decide() {
+        let of = |rate, limit| grade(rate, Some(2.0e6), limit, None).0;
+        assert_eq!(of(1.0e6, Limit::Device), Grade::Clean);
+        assert_eq!(of(1.1e6, Limit::Device), Grade::Marked);
+        assert_eq!(of(1.9e6, Limit::Device), Grade::Limited);
+        assert_eq!(of(0.1e6, Limit::Tester), Grade::Limited);
+        assert_eq!(of(0.1e6, Limit::Range), Grade::Limited);
+        assert_eq!(grade(1.0, None, Limit::Device, None).0, Grade::Limited);
+        assert_eq!(
+            grade(1.0, Some(100.0), Limit::Device, Some("steal")).0,
+            Grade::Noisy
+        );
+    }
+}

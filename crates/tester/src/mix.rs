@@ -1,0 +1,25 @@
+//! Mixes of frame sizes.
+
+/// The simple Internet mix of RFC 6985's example genome: seven frames of 64 bytes, four of 570, one of 1518, spread so that equal
+/// sizes do not come in a row longer than need be. Mean: 353.8 bytes.
+pub const IMIX: [u16; 12] = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 64, 570];
+
+/// The mix with sizes that a family can carry: what is too small becomes the family's minimum.
+pub fn imix(family: crate::sizes::Family) -> Vec<u32> {
+    IMIX.iter()
+        .map(|&size| u32::from(size.max(family.minimum())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sizes::Family;
+
+    #[test]
+    fn seven_to_four_to_one() {
+        let count = |size| IMIX.iter().filter(|&&each| each == size).count();
+        assert_eq!((count(64), count(570), count(1518)), (7, 4, 1));
+        assert_eq!(imix(Family::Ipv6)[0], 84);
+    }
+}

@@ -1,0 +1,188 @@
+//! How long, how often, how finely: the parameters that RFC 2544 states, and those it leaves open.
+
+use serde::{Deserialize, Serialize};
+
+use crate::trial::Waits;
+
+/// Parameters of all tests; every one of them is in the result.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Its name is in the report.
+    pub quick: bool,
+    /// Trials while a search narrows its bounds, s.
+    pub search_seconds: f64,
+    /// Trials that decide, s.
+    pub final_seconds: f64,
+    /// Bounds closer than this share end a search.
+    pub resolution: f64,
+    /// Tries of a rate that fails before it counts as failed.
+    pub tries: u32,
+    /// Jump to the forwarding rate seen rather than halving.
+    pub follow_hints: bool,
+    /// Repetitions of an undersent trial before its rate counts as beyond the tester.
+    pub retries: u32,
+    /// Trials of a latency test, s, and how many at each load.
+    pub latency_seconds: f64,
+    /// Repetitions at each load.
+    pub latency_repeats: u32,
+    /// Trials of the loss curve, s.
+    pub loss_seconds: f64,
+    /// Step of the loss curve as a share of the maximum rate; at most a tenth.
+    pub loss_step: f64,
+    /// Extra points between the last rate without loss and the first with.
+    pub loss_knee_points: u32,
+    /// Longest burst, s at the tester's burst rate.
+    pub burst_seconds: f64,
+    /// Independent burst searches.
+    pub burst_repeats: u32,
+    /// Overload before recovery, s, and half load after it.
+    pub recovery_seconds: (f64, f64),
+    /// Recovery trials.
+    pub recovery_repeats: u32,
+    /// Forwarding before a reset and after it, s.
+    pub reset_seconds: (f64, f64),
+    /// Reset trials.
+    pub reset_repeats: u32,
+    /// Waits around each trial.
+    pub waits: Waits,
+}
+
+impl Profile {
+    /// Trial lengths, repetitions and waits of the RFCs; half a per cent of resolution.
+    pub const RFC_2544: Self = Self {
+        quick: false,
+        search_seconds: 2.0,
+        final_seconds: 60.0,
+        resolution: 0.005,
+        tries: 1,
+        follow_hints: false,
+        retries: 2,
+        latency_seconds: 120.0,
+        latency_repeats: 20,
+        loss_seconds: 60.0,
+        loss_step: 0.1,
+        loss_knee_points: 4,
+        burst_seconds: 2.0,
+        burst_repeats: 50,
+        recovery_seconds: (60.0, 20.0),
+        recovery_repeats: 5,
+        reset_seconds: (15.0, 45.0),
+        reset_repeats: 5,
+        waits: Waits::RFC_2544,
+    };
+
+    /// For a look in seconds: short trials, short waits, two tries for each rate.
+    pub const QUICK: Self = Self {
+        quick: true,
+        search_seconds: 0.1,
+        final_seconds: 0.4,
+        resolution: 0.01,
+        tries: 2,
+        follow_hints: true,
+        retries: 2,
+        latency_seconds: 0.5,
+        latency_repeats: 3,
+        loss_seconds: 0.2,
+        loss_step: 0.1,
+        loss_knee_points: 3,
+        burst_seconds: 0.1,
+        burst_repeats: 5,
+        recovery_seconds: (1.0, 1.0),
+        recovery_repeats: 3,
+        reset_seconds: (1.0, 4.0),
+        reset_repeats: 3,
+        waits: Waits::QUICK,
+    };
+
+    /// Every difference to the RFCs' procedures, in words for the report.
+    pub fn deviations(&self) -> Vec<String> {
+        let rfc = Self::RFC_2544;
+        let mut list = Vec::new();
+        let mut differs = |is: f64, should: f64, what: &str, clause: &str| {
+            if is < should {
+                list.push(format!("{what}: {is} s instead of {should} s ({clause})"));
+            }
+        };
+        differs(self.final_seconds, 60.0, "deciding trials", "RFC 2544 §24");
+        differs(self.loss_seconds, 60.0, "loss trials", "RFC 2544 §24");
+        differs(
+            self.latency_seconds,
+            120.0,
+            "latency streams",
+            "RFC 2544 §26.2",
+        );
+        differs(
+            self.recovery_seconds.0,
+            60.0,
+            "overload before recovery",
+            "RFC 2544 §26.5",
+        );
+        differs(
+            self.reset_seconds.0,
+            15.0,
+            "forwarding before a reset",
+            "RFC 6201 §4",
+        );
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        differs(
+            seconds(self.waits.learning_ns),
+            2.0,
+            "wait after learning frames",
+            "RFC 2544 §23 b",
+        );
+        differs(
+            seconds(self.waits.quiet_ns),
+            2.0,
+            "wait for residual frames, once none comes",
+            "RFC 2544 §23 d",
+        );
+        differs(
+            seconds(self.waits.settle_ns),
+            5.0,
+            "wait between trials",
+            "RFC 2544 §23 e",
+        );
+        if self.latency_repeats < rfc.latency_repeats {
+            list.push(format!(
+                "latency: {} repetitions instead of 20 (RFC 2544 §26.2)",
+                self.latency_repeats
+            ));
+        }
+        if self.burst_repeats < rfc.burst_repeats {
+            list.push(format!(
+                "back-to-back: {} repetitions instead of 50 (RFC 2544 §26.4)",
+                self.burst_repeats
+            ));
+        }
+        if self.tries > 1 {
+            list.push(format!(
+                "a rate counts as failed when {} trials in a row fail (loss verification of ETSI TST 009), not one",
+                self.tries
+            ));
+        }
+        list.push(
+            "routing update frames (RFC 2544 §23 a) are not sent: routes are static".to_owned(),
+        );
+        list.push(
+            "delays are from before a burst is queued to after it was taken in, by software: neither FIFO nor LIFO of RFC 1242"
+                .to_owned(),
+        );
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_profile_deviates_only_where_software_must() {
+        assert_eq!(
+            Profile::RFC_2544.deviations().len(),
+            2,
+            "{:?}",
+            Profile::RFC_2544.deviations()
+        );
+        assert!(Profile::QUICK.deviations().len() > 8);
+    }
+}

@@ -1,0 +1,144 @@
+//! A session: a rig, a profile, and every trial run so far. Tests ask it for trials; it repeats those that the tester botched.
+
+use crate::profile::Profile;
+use crate::rig::{Event, Rig, RigError};
+use crate::schedule::Schedule;
+use crate::search::TrialOutcome;
+use crate::trial::{Order, Trial};
+
+/// What the outside shows while trials run.
+pub type Progress<'a> = &'a mut dyn FnMut(&str);
+
+/// A rig at work.
+pub struct Session<'a> {
+    rig: &'a mut dyn Rig,
+    /// The parameters.
+    pub profile: Profile,
+    /// What every order of this session has in common.
+    pub order: Order,
+    progress: Progress<'a>,
+    trials: Vec<Trial>,
+    stopped: Option<RigError>,
+}
+
+impl<'a> Session<'a> {
+    /// A session for one frame size (or mix), whose orders are `order` with other timetables.
+    pub fn new(
+        rig: &'a mut dyn Rig,
+        profile: Profile,
+        order: Order,
+        progress: Progress<'a>,
+    ) -> Self {
+        Self {
+            rig,
+            profile,
+            order,
+            progress,
+            trials: Vec::new(),
+            stopped: None,
+        }
+    }
+
+    /// Highest rate worth asking for, frames/s: the medium's, less the tolerance of its clock (RFC 8239 §2.2), or the rig's guess.
+    pub fn ceiling(&self) -> f64 {
+        /// Share of a nominal rate that may be offered, for clocks differ.
+        const CLOCK: f64 = 0.9998;
+        match (self.rig.line_rate(), self.order.sizes.first()) {
+            (Some(rate), Some(size)) => {
+                (size.theoretical_rate(rate) * CLOCK).min(self.rig.ceiling())
+            }
+            _ => self.rig.ceiling(),
+        }
+    }
+
+    /// Rate of the medium at this size, frames/s.
+    pub fn theoretical(&self) -> Option<f64> {
+        Some(
+            self.order
+                .sizes
+                .first()?
+                .theoretical_rate(self.rig.line_rate()?),
+        )
+    }
+
+    /// Shows words on the terminal.
+    pub fn say(&mut self, words: &str) {
+        (self.progress)(words);
+    }
+
+    /// Runs one trial; `None` once the session has been stopped. The trial is kept, whatever it is worth.
+    pub fn trial(
+        &mut self,
+        schedule: Schedule,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Option<Trial> {
+        if self.stopped.is_some() {
+            return None;
+        }
+        match self.rig.run(&self.order.with(schedule), purpose, event) {
+            Ok(trial) => {
+                self.trials.push(trial.clone());
+                Some(trial)
+            }
+            Err(error) => {
+                self.stopped = Some(error);
+                None
+            }
+        }
+    }
+
+    /// As [`Session::trial`], again while the tester fails to do as intended, at most [`Profile::retries`] times more.
+    pub fn valid_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
+        let mut last = self.trial(schedule.clone(), purpose, None)?;
+        for _ in 0..self.profile.retries {
+            if last.validity.counts() {
+                break;
+            }
+            last = self.trial(schedule.clone(), purpose, None)?;
+        }
+        Some(last)
+    }
+
+    /// A trial at a rate, as the searches want it.
+    pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
+        match self.valid_trial(&Schedule::constant(rate, seconds), purpose) {
+            None => TrialOutcome::Stop,
+            // A trial that lost frames failed, even if the tester could not offer all: more would not have made it better.
+            Some(trial)
+                if trial.validity.counts()
+                    || trial.counts.lost > 0
+                        && trial.counts.closes()
+                        && trial.counts.tester_dropped == 0 =>
+            {
+                if trial.passes() {
+                    TrialOutcome::Pass
+                } else {
+                    let each = trial.forwarded_rate() / f64::from(trial.senders.max(1));
+                    TrialOutcome::Fail {
+                        carried: Some(each),
+                    }
+                }
+            }
+            Some(trial) => TrialOutcome::Invalid {
+                offered: (trial.offered_rate > 0.0 && trial.offered_rate < rate)
+                    .then_some(trial.offered_rate),
+            },
+        }
+    }
+
+    /// Why the session stopped, if it did.
+    pub fn stopped(&self) -> Option<&RigError> {
+        self.stopped.as_ref()
+    }
+
+    /// Every trial so far.
+    pub fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// Ends the session with its trials, and why it was stopped early.
+    pub fn finish(self) -> (Vec<Trial>, Option<RigError>) {
+        (self.trials, self.stopped)
+    }
+}

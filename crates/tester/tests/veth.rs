@@ -1,0 +1,175 @@
+//! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding. Needs root.
+
+use tester::bench::{self, Subject};
+use tester::profile::Profile;
+use tester::result::Details;
+use tester::rig::Rig;
+use tester::schedule::Schedule;
+use tester::session::Session;
+use tester::sizes::{Family, FrameSize};
+use tester::trial::{Direction, Order, Trial, Waits};
+use tester::veth::Bench;
+
+fn root() -> bool {
+    let root = host::process::is_root();
+    if !root {
+        println!("skipped: needs root for network namespaces and eBPF");
+    }
+    root
+}
+
+fn order(size: u32, family: Family) -> Order {
+    Order {
+        sizes: vec![FrameSize::new(size, family, 1500).unwrap()],
+        family,
+        schedule: Schedule::constant(20_000.0, 0.1),
+        direction: Direction::OneWay,
+        destinations: 1,
+        time_every_frame: true,
+        waits: Waits::QUICK,
+    }
+}
+
+fn undisturbed(rig: &mut dyn Rig, order: &Order) -> Trial {
+    for _ in 0..20 {
+        let trial = rig.run(order, "test", None).unwrap();
+        assert!(trial.counts.closes(), "{:?}", trial.counts);
+        if trial.passes() {
+            return trial;
+        }
+        eprintln!("repeated: {:?} {:?}", trial.validity, trial.counts);
+    }
+    panic!("twenty disturbed trials in a row")
+}
+
+#[test]
+fn cable_and_kernel_lose_nothing_at_a_low_rate() {
+    if !root() {
+        return;
+    }
+    let bench = Bench::new(1500, true).unwrap();
+    {
+        let mut wire = bench.wire(1).unwrap();
+        let trial = undisturbed(&mut wire, &order(64, Family::Ipv4));
+        assert_eq!(trial.counts.received, 2000);
+        assert_eq!(trial.latency.unwrap().samples, 2000);
+        let both = Order {
+            direction: Direction::BothWays,
+            ..order(512, Family::Ipv6)
+        };
+        assert_eq!(undisturbed(&mut wire, &both).counts.received, 4000);
+    }
+    let mut rig = bench.rig("the kernel", 1).unwrap();
+    for (size, family, destinations) in [
+        (64, Family::Ipv4, 1),
+        (1518, Family::Ipv4, 256),
+        (84, Family::Ipv6, 256),
+    ] {
+        let order = Order {
+            destinations,
+            ..order(size, family)
+        };
+        let trial = undisturbed(&mut rig, &order);
+        assert_eq!(
+            (
+                trial.counts.received,
+                trial.counts.misdirected,
+                trial.counts.corrupt
+            ),
+            (2000, 0, 0)
+        );
+    }
+    let both = Order {
+        direction: Direction::BothWays,
+        ..order(128, Family::Ipv4)
+    };
+    assert_eq!(undisturbed(&mut rig, &both).counts.received, 4000);
+    let mix = [64, 570, 1518]
+        .map(|size| FrameSize::new(size, Family::Ipv4, 1500).unwrap())
+        .to_vec();
+    assert_eq!(
+        undisturbed(
+            &mut rig,
+            &Order {
+                sizes: mix,
+                ..order(64, Family::Ipv4)
+            }
+        )
+        .counts
+        .received,
+        2000
+    );
+    let mesh = Order {
+        direction: Direction::Mesh,
+        ..order(64, Family::Ipv4)
+    };
+    assert!(
+        rig.run(&mesh, "test", None)
+            .unwrap_err()
+            .to_string()
+            .contains("mesh")
+    );
+}
+
+#[test]
+fn a_kernel_that_does_not_forward_is_named() {
+    if !root() {
+        return;
+    }
+    let bench = Bench::new(1500, false).unwrap();
+    let mut rig = bench.rig("nothing", 1).unwrap();
+    let trial = rig.run(&order(64, Family::Ipv4), "test", None).unwrap();
+    assert_eq!(trial.complaint().unwrap(), "the device forwards nothing");
+    assert_eq!(trial.counts.longest_loss_run, trial.counts.sent);
+}
+
+#[test]
+fn an_interface_set_down_for_a_while_is_a_reset() {
+    if !root() {
+        return;
+    }
+    let bench = Bench::new(1500, true).unwrap();
+    let mut rig = bench.rig("the kernel", 1).unwrap();
+    let mut silent = |_: &str| {};
+    let profile = Profile {
+        reset_seconds: (0.2, 1.0),
+        reset_repeats: 1,
+        ..Profile::QUICK
+    };
+    let session = Session::new(&mut rig, profile, order(64, Family::Ipv4), &mut silent);
+    let switch = |value: &str| {
+        bench
+            .device
+            .namespace
+            .set("net.ipv4.ip_forward", value)
+            .unwrap();
+    };
+    let reset = || {
+        switch("0");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        switch("1");
+    };
+    let subject = Subject {
+        label: "64".to_owned(),
+        selftest: Some(1e6),
+    };
+    let entry = bench::reset::run(
+        session,
+        &subject,
+        Some(2_000.0),
+        "forwarding off for 100 ms",
+        &reset,
+    );
+    let Details::Reset(found) = entry.details else {
+        panic!("{}", entry.because)
+    };
+    if found.by_loss_ms.is_empty() {
+        println!("undecided on a busy machine: {}", entry.because);
+        return;
+    }
+    assert!((90.0..300.0).contains(&found.average_ms), "{found:?}");
+    assert!(
+        (found.by_silence_ms[0] - found.by_loss_ms[0]).abs() < 20.0,
+        "{found:?}"
+    );
+}
