@@ -8,6 +8,7 @@ mod run;
 mod scale;
 mod show;
 mod study;
+mod test;
 mod trace;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ enum Verb {
     Scale(scale::Arguments),
     Show(show::Arguments),
     Study(study::Arguments),
+    Test(test::Arguments),
     Verify(show::VerifyArguments),
     Trace(trace::Arguments),
 }
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Scale(arguments) => scale::run(arguments),
         Verb::Show(arguments) => show::run(&arguments),
         Verb::Study(arguments) => study::run(&arguments),
+        Verb::Test(arguments) => test::run(&arguments),
         Verb::Verify(arguments) => show::verify(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
     })
