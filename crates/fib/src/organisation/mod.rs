@@ -180,7 +180,13 @@ struct Writer {
     v6: Table<u128>,
     next_hops: Vec<NextHopTable>,
     domain: Domain,
+    /// Routes of a batch, on their way to a table.
+    routes_v4: Vec<(Prefix<u32>, NextHop)>,
+    routes_v6: Vec<(Prefix<u128>, NextHop)>,
 }
+
+/// Routes that go to a table at once.
+const AT_ONCE: usize = 256;
 
 impl Writer {
     fn new(options: &Options, copies: usize) -> Result<Self, OutOfMemory> {
@@ -200,24 +206,59 @@ impl Writer {
             v6: Table::in_storage(v6),
             next_hops,
             domain: Domain::new(options.workers),
+            routes_v4: Vec::with_capacity(AT_ONCE),
+            routes_v6: Vec::with_capacity(AT_ONCE),
         })
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
         self.reclaim();
-        for (applied, change) in changes.iter().enumerate() {
-            let mut result = self.change(change);
-            if result.is_err() {
-                // What this batch has freed may be enough, if the readers have moved on.
-                self.seal();
-                self.reclaim();
-                result = self.change(change);
-            }
-            result.map_err(|reason| ApplyError { applied, reason })?;
+        let mut applied = 0;
+        while applied < changes.len() {
+            applied += match self.apply_routes(&changes[applied..]) {
+                0 => self
+                    .apply_one(&changes[applied])
+                    .map(|()| 1)
+                    .map_err(|reason| ApplyError { applied, reason })?,
+                routes => routes,
+            };
         }
         self.seal();
         self.reclaim();
         Ok(())
+    }
+
+    /// Makes the routes of one family that `changes` begins with, at once. Returns how many: none if there are not two,
+    /// or the table would be full.
+    fn apply_routes(&mut self, changes: &[Change]) -> usize {
+        self.routes_v4.clear();
+        self.routes_v6.clear();
+        for change in changes.iter().take(AT_ONCE) {
+            match *change {
+                Change::V4(prefix, next_hop) if self.routes_v6.is_empty() => {
+                    self.routes_v4.push((prefix, next_hop));
+                }
+                Change::V6(prefix, next_hop) if self.routes_v4.is_empty() => {
+                    self.routes_v6.push((prefix, next_hop));
+                }
+                _ => break,
+            }
+        }
+        match (self.routes_v4.len(), self.routes_v6.len()) {
+            (count @ 2.., _) if self.v4.insert_all(&self.routes_v4).is_ok() => count,
+            (_, count @ 2..) if self.v6.insert_all(&self.routes_v6).is_ok() => count,
+            _ => 0,
+        }
+    }
+
+    fn apply_one(&mut self, change: &Change) -> Result<(), ChangeError> {
+        if self.change(change).is_ok() {
+            return Ok(());
+        }
+        // What this batch has freed may be enough, if the readers have moved on.
+        self.seal();
+        self.reclaim();
+        self.change(change)
     }
 
     fn change(&mut self, change: &Change) -> Result<(), ChangeError> {

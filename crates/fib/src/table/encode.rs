@@ -34,8 +34,22 @@ impl Form {
 
     /// Words of a node of this form.
     pub(super) fn words(self) -> u32 {
-        let runs = self.vector.count_ones() + 1;
-        1 + (runs << (self.kind + 2)).div_ceil(64)
+        1 + (self.runs() << (self.kind + 2)).div_ceil(64)
+    }
+
+    /// How many runs there are.
+    pub(super) fn runs(self) -> u32 {
+        self.vector.count_ones() + 1
+    }
+
+    /// The bits of one element.
+    pub(super) fn element_mask(self) -> u32 {
+        u32::MAX >> (32 - (1 << (self.kind + 2)))
+    }
+
+    /// Can an element hold this value?
+    pub(super) fn fits(self, value: u32) -> bool {
+        value <= self.element_mask()
     }
 
     /// Can a node of this form hold slots whose tightest form is `other`?
@@ -99,9 +113,8 @@ mod tests {
             for slot in 0..64 {
                 let (word, bit) = form.position(slot);
                 assert!(1 + word < form.words());
-                let mask = u32::MAX >> (32 - (1 << (form.kind + 2)));
                 assert_eq!(
-                    (words[1 + word as usize] >> bit) as u32 & mask,
+                    (words[1 + word as usize] >> bit) as u32 & form.element_mask(),
                     slots[slot as usize]
                 );
                 let alone = (slot == 0 || slots[slot as usize] != slots[slot as usize - 1])

@@ -26,6 +26,7 @@ mod avx512;
 mod blocks;
 mod encode;
 mod family;
+mod prefetch;
 mod refresh;
 mod routes;
 mod search;
@@ -37,6 +38,9 @@ use refresh::{Arrays, Transaction};
 use routes::Routes;
 use search::Arrays as Search;
 pub use view::View;
+
+/// Changes whose memory is asked for ahead of making them.
+const AHEAD: usize = 32;
 
 /// How much room a table gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +182,9 @@ impl<A: Family> Table<A> {
         prefix: Prefix<A>,
         next_hop: NextHop,
     ) -> Result<Option<NextHop>, TableError> {
-        let old = self.transaction.change(&mut self.routes, prefix, next_hop);
+        let old = self
+            .transaction
+            .change(&mut self.routes, &self.arrays, prefix, next_hop);
         self.transaction
             .finish(&mut self.routes, &mut self.arrays)?;
         Ok(Some(old).filter(|&old| old != NextHop::NONE))
@@ -198,8 +204,20 @@ impl<A: Family> Table<A> {
     /// # Errors
     /// When the room is used up: no change is made then.
     pub fn insert_all(&mut self, changes: &[(Prefix<A>, NextHop)]) -> Result<(), TableError> {
-        for &(prefix, next_hop) in changes {
-            self.transaction.change(&mut self.routes, prefix, next_hop);
+        for changes in changes.chunks(AHEAD) {
+            for &(prefix, _) in changes {
+                self.routes.prefetch_root(prefix);
+            }
+            for &(prefix, _) in changes {
+                self.routes.prefetch_node(prefix);
+            }
+            for &(prefix, _) in changes {
+                self.arrays.prefetch(self.routes.prefetch_values(prefix));
+            }
+            for &(prefix, next_hop) in changes {
+                self.transaction
+                    .change(&mut self.routes, &self.arrays, prefix, next_hop);
+            }
         }
         self.transaction.finish(&mut self.routes, &mut self.arrays)
     }

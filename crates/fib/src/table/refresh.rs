@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use super::blocks::Blocks;
 use super::encode::Form;
 use super::family::{Below, Family};
-use super::routes::{NodeId, Place, Routes};
+use super::prefetch::prefetch;
+use super::routes::{NodeId, Place, Routes, ones};
 use super::{TableError, TableStorage};
 use crate::layout::{FIRST_NODE, KIND_SHIFT, STRIDE, VALUE_MASK};
 use crate::next_hop::NextHop;
@@ -23,6 +24,9 @@ const LEVELS: usize = 22;
 /// A node may keep a block this many words longer than it needs, so that a route that goes and comes back costs no
 /// allocation.
 const SLACK: u32 = 2;
+
+/// A node changed slot by slot may keep this many runs more than its routes could need.
+const SPARE_RUNS: u32 = 4;
 
 /// Lists longer than this are given back after a transaction.
 const KEEP: usize = 1 << 12;
@@ -56,6 +60,18 @@ impl<A: Family> Arrays<A> {
         }
     }
 
+    /// Asks the processor to have the node that an entry leads to at hand.
+    pub(super) fn prefetch(&self, entry: u32) {
+        if entry >> KIND_SHIFT != 0
+            && let Some(word) = self.copies[0]
+                .nodes
+                .elements()
+                .get((entry & VALUE_MASK) as usize)
+        {
+            prefetch(word);
+        }
+    }
+
     /// The form of the node that an entry leads to; none for a leaf.
     fn form(&self, entry: u32) -> Option<Form> {
         let kind = entry >> KIND_SHIFT;
@@ -86,6 +102,8 @@ pub(super) struct Transaction<A> {
     dirty: [Vec<NodeId>; LEVELS],
     /// Bit *n*: there are such nodes on level *n*.
     dirty_levels: u32,
+    /// The same, for the whole transaction.
+    used_levels: u32,
     undo: Vec<Undo>,
     /// Blocks that the new state does not use, and blocks that the old state did not.
     retired: Vec<(u32, u32)>,
@@ -93,10 +111,12 @@ pub(super) struct Transaction<A> {
 }
 
 impl<A: Family> Transaction<A> {
-    /// Changes a route, without touching the arrays; returns the next hop it had.
+    /// Changes a route; returns the next hop it had. The arrays follow at the end of the transaction, unless one element
+    /// is all that differs.
     pub(super) fn change(
         &mut self,
         routes: &mut Routes<A>,
+        arrays: &Arrays<A>,
         prefix: Prefix<A>,
         next_hop: NextHop,
     ) -> NextHop {
@@ -107,6 +127,7 @@ impl<A: Family> Transaction<A> {
             self.routes.push((prefix, old));
             match place {
                 Place::Root(number) => self.root_changes.push(number),
+                Place::Node(node, number) if self.change_slot(routes, arrays, node, number) => {}
                 Place::Node(node, _) => self.mark(routes, node),
             }
         }
@@ -114,6 +135,37 @@ impl<A: Family> Transaction<A> {
             self.mark(routes, node);
         }
         old
+    }
+
+    /// Changes a slot that is a run of its own, in place, if it is a route for this slot alone that has changed. Most
+    /// changes are of this kind: /24 and /48 are the last lengths of their nodes.
+    fn change_slot(
+        &mut self,
+        routes: &Routes<A>,
+        arrays: &Arrays<A>,
+        id: NodeId,
+        number: u32,
+    ) -> bool {
+        let Some(slot) = number.checked_sub(64) else {
+            return false;
+        };
+        let node = routes.node(id);
+        // A node without routes is painted, so that it has no block when the last node below goes.
+        if node.dirty || !node.has_routes() || node.children >> slot & 1 == 1 {
+            return false;
+        }
+        let value = u32::from(routes.cover(id, slot).0);
+        match arrays.form(node.entry) {
+            Some(form)
+                if form.isolates(slot)
+                    && form.fits(value)
+                    && form.runs() <= node.most_runs() + SPARE_RUNS =>
+            {
+                self.store_element(arrays, node.entry, form, slot, value);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Makes the arrays match the routes, or leaves both as they were before the transaction.
@@ -133,8 +185,8 @@ impl<A: Family> Transaction<A> {
             }
             Err(_) => self.roll_back(routes, arrays),
         }
-        for level in 0..LEVELS {
-            for node in std::mem::take(&mut self.dirty[level]) {
+        for level in ones(u64::from(std::mem::take(&mut self.used_levels))) {
+            for node in self.dirty[level as usize].drain(..) {
                 routes.prune(node);
             }
         }
@@ -154,6 +206,7 @@ impl<A: Family> Transaction<A> {
             root_changes: Vec::new(),
             dirty: std::array::from_fn(|_| Vec::new()),
             dirty_levels: 0,
+            used_levels: 0,
             undo: Vec::new(),
             retired: Vec::new(),
             allocated: Vec::new(),
@@ -166,16 +219,18 @@ impl<A: Family> Transaction<A> {
             let level = u32::from(node.start) / STRIDE;
             self.dirty[level as usize].push(id);
             self.dirty_levels |= 1 << level;
+            self.used_levels |= 1 << level;
         }
     }
 
     /// Tells every node below a change what it inherits now, from the root down.
     fn inherit(&mut self, routes: &mut Routes<A>, arrays: &Arrays<A>) {
-        for number in std::mem::take(&mut self.root_changes) {
+        while let Some(number) = self.root_changes.pop() {
             let next_hop = routes.heap_cover(number);
             self.descend(routes, arrays, number, next_hop);
         }
-        for level in 0..LEVELS {
+        let mut level = self.used_levels.trailing_zeros() as usize;
+        while level < LEVELS && self.used_levels >> level != 0 {
             for index in 0..self.dirty[level].len() {
                 let id = self.dirty[level][index];
                 if routes.node(id).children == 0 {
@@ -187,6 +242,7 @@ impl<A: Family> Transaction<A> {
                     self.set_inherited(routes, child, next_hop);
                 }
             }
+            level += 1;
         }
     }
 
@@ -268,10 +324,7 @@ impl<A: Family> Transaction<A> {
         }
         match arrays.form(above.entry) {
             Some(form) if entry >> KIND_SHIFT != 0 && form.kind == 3 && form.isolates(slot) => {
-                let (word, bit) = form.position(slot);
-                let index = (above.entry & VALUE_MASK) + 1 + word;
-                let others = arrays.word(index) & !(u64::from(u32::MAX) << bit);
-                self.store_word(arrays, index, others | u64::from(entry) << bit);
+                self.store_element(arrays, above.entry, form, slot, entry);
             }
             _ => self.mark(routes, parent),
         }
@@ -346,6 +399,14 @@ impl<A: Family> Transaction<A> {
             self.undo.push(Undo::Root { index, old });
             arrays.store_root(index, entry);
         }
+    }
+
+    /// Stores the element of a slot that is a run of its own.
+    fn store_element(&mut self, arrays: &Arrays<A>, node: u32, form: Form, slot: u32, value: u32) {
+        let (word, bit) = form.position(slot);
+        let index = (node & VALUE_MASK) + 1 + word;
+        let others = arrays.word(index) & !(u64::from(form.element_mask()) << bit);
+        self.store_word(arrays, index, others | u64::from(value) << bit);
     }
 
     fn store_word(&mut self, arrays: &Arrays<A>, index: u32, word: u64) {

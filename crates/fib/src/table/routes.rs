@@ -6,7 +6,8 @@
 
 use super::arena::{Arena, Run};
 use super::family::Family;
-use crate::layout::STRIDE;
+use super::prefetch::prefetch;
+use crate::layout::{KIND_SHIFT, STRIDE};
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
@@ -40,6 +41,16 @@ pub(super) struct Node {
 }
 
 impl Node {
+    /// More runs than these routes and nodes below can make do not occur.
+    pub(super) fn most_runs(&self) -> u32 {
+        2 * (self.routes.count_ones() + self.children.count_ones()) + 1
+    }
+
+    /// Does a route end here?
+    pub(super) fn has_routes(&self) -> bool {
+        self.routes != 0
+    }
+
     /// Neither routes nor nodes below?
     pub(super) fn is_empty(&self) -> bool {
         self.routes == 0 && self.children == 0
@@ -175,6 +186,25 @@ impl<A: Family> Routes<A> {
                 NextHop::NONE
             }
         }
+    }
+
+    /// First hint that `prefix` is going to be changed: to be followed by the second after some other work.
+    pub(super) fn prefetch_root(&self, prefix: Prefix<A>) {
+        prefetch(&self.below_root[prefix.address().root_index().0]);
+    }
+
+    /// Second hint.
+    pub(super) fn prefetch_node(&self, prefix: Prefix<A>) {
+        prefetch(self.node(self.below_root[prefix.address().root_index().0]));
+    }
+
+    /// Third hint; returns the entry of the first node on the way.
+    pub(super) fn prefetch_values(&self, prefix: Prefix<A>) -> u32 {
+        let node = self.node(self.below_root[prefix.address().root_index().0]);
+        if let Some(value) = self.values.get(node.values).first() {
+            prefetch(value);
+        }
+        node.entry
     }
 
     fn value(&self, node: &Node, number: u32) -> NextHop {
@@ -341,6 +371,10 @@ impl<A: Family> Routes<A> {
             if start == 0 {
                 return;
             }
+            debug_assert!(
+                self.node(id).entry >> KIND_SHIFT == 0,
+                "an empty node has no block"
+            );
             if parent == 0 {
                 self.below_root[slot as usize] = 0;
             } else {
