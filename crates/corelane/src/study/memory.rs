@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use port::memory::Replay;
 use report::units::Bytes;
-use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial, WARM_UP};
+use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 use super::Error;
@@ -14,6 +14,8 @@ use super::engine::{Abilities, Engine, Setting};
 
 /// Next hops that routes are given out to at random.
 const NEXT_HOPS: u16 = 16;
+/// Workers run this long before counting begins: their buffers and the nearest caches are warm then.
+const WARM_UP: Duration = Duration::from_millis(30);
 /// The organisations, in the order of the tables.
 const TABLES: [Table; 3] = [Table::Locked, Table::Shared, Table::PerCore];
 
@@ -99,12 +101,15 @@ impl Engine for Memory {
             .iter()
             .position(|&table| table == case.table)
             .ok_or("no such table organisation")?;
-        let outcome = self.engines[place].run(&Trial {
-            cores: &self.cores[..case.workers],
-            frames: &frames,
-            duration: trial,
-            route_changes_per_second: case.changes as u32,
-        })?;
+        let outcome = self.engines[place].run_after(
+            WARM_UP,
+            &Trial {
+                cores: &self.cores[..case.workers],
+                frames: &frames,
+                duration: trial,
+                route_changes_per_second: case.changes as u32,
+            },
+        )?;
         Ok(Sample {
             frames_per_second: outcome.frames_per_second(),
             changes_per_second: outcome.route_changes_per_second(),

@@ -34,7 +34,7 @@ use super::worker::WorkerError;
 use super::{PortCount, PortCounters, PortSettings, Worker, test_traffic};
 
 /// How long workers run before counting begins: caches and branch predictors are warm, huge pages in place.
-pub const WARM_UP: Duration = Duration::from_millis(100);
+const WARM_UP: Duration = Duration::from_millis(100);
 /// How often the control thread applies the changes that are due.
 const TICK: Duration = Duration::from_millis(10);
 /// How often the thread that waits for the end of a trial looks for Ctrl-C.
@@ -281,6 +281,14 @@ impl MemoryEngine {
     /// # Errors
     /// [`EngineError`] when a core cannot be used, or after Ctrl-C.
     pub fn run(&self, trial: &Trial) -> Result<Outcome, EngineError> {
+        self.run_after(WARM_UP, trial)
+    }
+
+    /// Runs a trial after a warm-up of another length: shorter for many trials in a row on the same tables.
+    ///
+    /// # Errors
+    /// As [`MemoryEngine::run`].
+    pub fn run_after(&self, warm_up: Duration, trial: &Trial) -> Result<Outcome, EngineError> {
         if trial.cores.is_empty() || trial.cores.len() > self.workers {
             return Err(EngineError::Workers {
                 wanted: trial.cores.len(),
@@ -293,13 +301,18 @@ impl MemoryEngine {
             }
         }
         match &self.tables {
-            Tables::Locked(tables) => self.run_on(tables, trial),
-            Tables::Shared(tables) => self.run_on(tables, trial),
-            Tables::PerCore(tables) => self.run_on(tables, trial),
+            Tables::Locked(tables) => self.run_on(tables, warm_up, trial),
+            Tables::Shared(tables) => self.run_on(tables, warm_up, trial),
+            Tables::PerCore(tables) => self.run_on(tables, warm_up, trial),
         }
     }
 
-    fn run_on<O: Organisation>(&self, tables: &O, trial: &Trial) -> Result<Outcome, EngineError> {
+    fn run_on<O: Organisation>(
+        &self,
+        tables: &O,
+        warm_up: Duration,
+        trial: &Trial,
+    ) -> Result<Outcome, EngineError> {
         let stop = AtomicBool::new(false);
         let ready = Barrier::new(trial.cores.len() + 1);
         let cells: Vec<Mutex<Option<Arc<PortCounters>>>> =
@@ -335,7 +348,7 @@ impl MemoryEngine {
             // A worker that could not be made has left its cell empty: its error is the outcome.
             let complete = cells.iter().all(|cell| lock(cell).is_some());
             let outcome = if complete {
-                measure(trial, &cells, &changes_made)
+                measure(warm_up, trial, &cells, &changes_made)
             } else {
                 Err(EngineError::Interrupted)
             };
@@ -424,6 +437,7 @@ fn make_worker<O: Organisation>(
 
 /// Reads all counters after the warm-up and again at the end.
 fn measure(
+    warm_up: Duration,
     trial: &Trial,
     cells: &[Mutex<Option<Arc<PortCounters>>>],
     changes: &Mutex<u64>,
@@ -436,7 +450,7 @@ fn measure(
             .collect();
         (counts, *lock(changes), Instant::now())
     };
-    wait(WARM_UP)?;
+    wait(warm_up)?;
     let (before, changes_before, begun) = read();
     wait(trial.duration)?;
     let (after, changes_after, ended) = read();
