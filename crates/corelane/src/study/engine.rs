@@ -7,12 +7,14 @@ use host::CoreId;
 
 use super::case::{Case, Sample, Table};
 use super::routes::Routes;
-use super::{Error, kernel, memory};
+use super::{Error, kernel, memory, xdp};
 
 /// The engines, in the order in which reports name them.
 pub(crate) const ENGINES: &[Kind] = &[
     Kind::anybody("memory", memory::open),
     Kind::root("kernel", kernel::open),
+    Kind::root("xdp", xdp::open),
+    Kind::root("xdp-kernel-fib", xdp::open_kernel_fib),
 ];
 
 /// A line of the list.

@@ -78,7 +78,10 @@ impl Engine for Kernel {
 }
 
 /// Puts every IPv4 route into the kernel's table, next hops given out at random.
-fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
+///
+/// # Errors
+/// When a route is refused.
+pub(crate) fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
     let next_hops = fib::generated::next_hops(seed, routes.prefixes.v4.len(), NEXT_HOPS);
     let mut batch = String::with_capacity(routes.prefixes.v4.len() * 48);
     for (prefix, next_hop) in routes.prefixes.v4.iter().zip(next_hops) {

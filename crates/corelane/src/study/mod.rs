@@ -19,6 +19,7 @@ mod sentences;
 mod tables;
 #[cfg(test)]
 mod testing;
+mod xdp;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

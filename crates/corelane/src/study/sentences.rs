@@ -240,6 +240,8 @@ pub(crate) fn engine_in_words(engine: &str) -> &str {
     match engine {
         "memory" => "memory ports",
         "kernel" => "the Linux kernel",
+        "xdp" => "XDP with our table",
+        "xdp-kernel-fib" => "XDP with the kernel's table",
         "af-packet" => "packet sockets (af-packet)",
         other => other,
     }

@@ -95,6 +95,11 @@ impl Bench {
         &self.ingress.namespace
     }
 
+    /// The hardware address of every next hop: the sink's.
+    pub(crate) fn sink_mac(&self) -> [u8; 6] {
+        self.sink_end.mac
+    }
+
     /// Frames that have arrived since the bench was built.
     fn arrived(&self) -> Result<u64, Error> {
         Ok(self.sink.counts()?.frames)
