@@ -91,6 +91,8 @@ pub enum Kind {
     },
     /// The code place of the event before this one on the same core: an index into the trace's stacks.
     Stack(u32),
+    /// A sample of the code that ran: an index into the trace's stacks.
+    Sample(u32),
     /// A progress point of a marked program has counted this far.
     Progress {
         /// Index into the trace's progress points.

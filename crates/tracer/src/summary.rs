@@ -116,6 +116,8 @@ pub struct LockSummary {
     pub hand_off_share: f64,
     /// Cores that idled because of it.
     pub lost_cores: f64,
+    /// Threads that polled for it on average, by samples.
+    pub spinning: f64,
     /// Time of one hold.
     pub hold: Option<f64>,
     /// Its serial fraction.
@@ -282,6 +284,7 @@ fn locks(analysis: &Analysis, verdict: &Verdict) -> Vec<LockSummary> {
             mean_waiters: lock.mean_waiters,
             hand_off_share: lock.hand_off_share,
             lost_cores: lock.lost_cores,
+            spinning: lock.spinning,
             hold: lock.demand.map(|demand| demand.hold),
             serial_fraction: lock.demand.map(|demand| demand.serial),
             predicted_gain: lock.gain.map(|gain| pair(gain.removed)),

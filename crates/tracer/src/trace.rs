@@ -86,7 +86,7 @@ pub struct Trailer {
     pub names: Vec<AddressName>,
     /// What stood at a waited-for word while it was waited for.
     pub probes: Vec<Probe>,
-    /// The code places that [`crate::event::Kind::Stack`] speaks of, innermost first.
+    /// The code places that [`crate::event::Kind::Stack`] and [`crate::event::Kind::Sample`] speak of, innermost first.
     pub stacks: Vec<Vec<String>>,
     /// The progress points that [`crate::event::Kind::Progress`] speaks of.
     pub progress: Vec<String>,

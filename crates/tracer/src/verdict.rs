@@ -93,6 +93,7 @@ fn blamed(locks: &[Lock]) -> Vec<usize> {
         .enumerate()
         .filter(|(_, lock)| {
             lock.lost_cores >= BLAME_CORES
+                || lock.spinning >= BLAME_SHARE
                 || lock.contended_share >= BLAME_SHARE && lock.mean_waiters >= BLAME_SHARE
         })
         .map(|(index, _)| index)
@@ -272,6 +273,13 @@ fn contention(lock: &Lock, timeline: &Timeline) -> String {
             sentence,
             " For {:.0} % of the time it was free while its next owner was still on the way to a core: a convoy.",
             lock.hand_off_share * 100.0
+        );
+    }
+    if lock.spinning >= WORTH_SAYING {
+        let _ = write!(
+            sentence,
+            " Besides, {:.2} threads on average polled for it without sleeping (by samples of the running code).",
+            lock.spinning
         );
     }
     if let Some((place, _)) = lock.places.first()

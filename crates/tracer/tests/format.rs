@@ -41,6 +41,7 @@ fn every_kind() -> Vec<Kind> {
         }),
         Kind::FutexExit(-11),
         Kind::Stack(17),
+        Kind::Sample(18),
         Kind::LockBegin {
             address: u64::MAX,
             flags: 34,

@@ -114,6 +114,7 @@ fn run(
             .collect(),
         changes_made: changes_made(&plan, &samples),
         noise,
+        traces: Vec::new(),
         left_out: Vec::new(),
     })
 }

@@ -11,6 +11,7 @@ mod measure;
 mod memory;
 mod options;
 mod page;
+mod pictures;
 mod plan;
 mod plots;
 mod result;
@@ -65,7 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let time = arguments.seconds.map_or(time, Duration::from_secs);
 
-    let study = measure::study(&choice, rounds, time, arguments.output.seed)?;
+    let mut study = measure::study(&choice, rounds, time, arguments.output.seed)?;
+    match pictures::take(&choice.cores, arguments.output.seed) {
+        Ok(pictures) => study.traces = pictures,
+        Err(reason) => study.left_out.push(reason),
+    }
     print!("{}", report::terminal::render(&page::summary(&study)));
 
     let json = arguments

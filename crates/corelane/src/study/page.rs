@@ -27,6 +27,7 @@ pub(crate) fn page(study: &Study) -> Document {
         .chain(plots::speed_up(study))
         .chain(plots::changes(study));
     document.blocks.extend(plots.map(Block::Plot));
+    document.blocks.extend(trace_blocks(study));
     document = document.heading("How it was measured");
     document = document.text(format!(
         "Every case was measured in {} rounds of {:.0} ms trials, each round in a random order of its own; figures are medians of the \
@@ -59,6 +60,21 @@ fn table_blocks(study: &Study) -> Vec<Block> {
         .chain(tables::changes(study))
         .map(Block::Table)
         .collect()
+}
+
+/// What the cores did: a picture and the profiler's sentences for each trace.
+fn trace_blocks(study: &Study) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (index, picture) in study.traces.iter().enumerate() {
+        if index == 0 {
+            blocks.push(Block::Heading("What the cores did".to_owned()));
+        }
+        let mut words = vec![format!("{}.", picture.title)];
+        words.extend(picture.trace.verdict.iter().cloned());
+        blocks.push(Block::Text(words.join(" ")));
+        blocks.push(Block::Html(picture.timeline.clone()));
+    }
+    blocks
 }
 
 #[cfg(test)]

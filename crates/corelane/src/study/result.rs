@@ -28,6 +28,9 @@ pub(crate) struct Study {
     pub(crate) changes_made: Vec<ChangesMade>,
     /// What disturbed the run.
     pub(crate) noise: Noise,
+    /// What the cores did, in the profiler's words; empty without root.
+    #[serde(default)]
+    pub(crate) traces: Vec<super::pictures::Picture>,
     /// What was not measured, and why.
     pub(crate) left_out: Vec<String>,
 }

@@ -58,6 +58,7 @@ pub(crate) fn study() -> Study {
         methods: Vec::new(),
         changes_made: Vec::new(),
         noise: Noise::default(),
+        traces: Vec::new(),
         left_out: Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 use super::budget::{Budget, WaitFor};
 use super::classify::Class;
 use super::queueing;
+use super::spinning::Spinning;
 use super::waits::Waited;
 use crate::event::Tid;
 use crate::timeline::{Doing, Timeline};
@@ -11,6 +12,8 @@ use crate::trace::{NameSource, Trace};
 /// Fewer visible holds than this are no evidence about the length of holds.
 const ENOUGH_HOLDS: u64 = 30;
 
+/// Fewer samples than this say nothing about spinning.
+const ENOUGH_SAMPLES: u64 = 50;
 /// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE, 40 cycles each or more. What
 /// is spun looks like work and is none, so the upper end of a prediction takes it off.
 const SPIN: u64 = 4_000;
@@ -86,6 +89,8 @@ pub struct Lock {
     pub hand_off_share: f64,
     /// Cores that idled because of it.
     pub lost_cores: f64,
+    /// Threads polling for it on average, by samples.
+    pub spinning: f64,
     /// Demand, where there is evidence.
     pub demand: Option<Demand>,
     /// Predicted gain, where there is evidence.
@@ -101,7 +106,12 @@ pub fn locks(
     waited: Vec<Waited>,
     classes: &[Class],
     budget: &Budget,
+    spinning: &Spinning,
 ) -> Vec<Lock> {
+    let spun: Vec<f64> = waited
+        .iter()
+        .map(|one| spinning.of(one, &waited, classes))
+        .collect();
     let wall = timeline.wall().max(1) as f64;
     let mut found: Vec<Lock> = waited
         .into_iter()
@@ -127,7 +137,12 @@ pub fn locks(
                 mean_waiters: waited.waits.sum as f64 / wall,
                 hand_off_share: waited.hand_off as f64 / wall,
                 lost_cores: budget.in_cores(lost),
-                gain: demand.map(|demand| gain(&demand, timeline, &waited)),
+                gain: demand.map(|demand| {
+                    let sampled =
+                        (spinning.samples >= ENOUGH_SAMPLES).then_some(spun[index as usize]);
+                    gain(&demand, timeline, &waited, sampled)
+                }),
+                spinning: spun[index as usize] / wall,
                 demand,
                 places: places(trace, &waited),
                 waited,
@@ -137,6 +152,7 @@ pub fn locks(
     found.sort_by(|a, b| {
         b.lost_cores
             .total_cmp(&a.lost_cores)
+            .then(b.spinning.total_cmp(&a.spinning))
             .then(b.mean_waiters.total_cmp(&a.mean_waiters))
             .then(a.index.cmp(&b.index))
     });
@@ -290,14 +306,16 @@ fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand>
     })
 }
 
-fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited) -> Gain {
+fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: Option<f64>) -> Gain {
     let cores = timeline.cores.len();
     let together = demand.threads.min(cores);
     let think = (demand.operation - demand.hold).max(0.0);
     let now = queueing::solve(&[demand.hold], think, together).throughput;
     let measured = demand.operations / timeline.wall().max(1) as f64;
     let ran = ran(timeline, waited) as f64;
-    let spun = (waited.futex.wait_calls() * SPIN) as f64;
+    let spun = sampled
+        .unwrap_or(0.0)
+        .max((waited.futex.wait_calls() * SPIN) as f64);
     // What an operation costs with the price of waiting, and without it.
     let dear = ran / demand.operations;
     let bare = ((ran - waited.in_calls as f64 - spun) / demand.operations).clamp(dear * 0.01, dear);

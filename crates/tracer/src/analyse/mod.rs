@@ -1,7 +1,7 @@
 //! The analyses: from a trace to what it means. Pure: no clock, no files.
 //!
 //! One idea, one file, in the order in which they must be asked: first where every core's time went ([`budget`]), only then
-//! which lock ([`waits`], [`classify`], [`locks`], [`queueing`]), then the chain to the end ([`critical_path`]), moves
+//! which lock ([`waits`], [`classify`], [`locks`], [`queueing`], [`spinning`]), then the chain to the end ([`critical_path`]), moves
 //! ([`migrations`]), interrupts ([`interrupts`]) and disturbed cores ([`noise`]).
 
 pub mod budget;
@@ -12,6 +12,7 @@ pub mod locks;
 pub mod migrations;
 pub mod noise;
 pub mod queueing;
+pub mod spinning;
 pub mod waits;
 
 use budget::Budget;
@@ -33,6 +34,8 @@ pub struct Analysis {
     pub classes: Vec<Class>,
     /// Contended locks, the costliest first.
     pub locks: Vec<Lock>,
+    /// Samples of the running code.
+    pub spinning: spinning::Spinning,
     /// What the end waited for.
     pub path: Vec<(Link, u64)>,
     /// Threads that changed cores.
@@ -64,7 +67,8 @@ impl Analysis {
             })
             .collect();
         let budget = Budget::new(&timeline, &waited, &classes);
-        let locks = locks::locks(trace, &timeline, waited, &classes, &budget);
+        let spinning = spinning::Spinning::new(trace, &timeline);
+        let locks = locks::locks(trace, &timeline, waited, &classes, &budget, &spinning);
         Self {
             path: critical_path::critical_path(&timeline),
             migrations: migrations::migrations(&timeline),
@@ -74,6 +78,7 @@ impl Analysis {
             budget,
             classes,
             locks,
+            spinning,
         }
     }
 }

@@ -70,14 +70,8 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
             Kind::InterruptEnd(what) => writeln!(out, "interrupt_exit: {what}"),
             Kind::Poll { work, budget } => writeln!(out, "napi_poll: work {work} budget {budget}"),
             Kind::Packets { sent, dropped } => writeln!(out, "xdp: sent {sent} dropped {dropped}"),
-            Kind::Stack(stack) => {
-                let frames = trace
-                    .trailer
-                    .stacks
-                    .get(stack as usize)
-                    .map_or_else(String::new, |frames| frames.join(" < "));
-                writeln!(out, "stack: {frames}")
-            }
+            Kind::Stack(stack) => writeln!(out, "stack: {}", frames(trace, stack)),
+            Kind::Sample(stack) => writeln!(out, "cpu-clock: {}", frames(trace, stack)),
             Kind::Progress { point, total } => {
                 let name = trace
                     .trailer
@@ -90,4 +84,12 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         }?;
     }
     Ok(())
+}
+
+fn frames(trace: &Trace, stack: u32) -> String {
+    trace
+        .trailer
+        .stacks
+        .get(stack as usize)
+        .map_or_else(String::new, |frames| frames.join(" < "))
 }

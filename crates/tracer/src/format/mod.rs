@@ -51,6 +51,7 @@ pub(crate) mod code {
     pub(crate) const STACK: u8 = 0x09;
     pub(crate) const PROGRESS: u8 = 0x0a;
     pub(crate) const LOST: u8 = 0x0b;
+    pub(crate) const SAMPLE: u8 = 0x0c;
     pub(crate) const LINE_BEGIN: u8 = 0x10;
     pub(crate) const LINE_END: u8 = 0x11;
     pub(crate) const SOFT_BEGIN: u8 = 0x12;

@@ -320,6 +320,7 @@ fn other(cursor: &mut Cursor<'_>, addresses: &mut Vec<u64>, head: u8) -> Option<
             dropped: cursor.small()?,
         },
         code::STACK => Kind::Stack(cursor.small()?),
+        code::SAMPLE => Kind::Sample(cursor.small()?),
         code::PROGRESS => Kind::Progress {
             point: cursor.small()?,
             total: cursor.number()?,

@@ -135,6 +135,10 @@ impl CoreWriter {
             Kind::InterruptEnd(interrupt) => self.interrupt(delta, interrupt, 1),
             Kind::Poll { work, budget } => self.pair(code::POLL, delta, work, budget),
             Kind::Packets { sent, dropped } => self.pair(code::PACKETS, delta, sent, dropped),
+            Kind::Sample(stack) => {
+                self.head(code::SAMPLE, delta);
+                put_number(&mut self.bytes, u64::from(stack));
+            }
             Kind::Stack(stack) => {
                 self.head(code::STACK, delta);
                 put_number(&mut self.bytes, u64::from(stack));

@@ -29,6 +29,11 @@ pub(crate) struct Drain {
     output: String,
 }
 
+/// Every tracepoint's record begins with eight common bytes.
+const SHORTEST_TRACEPOINT: usize = 8;
+/// Distinct code places of samples that are kept; what a long run has more goes unsampled.
+const SAMPLED_PLACES: usize = 16_384;
+
 /// What is left of it when the recording has ended.
 pub(crate) struct Drained {
     pub(crate) trailer: Trailer,
@@ -64,6 +69,16 @@ impl Stacks {
         self.all.push(key.clone());
         self.numbers.insert(key, next);
         next
+    }
+
+    /// As [`Stacks::number`], but new places only while there is room.
+    fn bounded(&mut self, tid: Tid, frames: Vec<u64>) -> Option<u32> {
+        let key = (tid, frames);
+        match self.numbers.get(&key) {
+            Some(number) => Some(*number),
+            None if self.all.len() < SAMPLED_PLACES => Some(self.number(key.0, key.1)),
+            None => None,
+        }
     }
 }
 
@@ -240,6 +255,20 @@ impl Ear {
         let Some(raw) = body.get(raw_at..) else {
             return;
         };
+        let chain = |frames: u64| {
+            (0..frames as usize)
+                .filter_map(|index| long(16 + index * 8))
+                .collect::<Vec<_>>()
+        };
+        if raw.len() < SHORTEST_TRACEPOINT {
+            // A sample of the clock has no tracepoint's record.
+            if self.current != 0
+                && let Some(stack) = stacks.bounded(self.current, chain(frames))
+            {
+                self.push(time, self.current, Kind::Sample(stack));
+            }
+            return;
+        }
         let Some((id, flags, tid)) = common(raw) else {
             return;
         };
@@ -256,10 +285,7 @@ impl Ear {
         if let Kind::Switch { next, .. } = kind {
             self.current = next;
         } else if frames > 0 {
-            let chain = (0..frames as usize)
-                .filter_map(|index| long(16 + index * 8))
-                .collect();
-            let stack = stacks.number(tid, chain);
+            let stack = stacks.number(tid, chain(frames));
             self.push(time, tid, Kind::Stack(stack));
         }
     }

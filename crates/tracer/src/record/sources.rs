@@ -41,6 +41,11 @@ impl Core {
                 .map_err(|cause| refusal(&cause))?;
             points.push(point);
         }
+        let sampler = open(&mut sampler_attr(), cpu).map_err(|cause| refusal(&cause))?;
+        // SAFETY: as above.
+        check(unsafe { sys::ioctls::SET_OUTPUT(sampler.as_raw_fd(), owner.as_raw_fd()) })
+            .map_err(|cause| refusal(&cause))?;
+        points.push(sampler);
         Ok(Self {
             cpu,
             ring,
@@ -141,6 +146,23 @@ fn side_attr(pages: usize) -> perf_event_attr {
     attr.set_comm_exec(1);
     attr.set_watermark(1);
     attr.__bindgen_anon_2.wakeup_watermark = (pages * 4096 / 2) as u32;
+    attr
+}
+
+/// One sample in each millisecond of the core's time that is not idle: enough to see a twentieth of a second spent spinning.
+fn sampler_attr() -> perf_event_attr {
+    const PERIOD: u64 = 1_000_000;
+    const FRAMES: u16 = 3;
+    let mut attr = base_attr();
+    attr.type_ = bindings::PERF_TYPE_SOFTWARE;
+    attr.config = u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK);
+    attr.__bindgen_anon_1.sample_period = PERIOD;
+    attr.set_exclude_idle(1);
+    attr.set_exclude_callchain_kernel(0);
+    attr.set_exclude_callchain_user(0);
+    attr.sample_max_stack = FRAMES;
+    attr.set_watermark(1);
+    attr.__bindgen_anon_2.wakeup_watermark = u32::MAX / 2;
     attr
 }
 

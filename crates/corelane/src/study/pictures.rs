@@ -1,0 +1,178 @@
+//! The three pictures: what the cores did with one worker, with two workers at the table's lock, and with two apart.
+//!
+//! Each is a short trace of the `memory` engine in this process, taken after the measurements so that it costs them nothing.
+//! Root only; without it the study is whole but for the pictures, and says so.
+
+use std::time::Duration;
+
+use port::memory::Replay;
+use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use router::user_plane::test_traffic::{self, Destinations};
+use serde::{Deserialize, Serialize};
+use tracer::analyse::Analysis;
+use tracer::record::{self, Options};
+use tracer::summary::Summary;
+
+use super::Error;
+
+/// How long each trace counts.
+const LENGTH: Duration = Duration::from_millis(150);
+/// Routes in the table: the pictures are about the lock, not about the table's size.
+const ROUTES: usize = 20_000;
+/// Frames replayed.
+const FRAMES: usize = 4096;
+const NEXT_HOPS: u16 = 16;
+/// The lock of the locked organisation covers this many bytes, the table behind it more.
+const LOCK_BYTES: usize = 64;
+
+/// One picture.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Picture {
+    /// What was traced.
+    pub(crate) title: String,
+    /// What the profiler found.
+    pub(crate) trace: Summary,
+    /// The timeline, for the page only.
+    #[serde(skip)]
+    pub(crate) timeline: String,
+}
+
+/// Takes the pictures, or says in a sentence why there are none.
+pub(crate) fn take(cores: &[host::CoreId], seed: u64) -> Result<Vec<Picture>, String> {
+    let explain = |error: Error| format!("No traces were taken: {error}.");
+    let Some(two) = cores.get(..2) else {
+        return Err("No traces were taken: they compare one core with two.".to_owned());
+    };
+    if !host::process::is_root() {
+        return Err(
+            "No traces were taken: the profiler needs root (`sudo corelane study`).".to_owned(),
+        );
+    }
+    let traffic = Traffic::new(seed).map_err(explain)?;
+    [
+        (
+            "One core: the worker runs without a break",
+            TableOrganisation::Locked,
+            &two[..1],
+        ),
+        (
+            "Two cores at one locked table",
+            TableOrganisation::Locked,
+            two,
+        ),
+        (
+            "Two cores, a table for each",
+            TableOrganisation::PerCore,
+            two,
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(index, (title, organisation, cores))| {
+        traffic.picture(index + 1, title, organisation, cores)
+    })
+    .collect::<Result<_, Error>>()
+    .map_err(explain)
+}
+
+struct Traffic {
+    routes: Routes,
+    frames: std::sync::Arc<Replay>,
+}
+
+impl Traffic {
+    fn new(seed: u64) -> Result<Self, Error> {
+        let mut prefixes = fib::generated::internet(seed).v4;
+        prefixes.truncate(ROUTES);
+        let destinations = fib::generated::addresses_hitting(seed, &prefixes, FRAMES);
+        let smallest = super::case::SMALLEST as usize;
+        let frames = std::sync::Arc::new(test_traffic::frames(
+            Destinations::V4(&destinations),
+            smallest,
+        )?);
+        let hops = fib::generated::next_hops(seed, prefixes.len(), NEXT_HOPS);
+        let routes = Routes {
+            v4: prefixes.into_iter().zip(hops).collect(),
+            v6: Vec::new(),
+            next_hops: NEXT_HOPS,
+        };
+        Ok(Self { routes, frames })
+    }
+
+    fn picture(
+        &self,
+        number: usize,
+        title: &str,
+        organisation: TableOrganisation,
+        cores: &[host::CoreId],
+    ) -> Result<Picture, Error> {
+        let engine = MemoryEngine::build(organisation, &self.routes, cores.len())?;
+        let _name = engine.lock_address().map(|address| {
+            marker::name_lock(address, LOCK_BYTES, fib::organisation::Locked::LOCK_NAME)
+        });
+        let trial = Trial {
+            cores,
+            frames: &self.frames,
+            duration: LENGTH,
+            route_changes_per_second: 0,
+        };
+        let (outcome, trace) = record::record_while(&Options::default(), || engine.run(&trial))?;
+        outcome?;
+        let analysis = Analysis::new(&trace);
+        Ok(Picture {
+            title: title.to_owned(),
+            trace: Summary::new(&trace, &analysis),
+            timeline: tracer::export::page::timeline(&analysis, &format!("trace-{number}")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_is_named_where_there_is_one() {
+        if !host::process::is_root() {
+            println!("skipped: needs root to open tracepoints");
+            return;
+        }
+        let cores = host::allowed_cores().expect("Linux tells the cores");
+        if cores.len() < 2 {
+            println!("skipped: needs two cores");
+            return;
+        }
+        let pictures = take(&cores, 1).expect("root may take traces");
+        let blamed = |picture: &Picture| {
+            let locks = picture
+                .trace
+                .locks
+                .iter()
+                .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"));
+            locks.map(|lock| lock.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            blamed(&pictures[0]),
+            [""; 0],
+            "{:?}",
+            pictures[0].trace.verdict
+        );
+        assert_eq!(
+            blamed(&pictures[1]),
+            [fib::organisation::Locked::LOCK_NAME],
+            "{:?}",
+            pictures[1].trace.verdict
+        );
+        assert_eq!(
+            blamed(&pictures[2]),
+            [""; 0],
+            "{:?}",
+            pictures[2].trace.verdict
+        );
+        assert!(
+            pictures
+                .iter()
+                .all(|picture| picture.timeline.contains("canvas"))
+        );
+    }
+}
