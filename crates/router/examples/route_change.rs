@@ -1,0 +1,253 @@
+//! How long after a route change in the kernel the first packet takes the new way, with the Internet's table loaded.
+//!
+//! A host sends without pause to an address that the router reaches by either of two hosts. The route to it is replaced
+//! over and over, and each time the clock runs from the kernel's acknowledgement to the first packet that arrives at the
+//! other host. Sums of the packets are complete, so that they go past the kernel; the counters say that they did.
+//!
+//! `cargo run --release -p router --example route_change [CHANGES]`, as root. `CORELANE_PREFIXES` names a prefix file.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fastpath::attach::Request;
+use fastpath::forward::Lookup;
+use host::namespace::{Namespace, Veth};
+use router::control_plane::follower::Follower;
+use router::control_plane::netlink::attributes::append;
+use router::control_plane::netlink::socket::Socket;
+use router::engine::xdp::Xdp;
+use router::management_plane::answers::resident;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+const TARGET: [u8; 4] = [192, 0, 2, 1];
+const PORT: u16 = 9000;
+
+fn main() -> Result<(), Failure> {
+    let changes = std::env::args()
+        .nth(1)
+        .map_or(Ok(1000), |text| text.parse())?;
+    let [a, r, b, c] = [
+        Namespace::new("ra")?,
+        Namespace::new("rr")?,
+        Namespace::new("rb")?,
+        Namespace::new("rc")?,
+    ];
+    let mut links = Vec::new();
+    for (number, host) in [(0, &a), (1, &b), (2, &c)] {
+        links.push(Veth::new((&r, &format!("r{number}")), (host, "e"), 1)?);
+        r.ip([
+            "addr",
+            "add",
+            &format!("10.{number}.0.1/24"),
+            "dev",
+            &format!("r{number}"),
+        ])?;
+        host.ip(["addr", "add", &format!("10.{number}.0.2/24"), "dev", "e"])?;
+        host.ip([
+            "route",
+            "add",
+            "default",
+            "via",
+            &format!("10.{number}.0.1"),
+        ])?;
+        for feature in [["gro", "on"], ["tx", "off"]] {
+            host.command("ethtool")
+                .args(["-K", "e"])
+                .args(feature)
+                .output()?;
+        }
+    }
+    r.set("net.ipv4.ip_forward", "1")?;
+    for host in [&b, &c] {
+        host.ip(["addr", "add", "192.0.2.1/32", "dev", "lo"])?;
+    }
+    let routes = load(&r)?;
+    for (number, link) in [(1, &links[1]), (2, &links[2])] {
+        let mac = link.b.mac.map(|byte| format!("{byte:02x}")).join(":");
+        let gateway = format!("10.{number}.0.2");
+        r.ip([
+            "neigh",
+            "replace",
+            &gateway,
+            "lladdr",
+            &mac,
+            "nud",
+            "permanent",
+            "dev",
+            &format!("r{number}"),
+        ])?;
+    }
+    let stop = AtomicBool::new(false);
+    let ready = AtomicBool::new(false);
+    let mut times = std::thread::scope(|scope| {
+        let router = scope.spawn(|| r.enter(|| route(&stop, &ready)));
+        let measured = measure(changes, &a, [&b, &c], &r, &ready);
+        stop.store(true, Ordering::Relaxed);
+        match router.join() {
+            Ok(Ok(Ok(()))) => measured,
+            Ok(Ok(Err(error))) => Err(error),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err("the router's thread panicked".into()),
+        }
+    })?;
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    println!(
+        "{changes} changes, {routes} routes: median {:.3} ms, p99 {:.3} ms, longest {:.3} ms",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+    Ok(())
+}
+
+/// Loads every prefix into the kernel; returns how many.
+fn load(r: &Namespace) -> Result<usize, Failure> {
+    let beside =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/internet-prefixes.txt.gz");
+    let file = std::env::var_os("CORELANE_PREFIXES").map_or(beside, PathBuf::from);
+    let prefixes = if file.exists() {
+        let mut gzip = Command::new("gzip")
+            .arg("-dc")
+            .arg(&file)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut text = Vec::new();
+        if let Some(out) = gzip.stdout.as_mut() {
+            out.read_to_end(&mut text)?;
+        }
+        gzip.wait()?;
+        fib::prefix_file::read(&text[..], &file.display().to_string())?
+    } else {
+        fib::generated::internet(1)
+    };
+    let mut lines = String::new();
+    for (number, prefix) in prefixes.v4.iter().enumerate() {
+        writeln!(
+            lines,
+            "route replace {prefix} via 10.{}.0.2",
+            1 + number % 2
+        )?;
+    }
+    let batch = host::temporary::Directory::new("routes")?;
+    let path = batch.path().join("routes");
+    std::fs::write(&path, lines)?;
+    Command::new("ip")
+        .args(["-n", r.name(), "-force", "-batch"])
+        .arg(&path)
+        .stderr(Stdio::null())
+        .status()?;
+    Ok(prefixes.v4.len())
+}
+
+fn route(stop: &AtomicBool, ready: &AtomicBool) -> Result<(), Failure> {
+    let ports: Vec<String> = ["r0", "r1", "r2"].map(String::from).to_vec();
+    let engine = Xdp::open(Lookup::Own, &ports, Request::Native)?;
+    let mut follower = Follower::start(&ports, Box::new(engine))?;
+    let health = follower.health();
+    println!(
+        "full table from dump to forwarding: {:.3} s",
+        health.load.as_secs_f64()
+    );
+    println!(
+        "resident memory: {:.1} MiB",
+        resident() as f64 / (1 << 20) as f64
+    );
+    println!(
+        "forwarding state: {:.1} MiB",
+        follower.engine().memory() as f64 / (1 << 20) as f64
+    );
+    ready.store(true, Ordering::Release);
+    while !stop.load(Ordering::Relaxed) {
+        let mut poll = libc::pollfd {
+            fd: follower.descriptor(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one valid pollfd.
+        unsafe { libc::poll(&raw mut poll, 1, 50) };
+        follower.follow()?;
+        follower.tick(Instant::now())?;
+    }
+    let counters = follower.engine().counters()?;
+    let forwarded: u64 = counters.ports.iter().map(|count| count.forwarded).sum();
+    let received: u64 = counters.ports.iter().map(|count| count.received).sum();
+    println!("{forwarded} of {received} frames went past the kernel");
+    let verification = follower.verify()?;
+    println!(
+        "{} answers compared, {} differ, {:.2} s",
+        verification.compared,
+        verification.different,
+        verification.took.as_secs_f64()
+    );
+    Ok(())
+}
+
+fn measure(
+    changes: usize,
+    a: &Namespace,
+    hosts: [&Namespace; 2],
+    r: &Namespace,
+    ready: &AtomicBool,
+) -> Result<Vec<Duration>, Failure> {
+    let sender = a.enter(|| UdpSocket::bind(("10.0.0.2", 0)))??;
+    let listen = |host: &Namespace| -> Result<UdpSocket, Failure> {
+        let socket = host.enter(|| UdpSocket::bind((std::net::Ipv4Addr::from(TARGET), PORT)))??;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    };
+    let arrivals = [listen(hosts[0])?, listen(hosts[1])?];
+    let mut netlink = r.enter(|| Socket::open(libc::NETLINK_ROUTE, &[]))??;
+    let links = [r.interface_index("r1")?, r.interface_index("r2")?];
+    while !ready.load(Ordering::Acquire) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut times = Vec::with_capacity(changes);
+    for change in 0..changes {
+        let way = change % 2;
+        replace(&mut netlink, way as u8 + 1, links[way])?;
+        let began = Instant::now();
+        let mut buffer = [0; 64];
+        loop {
+            sender.send_to(b"x", (std::net::Ipv4Addr::from(TARGET), PORT))?;
+            while arrivals[1 - way].recv(&mut buffer).is_ok() {}
+            if arrivals[way].recv(&mut buffer).is_ok() {
+                break;
+            }
+            if began.elapsed() > Duration::from_secs(5) {
+                return Err("no packet took the new way within five seconds".into());
+            }
+        }
+        times.push(began.elapsed());
+        // The rest of the old way's packets, and a pause that is not a multiple of anything.
+        std::thread::sleep(Duration::from_micros(1700 + 13 * (change as u64 % 97)));
+        while arrivals[way].recv(&mut buffer).is_ok() {}
+    }
+    Ok(times)
+}
+
+/// Replaces the route to the target; returns when the kernel has acknowledged.
+fn replace(netlink: &mut Socket, way: u8, link: u32) -> Result<(), Failure> {
+    let mut body = vec![0; 12];
+    (body[0], body[1]) = (libc::AF_INET as u8, 32);
+    (body[4], body[5], body[7]) = (254, libc::RTPROT_STATIC, libc::RTN_UNICAST);
+    append(&mut body, libc::RTA_DST, &TARGET);
+    append(&mut body, libc::RTA_GATEWAY, &[10, way, 0, 2]);
+    append(&mut body, libc::RTA_OIF, &link.to_ne_bytes());
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE | libc::NLM_F_ACK;
+    netlink.request(libc::RTM_NEWROUTE, flags as u16, &body)?;
+    let mut acknowledged = false;
+    while !acknowledged {
+        netlink.wait(1000);
+        netlink.receive(false, |message| {
+            acknowledged |= i32::from(message.kind) == libc::NLMSG_ERROR
+        })?;
+    }
+    Ok(())
+}
