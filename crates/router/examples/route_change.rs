@@ -246,7 +246,7 @@ fn replace(netlink: &mut Socket, way: u8, link: u32) -> Result<(), Failure> {
     while !acknowledged {
         netlink.wait(1000);
         netlink.receive(false, |message| {
-            acknowledged |= i32::from(message.kind) == libc::NLMSG_ERROR
+            acknowledged |= i32::from(message.kind) == libc::NLMSG_ERROR;
         })?;
     }
     Ok(())
