@@ -1,0 +1,66 @@
+//! The memory reports against what is really allocated.
+
+#![allow(missing_docs)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use fib::generated::{internet, next_hops};
+use fib::{Family, Prefix, Table};
+
+/// Counts live bytes of the heap.
+struct Counting;
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static HEAP: Counting = Counting;
+
+/// Structs of the table that are no arrays: handles, short lists of a transaction.
+const SMALL: usize = 4096;
+
+fn report_is_exact<A: Family>(prefixes: &[Prefix<A>]) {
+    let routes: Vec<_> = prefixes
+        .iter()
+        .copied()
+        .zip(next_hops(1, prefixes.len(), 16))
+        .collect();
+    let before = LIVE.load(Ordering::Relaxed);
+    let mut table = Table::<A>::new().expect("memory");
+    table.insert_all(&routes).expect("room");
+    let heap = (LIVE.load(Ordering::Relaxed) - before) as usize;
+    let reported = table.route_memory().used();
+    assert!(
+        heap.abs_diff(reported) <= SMALL,
+        "{heap} bytes on the heap, {reported} reported"
+    );
+    let arrays = table.memory();
+    assert_eq!(arrays.arrays[0].reserved, A::ROOT * 4);
+    assert_eq!(
+        arrays.arrays[1].reserved,
+        fib::table::Capacity::default().node_words * 8
+    );
+    assert!(arrays.arrays[1].used <= arrays.arrays[1].reserved);
+}
+
+#[test]
+fn reports_equal_what_is_allocated() {
+    let prefixes = internet(1);
+    report_is_exact(&prefixes.v4);
+    report_is_exact(&prefixes.v6);
+}
