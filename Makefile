@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: study test bench bench-peers lint bpf build bench-router
+.PHONY: bench-trace study test bench bench-peers lint bpf build bench-router
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -47,3 +47,8 @@ bpf:
 # The router's speed on veth pairs, engines by turns in one run. Needs root and some three minutes; prints ratios.
 bench-router:
 	scripts/bench-router
+
+# What tracing costs: slowdown, time for each event beside perf record, bytes, analysis time. Needs root.
+bench-trace:
+	cargo build --release -p corelane
+	./scripts/bench-trace
