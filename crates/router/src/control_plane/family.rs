@@ -10,13 +10,15 @@
 //! Whatever is not certain is answered "punt": the kernel is then asked for every packet, which is slow and right.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
 
-use fib::{Address, IpPrefix, NextHop, Prefix};
+use fib::{NextHop, Prefix};
 
+use super::hosts::Host;
 use super::model::{Placement, RouteKind, Way};
-use super::next_hops::{HopKey, NextHops};
+use super::next_hops::NextHops;
 use super::objects::Objects;
+use super::resolve::{joined, resolve, without};
+use super::routed::Routed;
 use super::routes::RouteTable;
 use super::surroundings::Surroundings;
 use super::ways::{Stored, WayId, Ways};
@@ -26,60 +28,6 @@ use crate::engine::{Change, MAIN_TABLE, fixed};
 pub const LOCAL_TABLE: u32 = 255;
 /// The kernel's table of last resort.
 pub const DEFAULT_TABLE: u32 = 253;
-
-/// A family whose changes and addresses have names of their own.
-pub trait Routed: Address {
-    /// Is this IPv6?
-    const V6: bool;
-    /// The engine's word for a route of this family.
-    fn change(table: u32, prefix: Prefix<Self>, next_hop: NextHop) -> Change;
-    /// The address, if it is of this family.
-    fn from_ip(address: IpAddr) -> Option<Self>;
-    /// The prefix, in the type of both families.
-    fn either(prefix: Prefix<Self>) -> IpPrefix;
-}
-
-impl Routed for u32 {
-    const V6: bool = false;
-    fn change(table: u32, prefix: Prefix<Self>, next_hop: NextHop) -> Change {
-        Change::RouteV4 {
-            table,
-            prefix,
-            next_hop,
-        }
-    }
-    fn from_ip(address: IpAddr) -> Option<Self> {
-        if let IpAddr::V4(address) = address {
-            Some(address.into())
-        } else {
-            None
-        }
-    }
-    fn either(prefix: Prefix<Self>) -> IpPrefix {
-        IpPrefix::V4(prefix)
-    }
-}
-
-impl Routed for u128 {
-    const V6: bool = true;
-    fn change(table: u32, prefix: Prefix<Self>, next_hop: NextHop) -> Change {
-        Change::RouteV6 {
-            table,
-            prefix,
-            next_hop,
-        }
-    }
-    fn from_ip(address: IpAddr) -> Option<Self> {
-        if let IpAddr::V6(address) = address {
-            Some(address.into())
-        } else {
-            None
-        }
-    }
-    fn either(prefix: Prefix<Self>) -> IpPrefix {
-        IpPrefix::V6(prefix)
-    }
-}
 
 /// What both families share while one of them changes.
 #[derive(Debug)]
@@ -101,20 +49,12 @@ impl Shared {
     }
 }
 
-#[derive(Debug)]
-struct Host {
-    link: u32,
-    domain: u32,
-    /// [`NextHop::NONE`] while some route says otherwise.
-    id: NextHop,
-}
-
 /// Routes and neighbours of one family.
 #[derive(Debug)]
 pub struct Family<A> {
-    ways: Ways,
-    tables: HashMap<u32, RouteTable<A>>,
-    hosts: BTreeMap<A, Vec<Host>>,
+    pub(super) ways: Ways,
+    pub(super) tables: HashMap<u32, RouteTable<A>>,
+    pub(super) hosts: BTreeMap<A, Vec<Host>>,
     /// Prefixes of the local table shorter than an address, which shadow everything inside them.
     wide_local: Vec<Prefix<A>>,
     enabled: bool,
@@ -168,14 +108,6 @@ impl<A: Routed> Family<A> {
         self.ways.get(self.tables.get(&table)?.best(prefix)?.0)
     }
 
-    /// Host routes of resolved neighbours: address, domain, next hop.
-    pub fn hosts(&self) -> impl Iterator<Item = (A, u32, NextHop)> {
-        self.hosts
-            .iter()
-            .flat_map(|(address, hosts)| hosts.iter().map(|host| (*address, host.domain, host.id)))
-            .filter(|(_, _, id)| *id != NextHop::NONE)
-    }
-
     /// What the engine must answer for exactly this prefix; [`NextHop::NONE`]: nothing of its own.
     pub fn answer(&self, domain: u32, prefix: Prefix<A>) -> NextHop {
         if !self.enabled {
@@ -227,19 +159,9 @@ impl<A: Routed> Family<A> {
             .map_or(NextHop::NONE, |host| host.id)
     }
 
-    fn host(&self, domain: u32, prefix: Prefix<A>) -> Option<&Host> {
-        if prefix.length() != A::BITS || self.hosts.is_empty() {
-            return None;
-        }
-        let hosts = self.hosts.get(&prefix.address())?;
-        hosts
-            .iter()
-            .find(|host| host.domain == domain && host.id != NextHop::NONE)
-    }
-
     /// Is it for the kernel to choose among the alternatives of this prefix? So when one of them looks at more than the
     /// destination, and in IPv6 when two are equally good and not one multipath route.
-    fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
+    pub(super) fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
         let Some(routes) = self.tables.get(&table) else {
             return false;
         };
@@ -444,146 +366,6 @@ impl<A: Routed> Family<A> {
         swept
     }
 
-    /// A neighbour on a link can be sent to (or no longer).
-    pub fn neighbour(
-        &mut self,
-        link: u32,
-        address: A,
-        usable: bool,
-        shared: &mut Shared,
-        out: &mut Vec<Change>,
-    ) {
-        let domain = shared.around.table_of(link).filter(|_| usable);
-        let hosts = self.hosts.entry(address).or_default();
-        let known = hosts
-            .iter()
-            .find(|host| host.link == link)
-            .map(|host| host.domain);
-        if known.is_some() && known != domain {
-            self.withdraw_host(link, address, shared, out);
-        }
-        if let Some(domain) = domain
-            && known != Some(domain)
-        {
-            self.hosts.entry(address).or_default().push(Host {
-                link,
-                domain,
-                id: NextHop::NONE,
-            });
-        }
-        self.review_hosts(Prefix::containing(address, A::BITS), shared, out);
-        if self.hosts.get(&address).is_some_and(Vec::is_empty) {
-            self.hosts.remove(&address);
-        }
-    }
-
-    fn withdraw_host(&mut self, link: u32, address: A, shared: &mut Shared, out: &mut Vec<Change>) {
-        let Some(hosts) = self.hosts.get(&address) else {
-            return;
-        };
-        let Some(at) = hosts.iter().position(|host| host.link == link) else {
-            return;
-        };
-        let domain = hosts[at].domain;
-        let prefix = Prefix::containing(address, A::BITS);
-        let before = self.answer(domain, prefix);
-        let Some(host) = self
-            .hosts
-            .get_mut(&address)
-            .map(|hosts| hosts.swap_remove(at))
-        else {
-            return;
-        };
-        let after = self.answer(domain, prefix);
-        if before != after {
-            out.push(A::change(domain, prefix, after));
-        }
-        shared.next_hops.release(host.id, out);
-    }
-
-    /// Decides again which neighbours inside `prefix` deserve a host route.
-    pub fn review_hosts(&mut self, prefix: Prefix<A>, shared: &mut Shared, out: &mut Vec<Change>) {
-        if self.hosts.is_empty() {
-            return;
-        }
-        let found: Vec<(A, u32, u32)> = self
-            .hosts
-            .range(prefix.address()..=prefix.last())
-            .flat_map(|(address, hosts)| {
-                hosts.iter().map(|host| (*address, host.link, host.domain))
-            })
-            .collect();
-        for (address, link, domain) in found {
-            self.review_host(address, link, domain, shared, out);
-        }
-    }
-
-    fn review_host(
-        &mut self,
-        address: A,
-        link: u32,
-        domain: u32,
-        shared: &mut Shared,
-        out: &mut Vec<Change>,
-    ) {
-        let wanted = self.is_attached(domain, address, link) && shared.around.is_ours(link);
-        let position = |host: &&mut Host| host.link == link && host.domain == domain;
-        let Some(installed) = self
-            .hosts
-            .get_mut(&address)
-            .and_then(|hosts| hosts.iter_mut().find(position))
-            .map(|host| host.id != NextHop::NONE)
-        else {
-            return;
-        };
-        if wanted == installed {
-            return;
-        }
-        let id = if wanted {
-            let key = HopKey {
-                link,
-                gateway: address.to_ip(),
-                mtu: 0,
-            };
-            shared.next_hops.hop(key, &shared.around, out)
-        } else {
-            NextHop::NONE
-        };
-        let prefix = Prefix::containing(address, A::BITS);
-        let before = self.answer(domain, prefix);
-        let old = self
-            .hosts
-            .get_mut(&address)
-            .and_then(|hosts| hosts.iter_mut().find(position))
-            .map_or(NextHop::NONE, |host| std::mem::replace(&mut host.id, id));
-        let after = self.answer(domain, prefix);
-        if before != after {
-            out.push(A::change(domain, prefix, after));
-        }
-        shared.next_hops.release(old, out);
-    }
-
-    /// Do packets for `address` go straight onto `link`?
-    fn is_attached(&self, domain: u32, address: A, link: u32) -> bool {
-        if self
-            .tables
-            .get(&LOCAL_TABLE)
-            .is_some_and(|local| local.covering(address).is_some())
-        {
-            return false;
-        }
-        let Some(routes) = self.tables.get(&domain) else {
-            return false;
-        };
-        let Some(prefix) = routes.covering(address) else {
-            return false;
-        };
-        routes.best(prefix).is_some_and(|(way, more)| {
-            let connected = self.ways.get(way).and_then(|stored| stored.connected);
-            connected == Some(link) && !(more && self.contested(domain, prefix))
-        })
-    }
-
     /// Turns the family on or off; off, the engine has no route of it and every packet is the kernel's.
     pub fn enable(&mut self, enabled: bool, shared: &Shared, out: &mut Vec<Change>) {
         if self.enabled == enabled {
@@ -638,116 +420,4 @@ impl<A: Routed> Family<A> {
         }
         self.review_hosts(outer, shared, out);
     }
-}
-
-/// The next hop of a way, with one use held, and the link on which its destinations are, if they are on one.
-fn resolve<A: Routed>(
-    way: &Way,
-    before: NextHop,
-    shared: &mut Shared,
-    out: &mut Vec<Change>,
-) -> (NextHop, Option<u32>) {
-    if way.special {
-        return (fixed::PUNT, None);
-    }
-    match way.kind {
-        RouteKind::Kernel => return (fixed::PUNT, None),
-        RouteKind::Blackhole => return (fixed::BLACKHOLE, None),
-        RouteKind::Unreachable => return (fixed::UNREACHABLE, None),
-        RouteKind::Prohibit => return (fixed::PROHIBIT, None),
-        RouteKind::Unicast => {}
-    }
-    if way.object != 0 {
-        return (
-            shared
-                .objects
-                .hold(way.object, &mut shared.next_hops, &shared.around, out),
-            None,
-        );
-    }
-    let key = |hop: &super::model::Hop| {
-        hop.gateway.map(|gateway| HopKey {
-            link: hop.link,
-            gateway,
-            mtu: way.mtu,
-        })
-    };
-    match way.hops.as_slice() {
-        [] => (fixed::PUNT, None),
-        [hop] => match key(hop) {
-            Some(key) => (shared.next_hops.hop(key, &shared.around, out), None),
-            // A route with its own MTU to a connected network is rare enough for the kernel to serve.
-            None => (fixed::PUNT, (way.mtu == 0).then_some(hop.link)),
-        },
-        hops if hops.iter().any(|hop| hop.gateway.is_none()) => (fixed::PUNT, None),
-        hops => {
-            let mut members = Vec::with_capacity(hops.len());
-            for hop in hops {
-                if let Some(key) = key(hop) {
-                    members.push((shared.next_hops.hop(key, &shared.around, out), hop.weight));
-                }
-            }
-            (
-                shared
-                    .next_hops
-                    .group(members, before, &shared.around, A::V6, out),
-                None,
-            )
-        }
-    }
-}
-
-/// Is the way `new` the multipath route `old` with members added?
-fn joined(ways: &Ways, old: WayId, new: WayId) -> bool {
-    let (Some(old), Some(new)) = (ways.get(old), ways.get(new)) else {
-        return false;
-    };
-    let (old, new) = (&old.way, &new.way);
-    let gateways = |way: &Way| way.hops.as_slice().iter().all(|hop| hop.gateway.is_some());
-    let within = |small: &Way, large: &Way| {
-        small.hops.as_slice().iter().all(|hop| {
-            large
-                .hops
-                .as_slice()
-                .iter()
-                .any(|other| (other.link, other.gateway) == (hop.link, hop.gateway))
-        })
-    };
-    old.metric == new.metric
-        && old.kind == RouteKind::Unicast
-        && new.kind == RouteKind::Unicast
-        && old.object == 0
-        && !old.hops.as_slice().is_empty()
-        && gateways(old)
-        && gateways(new)
-        && (within(old, new) || within(new, old))
-}
-
-/// The multipath way `way` without the members of `gone`, if that is a proper part of it.
-fn without(way: &Way, gone: &Way) -> Option<Way> {
-    let leaving = gone.hops.as_slice();
-    let members = way.hops.as_slice();
-    if way.metric != gone.metric || leaving.is_empty() || leaving.len() >= members.len() {
-        return None;
-    }
-    let left: Vec<_> = members
-        .iter()
-        .filter(|hop| {
-            !leaving
-                .iter()
-                .any(|other| (other.link, other.gateway) == (hop.link, hop.gateway))
-        })
-        .copied()
-        .collect();
-    if left.len() + leaving.len() != members.len() {
-        return None;
-    }
-    let mut smaller = Way {
-        hops: super::model::Hops::None,
-        ..way.clone()
-    };
-    for hop in left {
-        smaller.hops.push(hop);
-    }
-    Some(smaller)
 }

@@ -20,13 +20,14 @@ use std::net::IpAddr;
 
 use fib::IpPrefix;
 
-use super::family::{Family, LOCAL_TABLE, Routed, Shared};
+use super::family::{Family, LOCAL_TABLE, Shared};
 use super::model::{
     Event, Link, LinkAddress, LinkKind, Neighbour, NextHopObject, Placement, Route, RouteKind,
     Rule, Way,
 };
 use super::next_hops::NextHops;
 use super::objects::Objects;
+use super::routed::Routed;
 use super::surroundings::Surroundings;
 use crate::engine::{Change, MAIN_TABLE, Port};
 

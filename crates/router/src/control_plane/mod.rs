@@ -5,21 +5,33 @@
 //!  surroundings   links, ports, addresses, neighbours
 //!  next_hops      numbers that routes answer with; buckets: members of groups; objects: `ip nexthop`
 //!  ways, routes   every route, 16 bytes each
-//!  family         the answer for a prefix, composed of the kernel's tables
+//!  family         the answer for a prefix, composed of the kernel's tables; hosts: neighbours as routes;
+//!                 resolve: from a route to its next hop
 //!  mirror         the state machine: events in, changes out
 //! ```
 //!
-//! Everything in this list is pure: no I/O, no clock.
+//! Everything in this list is pure: no I/O, no clock. Around it:
+//!
+//! ```text
+//!  netlink        what the kernel's messages mean
+//!  follower       reads them, feeds the mirror, fills the engine
+//!  guard          what the kernel does to packets besides routing them
+//!  verify         every answer compared with the kernel's
+//! ```
 
 pub mod buckets;
 pub mod family;
 pub mod follower;
 pub mod guard;
+pub mod hosts;
 pub mod mirror;
 pub mod model;
 pub mod netlink;
 pub mod next_hops;
 pub mod objects;
+mod ranges;
+pub mod resolve;
+pub mod routed;
 pub mod routes;
 pub mod surroundings;
 pub mod verify;

@@ -15,14 +15,16 @@ use std::time::{Duration, Instant};
 
 use fib::generated::Random;
 use fib::next_hop::Kind;
-use fib::{Address, IpPrefix, NextHop, NextHopEntry, Prefix};
+use fib::{Address, IpPrefix, NextHop, NextHopEntry};
 
-use super::family::{DEFAULT_TABLE, Family, LOCAL_TABLE, Routed};
+use super::family::{DEFAULT_TABLE, Family, LOCAL_TABLE};
 use super::mirror::Mirror;
 use super::model::{Event, Hop, ObjectKind, RouteKind, Way};
 use super::netlink::socket::Socket;
 use super::netlink::{Verdict, ask_route, dump_all};
 use super::next_hops::HopKey;
+use super::ranges::{KERNEL, Line, before, line, ranges};
+use super::routed::Routed;
 use super::surroundings::Surroundings;
 use crate::engine::{Engine, MAIN_TABLE};
 
@@ -91,20 +93,6 @@ enum Expected {
     Connected(u32),
     /// Through one of these.
     Hops(Vec<HopKey>),
-}
-
-/// Index of [`Expected::Kernel`].
-const KERNEL: u32 = 0;
-
-/// A route of the kernel.
-#[derive(Clone, Copy)]
-struct Line<A> {
-    address: A,
-    metric: u32,
-    expected: u32,
-    length: u8,
-    /// Which table is asked first: 0 the local one, 1 the domain's, 2 the default one.
-    rank: u8,
 }
 
 /// The kernel's state as dumped, past the mirror.
@@ -194,21 +182,6 @@ fn read(mirror: &Mirror, socket: &mut Socket) -> io::Result<Dump> {
         _ => {}
     })?;
     Ok(dump)
-}
-
-fn line<A: Address>(table: u32, prefix: Prefix<A>, metric: u32, expected: u32) -> Line<A> {
-    let rank = match table {
-        LOCAL_TABLE => 0,
-        DEFAULT_TABLE => 2,
-        _ => 1,
-    };
-    Line {
-        address: prefix.address(),
-        metric,
-        expected,
-        length: prefix.length(),
-        rank,
-    }
 }
 
 fn expectation(way: &Way, objects: &HashMap<u32, ObjectKind>) -> Expected {
@@ -474,93 +447,4 @@ fn describe(entry: &NextHopEntry) -> String {
         "port {} to {mac}, vlan {}, mtu {}",
         entry.port, entry.vlan, entry.mtu
     )
-}
-
-fn before<A: Address>(address: A) -> A {
-    let unit = 1u128 << (128 - u32::from(A::BITS));
-    A::from_left_aligned(address.left_aligned().wrapping_sub(unit))
-}
-
-/// Sorted prefixes as ranges: where each begins and what is expected there. Addresses before the first and after the
-/// last prefix have no route, which is the kernel's business.
-fn ranges<A: Address>(lines: &[Line<A>]) -> Vec<(A, u32)> {
-    let mut ranges: Vec<(A, u32)> = vec![(A::default(), KERNEL)];
-    let mut begin = |at: A, expected: u32| match ranges.last_mut() {
-        Some(last) if last.0 == at => last.1 = expected,
-        Some(last) if last.1 == expected => {}
-        _ => ranges.push((at, expected)),
-    };
-    let unit = 1u128 << (128 - u32::from(A::BITS));
-    // Prefixes that contain the current place, the innermost last: their last address, what they say, and whether they
-    // are of the local table, which hides everything inside.
-    let mut open: Vec<(A, u32, bool)> = Vec::new();
-    let close =
-        |open: &mut Vec<(A, u32, bool)>, until: Option<A>, begin: &mut dyn FnMut(A, u32)| {
-            while let Some(&(last, _, _)) = open.last()
-                && until.is_none_or(|until| last < until)
-            {
-                open.pop();
-                let outer = open.last().map_or(KERNEL, |outer| outer.1);
-                if let Some(next) = last.left_aligned().checked_add(unit) {
-                    begin(A::from_left_aligned(next), outer);
-                }
-            }
-        };
-    for line in lines {
-        close(&mut open, Some(line.address), &mut begin);
-        let hidden = open.last().is_some_and(|outer| outer.2);
-        let expected = if hidden { KERNEL } else { line.expected };
-        let last = Prefix::containing(line.address, line.length).last();
-        begin(line.address, expected);
-        open.push((last, expected, hidden || line.rank == 0));
-    }
-    close(&mut open, None, &mut begin);
-    ranges
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(address: u32, length: u8, expected: u32, table: u32) -> Line<u32> {
-        line(table, Prefix::containing(address, length), 0, expected)
-    }
-
-    #[test]
-    fn nested_prefixes_become_ranges() {
-        let lines = [
-            at(0x0A00_0000, 8, 1, 254),
-            at(0x0A01_0000, 16, 2, 254),
-            at(0x0A01_0000, 24, 1, 254),
-        ];
-        assert_eq!(
-            ranges(&lines),
-            [
-                (0, KERNEL),
-                (0x0A00_0000, 1),
-                (0x0A01_0000, 1),
-                (0x0A01_0100, 2),
-                (0x0A02_0000, 1),
-                (0x0B00_0000, KERNEL)
-            ]
-        );
-    }
-
-    #[test]
-    fn a_wide_local_prefix_hides_what_is_inside() {
-        let lines = [
-            at(0x0A00_0000, 8, KERNEL, LOCAL_TABLE),
-            at(0x0A01_0000, 16, 2, 254),
-        ];
-        assert_eq!(ranges(&lines), [(0, KERNEL)]);
-    }
-
-    #[test]
-    fn the_last_address_of_all_has_no_successor() {
-        assert_eq!(ranges(&[at(0, 0, 3, 254)]), [(0, 3)]);
-        assert_eq!(
-            ranges(&[at(0xFFFF_FFFF, 32, 3, 254)]),
-            [(0, KERNEL), (0xFFFF_FFFF, 3)]
-        );
-    }
 }

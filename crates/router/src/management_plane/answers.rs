@@ -7,9 +7,10 @@ use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use serde_json::{Value, json};
 
-use crate::control_plane::family::{Family, Routed};
+use crate::control_plane::family::Family;
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::{Hop, RouteKind, Way, nud};
+use crate::control_plane::routed::Routed;
 use crate::control_plane::verify::Verification;
 use crate::engine::{Counters, EngineError};
 
