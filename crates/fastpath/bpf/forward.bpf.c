@@ -62,6 +62,7 @@ INLINE int leave(struct port_counters *counters, enum reason reason)
 
 /* A frame on its way, as far as it is known. */
 struct way {
+	struct port_counters *counters;
 	const struct port *in;
 	__u32 tag;     /* incoming tag control information; bit 16: there is one */
 	__u32 type;    /* network order */
@@ -72,6 +73,17 @@ struct way {
 	__u8 addresses[12];
 	__u32 port, vlan;
 };
+
+/* A frame in several buffers shows only its first: when that is too short for the packet, asks for the length of all. */
+INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
+{
+	if (packet <= way->ip)
+		return;
+	__u32 more = bpf_xdp_get_buff_len(context) - way->length;
+	way->length += more;
+	way->ip += more;
+	way->counters->received_bytes += more;
+}
 
 /* Follows a next hop to an adjacency. */
 INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
@@ -166,6 +178,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 	if (at + 20 > end)
 		return IPV4_TRUNCATED;
 	const struct ipv4 ip = *(struct ipv4 *)at;
+	see_all(context, way, ipv4_total_length(&ip));
 	enum reason fault = ipv4_fault(&ip, way->ip);
 	if (fault != REASONS)
 		return fault;
@@ -209,6 +222,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 	if (at + 40 > end)
 		return IPV6_TRUNCATED;
 	const struct ipv6 ip = *(struct ipv6 *)at;
+	see_all(context, way, 40 + ipv6_payload_length(&ip));
 	enum reason fault = ipv6_fault(&ip, way->ip);
 	if (fault != REASONS)
 		return fault;
@@ -259,7 +273,7 @@ __attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context
 
 	__u8 *data = packet_start(context);
 	const __u8 *end = packet_end(context);
-	struct way way = {.in = port, .length = end - data};
+	struct way way = {.counters = mine, .in = port, .length = end - data};
 	mine->received++;
 	mine->received_bytes += way.length;
 	if (data + ETHERNET_LENGTH + TAG_LENGTH > end)

@@ -10,7 +10,7 @@
 //! # Why the program is also attached to a loopback interface
 //! The kernel enters every program that it runs by hand into the dispatcher of XDP programs, and takes it out again: each time it
 //! patches code and waits for all cores, some ten milliseconds a call. A program that is attached somewhere is there already. So the
-//! generator attaches its program, for as long as it lives, to the loopback interface of a network namespace that nobody uses.
+//! generator attaches its program, from its first frame to its end, to the loopback interface of a network namespace that nobody uses.
 //!
 //! # What it cannot do
 //! The kernel does not tell how many frames the *device* refused (a full ring): [`Generator::sent`] counts frames made, the receiver
@@ -20,6 +20,7 @@
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use crate::attach::{Attachment, Request};
 use crate::map::{Map, MappedArray, Plain};
@@ -310,7 +311,8 @@ pub struct Generator {
     frame: Vec<u8>,
     batch: u32,
     _out: Map,
-    _resident: Option<Resident>,
+    /// From the first call of [`Generator::send`] on; `None`: the kernel refused.
+    resident: OnceLock<Option<Resident>>,
 }
 
 /// Keeps a program in the kernel's dispatcher: an attachment in a namespace of its own.
@@ -400,7 +402,7 @@ impl Generator {
         out.set(0_u32, &ifindex)?;
         let program = loaded.program("generate")?;
         Ok(Self {
-            _resident: Resident::new(&program),
+            resident: OnceLock::new(),
             program,
             state: loaded.map("states")?.mapped()?,
             frame: vec![0; usize::from(longest)],
@@ -434,6 +436,7 @@ impl Generator {
         if count == 0 {
             return Ok(0);
         }
+        self.resident.get_or_init(|| Resident::new(&self.program));
         let before = self.sent();
         let outcome = sys::run_live(
             self.program.as_fd(),

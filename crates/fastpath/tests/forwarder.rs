@@ -558,7 +558,7 @@ fn replaced_state_is_reused_after_its_grace_period() {
             r1: 0,
         };
         // Far more changes than there are slots and words: each waits for room that an earlier one leaves.
-        for turn in 0..60_u16 {
+        for turn in 0..20_u16 {
             let entry = NextHopEntry {
                 kind: Kind::Punt,
                 stamp: u32::from(turn),
@@ -633,7 +633,7 @@ fn the_search_in_the_program_equals_the_tables() {
         frame4[40..42].fill(0);
         let boundaries = v4
             .iter()
-            .step_by(v4.len() / 20_000 + 1)
+            .step_by(v4.len() / 6_000 + 1)
             .flat_map(|(prefix, _)| {
                 [
                     prefix.address(),
@@ -642,7 +642,7 @@ fn the_search_in_the_program_equals_the_tables() {
                     prefix.last().wrapping_add(1),
                 ]
             });
-        let anywhere = fib::generated::addresses_anywhere::<u32>(3, 40_000);
+        let anywhere = fib::generated::addresses_anywhere::<u32>(3, 20_000);
         for address in boundaries.chain(anywhere) {
             if ipv4::destination_is_martian(address) || ipv4::destination_is_group(address) {
                 continue;
@@ -661,14 +661,14 @@ fn the_search_in_the_program_equals_the_tables() {
             assert!(is_mark || got < 1000, "{}", Ipv4Addr::from(address));
             hits += usize::from(is_mark);
         }
-        assert!(hits > 10_000, "{hits} addresses hit");
+        assert!(hits > 5_000, "{hits} addresses hit");
 
         hits = 0;
         let mut frame6 = frame("2001:db8:19::2", 78, None);
         frame6[60..62].fill(0);
         let boundaries = v6
             .iter()
-            .step_by(v6.len() / 20_000 + 1)
+            .step_by(v6.len() / 6_000 + 1)
             .flat_map(|(prefix, _)| {
                 [
                     prefix.address(),
@@ -677,7 +677,7 @@ fn the_search_in_the_program_equals_the_tables() {
                     prefix.last().wrapping_add(1),
                 ]
             });
-        for address in boundaries.chain(fib::generated::addresses_anywhere::<u128>(4, 10_000)) {
+        for address in boundaries.chain(fib::generated::addresses_anywhere::<u128>(4, 5_000)) {
             if ipv6::destination_is_martian(address) || ipv6::destination_is_group(address) {
                 continue;
             }
@@ -690,7 +690,7 @@ fn the_search_in_the_program_equals_the_tables() {
             );
             hits += usize::from(wanted >= 1000);
         }
-        assert!(hits > 10_000, "{hits} addresses hit");
+        assert!(hits > 5_000, "{hits} addresses hit");
     });
 }
 

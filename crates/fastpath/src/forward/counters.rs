@@ -20,7 +20,7 @@ pub struct PortCounters {
     pub cpu: u32,
     /// Frames received.
     pub received: u64,
-    /// Their bytes, without FCS. Of a frame in several buffers only the first is counted.
+    /// Their bytes, without FCS. Of a frame in several buffers that is not IP only the first is counted.
     pub received_bytes: u64,
     /// Frames redirected to a port, whichever.
     pub forwarded: u64,
