@@ -48,6 +48,9 @@ pub(crate) struct Arguments {
     /// Time to spend measuring [default: 75; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
+    /// Write each plot as an SVG file into DIRECTORY
+    #[arg(long, value_name = "DIRECTORY")]
+    plots: Option<PathBuf>,
     #[command(flatten)]
     output: ResultOptions,
 }
@@ -85,6 +88,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .unwrap_or(Path::new("report.html"));
     report::json::write(json, &study)?;
     report::html::write(html, &page::page(&study))?;
+    if let Some(directory) = &arguments.plots {
+        for (number, plot) in plots::all(&study).iter().enumerate() {
+            let name = format!("plot-{}.svg", number + 1);
+            report::json::write_file(&directory.join(name), plot.to_svg_file().as_bytes())?;
+        }
+    }
     for path in [html, json] {
         eprintln!(
             "written: {}",

@@ -93,6 +93,7 @@ mod tests {
             cores,
             routes: None,
             seconds: None,
+            plots: None,
             output: crate::common::ResultOptions::default(),
         }
     }

@@ -15,18 +15,12 @@ pub(crate) fn summary(study: &Study) -> Document {
 /// The page: verdict, tables, plots, method, environment.
 pub(crate) fn page(study: &Study) -> Document {
     let mut document = opening(study).text(format!("Measured on {}.", study.environment.machine()));
-    for plot in plots::throughput(study).into_iter().take(1) {
-        document = document.block(Block::Plot(plot));
-    }
+    let mut plots = plots::all(study).into_iter().map(Block::Plot);
+    document.blocks.extend(plots.next());
     document = document.heading("Tables");
     document.blocks.extend(table_blocks(study));
     document = document.heading("Plots");
-    let plots = plots::throughput(study)
-        .into_iter()
-        .skip(1)
-        .chain(plots::speed_up(study))
-        .chain(plots::changes(study));
-    document.blocks.extend(plots.map(Block::Plot));
+    document.blocks.extend(plots);
     document.blocks.extend(trace_blocks(study));
     document = document.heading("How it was measured");
     document = document.text(format!(

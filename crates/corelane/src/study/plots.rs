@@ -10,6 +10,12 @@ use super::sentences::{cores_in_words, engine_in_words};
 /// Most series that a reader can tell apart in one plot.
 const SERIES_MAX: usize = 8;
 
+/// Every plot, in the order of the page.
+pub(crate) fn all(study: &Study) -> Vec<Plot> {
+    let first = throughput(study).into_iter().chain(speed_up(study));
+    first.chain(changes(study)).collect()
+}
+
 /// Throughput against frame size: one plot an engine, for engines differ by orders of magnitude.
 pub(crate) fn throughput(study: &Study) -> Vec<Plot> {
     study
