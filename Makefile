@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: bench-trace study test bench bench-peers lint bpf build bench-router
+.PHONY: bench-trace study test bench bench-peers lint bpf build bench-router bench-tester
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -52,3 +52,8 @@ bench-router:
 bench-trace:
 	cargo build --release -p corelane
 	./scripts/bench-trace
+
+# The tester's speed, with trafgen as its peer in the same run. Needs root and about a minute.
+bench-tester:
+	@scripts/setup bench
+	scripts/bench-tester

@@ -1,6 +1,6 @@
 //! Mixes of frame sizes.
 
-/// The simple Internet mix of RFC 6985's example genome: seven frames of 64 bytes, four of 570, one of 1518, spread so that equal
+/// The simple Internet mix: seven frames of 64 bytes, four of 570, one of 1518, spread so that equal
 /// sizes do not come in a row longer than need be. Mean: 353.8 bytes.
 pub const IMIX: [u16; 12] = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 64, 570];
 

@@ -71,13 +71,14 @@ impl Profile {
         waits: Waits::RFC_2544,
     };
 
-    /// For a look in seconds: short trials, short waits, two tries for each rate.
+    /// For a look in seconds: short trials, short waits, and five tries for each rate, because a device on a shared machine loses a
+    /// frame now and then at any rate.
     pub const QUICK: Self = Self {
         quick: true,
         search_seconds: 0.1,
-        final_seconds: 0.4,
+        final_seconds: 0.25,
         resolution: 0.01,
-        tries: 2,
+        tries: 5,
         follow_hints: true,
         retries: 2,
         latency_seconds: 0.5,

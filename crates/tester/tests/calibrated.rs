@@ -38,6 +38,7 @@ fn profile() -> Profile {
         resolution: 0.002,
         search_seconds: 0.2,
         final_seconds: 0.5,
+        tries: 2,
         ..Profile::QUICK
     }
 }

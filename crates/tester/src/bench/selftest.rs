@@ -20,7 +20,7 @@ pub fn run(mut session: Session<'_>, label: &str) -> Entry {
     let seconds = session.profile.search_seconds;
     session.say("self-test: how fast the tester is by itself");
     let ceiling = session.ceiling();
-    let warm = (ceiling * seconds).clamp(1000.0, 2e6) as u64;
+    let warm = (ceiling * seconds).clamp(1000.0, 7e5) as u64;
     let burst = session.trial(Schedule::burst(warm), "warm-up", None);
     let burst =
         burst.and_then(|_| session.trial(Schedule::burst(warm), "as fast as it goes", None));

@@ -56,6 +56,13 @@ pub fn run(mut session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) 
             Grade::Invalid,
             "the tester could not offer any rate of the range as intended".to_owned(),
         ),
+        None if found.ended == Ended::Unconfirmed => (
+            Grade::Failed,
+            format!(
+                "no rate held in full-length trials; in the last, {}",
+                complaint(&session)
+            ),
+        ),
         None => (Grade::Failed, complaint(&session)),
     };
     let details = Details::Throughput(Throughput {

@@ -142,7 +142,7 @@ impl XdpRig {
             return Err(RigError::Unable {
                 rig: "the in-kernel generator",
                 what: "send in a mesh".to_owned(),
-                remedy: "use --generator packet",
+                remedy: "send one way or both ways",
             });
         }
         let made = Made {
@@ -166,7 +166,7 @@ impl XdpRig {
             return Err(RigError::Unable {
                 rig: "the in-kernel generator",
                 what: format!("make frames of {} bytes", length + FCS),
-                remedy: "use frames of at most 3404 bytes, or --generator packet",
+                remedy: "use frames of at most 3404 bytes",
             });
         }
         let used = self
