@@ -51,7 +51,7 @@ pub struct Attachment {
     ifindex: u32,
     mode: Mode,
     fallback: Option<String>,
-    _link: OwnedFd,
+    link: OwnedFd,
 }
 
 impl Attachment {
@@ -67,7 +67,7 @@ impl Attachment {
             ifindex,
             mode,
             fallback,
-            _link: link,
+            link,
         };
         let failed = |error: io::Error| match error.raw_os_error() {
             // EEXIST: one in the other mode.
@@ -118,6 +118,13 @@ impl Attachment {
     /// Index of the interface.
     pub fn ifindex(&self) -> u32 {
         self.ifindex
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        // An interface that is gone has no program to detach; closing the descriptor does the rest.
+        let _gone = sys::link_detach(self.link.as_fd());
     }
 }
 

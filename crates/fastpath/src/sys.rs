@@ -13,6 +13,7 @@ const MAP_DELETE_ELEM: i32 = 3;
 const PROG_LOAD: i32 = 5;
 const PROG_TEST_RUN: i32 = 10;
 const LINK_CREATE: i32 = 28;
+const LINK_DETACH: i32 = 34;
 
 /// `BPF_PROG_TYPE_XDP`.
 const PROG_TYPE_XDP: u32 = 6;
@@ -233,6 +234,15 @@ pub fn link_create(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> io::Res
         flags,
     };
     call(LINK_CREATE, &mut argument).map(descriptor)
+}
+
+/// Detaches a link now, even if a copy of its descriptor is still open in a child process that has not reached its `exec`.
+///
+/// # Errors
+/// The kernel's: `ENOLINK` and others when the interface is gone already.
+pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
+    let mut descriptor = link.as_raw_fd() as u32;
+    call(LINK_DETACH, &mut descriptor).map(drop)
 }
 
 #[repr(C)]
