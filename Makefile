@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: bench-trace study test bench bench-peers lint bpf build bench-router bench-tester
+.PHONY: bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -57,3 +57,7 @@ bench-trace:
 bench-tester:
 	@scripts/setup bench
 	scripts/bench-tester
+
+# What the scaling harness adds to a run, beside hyperfine.
+bench-scale: build
+	scripts/bench-scale

@@ -4,6 +4,7 @@
 //! serial fraction. The truth is a formula, not a figure from another machine.
 
 use crate::{loops, random::Random};
+use host::pin::Pinned;
 use std::{
     hint::black_box,
     sync::{
@@ -147,6 +148,13 @@ enum Serial {
     Sleep,
 }
 
+/// Keeps thread `number` on a core of its own among the allowed ones, so that where the scheduler puts a woken thread is no part of
+/// the truth.
+fn own_core(number: usize) -> Option<Pinned> {
+    let cores = host::cores::allowed_cores().ok()?;
+    Pinned::to(*cores.get(number % cores.len().max(1))?).ok()
+}
+
 /// Phases of divided work, each after a serial part that one thread does alone.
 fn phases(threads: usize, share: f64, serial: Serial) {
     let meeting = Barrier::new(threads);
@@ -170,6 +178,7 @@ fn phases(threads: usize, share: f64, serial: Serial) {
         for number in 0..threads {
             let (meeting, serial) = (&meeting, &serial);
             scope.spawn(move || {
+                let _pin = own_core(number);
                 for phase in 0..PHASES {
                     if number == 0 {
                         match serial {
@@ -202,6 +211,7 @@ fn lock(threads: usize) {
         for number in 0..threads {
             let (held, left) = (&held, &left);
             scope.spawn(move || {
+                let _pin = own_core(number);
                 let mut random = Random::new(7 + number as u64);
                 let mut length = |share: f64| {
                     let u = (random.below(1 << 30) as f64 + 1.0) / f64::from(1 << 30);
@@ -270,6 +280,7 @@ fn counters(threads: usize, layout: Layout) {
             };
             let word = &words[origin + place];
             scope.spawn(move || {
+                let _pin = own_core(number);
                 for _ in 0..ADDS / threads as u64 {
                     word.fetch_add(1, Ordering::Relaxed);
                 }

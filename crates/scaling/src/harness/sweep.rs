@@ -125,6 +125,8 @@ struct Station {
     setting: Setting,
     cores: Vec<CoreId>,
     keeper: Keeper,
+    /// How long the last run took: short ones are not worth looking at `/proc/stat` for.
+    last: Duration,
 }
 
 /// Sweeps `job`.
@@ -240,6 +242,7 @@ fn station(job: &Job, setting: &Setting, options: &Options) -> Result<Station, S
         setting: setting.clone(),
         cores,
         keeper: Keeper::start(&spec, options.interrupted)?,
+        last: OBSERVABLE,
     })
 }
 
@@ -288,11 +291,14 @@ fn prepare(options: &Options) -> Result<(), SweepError> {
 
 fn timed(job: &Job, station: &mut Station, options: &Options) -> Result<Run, SweepError> {
     prepare(options)?;
-    let before = Times::now(&station.cores);
+    let before = (station.last >= OBSERVABLE / 2).then(|| Times::now(&station.cores));
     let outcome = station.keeper.run()?;
     judge(job, &station.setting, &outcome)?;
+    station.last = outcome.wall;
     let (mut steal, mut disturbed) = (0.0, false);
-    if outcome.wall >= OBSERVABLE {
+    if outcome.wall >= OBSERVABLE
+        && let Some(before) = before
+    {
         let times = before.until(&Times::now(&station.cores));
         let capacity = outcome.wall.as_secs_f64() * station.cores.len() as f64;
         let own = (outcome.user + outcome.system).as_secs_f64();
