@@ -65,6 +65,22 @@ impl Flood {
         workers: usize,
         length: Duration,
     ) -> Result<Flow, Error> {
+        let flow = self.try_measure(bench, frame_bytes, workers, length);
+        if flow.is_err() {
+            // An interface that has gone fails in many ways; this is the one to name.
+            host::cleanup::check()?;
+            bench.check_interfaces()?;
+        }
+        flow
+    }
+
+    fn try_measure(
+        &mut self,
+        bench: &Bench,
+        frame_bytes: u32,
+        workers: usize,
+        length: Duration,
+    ) -> Result<Flow, Error> {
         let length = length.max(LENGTH_MIN);
         if self.made_for != (frame_bytes, workers) {
             self.generators = generators(bench, frame_bytes, workers)?;

@@ -1,0 +1,107 @@
+//! The report in a real browser: it loads nothing, complains of nothing, and fits a phone.
+
+use std::path::Path;
+use std::process::Command;
+
+use host::temporary::Directory;
+
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// Written into a copy of the page: it tells the page around it what the browser made of it.
+const PROBE: &str = "<script>addEventListener('load',()=>parent.postMessage([innerWidth,\
+    document.documentElement.scrollWidth,performance.getEntriesByType('resource').length].join(' '),'*'))</script></body>";
+
+/// A page that shows that copy so wide, for windows themselves have a least width; its answer becomes an attribute that
+/// `--dump-dom` shows.
+fn frame(width: u32) -> String {
+    format!(
+        "<!doctype html><script>addEventListener('message',event=>document.documentElement.dataset.probe=event.data)</script>\
+         <iframe src=\"probe.html\" style=\"border:0\" width=\"{width}\" height=\"900\"></iframe>"
+    )
+}
+
+/// Width of the view, width of the content, and resources loaded.
+fn probe(browser: &str, page: &Path, profile: &Path) -> (u32, u32, u32) {
+    let output = Command::new("timeout")
+        .args([
+            "60",
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--enable-logging=stderr",
+        ])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg("--window-size=1400,1000")
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !messages.contains("CONSOLE"),
+        "the page complains: {messages}"
+    );
+    let page = String::from_utf8_lossy(&output.stdout);
+    let (_, rest) = page
+        .split_once("data-probe=\"")
+        .unwrap_or_else(|| panic!("the browser did not load the page: {messages}"));
+    let numbers: Vec<u32> = rest
+        .split('"')
+        .next()
+        .unwrap()
+        .split(' ')
+        .map(|word| word.parse().unwrap())
+        .collect();
+    (numbers[0], numbers[1], numbers[2])
+}
+
+#[test]
+fn the_report_fits_desk_and_phone_and_loads_nothing() {
+    let runs = |browser: &&str| {
+        Command::new(browser)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    let Some(browser) = BROWSERS.into_iter().find(runs) else {
+        println!("skipped: needs a browser, one of {}", BROWSERS.join(", "));
+        return;
+    };
+    let directory = Directory::new("page").unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("routes.txt"), "1.0.0.0/8\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args([
+            "study",
+            "--quick",
+            "--engine",
+            "memory",
+            "--seconds",
+            "0",
+            "--routes",
+            "routes.txt",
+        ])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let page = std::fs::read_to_string(path("report.html")).unwrap();
+    std::fs::write(path("probe.html"), page.replace("</body>", PROBE)).unwrap();
+    for width in [1280, 390] {
+        std::fs::write(path("frame.html"), frame(width)).unwrap();
+        let (view, content, resources) = probe(browser, &path("frame.html"), &path("profile"));
+        assert_eq!(view, width);
+        assert!(
+            content <= view,
+            "the page is {content} wide in a view of {view}"
+        );
+        assert_eq!(resources, 0);
+    }
+}

@@ -1,0 +1,303 @@
+//! `corelane study` as its users run it: results that agree with each other, errors that name the remedy, nothing left behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::temporary::Directory;
+use serde_json::Value;
+
+/// A small table: a study with it is set up at once.
+const ROUTES: &str =
+    "1.0.0.0/8\n1.2.0.0/16\n2.0.0.0/9\n100.64.0.0/10\n203.0.113.0/24\n2001:db8::/32\n";
+
+struct Place {
+    directory: Directory,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = Directory::new("study").unwrap();
+        std::fs::write(directory.path().join("routes.txt"), ROUTES).unwrap();
+        Self { directory }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+        command
+            .arg("study")
+            .args(arguments)
+            .current_dir(self.directory.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            !self.path("study.json").exists(),
+            "an error writes no result"
+        );
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_small_study_prints_and_writes_the_same_figures() {
+    let place = Place::new();
+    let output = place.run(&[
+        "--quick",
+        "--engine",
+        "memory",
+        "--cores",
+        "1",
+        "--seconds",
+        "1",
+        "--routes",
+        "routes.txt",
+        "--seed",
+        "7",
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{messages}");
+    assert!(
+        !messages.contains('\x1b') && messages.lines().all(|line| line.starts_with("written: ")),
+        "silent when piped: {messages}"
+    );
+
+    let study = json(&place.path("study.json"));
+    assert_eq!(study["schema"], "corelane-study/1");
+    assert_eq!(study["environment"]["seed"], 7);
+    assert!(
+        study["environment"]["kernel"]
+            .as_str()
+            .unwrap()
+            .starts_with("Linux")
+    );
+    let rows = study["forwarding"].as_array().unwrap();
+    assert_eq!(
+        rows.len(),
+        3 * (8 + 3),
+        "three organisations, eight sizes, three rates of route changes"
+    );
+    for row in rows {
+        check_row(row);
+        assert_eq!(
+            (row["routes"].as_u64(), row["destinations"].as_u64()),
+            (Some(5), Some(1 << 20))
+        );
+    }
+    for row in rows
+        .iter()
+        .filter(|row| row["table"] == "per-core" && row["route_changes_per_second"] == 0)
+    {
+        let rate = report::units::engineering(row["frames_per_second"].as_f64().unwrap(), "");
+        let (frame, rate) = (row["frame_bytes"].to_string(), rate.trim_end().to_owned());
+        let shown = text
+            .lines()
+            .any(|line| line.contains("per-core") && line.contains(&frame) && line.contains(&rate));
+        assert!(shown, "{frame} bytes, {rate} not in\n{text}");
+    }
+    let page = std::fs::read_to_string(place.path("report.html")).unwrap();
+    for part in [
+        "Table 1.",
+        "Table 2.",
+        "Table 3.",
+        "Table 4.",
+        "Throughput against frame size",
+        "prefers-color-scheme",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+/// The keys and values that `corelane-study/1` promises.
+fn check_row(row: &Value) {
+    let keys = [
+        "engine",
+        "table",
+        "workers",
+        "frame_bytes",
+        "routes",
+        "destinations",
+        "route_changes_per_second",
+        "frames_per_second",
+        "bits_per_second",
+        "low",
+        "high",
+    ];
+    let object = row.as_object().unwrap();
+    assert_eq!(object.len(), keys.len());
+    assert!(keys.iter().all(|key| object.contains_key(*key)), "{row}");
+    let number = |key: &str| row[key].as_f64().unwrap();
+    assert!(["locked", "shared", "per-core", "kernel"].contains(&row["table"].as_str().unwrap()));
+    assert!(number("frames_per_second") > 0.0, "{row}");
+    assert!(
+        number("low") <= number("frames_per_second")
+            && number("frames_per_second") <= number("high"),
+        "{row}"
+    );
+    let bits = number("frames_per_second") * number("frame_bytes") * 8.0;
+    assert!(
+        (number("bits_per_second") / bits - 1.0).abs() < 1e-9,
+        "{row}"
+    );
+}
+
+#[test]
+fn bad_input_is_refused_by_name_with_the_remedy() {
+    let place = Place::new();
+    std::fs::write(place.path("bad.txt"), "10.0.0.0/8\n10.0.0.0/8x\n").unwrap();
+    let error = place.refused(&["--engine", "memory", "--routes", "bad.txt"]);
+    assert!(error.contains("bad.txt:2:"), "{error}");
+    let error = place.refused(&["--engine", "warp"]);
+    assert!(
+        error.contains("\"warp\"") && error.contains("memory, kernel, xdp"),
+        "{error}"
+    );
+    let error = place.refused(&["--cores", "5000"]);
+    assert!(
+        error.contains("--cores 5000") && error.contains("at most"),
+        "{error}"
+    );
+    let error = place.refused(&["--engine", "memory", "--routes", "absent.txt"]);
+    assert!(
+        error.contains("absent.txt") && error.contains("prefix a line"),
+        "{error}"
+    );
+    if !host::process::is_root() {
+        let error = place.refused(&["--engine", "kernel"]);
+        assert!(
+            error.contains("needs root") && error.contains("sudo"),
+            "{error}"
+        );
+    }
+}
+
+/// Starts a study between interfaces and waits until its namespaces are there.
+fn started(place: &Place) -> Option<Child> {
+    if !host::process::is_root() {
+        println!("skipped: needs root to make network namespaces");
+        return None;
+    }
+    let child = place
+        .command(&[
+            "--engine",
+            "kernel",
+            "--cores",
+            "1",
+            "--routes",
+            "routes.txt",
+            "--seconds",
+            "60",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while namespaces_of(child.id()).len() < 3 {
+        assert!(Instant::now() < deadline, "no namespaces after 30 s");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Into the measurement.
+    thread::sleep(Duration::from_secs(1));
+    Some(child)
+}
+
+fn namespaces_of(pid: u32) -> Vec<String> {
+    let prefix = format!("cl-{pid}-");
+    host::namespace::existing()
+        .into_iter()
+        .filter(|name| name.starts_with(&prefix))
+        .collect()
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(
+        Command::new("kill")
+            .args([name, &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let place = Place::new();
+    let Some(child) = started(&place) else { return };
+    let pid = child.id();
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !output.status.success() && error.contains("interrupted"),
+        "{error}"
+    );
+    assert_eq!(namespaces_of(pid), [""; 0]);
+    assert!(!place.path("study.json").exists());
+}
+
+#[test]
+fn the_next_run_clears_what_a_crash_left() {
+    let place = Place::new();
+    let Some(mut child) = started(&place) else {
+        return;
+    };
+    let pid = child.id();
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    assert_eq!(
+        namespaces_of(pid).len(),
+        3,
+        "a killed process cannot clean up"
+    );
+    let output = place.run(&[
+        "--engine",
+        "memory",
+        "--cores",
+        "1",
+        "--seconds",
+        "0",
+        "--quick",
+        "--routes",
+        "routes.txt",
+    ]);
+    assert!(output.status.success());
+    assert_eq!(namespaces_of(pid), [""; 0]);
+}
+
+#[test]
+fn an_interface_that_vanishes_is_named() {
+    let place = Place::new();
+    let Some(child) = started(&place) else { return };
+    let name = format!("cl-{}-kernel-dut", child.id());
+    assert!(
+        Command::new("ip")
+            .args(["-n", &name, "link", "delete", "in"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !output.status.success() && error.contains("vanished"),
+        "{error}"
+    );
+}
