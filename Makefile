@@ -19,7 +19,7 @@ test:
 	@scripts/setup test
 	@for guard in scripts/guard-*; do [ ! -x "$$guard" ] || "$$guard" || exit 1; done
 	RUSTFLAGS="--cfg loom" cargo test --locked --quiet -p icc --lib --target-dir target/loom
-	cargo test --workspace --locked --quiet
+	cargo test --workspace --locked --quiet --no-fail-fast
 
 # Benchmarks of the parts, each against itself: cargo's bench targets.
 bench:

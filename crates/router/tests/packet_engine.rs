@@ -119,7 +119,7 @@ fn start(network: &Network, tables: &Shared, workers: usize) -> PacketEngine {
     started.expect("the namespace").expect("started")
 }
 
-fn total(counts: Vec<(host::CoreId, Vec<PortCount>)>) -> PortCount {
+fn total(counts: &[(host::CoreId, Vec<PortCount>)]) -> PortCount {
     let mut total = PortCount::default();
     for count in counts.iter().flat_map(|(_, counts)| counts) {
         assert!(count.closes(), "{count:?}");
@@ -159,7 +159,7 @@ fn frames_come_out_rewritten() {
             .collect();
         assert_eq!(received.len(), expected.len(), "{workers} workers");
         assert!(received == expected, "{workers} workers: bytes differ");
-        let total = total(engine.stop().expect("nothing failed"));
+        let total = total(&engine.stop().expect("nothing failed"));
         assert_eq!(
             (total.received, total.forwarded, total.missed),
             (500, 500, 0)
@@ -181,7 +181,7 @@ fn what_is_not_forwarded_has_its_reason_and_tags_are_seen() {
     // The kernel takes the tag out of a received frame; the port puts it back.
     let tagged = support::tagged(plain.clone(), 0x6009);
     exchange(&network, &[lost, tagged, plain], 1);
-    let total = total(engine.stop().expect("nothing failed"));
+    let total = total(&engine.stop().expect("nothing failed"));
     assert_eq!(
         (
             total.forwarded,
@@ -251,7 +251,7 @@ fn checksums_left_to_the_card_are_completed() {
         .to_header()
         .calc_checksum_ipv4(&ip.header().to_header(), udp.payload());
     assert_eq!(udp.checksum(), expected.expect("fits"));
-    assert_eq!(total(engine.stop().expect("nothing failed")).forwarded, 1);
+    assert_eq!(total(&engine.stop().expect("nothing failed")).forwarded, 1);
 }
 
 #[test]

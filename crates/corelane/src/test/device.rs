@@ -216,6 +216,9 @@ fn external(options: &Options) -> Result<[End; 2], Error> {
     <[End; 2]>::try_from(ends).map_err(|_| "--ports needs two interfaces".into())
 }
 
+/// `RTF_REJECT` of `linux/route.h`: the kernel's own "no route to anywhere" stands on the loopback interface.
+const REJECT: u32 = 0x200;
+
 /// Whether a default route leaves by an interface (`/proc/net/route`, `/proc/net/ipv6_route`).
 fn carries_default_route(interface: &str) -> bool {
     let v4 = fs::read_to_string("/proc/net/route").unwrap_or_default();
@@ -227,8 +230,9 @@ fn carries_default_route(interface: &str) -> bool {
     });
     let in_v6 = v6.lines().any(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        matches!(fields[..], [destination, length, .., name]
-            if name == interface && length == "00" && destination.bytes().all(|digit| digit == b'0'))
+        matches!(fields[..], [destination, length, .., flags, name]
+            if name == interface && length == "00" && destination.bytes().all(|digit| digit == b'0')
+                && u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & REJECT == 0))
     });
     in_v4 || in_v6
 }
