@@ -301,3 +301,41 @@ fn an_interface_that_vanishes_is_named() {
         "{error}"
     );
 }
+
+#[test]
+fn packet_sockets_are_measured_by_a_search() {
+    if !host::process::is_root() {
+        println!("skipped: needs root to make network namespaces");
+        return;
+    }
+    let place = Place::new();
+    let child = place
+        .command(&[
+            "--quick",
+            "--engine",
+            "af-packet",
+            "--cores",
+            "1",
+            "--seconds",
+            "0",
+            "--routes",
+            "routes.txt",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(namespaces_of(pid), [""; 0]);
+    let study = json(&place.path("study.json"));
+    let rows = study["forwarding"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 3, "two organisations, three frame sizes");
+    rows.iter().for_each(check_row);
+    let method = study["methods"][0]["text"].as_str().unwrap();
+    assert!(
+        method.contains("share the cores") && method.contains("RFC 2544"),
+        "{method}"
+    );
+}

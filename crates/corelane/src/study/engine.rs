@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use host::CoreId;
 
+#[cfg(doc)]
+use super::case::FRAME_SIZES;
 use super::case::{Case, Sample, Table};
 use super::routes::Routes;
-use super::{Error, kernel, memory, xdp};
+use super::{Error, af_packet, kernel, memory, xdp};
 
 /// The engines, in the order in which reports name them.
 pub(crate) const ENGINES: &[Kind] = &[
@@ -15,6 +17,7 @@ pub(crate) const ENGINES: &[Kind] = &[
     Kind::root("kernel", kernel::open),
     Kind::root("xdp", xdp::open),
     Kind::root("xdp-kernel-fib", xdp::open_kernel_fib),
+    Kind::root("af-packet", af_packet::open),
 ];
 
 /// A line of the list.
@@ -64,6 +67,8 @@ pub(crate) struct Abilities {
     pub(crate) name: &'static str,
     /// The table organisations it knows.
     pub(crate) tables: &'static [Table],
+    /// The frame sizes, all or some of [`FRAME_SIZES`]; the smallest is among them.
+    pub(crate) sizes: &'static [u32],
     /// How many workers it can run.
     pub(crate) most_workers: usize,
     /// Whether routes can change while it forwards.
@@ -72,6 +77,8 @@ pub(crate) struct Abilities {
     pub(crate) trials: u32,
     /// Time of a measurement beyond its trials: warming up, making frames.
     pub(crate) overhead: Duration,
+    /// It is measured in the first of every so many rounds: 1 for all rounds, more where a measurement takes long.
+    pub(crate) every: usize,
 }
 
 /// Something that forwards frames and can be measured doing so.

@@ -10,7 +10,7 @@ use report::units::grouped;
 
 use super::Error;
 use super::bench::{Bench, Flood, NEXT_HOPS, next_hop_address};
-use super::case::{Case, Sample, Table};
+use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
 use super::routes::Routes;
 
@@ -47,10 +47,12 @@ impl Engine for Kernel {
         Abilities {
             name: "kernel",
             tables: &[Table::Kernel],
+            sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: false,
             trials: 2,
             overhead: OVERHEAD,
+            every: 1,
         }
     }
 

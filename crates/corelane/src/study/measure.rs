@@ -145,7 +145,7 @@ fn changes_made(plan: &Plan, samples: &[Vec<Sample>]) -> Vec<ChangesMade> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Case, Table};
+    use super::super::case::{Case, FRAME_SIZES, Table};
     use super::*;
 
     /// Forwards a fixed rate per worker; makes half of the route changes; fails when told to.
@@ -159,10 +159,12 @@ mod tests {
             Abilities {
                 name: "double",
                 tables: &[Table::PerCore],
+                sizes: &FRAME_SIZES,
                 most_workers: 8,
                 takes_changes: true,
                 trials: 1,
                 overhead: Duration::ZERO,
+                every: 1,
             }
         }
 

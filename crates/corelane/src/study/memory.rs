@@ -9,7 +9,7 @@ use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation,
 use router::user_plane::test_traffic::{self, Destinations};
 
 use super::Error;
-use super::case::{Case, Sample, Table};
+use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
 
 /// Next hops that routes are given out to at random.
@@ -78,10 +78,12 @@ impl Engine for Memory {
         Abilities {
             name: "memory",
             tables: &TABLES,
+            sizes: &FRAME_SIZES,
             most_workers: self.cores.len(),
             takes_changes: true,
             trials: 1,
             overhead: WARM_UP,
+            every: 1,
         }
     }
 

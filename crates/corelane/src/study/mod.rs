@@ -3,6 +3,7 @@
 //! The way of a study: the options become a [`plan`], [`measure`] runs it on the [`engine`]s, its rows are the [`result`], and
 //! everything shown is a function of that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
 
+mod af_packet;
 mod bench;
 mod case;
 mod engine;
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     /// Routing table: a prefix a line, .gz too [default: one generated with the Internet's size and shape]
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
-    /// Time to spend measuring [default: 75; with --quick: 15]
+    /// Time to spend measuring [default: 95; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
     /// Write each plot as an SVG file into DIRECTORY
@@ -58,7 +59,7 @@ pub(crate) struct Arguments {
 /// Runs the study.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     const QUICK: (Duration, usize) = (Duration::from_secs(15), 3);
-    const THOROUGH: (Duration, usize) = (Duration::from_secs(75), 5);
+    const THOROUGH: (Duration, usize) = (Duration::from_secs(95), 5);
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
     let choice = options::choose(arguments)?;

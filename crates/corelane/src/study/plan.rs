@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     /// Length of one trial.
     pub(crate) trial: Duration,
+    /// For each case: it is measured in the first of every so many rounds.
+    every: Vec<usize>,
     seed: u64,
 }
 
@@ -49,7 +51,7 @@ impl Plan {
                 .iter()
                 .filter(|case| case.engine == engine.name)
                 .count() as u32
-                * rounds as u32
+                * rounds.div_ceil(engine.every) as u32
         };
         let trials: u32 = engines
             .iter()
@@ -60,7 +62,12 @@ impl Plan {
             .map(|engine| engine.overhead * count(engine))
             .sum();
         let trial = time.saturating_sub(overhead) / trials.max(1);
+        let every = cases.iter().map(|case| {
+            let engine = engines.iter().find(|engine| engine.name == case.engine);
+            engine.map_or(1, |engine| engine.every)
+        });
         Self {
+            every: every.collect(),
             cases,
             rounds,
             trial: trial.clamp(TRIAL_MIN, TRIAL_MAX),
@@ -68,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// The positions of all cases in the order of one round: frame sizes in random order, and in random order the cases of a size,
+    /// The positions of the cases of one round, in its order: frame sizes in random order, and in random order the cases of a size,
     /// for frames are made anew when the size changes.
     pub(crate) fn order(&self, round: usize) -> Vec<usize> {
         let mut random = Random::new(self.seed.wrapping_add(round as u64));
@@ -78,6 +85,7 @@ impl Plan {
         for size in sizes {
             let mut cases: Vec<usize> = (0..self.cases.len())
                 .filter(|&index| self.cases[index].frame_bytes == size)
+                .filter(|&index| round.is_multiple_of(self.every[index]))
                 .collect();
             random.shuffle(&mut cases);
             order.extend(cases);
@@ -87,7 +95,10 @@ impl Plan {
 
     /// Number of measurements in all rounds.
     pub(crate) fn measurements(&self) -> usize {
-        self.cases.len() * self.rounds
+        self.every
+            .iter()
+            .map(|&every| self.rounds.div_ceil(every))
+            .sum()
     }
 }
 
@@ -98,7 +109,7 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
         for workers in 1..=cores.min(engine.most_workers) {
             let every_size = cores <= CORES_IN_FULL || workers == 1 || workers == cores;
             let sizes = if every_size {
-                &FRAME_SIZES[..]
+                engine.sizes
             } else {
                 &[SMALLEST][..]
             };
@@ -136,10 +147,12 @@ mod tests {
     const MEMORY: Abilities = Abilities {
         name: "memory",
         tables: &[Table::Locked, Table::PerCore],
+        sizes: &FRAME_SIZES,
         most_workers: usize::MAX,
         takes_changes: true,
         trials: 1,
         overhead: Duration::from_millis(5),
+        every: 1,
     };
 
     fn plan(cores: usize, seconds: u64) -> Plan {
@@ -183,6 +196,22 @@ mod tests {
         let plan = plan(2, 10);
         let total = (plan.trial + MEMORY.overhead) * plan.measurements() as u32;
         assert!(total <= Duration::from_secs(10) && total > Duration::from_secs(9));
+    }
+
+    #[test]
+    fn a_slow_engine_sits_rounds_out() {
+        let slow = Abilities {
+            name: "slow",
+            sizes: &[64, 512],
+            every: 3,
+            ..MEMORY
+        };
+        let plan = Plan::new(&[MEMORY, slow], 2, 5, Duration::from_secs(1), 1);
+        let measured: Vec<usize> = (0..5).map(|round| plan.order(round).len()).collect();
+        let (all, fast) = (plan.cases.len(), 2 * (2 * 8 + 3));
+        assert_eq!(all - fast, 2 * (2 * 2 + 3), "two sizes");
+        assert_eq!(measured, [all, fast, fast, all, fast]);
+        assert_eq!(plan.measurements(), measured.iter().sum::<usize>());
     }
 
     #[test]

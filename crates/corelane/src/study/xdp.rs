@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use fastpath::attach::Request;
 use fastpath::forward::Lookup;
 use fib::generated::Random;
-use fib::next_hop::Kind;
-use fib::{NextHop, NextHopEntry, Prefix};
+use fib::{NextHop, Prefix};
 use report::units::{Bytes, grouped};
 use router::engine::xdp::Xdp;
 use router::engine::{Change, Engine as _, MAIN_TABLE, Port};
 
-use super::bench::{Bench, Flood, NEXT_HOPS};
-use super::case::{Case, Sample, Table};
+use super::bench::{Bench, Flood, MTU, NEXT_HOPS};
+use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
 use super::routes::Routes;
 use super::{Error, kernel};
@@ -25,8 +24,6 @@ const OVERHEAD: Duration = Duration::from_millis(100);
 const ROUTES_AT_ONCE: usize = 16 << 10;
 /// How often route changes that are due are made.
 const TICK: Duration = Duration::from_millis(1);
-/// MTU of the cables.
-const MTU: u16 = 1500;
 
 struct InKernel {
     lookup: Lookup,
@@ -147,14 +144,7 @@ fn numbered(number: u16) -> NextHop {
 fn next_hop(bench: &Bench, number: u16) -> Change {
     Change::NextHop {
         id: numbered(number),
-        entry: NextHopEntry {
-            kind: Kind::Adjacency,
-            mtu: MTU,
-            port: bench.egress.index,
-            destination_mac: bench.sink_mac(),
-            source_mac: bench.egress.mac,
-            ..NextHopEntry::default()
-        },
+        entry: bench.adjacency(),
     }
 }
 
@@ -168,10 +158,12 @@ impl Engine for InKernel {
             } else {
                 &[Table::Kernel]
             },
+            sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: own,
             trials: 2,
             overhead: OVERHEAD,
+            every: 1,
         }
     }
 

@@ -204,7 +204,11 @@ fn arrived(bench: &Bench, cores: usize) -> Result<Vec<u64>, Error> {
 }
 
 /// Every generator has its share of the destinations, so that together they send to all of them.
-fn generators(bench: &Bench, frame_bytes: u32, workers: usize) -> Result<Vec<Generator>, Error> {
+pub(super) fn generators(
+    bench: &Bench,
+    frame_bytes: u32,
+    workers: usize,
+) -> Result<Vec<Generator>, Error> {
     let share = bench.destinations.len().div_ceil(workers);
     let each = bench.destinations.chunks(share).map(|destinations| {
         let frames = Frames {

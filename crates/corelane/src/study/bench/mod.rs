@@ -10,6 +10,7 @@
 //! comparable to it. The namespaces and cables go away with this value.
 
 mod flood;
+mod paced;
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -17,10 +18,13 @@ use std::time::Duration;
 
 use fastpath::attach::Request;
 use fastpath::sink::{Checks, Sink};
+use fib::NextHopEntry;
+use fib::next_hop::Kind;
 use host::namespace::End;
 use host::{CoreId, Namespace, Veth};
 
 pub(crate) use flood::Flood;
+pub(crate) use paced::{GRACE, Offered, Paced};
 
 use super::Error;
 
@@ -30,6 +34,8 @@ const INGRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const EGRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
 /// Next hops that routes are given out to, all at the sink.
 pub(crate) const NEXT_HOPS: u16 = 16;
+/// MTU of the cables.
+pub(crate) const MTU: u16 = 1500;
 /// Bytes of the frame check sequence, which no software sees.
 const FCS: u32 = 4;
 /// Pause after which two equal readings of the sink mean that nothing is on its way any more.
@@ -95,9 +101,16 @@ impl Bench {
         &self.ingress.namespace
     }
 
-    /// The hardware address of every next hop: the sink's.
-    pub(crate) fn sink_mac(&self) -> [u8; 6] {
-        self.sink_end.mac
+    /// What every next hop is: the sink, out of the egress.
+    pub(crate) fn adjacency(&self) -> NextHopEntry {
+        NextHopEntry {
+            kind: Kind::Adjacency,
+            mtu: MTU,
+            port: self.egress.index,
+            destination_mac: self.sink_end.mac,
+            source_mac: self.egress.mac,
+            ..NextHopEntry::default()
+        }
     }
 
     /// Frames that have arrived since the bench was built.
