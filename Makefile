@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
+.PHONY: guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -18,8 +18,15 @@ build:
 test:
 	@scripts/setup test
 	@for guard in scripts/guard-*; do [ ! -x "$$guard" ] || "$$guard" || exit 1; done
+	@$(MAKE) --no-print-directory guest || echo "skipped: the guest program cannot be built here, so the planes' end-to-end tests will skip"
 	RUSTFLAGS="--cfg loom" cargo test --locked --quiet -p icc --lib --target-dir target/loom
 	cargo test --workspace --locked --quiet --no-fail-fast
+
+# The static program for guest kernels and other places of the user plane (`corelane planes`).
+GUEST_TARGET = x86_64-unknown-linux-musl
+guest:
+	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
+	cargo build --release --locked -p planes --bin corelane-guest --target $(GUEST_TARGET)
 
 # Benchmarks of the parts, each against itself: cargo's bench targets.
 bench:

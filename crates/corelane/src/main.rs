@@ -4,6 +4,7 @@
 
 mod common;
 mod doctor;
+mod planes;
 mod run;
 mod scale;
 mod show;
@@ -31,6 +32,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     Doctor(doctor::Arguments),
+    Planes(planes::Arguments),
     Run(run::Arguments),
     Scale(scale::Arguments),
     Show(show::Arguments),
@@ -43,6 +45,7 @@ enum Verb {
 fn main() -> ExitCode {
     common::exit_code(match Arguments::parse().verb {
         Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Planes(arguments) => planes::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Scale(arguments) => scale::run(arguments),
         Verb::Show(arguments) => show::run(&arguments),

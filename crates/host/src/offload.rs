@@ -56,7 +56,7 @@ fn set(interface: &str, on: bool) -> io::Result<()> {
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the request names an interface and points to an ethtool_value, which is what ETHTOOL_SGRO reads; both live through the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     if result == 0 {
         Ok(())
     } else {

@@ -62,9 +62,10 @@ impl Socket {
         for (place, byte) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
             *place = byte.cast_signed();
         }
-        let mut ask = |code, action| {
+        // The C libraries disagree about the types of these numbers, not about their values.
+        let mut ask = |code: libc::c_ulong, action| {
             // SAFETY: the kernel reads the name from, and writes its answer into, the `ifreq` given.
-            let result = unsafe { libc::ioctl(self.as_raw_fd(), code, &raw mut request) };
+            let result = unsafe { libc::ioctl(self.as_raw_fd(), code as _, &raw mut request) };
             if result < 0 {
                 let source = io::Error::last_os_error();
                 let missing = source.raw_os_error() == Some(libc::ENODEV);
@@ -302,7 +303,7 @@ impl Sender {
                     self.socket.as_raw_fd(),
                     messages.as_mut_ptr(),
                     left as u32,
-                    libc::MSG_DONTWAIT,
+                    libc::MSG_DONTWAIT as _,
                 )
             };
             if let Ok(taken) = usize::try_from(result) {

@@ -14,6 +14,11 @@ use crate::control_plane::model::{
     Route, RouteKind, Rule, Way,
 };
 
+/// `linux/rtnetlink.h`; not every C library's headers have them.
+const RTA_VIA: u16 = 18;
+/// As above.
+const RTA_ENCAP: u16 = 22;
+
 const AF_INET: u8 = libc::AF_INET as u8;
 const AF_INET6: u8 = libc::AF_INET6 as u8;
 
@@ -324,11 +329,11 @@ fn route(payload: &[u8], living_only: bool) -> Option<Route> {
             libc::RTA_PRIORITY => way.metric = number(value),
             libc::RTA_OIF => hop.link = number(value),
             libc::RTA_GATEWAY => hop.gateway = ip(family, value),
-            libc::RTA_VIA => hop.gateway = via(value),
+            RTA_VIA => hop.gateway = via(value),
             libc::RTA_MULTIPATH => multipath = value,
             libc::RTA_PREFSRC => way.source = ip(family, value),
             libc::RTA_METRICS => way.mtu = mtu(value),
-            libc::RTA_ENCAP => way.special = true,
+            RTA_ENCAP => way.special = true,
             RTA_NH_ID => way.object = number(value),
             _ => {}
         }
@@ -406,8 +411,8 @@ fn read_multipath(family: u8, mut rest: &[u8], living_only: bool, hops: &mut Hop
         for (kind, value) in attributes(body) {
             match kind {
                 libc::RTA_GATEWAY => hop.gateway = ip(family, value),
-                libc::RTA_VIA => hop.gateway = via(value),
-                libc::RTA_ENCAP => plain = false,
+                RTA_VIA => hop.gateway = via(value),
+                RTA_ENCAP => plain = false,
                 _ => {}
             }
         }

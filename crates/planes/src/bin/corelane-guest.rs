@@ -1,0 +1,91 @@
+//! The program of a plane: the first process of a kernel of its own, or a process beside others.
+//!
+//! `corelane-guest FILE` serves the link in FILE. As process 1 it first mounts what a kernel needs
+//! to be talked to, serves the link in `/dev/mmapper`, and powers the machine off when that ends.
+//! Under the name `compute` it is the management plane's handler: a CGI program.
+
+use std::{
+    ffi::CString,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use icc::{Link, LinkError, Mapping};
+use planes::{agent::Agent, management};
+
+/// A link whose creator has not come by then will not come.
+const TRIES: u32 = 1_000;
+
+fn main() -> ExitCode {
+    let name = std::env::args_os().next().map(PathBuf::from);
+    if name.is_some_and(|name| name.ends_with("compute")) {
+        println!(
+            "Content-Type: text/plain\r\n\r\n{}",
+            management::primes_below(management::SIEVE)
+        );
+        return ExitCode::SUCCESS;
+    }
+    let first = std::process::id() == 1;
+    let outcome = if first {
+        mount_all().and_then(|()| serve(Path::new("/dev/mmapper")))
+    } else {
+        match std::env::args_os().nth(1) {
+            Some(path) => serve(&PathBuf::from(path)),
+            None => Err(io::Error::other(
+                "usage: corelane-guest FILE, the shared memory of a link",
+            )),
+        }
+    };
+    if let Err(error) = &outcome {
+        eprintln!("corelane-guest: {error}");
+    }
+    if first {
+        // SAFETY: takes a number; process 1 has nothing left to lose.
+        unsafe { libc::reboot(libc::RB_POWER_OFF) };
+    }
+    if outcome.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn serve(path: &Path) -> io::Result<()> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let memory = Mapping::of(&file, planes::guest::LINK_BYTES)?;
+    let mut tries = 0;
+    let link = loop {
+        match Link::join(memory.clone()) {
+            Ok(link) => break link,
+            Err(LinkError::Foreign { .. }) if tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        }
+    };
+    Agent::new(link).serve().map_err(io::Error::other)
+}
+
+fn mount_all() -> io::Result<()> {
+    for (kind, place) in [("devtmpfs", "/dev"), ("proc", "/proc"), ("sysfs", "/sys")] {
+        let (kind, place) = (CString::new(kind)?, CString::new(place)?);
+        // SAFETY: three strings that end in zero and outlive the call; no data.
+        let result = unsafe {
+            libc::mount(
+                kind.as_ptr(),
+                place.as_ptr(),
+                kind.as_ptr(),
+                0,
+                std::ptr::null(),
+            )
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,437 @@
+//! The ways to put the planes on cores, and the user plane running in one of them.
+//!
+//! The same program (the agent), the same link and the same commands in every deployment; what
+//! differs is who schedules it and whose kernel moves the packets:
+//!
+//! | deployment | kernel | user plane | interrupts' work (NAPI) |
+//! |---|---|---|---|
+//! | SMP free | one | anywhere | on the core where the packet arrives |
+//! | SMP bound | one | its core | a thread for each interface, bound to its core |
+//! | partitioned | one | an isolated cpuset on its core | as bound |
+//! | AMP | one per plane | a guest kernel on its core | the guest's |
+//! | AMP spread | one per user plane | guests on several cores, flows spread over them | the guests' |
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, Command as Process, Stdio},
+    time::{Duration, Instant},
+};
+
+use host::{CoreId, Namespace, temporary};
+use icc::{Link, Mapping, Peer, PeerWatch};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    control::{self, ControlError},
+    guest::{self, Guest, GuestError, Plan},
+    partition::{Partition, PartitionError, cpu_list},
+    protocol::{Command, Interface, UserPlaneMode},
+    site::{MTU, Pair, Site},
+};
+
+/// A way to put the planes on cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deployment {
+    /// One kernel, tasks float.
+    SmpFree,
+    /// One kernel, workers and NAPI threads bound to the user plane's core.
+    SmpBound,
+    /// One kernel, the user plane's core in an isolated cpuset partition.
+    Partitioned,
+    /// A kernel of its own for the user plane.
+    Amp,
+    /// Several of them, flows spread over them.
+    AmpSpread,
+}
+
+impl Deployment {
+    /// All, in the order of the tables.
+    pub const ALL: [Self; 5] = [
+        Self::SmpFree,
+        Self::SmpBound,
+        Self::Partitioned,
+        Self::Amp,
+        Self::AmpSpread,
+    ];
+
+    /// As it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SmpFree => "SMP free",
+            Self::SmpBound => "SMP bound",
+            Self::Partitioned => "partitioned",
+            Self::Amp => "AMP",
+            Self::AmpSpread => "AMP spread",
+        }
+    }
+
+    /// Whether each user plane has a kernel of its own.
+    pub fn own_kernel(self) -> bool {
+        matches!(self, Self::Amp | Self::AmpSpread)
+    }
+}
+
+/// Which cores are whose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cores {
+    /// All that we may use.
+    pub all: Vec<CoreId>,
+    /// The user plane's where it is bound: the last.
+    pub user: CoreId,
+}
+
+impl Cores {
+    /// The last core is the user plane's, the others are for everything else. `None` with fewer
+    /// than two cores: there is nothing to place.
+    pub fn divide(all: Vec<CoreId>) -> Option<Self> {
+        let user = *all.last().filter(|_| all.len() >= 2)?;
+        Some(Self { all, user })
+    }
+
+    /// The cores of control and management plane where planes are kept apart.
+    pub fn others(&self) -> Vec<CoreId> {
+        self.all
+            .iter()
+            .copied()
+            .filter(|&core| core != self.user)
+            .collect()
+    }
+}
+
+/// Why a deployment could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum DeploymentError {
+    /// Its guest.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// Its partition.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    /// Its commands.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// Its link.
+    #[error(transparent)]
+    Link(#[from] icc::LinkError),
+    /// Files and processes.
+    #[error("cannot {doing}: {source}")]
+    Host {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The agent did not come up.
+    #[error("the user plane's agent did not come up within {} s", AGENT_PATIENCE.as_secs())]
+    Agent,
+    /// A binding that the kernel did not keep.
+    #[error(
+        "the kernel runs {what} on cores {found}, not on {wanted}: the deployment is not what it claims"
+    )]
+    NotBound {
+        /// Which thread or process.
+        what: String,
+        /// Where it may run.
+        found: String,
+        /// Where it should.
+        wanted: String,
+    },
+}
+
+const AGENT_PATIENCE: Duration = Duration::from_secs(5);
+const BEAT_PATIENCE: Duration = Duration::from_secs(2);
+const GUEST_MEMORY_MIB: u32 = 128;
+
+/// User planes that run, in one deployment. Dropping it ends them and gives the cores back.
+pub struct Running {
+    planes: Vec<UserPlane>,
+    _partition: Option<Partition>,
+}
+
+impl Running {
+    /// Brings the user planes of `site` up as `deployment` says, forwarding as `mode` says.
+    /// `program` is the agent, a static program.
+    ///
+    /// # Errors
+    /// [`DeploymentError`]; nothing is left running.
+    pub fn start(
+        deployment: Deployment,
+        mode: UserPlaneMode,
+        site: &Site,
+        cores: &Cores,
+        program: &Path,
+    ) -> Result<Self, DeploymentError> {
+        let partition = match deployment {
+            Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
+            _ => None,
+        };
+        let count = if deployment == Deployment::AmpSpread {
+            site.pairs.len()
+        } else {
+            1
+        };
+        let mut planes = Vec::new();
+        for (number, pair) in site.pairs.iter().take(count).enumerate() {
+            let names = [format!("u{number}"), format!("v{number}")];
+            let names = [names[0].as_str(), names[1].as_str()];
+            let plane = if deployment.own_kernel() {
+                // The first has the user plane's core to itself, further ones share the others'.
+                let core = cores.all[cores.all.len() - 1 - number % cores.all.len()];
+                UserPlane::guest(&site.device, names, core, program, pair)?
+            } else {
+                let bound = (deployment != Deployment::SmpFree).then_some(cores.user);
+                UserPlane::process(
+                    &site.device,
+                    names,
+                    bound,
+                    partition.as_ref(),
+                    program,
+                    pair,
+                )?
+            };
+            planes.push(plane);
+        }
+        let mut running = Self {
+            planes,
+            _partition: partition,
+        };
+        for plane in &mut running.planes {
+            let start = Command::Start {
+                mode,
+                interfaces: plane.interfaces.clone(),
+                routes: Vec::new(),
+            };
+            control::command(plane.link(), &start)?;
+            if let Home::Process(agent) = &plane.home {
+                // Its worker has bound itself to one core; where it may run is the deployment's say.
+                let cores = match deployment {
+                    Deployment::SmpFree => cores.all.as_slice(),
+                    _ => std::slice::from_ref(&cores.user),
+                };
+                bind(agent.child.id(), cores)?;
+            }
+        }
+        Ok(running)
+    }
+
+    /// The user planes.
+    pub fn planes(&mut self) -> &mut [UserPlane] {
+        &mut self.planes
+    }
+}
+
+/// One user plane: an agent, wherever it runs, and the link to it.
+pub struct UserPlane {
+    home: Home,
+    interfaces: Vec<Interface>,
+}
+
+enum Home {
+    Guest(Box<Guest>),
+    Process(Box<AgentProcess>),
+}
+
+impl UserPlane {
+    fn guest(
+        device: &Namespace,
+        names: [&str; 2],
+        core: CoreId,
+        program: &Path,
+        pair: &Pair,
+    ) -> Result<Self, DeploymentError> {
+        let guest = Guest::boot(&Plan {
+            core,
+            namespace: device,
+            interfaces: &names,
+            mtu: MTU,
+            memory_mib: GUEST_MEMORY_MIB,
+            program,
+        })?;
+        Ok(Self {
+            home: Home::Guest(Box::new(guest)),
+            interfaces: pair.interfaces(["vec0", "vec1"], true),
+        })
+    }
+
+    fn process(
+        device: &Namespace,
+        names: [&str; 2],
+        bound: Option<CoreId>,
+        partition: Option<&Partition>,
+        program: &Path,
+        pair: &Pair,
+    ) -> Result<Self, DeploymentError> {
+        let agent = AgentProcess::start(device, program)?;
+        if let Some(partition) = partition {
+            partition.take(agent.child.id())?;
+        }
+        if let Some(core) = bound {
+            bind(agent.child.id(), &[core])?;
+            for name in names {
+                bind_napi(device, name, core)?;
+            }
+        }
+        Ok(Self {
+            home: Home::Process(Box::new(agent)),
+            interfaces: pair.interfaces(names, false),
+        })
+    }
+
+    /// The link to its agent.
+    pub fn link(&mut self) -> &mut Link<Mapping> {
+        match &mut self.home {
+            Home::Guest(guest) => guest.link(),
+            Home::Process(agent) => &mut agent.link,
+        }
+    }
+
+    /// What is known of its agent now.
+    pub fn peer(&mut self) -> Peer {
+        match &mut self.home {
+            Home::Guest(guest) => guest.peer(),
+            Home::Process(agent) => agent.peer(),
+        }
+    }
+
+    /// How long its kernel took to come up, where it has one of its own.
+    pub fn boot_time(&self) -> Option<Duration> {
+        match &self.home {
+            Home::Guest(guest) => Some(guest.boot_time()),
+            Home::Process(_) => None,
+        }
+    }
+
+    /// Its interfaces, the sender's first.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+}
+
+/// An agent beside others under our own kernel.
+struct AgentProcess {
+    child: Child,
+    link: Link<Mapping>,
+    watch: PeerWatch,
+    started: Instant,
+    _files: temporary::Directory,
+}
+
+impl AgentProcess {
+    fn start(device: &Namespace, program: &Path) -> Result<Self, DeploymentError> {
+        let files = temporary::Directory::new("agent").map_err(host("make a directory"))?;
+        let shared = files.path().join("shared");
+        let link =
+            Link::create(guest::shared_memory(&shared).map_err(host("make shared memory"))?)?;
+        let child = device
+            .command(program)
+            .arg(&shared)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(host("start the user plane's agent"))?;
+        let mut agent = Self {
+            child,
+            link,
+            watch: PeerWatch::new(BEAT_PATIENCE.as_nanos() as u64, 0),
+            started: Instant::now(),
+            _files: files,
+        };
+        while agent.peer() != Peer::Alive {
+            if agent.started.elapsed() > AGENT_PATIENCE || agent.peer() == Peer::Closed {
+                return Err(DeploymentError::Agent);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(agent)
+    }
+
+    fn peer(&mut self) -> Peer {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return Peer::Closed;
+        }
+        let now = self.started.elapsed().as_nanos() as u64;
+        self.link.peer(&mut self.watch, now)
+    }
+}
+
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        guest::kill_group(self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+/// Gives the interface's NAPI a thread of its own and binds it.
+fn bind_napi(device: &Namespace, interface: &str, core: CoreId) -> Result<(), DeploymentError> {
+    let before = napi_threads(interface);
+    let status = device
+        .command("sh")
+        .args([
+            "-c",
+            &format!("echo 1 > /sys/class/net/{interface}/threaded"),
+        ])
+        .stdin(Stdio::null())
+        .status()
+        .map_err(host("switch threaded NAPI on"))?;
+    if !status.success() {
+        return Err(DeploymentError::Host {
+            doing: format!("switch threaded NAPI of {interface} on"),
+            source: io::Error::other(status.to_string()),
+        });
+    }
+    for thread in napi_threads(interface).difference(&before) {
+        bind(*thread, &[core])?;
+    }
+    Ok(())
+}
+
+/// NAPI threads by the interface's name: `napi/u0-1234`.
+fn napi_threads(interface: &str) -> BTreeSet<u32> {
+    let prefix = format!("napi/{interface}-");
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+            name.starts_with(&prefix).then_some(pid)
+        })
+        .collect()
+}
+
+/// Binds every thread of a process to some cores and reads back that they are.
+pub(crate) fn bind(pid: u32, cores: &[CoreId]) -> Result<(), DeploymentError> {
+    let wanted = cpu_list(cores);
+    let output = Process::new("taskset")
+        .args(["-a", "-c", "-p", &wanted, &pid.to_string()])
+        .output()
+        .map_err(host("run taskset (package util-linux)"))?;
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).map_err(host("list threads"))?;
+    for task in tasks.flatten() {
+        let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let found = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+            .map_or("none", str::trim);
+        if !output.status.success() || found != wanted {
+            return Err(DeploymentError::NotBound {
+                what: format!("thread {}", task.file_name().to_string_lossy()),
+                found: found.to_owned(),
+                wanted,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn host(doing: &str) -> impl Fn(io::Error) -> DeploymentError {
+    let doing = doing.to_owned();
+    move |source| DeploymentError::Host {
+        doing: doing.clone(),
+        source,
+    }
+}

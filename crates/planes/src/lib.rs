@@ -1,0 +1,18 @@
+//! The planes of a network element, on one kernel or several.
+
+pub mod agent;
+pub mod channel;
+pub mod compare;
+pub mod control;
+pub mod deployment;
+pub mod guest;
+pub mod load;
+pub mod management;
+pub mod netlink;
+pub mod page;
+pub mod partition;
+pub mod passthrough;
+pub mod protocol;
+pub mod result;
+pub mod site;
+pub mod tcp;

@@ -1,0 +1,272 @@
+//! The user plane's load: datagrams at a rate across every pair of cables, and what became of them.
+//!
+//! The frames are made and checked in the kernel (crate `fastpath`). The tester proper keeps its
+//! timetable by spinning, which would take the management plane's core away on a machine of two; this
+//! load sleeps between ticks instead and sends what has become due. So frames come in small bursts, the
+//! same in every deployment: delays compare with each other, not with a hardware tester's. The sending
+//! thread has a real-time priority where the system grants one, or else the requests on the same core
+//! would decide what the user plane is offered.
+
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+use fastpath::{
+    attach::{Attachment, Request},
+    generate::{Destinations, Frames, Generator},
+    sink::{Checks, Sink},
+};
+use host::{CoreId, Namespace, Pinned};
+
+use crate::{
+    control::{self, Changes},
+    deployment::Running,
+    site::Site,
+};
+
+/// What becomes due in this time is sent at once.
+const TICK: Duration = Duration::from_micros(250);
+/// A sender held up for longer gives up what it owes beyond this, rather than flooding.
+const MOST_OWED: Duration = Duration::from_millis(5);
+/// After the last frame, before the receiver's counts are read.
+const RESIDUAL: Duration = Duration::from_millis(30);
+/// Headers of an untagged IPv4 datagram.
+const HEADERS: u32 = 14 + 20 + 8;
+/// The discard port: what our receiver did not take would be thrown away.
+const DISCARD: u16 = 9;
+const TIME_TO_LIVE: u8 = 16;
+
+/// What went wrong with the load.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The generator or the sink.
+    #[error(transparent)]
+    Fastpath(#[from] fastpath::Error),
+    /// A namespace.
+    #[error(transparent)]
+    Namespace(#[from] host::namespace::Error),
+    /// The sending core.
+    #[error(transparent)]
+    Pin(#[from] host::pin::PinError),
+    /// The user plane.
+    #[error(transparent)]
+    Control(#[from] control::ControlError),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Generators and sinks at both ends of the device.
+pub struct Load {
+    core: CoreId,
+    streams: Vec<Stream>,
+    _attic: Namespace,
+}
+
+struct Stream {
+    generator: Generator,
+    sink: Sink,
+    _parked: Attachment,
+}
+
+/// What became of a trial's frames.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// Frames by the timetable.
+    pub intended: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Different frames received.
+    pub received: u64,
+    /// From the first tick to the last, s.
+    pub seconds: f64,
+    /// Median delay, ns.
+    pub delay_p50_ns: Option<u64>,
+    /// 99th percentile, ns.
+    pub delay_p99_ns: Option<u64>,
+    /// Mean difference between the delays of consecutive frames: where RFC 3550's jitter settles, ns.
+    pub jitter_ns: Option<f64>,
+}
+
+impl Observed {
+    /// Frames received per second of sending.
+    pub fn rate(&self) -> f64 {
+        self.received as f64 / self.seconds
+    }
+
+    /// Share of the frames sent that did not arrive.
+    pub fn loss(&self) -> f64 {
+        1.0 - self.received as f64 / self.sent.max(1) as f64
+    }
+
+    /// Everything intended was sent, but for one in a thousand.
+    pub fn offered_in_full(&self) -> bool {
+        self.sent as f64 >= self.intended as f64 * 0.999
+    }
+}
+
+impl Load {
+    /// A load of datagrams with `payload` bytes on the first `planes` pairs of `site`, towards the
+    /// hardware addresses that `running` listens to, sent from `core`.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn new(
+        site: &Site,
+        running: &mut Running,
+        payload: u32,
+        core: CoreId,
+    ) -> Result<Self, LoadError> {
+        let attic = Namespace::new("attic")?;
+        let mut streams = Vec::new();
+        for (pair, plane) in site.pairs.iter().zip(running.planes()) {
+            let frames = Frames {
+                source_mac: pair.input.a.mac,
+                destination_mac: plane.interfaces()[0].mac,
+                vlan: None,
+                source: IpAddr::V4(pair.sender()),
+                destinations: Destinations::V4(vec![pair.receiver()]),
+                source_port: 0xC020,
+                source_ports: 1,
+                destination_port: DISCARD,
+                ttl: TIME_TO_LIVE,
+                lengths: vec![(HEADERS + payload) as u16],
+                stream: 0,
+                stamp_every: 1,
+            };
+            let index = pair.input.a.index;
+            let generator = site.sender.enter(|| Generator::new(index, &frames))??;
+            let mut sink = Sink::new(Checks {
+                streams: 1,
+                ..Checks::ALL
+            })?;
+            let interface = pair.output.a.interface.as_str();
+            site.receiver
+                .enter(|| sink.attach(interface, Request::Any))??;
+            let parked = attic.enter(|| generator.park("lo"))??;
+            streams.push(Stream {
+                generator,
+                sink,
+                _parked: parked,
+            });
+        }
+        Ok(Self {
+            core,
+            streams,
+            _attic: attic,
+        })
+    }
+
+    /// Sends `rate` frames a second for `duration`, spread over the streams, while the control plane
+    /// makes `changes_per_second` route changes in every user plane.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn trial(
+        &mut self,
+        running: &mut Running,
+        changes: &mut Changes,
+        changes_per_second: u32,
+        rate: f64,
+        duration: Duration,
+    ) -> Result<Observed, LoadError> {
+        let _pinned = Pinned::to(self.core)?;
+        let _priority = RealTime::take();
+        for stream in &self.streams {
+            stream.sink.clear()?;
+        }
+        let streams = self.streams.len() as u64;
+        let (mut sent, mut skipped, mut made, mut turn) = (0_u64, 0_u64, 0.0, 0);
+        let begin = Instant::now();
+        let mut next = begin;
+        while begin.elapsed() < duration {
+            if host::interrupted() {
+                return Err(LoadError::Interrupted);
+            }
+            let elapsed = begin.elapsed().min(duration).as_secs_f64();
+            let due = (rate * elapsed) as u64;
+            let most = (rate * MOST_OWED.as_secs_f64()) as u64 + 1;
+            let owed = due.saturating_sub(sent + skipped);
+            skipped += owed.saturating_sub(most);
+            let now = owed.min(most);
+            for _ in 0..streams {
+                let share = now / streams + u64::from(turn % streams < now % streams);
+                let stream = &mut self.streams[(turn % streams) as usize];
+                sent += u64::from(stream.generator.send(share as u32)?);
+                turn += 1;
+            }
+            let wanted = f64::from(changes_per_second) * elapsed;
+            for plane in running.planes() {
+                control::counters(plane.link())?;
+                changes.send(plane.link(), (wanted - made) as usize)?;
+            }
+            made += (wanted - made).floor();
+            next = (next + TICK).max(Instant::now());
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        std::thread::sleep(RESIDUAL);
+        self.observe((rate * seconds) as u64, sent, seconds)
+    }
+
+    fn observe(&self, intended: u64, sent: u64, seconds: f64) -> Result<Observed, LoadError> {
+        let mut observed = Observed {
+            intended,
+            sent,
+            received: 0,
+            seconds,
+            delay_p50_ns: None,
+            delay_p99_ns: None,
+            jitter_ns: None,
+        };
+        for stream in &self.streams {
+            observed.received += stream.sink.counts()?.unique();
+            // Of several streams the slowest speaks: a user plane is as late as its latest part.
+            let delays = stream.sink.latencies()?;
+            observed.delay_p50_ns = observed.delay_p50_ns.max(delays.quantile(0.5));
+            observed.delay_p99_ns = observed.delay_p99_ns.max(delays.quantile(0.99));
+            let variations = stream.sink.variations()?;
+            let total = variations.total();
+            if total > 0 {
+                let sum: f64 = variations
+                    .buckets()
+                    .map(|(low, high, count)| (low + high) as f64 / 2.0 * count as f64)
+                    .sum();
+                let mean = sum / total as f64;
+                observed.jitter_ns = Some(observed.jitter_ns.map_or(mean, |worst| worst.max(mean)));
+            }
+        }
+        Ok(observed)
+    }
+}
+
+/// A real-time priority of the calling thread, given back when dropped.
+struct RealTime {
+    granted: bool,
+}
+
+impl RealTime {
+    /// The lowest real-time priority: above all that has none.
+    fn take() -> Self {
+        Self {
+            granted: schedule(libc::SCHED_FIFO, 1),
+        }
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        if self.granted {
+            schedule(libc::SCHED_OTHER, 0);
+        }
+    }
+}
+
+fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
+    // SAFETY: sched_param is plain integers; zero is a valid value of each.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority;
+    // SAFETY: 0 means the calling thread; the parameters are read only.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
+}

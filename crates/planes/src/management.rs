@@ -1,0 +1,277 @@
+//! The management plane: a web server with a handler that computes, and people who ask it.
+//!
+//! The server is busybox's `httpd` (Debian's package `busybox-static`); for each request it starts
+//! the handler as a CGI program (RFC 3875), which counts primes and answers with their number. The
+//! requests come by an absolute timetable, whether earlier ones were answered or not, and response
+//! time counts from the intended start: a server that stalls is charged for all who waited.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use host::{CoreId, Namespace, temporary};
+
+use crate::deployment::{DeploymentError, bind};
+
+/// Numbers that the handler sieves: some milliseconds of one core.
+pub const SIEVE: usize = 1_000_000;
+/// Primes below [`SIEVE`], by which an answer is checked.
+const PRIMES: usize = 78_498;
+const PORT: u16 = 8_080;
+/// Requests that may wait at once; more are counted as timed out without being sent.
+const MOST_WAITING: usize = 256;
+
+/// What went wrong with the web server.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagementError {
+    /// It could not be started.
+    #[error(
+        "cannot start the web server: {0}; it is busybox's httpd, from Debian's package busybox-static"
+    )]
+    Start(io::Error),
+    /// It did not answer.
+    #[error("the web server does not answer on port {PORT} of its namespace")]
+    Silent,
+    /// Its namespace is gone.
+    #[error(transparent)]
+    Namespace(#[from] host::namespace::Error),
+}
+
+/// A running web server, stopped when dropped.
+pub struct Server {
+    child: Child,
+    _files: temporary::Directory,
+}
+
+impl Server {
+    /// Starts the server in `namespace`, with `program` (which answers to the name `compute`) as
+    /// its handler, and waits until it answers.
+    ///
+    /// # Errors
+    /// [`ManagementError`].
+    pub fn start(namespace: &Namespace, program: &Path) -> Result<Self, ManagementError> {
+        let files = temporary::Directory::new("web").map_err(ManagementError::Start)?;
+        let handlers = files.path().join("cgi-bin");
+        let handler = handlers.join("compute");
+        fs::create_dir(&handlers)
+            .and_then(|()| fs::copy(program, &handler))
+            .and_then(|_| fs::set_permissions(&handler, fs::Permissions::from_mode(0o755)))
+            .map_err(ManagementError::Start)?;
+        let mut command: Command = namespace.command("busybox");
+        let child = command
+            .args(["httpd", "-f", "-p", &format!("127.0.0.1:{PORT}"), "-h"])
+            .arg(files.path())
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(ManagementError::Start)?;
+        let server = Self {
+            child,
+            _files: files,
+        };
+        let answers = namespace.enter(|| {
+            (0..100).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                request(Duration::from_secs(2)).is_ok()
+            })
+        })?;
+        if answers {
+            Ok(server)
+        } else {
+            Err(ManagementError::Silent)
+        }
+    }
+
+    /// Binds the server, and so the handlers it starts, to some cores.
+    ///
+    /// # Errors
+    /// The kernel keeps another binding.
+    pub fn bind(&self, cores: &[CoreId]) -> Result<(), DeploymentError> {
+        bind(self.child.id(), cores)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(group) = libc::pid_t::try_from(self.child.id()) {
+            // SAFETY: takes numbers only.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// How the management plane is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Requests per second.
+    pub rate: f64,
+    /// How long.
+    pub duration: Duration,
+    /// After which a request counts as timed out.
+    pub patience: Duration,
+}
+
+/// How it answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Responses {
+    /// Response times from the intended start in nanoseconds, sorted.
+    pub times_ns: Vec<u64>,
+    /// Requests without a right answer in time.
+    pub timeouts: u64,
+}
+
+impl Responses {
+    /// The response time that a share of all requests did not exceed, those that timed out being
+    /// the longest; `None` when that share lies among them.
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let all = self.times_ns.len() as f64 + self.timeouts as f64;
+        let rank = (share * all).ceil().max(1.0) as usize;
+        self.times_ns.get(rank - 1).copied()
+    }
+}
+
+/// Asks the server in `namespace` by the timetable, to its end or until interrupted.
+///
+/// # Errors
+/// A namespace that is gone.
+pub fn ask(namespace: &Namespace, load: Load) -> Result<Responses, ManagementError> {
+    let responses = namespace.enter(|| {
+        let (done, answers) = mpsc::channel();
+        let begin = Instant::now();
+        let count = (load.rate * load.duration.as_secs_f64()) as u64;
+        let (mut times_ns, mut timeouts, mut waiting) = (Vec::new(), 0, 0);
+        for number in 0..count {
+            let intended = begin + Duration::from_secs_f64(number as f64 / load.rate);
+            std::thread::sleep(intended.saturating_duration_since(Instant::now()));
+            if host::interrupted() {
+                break;
+            }
+            for answer in answers.try_iter() {
+                waiting -= 1;
+                note(answer, &mut times_ns, &mut timeouts);
+            }
+            if waiting == MOST_WAITING {
+                timeouts += 1;
+                continue;
+            }
+            waiting += 1;
+            let done = done.clone();
+            std::thread::spawn(move || {
+                let answer = request(load.patience)
+                    .ok()
+                    .map(|()| intended.elapsed())
+                    .filter(|&time| time <= load.patience);
+                // The receiver waits for every sender.
+                let _ = done.send(answer);
+            });
+        }
+        drop(done);
+        for answer in answers {
+            note(answer, &mut times_ns, &mut timeouts);
+        }
+        times_ns.sort_unstable();
+        Responses { times_ns, timeouts }
+    })?;
+    Ok(responses)
+}
+
+fn note(answer: Option<Duration>, times_ns: &mut Vec<u64>, timeouts: &mut u64) {
+    match answer {
+        Some(time) => times_ns.push(time.as_nanos() as u64),
+        None => *timeouts += 1,
+    }
+}
+
+/// One request, answered rightly or not.
+fn request(patience: Duration) -> io::Result<()> {
+    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let mut stream = TcpStream::connect_timeout(&server, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    stream.write_all(b"GET /cgi-bin/compute HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    if answer.starts_with("HTTP/1.") && answer.ends_with(&format!("\n{PRIMES}\n")) {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidData, answer))
+    }
+}
+
+/// What the handler does: counts the primes below `limit` by the sieve of Eratosthenes.
+pub fn primes_below(limit: usize) -> usize {
+    let mut composite = vec![false; limit];
+    let mut primes = 0;
+    for number in 2..limit {
+        if !composite[number] {
+            primes += 1;
+            for multiple in (number * number..limit).step_by(number) {
+                composite[multiple] = true;
+            }
+        }
+    }
+    primes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handler_counts_what_the_check_expects() {
+        assert_eq!(primes_below(SIEVE), PRIMES);
+        assert_eq!(primes_below(10), 4);
+    }
+
+    #[test]
+    fn who_timed_out_waited_longest() {
+        let responses = Responses {
+            times_ns: (1..=98).collect(),
+            timeouts: 2,
+        };
+        assert_eq!(responses.quantile_ns(0.5), Some(50));
+        assert_eq!(responses.quantile_ns(0.98), Some(98));
+        assert_eq!(responses.quantile_ns(0.99), None);
+    }
+
+    #[test]
+    fn a_server_that_cannot_keep_up_is_charged_for_those_who_wait() {
+        if !host::process::is_root() {
+            println!("skipped: needs root to make network namespaces");
+            return;
+        }
+        let Some(program) = crate::guest::program() else {
+            println!("skipped: no static program for the handler; build it with \"make guest\"");
+            return;
+        };
+        let namespace = Namespace::new("web").unwrap();
+        let server = Server::start(&namespace, &program).unwrap();
+        let load = |rate| Load {
+            rate,
+            duration: Duration::from_secs(1),
+            patience: Duration::from_millis(800),
+        };
+        let calm = ask(&namespace, load(10.0)).unwrap();
+        assert_eq!((calm.times_ns.len(), calm.timeouts), (10, 0));
+        // Stopped, it answers nobody, and every request is accounted for.
+        // SAFETY: takes numbers only.
+        unsafe {
+            libc::kill(
+                -libc::pid_t::try_from(server.child.id()).unwrap(),
+                libc::SIGSTOP,
+            )
+        };
+        let stopped = ask(&namespace, load(10.0)).unwrap();
+        assert_eq!((stopped.times_ns.len(), stopped.timeouts), (0, 10));
+    }
+}

@@ -1,0 +1,366 @@
+//! Cores set apart under one kernel: an isolated cpuset partition, made, read back, taken away.
+//!
+//! With control groups of version 2 that is `cpuset.cpus.partition = isolated`
+//! (`Documentation/admin-guide/cgroup-v2.rst`). With version 1 (`cpusets(7)`) nobody isolates for
+//! us: every task that may move goes to a set of the remaining cores, load balancing is switched
+//! off at the root, and the isolated cores get an exclusive set of their own. Kernel threads bound
+//! to a core stay on it under either version.
+//!
+//! What the kernel accepted is read back and compared; a partition it does not confirm is an error,
+//! not a hope. [`Partition`] undoes all of it when dropped, [`sweep_leftovers`] does so after a
+//! crash.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use host::{CoreId, process};
+
+const NAME: &str = "corelane-partition-";
+
+/// Why there is no partition.
+#[derive(Debug, thiserror::Error)]
+pub enum PartitionError {
+    /// The kernel offers no cpuset controller.
+    #[error(
+        "no cpuset controller is mounted (cgroup v2 without \"cpuset\", no v1 cpuset): mount it, or run without the partitioned deployment"
+    )]
+    None,
+    /// Nothing would remain for the others.
+    #[error("isolating cores {isolated} leaves none for the rest of the system: isolate fewer")]
+    All {
+        /// Cores asked for.
+        isolated: String,
+    },
+    /// A file of the controller could not be written or read.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel took the settings and did something else.
+    #[error(
+        "{path} reads \"{found}\" where \"{wanted}\" was written: the kernel did not grant the partition"
+    )]
+    NotGranted {
+        /// The file read back.
+        path: PathBuf,
+        /// Its content.
+        found: String,
+        /// What it should be.
+        wanted: String,
+    },
+}
+
+/// Which control groups hold the partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// cpusets of version 1.
+    V1,
+    /// Isolated partitions of version 2.
+    V2,
+}
+
+/// Cores set apart, until dropped.
+#[derive(Debug)]
+pub struct Partition {
+    version: Version,
+    root: PathBuf,
+    isolated: PathBuf,
+}
+
+impl Partition {
+    /// Sets `cores` apart from the rest of `all`.
+    ///
+    /// # Errors
+    /// [`PartitionError`]; what was begun is undone.
+    pub fn isolate(cores: &[CoreId], all: &[CoreId]) -> Result<Self, PartitionError> {
+        let rest: Vec<CoreId> = all
+            .iter()
+            .copied()
+            .filter(|core| !cores.contains(core))
+            .collect();
+        if rest.is_empty() || cores.is_empty() {
+            return Err(PartitionError::All {
+                isolated: cpu_list(cores),
+            });
+        }
+        sweep_leftovers();
+        let (version, root) = controller().ok_or(PartitionError::None)?;
+        let own = format!("{NAME}{}", std::process::id());
+        // From here on the guard undoes what follows.
+        let partition = Self {
+            version,
+            isolated: root.join(format!("{own}-isolated")),
+            root,
+        };
+        match version {
+            Version::V1 => partition.isolate_v1(cores, &rest, &own)?,
+            Version::V2 => partition.isolate_v2(cores)?,
+        }
+        Ok(partition)
+    }
+
+    /// Which control groups it was made with.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Moves a process, with all its threads, into the partition.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn take(&self, process: u32) -> Result<(), PartitionError> {
+        write(&self.isolated.join("cgroup.procs"), &process.to_string())
+    }
+
+    fn isolate_v1(
+        &self,
+        cores: &[CoreId],
+        rest: &[CoreId],
+        own: &str,
+    ) -> Result<(), PartitionError> {
+        let memory = read(&self.root.join("cpuset.mems"))?;
+        let others = self.root.join(format!("{own}-rest"));
+        for (set, cores) in [(&others, rest), (&self.isolated, cores)] {
+            fs::create_dir(set).map_err(at(set))?;
+            write(&set.join("cpuset.mems"), &memory)?;
+            write(&set.join("cpuset.cpus"), &cpu_list(cores))?;
+        }
+        write(&self.isolated.join("cpuset.cpu_exclusive"), "1")?;
+        move_tasks(&self.root, &others);
+        write(&self.root.join("cpuset.sched_load_balance"), "0")?;
+        write(&self.isolated.join("cpuset.sched_load_balance"), "0")?;
+        confirm(
+            &self.isolated.join("cpuset.effective_cpus"),
+            &cpu_list(cores),
+        )?;
+        confirm(&others.join("cpuset.effective_cpus"), &cpu_list(rest))?;
+        confirm(&self.root.join("cpuset.sched_load_balance"), "0")
+    }
+
+    fn isolate_v2(&self, cores: &[CoreId]) -> Result<(), PartitionError> {
+        write(&self.root.join("cgroup.subtree_control"), "+cpuset")?;
+        fs::create_dir(&self.isolated).map_err(at(&self.isolated))?;
+        write(&self.isolated.join("cpuset.cpus"), &cpu_list(cores))?;
+        write(&self.isolated.join("cpuset.cpus.partition"), "isolated")?;
+        confirm(&self.isolated.join("cpuset.cpus.partition"), "isolated")?;
+        confirm(
+            &self.isolated.join("cpuset.cpus.effective"),
+            &cpu_list(cores),
+        )
+    }
+}
+
+impl Drop for Partition {
+    fn drop(&mut self) {
+        undo(
+            &self.root,
+            &format!("{NAME}{}-", std::process::id()),
+            self.version,
+        );
+    }
+}
+
+/// Undoes partitions whose process is dead.
+pub fn sweep_leftovers() {
+    let Some((version, root)) = controller() else {
+        return;
+    };
+    for entry in fs::read_dir(&root).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name
+            .strip_prefix(NAME)
+            .and_then(|rest| rest.split('-').next()?.parse().ok());
+        if let Some(owner) = owner.filter(|&owner| !process::is_alive(owner)) {
+            undo(&root, &format!("{NAME}{owner}-"), version);
+        }
+    }
+}
+
+/// Gives every task of the sets named `prefix…` back to the root and removes the sets.
+fn undo(root: &Path, prefix: &str, version: Version) {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            move_tasks(&entry.path(), root);
+            // A set with a task that is just ending is busy for a moment.
+            for _ in 0..50 {
+                if fs::remove_dir(entry.path()).is_ok() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        }
+    }
+    if version == Version::V1 {
+        // Balancing at the root is the kernel's default; only a partition switches it off.
+        let _ = write(&root.join("cpuset.sched_load_balance"), "1");
+    }
+}
+
+/// Moves what may move. Kernel threads bound to their core refuse, and tasks end meanwhile.
+fn move_tasks(from: &Path, to: &Path) {
+    let tasks = fs::read_to_string(from.join("cgroup.procs")).unwrap_or_default();
+    for task in tasks.lines() {
+        let _ = fs::write(to.join("cgroup.procs"), task);
+    }
+}
+
+/// Where cpusets are: version 2 when its root has the controller, else a mounted version 1.
+fn controller() -> Option<(Version, PathBuf)> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    find_controller(&mounts, |root| {
+        fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default()
+    })
+}
+
+fn find_controller(
+    mounts: &str,
+    controllers: impl Fn(&Path) -> String,
+) -> Option<(Version, PathBuf)> {
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        Some((Path::new(words.next()?), words.next()?, words.next()?))
+    });
+    let v2 = |&(root, kind, _): &(&Path, &str, &str)| {
+        kind == "cgroup2"
+            && controllers(root)
+                .split_whitespace()
+                .any(|name| name == "cpuset")
+    };
+    let v1 = |&(_, kind, options): &(&Path, &str, &str)| {
+        kind == "cgroup" && options.split(',').any(|option| option == "cpuset")
+    };
+    let of = |version| move |(root, _, _): (&Path, &str, &str)| (version, root.to_owned());
+    mounts
+        .clone()
+        .find(v2)
+        .map(of(Version::V2))
+        .or_else(|| mounts.clone().find(v1).map(of(Version::V1)))
+}
+
+/// Cores as the kernel writes them: ranges where there are runs.
+pub(crate) fn cpu_list(cores: &[CoreId]) -> String {
+    let mut numbers: Vec<u32> = cores.iter().map(|core| core.0).collect();
+    numbers.sort_unstable();
+    numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+fn confirm(path: &Path, wanted: &str) -> Result<(), PartitionError> {
+    let found = read(path)?;
+    if found == wanted {
+        return Ok(());
+    }
+    Err(PartitionError::NotGranted {
+        path: path.to_owned(),
+        found,
+        wanted: wanted.to_owned(),
+    })
+}
+
+fn read(path: &Path) -> Result<String, PartitionError> {
+    let text = fs::read_to_string(path).map_err(at(path))?;
+    Ok(text.trim().to_owned())
+}
+
+fn write(path: &Path, value: &str) -> Result<(), PartitionError> {
+    fs::write(path, value).map_err(at(path))
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> PartitionError {
+    move |source| PartitionError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        sync::atomic::{AtomicBool, AtomicU64, Ordering},
+        time::Duration,
+    };
+
+    #[test]
+    fn version_2_is_taken_where_it_has_the_controller() {
+        let mounts = "cgroup /c/cpuset cgroup rw,relatime,cpuset 0 0\n\
+                      cgroup2 /c/unified cgroup2 rw 0 0\n";
+        let with = |_: &Path| "cpu cpuset io".to_owned();
+        let without = |_: &Path| "cpu io".to_owned();
+        assert_eq!(
+            find_controller(mounts, with),
+            Some((Version::V2, "/c/unified".into()))
+        );
+        assert_eq!(
+            find_controller(mounts, without),
+            Some((Version::V1, "/c/cpuset".into()))
+        );
+        assert_eq!(find_controller("tmpfs /tmp tmpfs rw 0 0\n", with), None);
+    }
+
+    #[test]
+    fn cores_are_written_as_the_kernel_writes_them() {
+        assert_eq!(cpu_list(&[4, 0, 1, 2].map(CoreId)), "0-2,4");
+        assert_eq!(cpu_list(&[CoreId(7)]), "7");
+    }
+
+    #[test]
+    fn isolating_all_cores_is_refused() {
+        let all = [CoreId(0), CoreId(1)];
+        let error = Partition::isolate(&all, &all).unwrap_err();
+        assert!(matches!(error, PartitionError::All { .. }), "{error}");
+    }
+
+    /// The isolation claimed is the isolation measured: threads that may run anywhere keep off the
+    /// isolated core, and come back to it when the partition is gone.
+    #[test]
+    fn free_threads_stay_off_the_isolated_core() {
+        let all = host::allowed_cores().unwrap();
+        if !host::process::is_root() || all.len() < 2 {
+            println!("skipped: needs root and two cores");
+            return;
+        }
+        let isolated = *all.last().unwrap();
+        let partition = match Partition::isolate(&[isolated], &all) {
+            Err(PartitionError::None) => {
+                println!("skipped: {}", PartitionError::None);
+                return;
+            }
+            made => made.unwrap(),
+        };
+        assert_eq!(cores_used_by_free_threads() & 1 << isolated.0, 0);
+        drop(partition);
+        assert_ne!(cores_used_by_free_threads() & 1 << isolated.0, 0);
+    }
+
+    /// A bit for every core that eight busy threads were seen on.
+    fn cores_used_by_free_threads() -> u64 {
+        let (seen, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        // SAFETY: takes nothing; a negative answer sets no bit below.
+                        let core = unsafe { libc::sched_getcpu() };
+                        seen.fetch_or(1 << core.clamp(0, 63), Ordering::Relaxed);
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+        });
+        seen.into_inner()
+    }
+}
