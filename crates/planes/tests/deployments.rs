@@ -1,6 +1,9 @@
 //! Every deployment forwards for real, takes routes over its link, and gives back what it took.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use host::Namespace;
 use icc::Peer;
@@ -22,7 +25,11 @@ fn pings(from: &Namespace, to: &str, bytes: &str) -> bool {
         .success()
 }
 
+/// One site at a time: its namespaces are named after this process.
+static SITE: Mutex<()> = Mutex::new(());
+
 fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
+    let _alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
     if !host::process::is_root() {
         println!("skipped: deployments need root");
         return;

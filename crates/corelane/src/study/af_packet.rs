@@ -42,7 +42,7 @@ const ABOVE: f64 = 1.25;
 const RETRIES: usize = 10;
 /// Tries of a rate that fails before it counts as failed.
 const REPEATS: u32 = 2;
-/// Share of the frames that may be lost: on busy cores single frames are, at any rate.
+/// Share of the frames that may be lost: on busy cores single frames were, at very different rates; where they go is not known.
 const LOSS: f64 = 0.001;
 /// A trial in which less than this share of the frames was sent in time says what the generator can do, not what workers can.
 const OFFERED: f64 = 0.98;
@@ -121,8 +121,8 @@ impl Engine for Sockets {
         format!(
             "Our workers in user space, on packet sockets, between veth pairs as before. Generator, workers and sink share the cores. A \
              flood would outrun the sockets, so the rate is searched for as RFC 2544's throughput is, but not as strictly: the highest \
-             rate offered at which at most {} % of the frames were lost (RFC 2544: none; on shared cores single frames are lost at \
-             any rate) and all others had arrived {} ms after the last was sent or were at most {} ms of the load, found to within \
+             rate offered at which at most {} % of the frames were lost (RFC 2544: none; on shared cores single frames were lost at \
+             very different rates) and all others had arrived {} ms after the last was sent or were at most {} ms of the load, found to within \
              {:.0} % in trials of {} to {} ms (RFC 2544: 60 s), a failed one repeated once. Every second round, three frame sizes. In all \
              {} frames were sent in {} trials.",
             LOSS * 100.0,

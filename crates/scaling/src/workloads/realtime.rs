@@ -8,9 +8,9 @@ pub const PRIORITY: i32 = 63;
 /// # Errors
 /// In words, with the remedy, when the system refuses.
 pub fn first_in_first_out(priority: i32) -> Result<(), String> {
-    let parameter = libc::sched_param {
-        sched_priority: priority,
-    };
+    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid value of each.
+    let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameter.sched_priority = priority;
     // SAFETY: 0 is the calling thread; the parameter is alive during the call.
     if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0 {
         return Ok(());
