@@ -281,7 +281,7 @@ fn neighbours_in_use_are_kept_alive() {
     let router = lab.run(&["r0", "r1"], &[]);
     wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
     // Longer than the entry is good for; nothing of this passes the kernel.
-    wait_for("a refresh", 20, || {
+    wait_for("a refresh", 60, || {
         assert!(ping(&lab.a, "10.1.0.2", 20));
         router.show("engine")["neighbours_refreshed"]
             .as_u64()
