@@ -1,7 +1,10 @@
 //! Every test against the calibrated device: what was set is found within one per cent. The clock is simulated, so a busy machine
 //! changes nothing, and minutes of trials take a second.
 
-use tester::bench::{self, Subject};
+mod support;
+
+use support::{SELFTEST, subject};
+use tester::bench;
 use tester::clock::Simulated;
 use tester::engine::Engine;
 use tester::honest::Grade;
@@ -10,28 +13,11 @@ use tester::link::wire::Wire;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::rig::Rig;
-use tester::schedule::Schedule;
 use tester::search::mlr::Goal;
 use tester::session::Session;
-use tester::sizes::{Family, FrameSize};
-use tester::trial::{Direction, Order, Waits};
 
 /// A turn of the engine's loop takes three or four readings: about a microsecond.
 const STEP_NS: u64 = 300;
-/// What the tester can do beside these devices, frames/s.
-const SELFTEST: f64 = 1e6;
-
-fn order() -> Order {
-    Order {
-        sizes: vec![FrameSize::new(64, Family::Ipv4, 1500).unwrap()],
-        family: Family::Ipv4,
-        schedule: Schedule::burst(1),
-        direction: Direction::OneWay,
-        destinations: 1,
-        time_every_frame: true,
-        waits: Waits::QUICK,
-    }
-}
 
 fn profile() -> Profile {
     Profile {
@@ -55,16 +41,9 @@ fn rig(settings: Settings) -> impl Rig {
     .unwrap()
 }
 
-fn subject() -> Subject {
-    Subject {
-        label: "64".to_owned(),
-        selftest: Some(SELFTEST),
-    }
-}
-
 fn with(settings: Settings, profile: Profile, test: impl FnOnce(Session<'_>) -> Entry) -> Entry {
     let mut rig = rig(settings);
-    let entry = test(Session::new(&mut rig, profile, order(), &mut |_| {}));
+    let entry = support::session(&mut rig, profile, test);
     for trial in &entry.trials {
         assert!(trial.counts.closes(), "{trial:?}");
     }
@@ -371,10 +350,9 @@ fn a_selftest_finds_the_wire_clean() {
         1,
     )
     .unwrap();
-    let entry = bench::selftest::run(
-        Session::new(&mut rig, profile(), order(), &mut |_| {}),
-        "64",
-    );
+    let entry = support::session(&mut rig, profile(), |session| {
+        bench::selftest::run(session, "64")
+    });
     assert!(
         entry.frames_per_second.unwrap() > 1.9e6,
         "{} {}",

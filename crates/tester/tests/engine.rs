@@ -1,5 +1,8 @@
 //! The user-space engine over the wire and the calibrated device: what was set must be what is found.
 
+mod support;
+
+use support::smallest as order;
 use tester::clock::Simulated;
 use tester::engine::Engine;
 use tester::link::Link;
@@ -9,18 +12,6 @@ use tester::rig::{Rig, RigError};
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
 use tester::trial::{Direction, Order, Trial, Validity, Waits};
-
-fn order(schedule: Schedule) -> Order {
-    Order {
-        sizes: vec![FrameSize::new(64, Family::Ipv4, 1500).unwrap()],
-        family: Family::Ipv4,
-        schedule,
-        direction: Direction::OneWay,
-        destinations: 1,
-        time_every_frame: true,
-        waits: Waits::QUICK,
-    }
-}
 
 /// One trial with a simulated clock: a busy machine changes nothing.
 fn run<L: Link>(link: L, order: &Order) -> Trial {

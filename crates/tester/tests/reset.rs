@@ -1,46 +1,34 @@
 //! Reset needs the machine's clock: the event comes from another thread.
 
-use tester::bench::{self, Subject};
+mod support;
+
+use support::subject;
+use tester::bench;
 use tester::engine::Engine;
 use tester::link::device::{Device, Settings};
 use tester::profile::Profile;
 use tester::result::Details;
-use tester::schedule::Schedule;
-use tester::session::Session;
-use tester::sizes::{Family, FrameSize};
-use tester::trial::{Direction, Order, Waits};
 
 #[test]
 fn reset_time_is_the_set_outage_by_both_methods() {
     let device = Device::new(Settings::default(), 2);
     let switch = device.switch();
     let mut rig = Engine::new(device, Vec::new(), 1518, 1e6, 1).unwrap();
-    let order = Order {
-        sizes: vec![FrameSize::new(64, Family::Ipv4, 1500).unwrap()],
-        family: Family::Ipv4,
-        schedule: Schedule::burst(1),
-        direction: Direction::OneWay,
-        destinations: 1,
-        time_every_frame: true,
-        waits: Waits::QUICK,
-    };
     let profile = Profile {
         reset_seconds: (0.2, 0.6),
         ..Profile::QUICK
     };
-    let mut silent = |_: &str| {};
-    let session = Session::new(&mut rig, profile, order, &mut silent);
-    let subject = Subject {
-        label: "64".to_owned(),
-        selftest: Some(1e6),
-    };
-    let entry = bench::reset::run(
-        session,
-        &subject,
-        Some(2_000.0),
-        "outage of 250 ms",
-        &|| switch.off_for(250_000_000),
-    );
+    let entry = support::session(&mut rig, profile, |session| {
+        bench::reset::run(
+            session,
+            &subject(),
+            Some(2_000.0),
+            "outage of 250 ms",
+            &|| {
+                switch.off_for(250_000_000);
+            },
+        )
+    });
     let Details::Reset(found) = entry.details else {
         panic!("{:?} {}", entry.details, entry.because)
     };

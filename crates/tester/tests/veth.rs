@@ -1,37 +1,23 @@
 //! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding. Needs root.
 
+mod support;
+
 use std::sync::Mutex;
 
-use tester::bench::{self, Subject};
+use support::{root, subject};
+use tester::bench;
 use tester::engine::Engine;
 use tester::link::ports::Ports;
 use tester::profile::Profile;
 use tester::result::Details;
 use tester::rig::Rig;
 use tester::schedule::Schedule;
-use tester::session::Session;
 use tester::sizes::{Family, FrameSize};
-use tester::trial::{Direction, Order, Trial, Waits};
+use tester::trial::{Direction, Order, Trial};
 use tester::veth::{Bench, End};
 
-fn root() -> bool {
-    let root = host::process::is_root();
-    if !root {
-        println!("skipped: needs root for network namespaces and eBPF");
-    }
-    root
-}
-
 fn order(size: u32, family: Family) -> Order {
-    Order {
-        sizes: vec![FrameSize::new(size, family, 1500).unwrap()],
-        family,
-        schedule: Schedule::constant(20_000.0, 0.1),
-        direction: Direction::OneWay,
-        destinations: 1,
-        time_every_frame: true,
-        waits: Waits::QUICK,
-    }
+    support::order(size, family, Schedule::constant(20_000.0, 0.1))
 }
 
 /// One at a time: they would take the cores from each other.
@@ -152,13 +138,11 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let bench = Bench::new(1500, true).unwrap();
     let mut rig = bench.rig("the kernel", 1).unwrap();
-    let mut silent = |_: &str| {};
     let profile = Profile {
         reset_seconds: (0.2, 1.0),
         reset_repeats: 1,
         ..Profile::QUICK
     };
-    let session = Session::new(&mut rig, profile, order(64, Family::Ipv4), &mut silent);
     let switch = |value: &str| {
         bench
             .device
@@ -171,17 +155,15 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
         std::thread::sleep(std::time::Duration::from_millis(100));
         switch("1");
     };
-    let subject = Subject {
-        label: "64".to_owned(),
-        selftest: Some(1e6),
-    };
-    let entry = bench::reset::run(
-        session,
-        &subject,
-        Some(2_000.0),
-        "forwarding off for 100 ms",
-        &reset,
-    );
+    let entry = support::session(&mut rig, profile, |session| {
+        bench::reset::run(
+            session,
+            &subject(),
+            Some(2_000.0),
+            "forwarding off for 100 ms",
+            &reset,
+        )
+    });
     let Details::Reset(found) = entry.details else {
         panic!("{}", entry.because)
     };

@@ -10,7 +10,10 @@
 //! "limited by the tester".
 
 mod dut;
+mod generators;
+mod record;
 mod rig;
+mod sending;
 
 pub use dut::{Bench, Device, Port};
 pub use rig::{End, XdpRig};

@@ -6,14 +6,12 @@
 //! above the rate; what is owed beyond [`OWED_NS`] of the timetable is skipped and counted as unsent. A trial that leaves more than
 //! [`TOLERANCE`] of its frames unsent, or takes that much too long, is invalid.
 
+mod pacer;
+
 use serde::{Deserialize, Serialize};
 
-/// Most frames sent at once after a delay.
-pub const BURST: u32 = 64;
-/// How far above the rate a sender repays what it owes.
-pub const REPAY: f64 = 1.1;
-/// A sender that is later than this skips frames, ns.
-pub const OWED_NS: u64 = 10_000_000;
+pub use pacer::{BURST, OWED_NS, Pacer, REPAY};
+
 /// Share by which a trial's rate may miss what was intended.
 pub const TOLERANCE: f64 = 0.001;
 
@@ -250,118 +248,6 @@ impl Walk {
     }
 }
 
-/// A walk that says how many frames may go now.
-#[derive(Debug, Clone)]
-pub struct Pacer {
-    walk: Walk,
-    /// Frames that may go at once; grows a little faster than the rate, up to `burst`.
-    credit: f64,
-    burst: f64,
-    last_ns: u64,
-    sent: u64,
-    /// Timetable places skipped: before which sent frame, and how many in all until then.
-    skips: Vec<(u64, u64)>,
-    worst_lateness_ns: u64,
-}
-
-impl Pacer {
-    /// A pacer that lets at most `burst` frames go at once.
-    pub fn new(schedule: &Schedule, burst: u32) -> Self {
-        Self {
-            walk: schedule.walk(),
-            credit: f64::from(burst),
-            burst: f64::from(burst),
-            last_ns: 0,
-            sent: 0,
-            skips: Vec::new(),
-            worst_lateness_ns: 0,
-        }
-    }
-
-    /// Frames that may go at `now_ns` after the start.
-    #[inline]
-    pub fn allowed(&mut self, now_ns: u64) -> u64 {
-        let Some(next) = self.walk.next_ns() else {
-            return 0;
-        };
-        if next > now_ns {
-            return 0;
-        }
-        let due = self.walk.due(now_ns);
-        let Some(rate) = self.walk.rate() else {
-            return due;
-        };
-        let elapsed = (now_ns - self.last_ns.min(now_ns)) as f64;
-        self.credit = (self.credit + elapsed * rate * REPAY / 1e9).min(self.burst);
-        self.last_ns = now_ns;
-        due.min(self.credit as u64)
-    }
-
-    /// How late the next frame is at `now_ns`, ns.
-    #[inline]
-    pub fn lateness_ns(&self, now_ns: u64) -> u64 {
-        self.walk
-            .next_ns()
-            .map_or(0, |next| now_ns.saturating_sub(next))
-    }
-
-    /// Notes that `frames` of those allowed went at `now_ns`, and skips what is owed beyond the limit.
-    #[inline]
-    pub fn went(&mut self, frames: u64, now_ns: u64) {
-        if self.walk.rate().is_some() {
-            self.worst_lateness_ns = self.worst_lateness_ns.max(self.lateness_ns(now_ns));
-            self.credit = (self.credit - frames as f64).max(0.0);
-        }
-        self.sent += frames;
-        self.walk.advance(frames);
-        if let Some(rate) = self.walk.rate()
-            && self.lateness_ns(now_ns) > OWED_NS
-        {
-            let owed = (rate * OWED_NS as f64 / 1e9) as u64;
-            let late = self.walk.due(now_ns).saturating_sub(owed);
-            let before = self.skips.last().map_or(0, |&(_, sum)| sum);
-            self.skips.push((self.sent, before + late));
-            self.walk.advance(late);
-        }
-    }
-
-    /// Notes that `places` of the timetable stay empty after `sent` frames, for a sender that keeps the timetable by other means.
-    pub fn skip(&mut self, sent: u64, places: u64) {
-        let before = self.skips.last().map_or(0, |&(_, sum)| sum);
-        self.skips.push((sent, before + places));
-    }
-
-    /// Frames left in the present stretch.
-    #[inline]
-    pub fn left(&self) -> u64 {
-        self.walk.left()
-    }
-
-    /// Whether the present stretch has a rate to keep.
-    #[inline]
-    pub fn paced(&self) -> bool {
-        self.walk.rate().is_some()
-    }
-
-    /// Whether the timetable is at its end.
-    #[inline]
-    pub fn finished(&self) -> bool {
-        self.walk.next_ns().is_none()
-    }
-
-    /// Place in the timetable (from 1) of the `index`th frame (from 0) that went.
-    pub fn place(&self, index: u64) -> u64 {
-        let after = self.skips.partition_point(|&(sent, _)| sent <= index);
-        let skipped = after.checked_sub(1).map_or(0, |last| self.skips[last].1);
-        index + skipped + 1
-    }
-
-    /// How late the latest frame went, ns.
-    pub fn worst_lateness_ns(&self) -> u64 {
-        self.worst_lateness_ns
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -394,42 +280,6 @@ mod tests {
             now += 997 + (now * 31) % 5000;
         }
         assert_eq!(sequence, schedule.frames());
-    }
-
-    #[test]
-    fn what_is_owed_is_repaid_slowly_and_what_is_owed_too_long_is_skipped() {
-        let schedule = Schedule::constant(1e6, 0.1);
-        let mut pacer = Pacer::new(&schedule, BURST);
-        // Held up for 5 ms at the start, then looking every 10 us.
-        let (mut now, mut sent, mut most) = (5_000_000, 0, 0);
-        while !pacer.finished() {
-            let go = pacer.allowed(now);
-            pacer.went(go, now);
-            if sent > 0 {
-                most = most.max(go);
-            }
-            sent += go;
-            now += 10_000;
-        }
-        assert_eq!(sent, 100_000, "nothing was skipped");
-        assert!(
-            most <= 11,
-            "{most} in 10 us are more than a tenth above the rate"
-        );
-        assert!(now < 100_100_000, "{now}");
-        assert_eq!(pacer.place(70_000), 70_001);
-
-        let mut late = Pacer::new(&schedule, BURST);
-        let go = late.allowed(30_000_000);
-        assert_eq!(go, 64);
-        late.went(go, 30_000_000);
-        assert_eq!(late.place(63), 64);
-        assert_eq!(
-            late.place(64),
-            30_001 - 10_000 + 1,
-            "what is older than 10 ms is skipped"
-        );
-        assert_eq!(late.worst_lateness_ns(), 30_000_000);
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! Longest bursts.
+
+use report::units::FramesPerSecond;
+use report::{Axis, Block, Plot, Series, Table};
+
+use super::cells::{nanoseconds, of};
+use crate::result::{Details, Report, Test};
+
+pub(super) fn back_to_back(report: &Report) -> Vec<Block> {
+    let mut table = Table::new("Back-to-back frames (RFC 9004)")
+        .text("frame bytes")
+        .number("average burst")
+        .number("min")
+        .number("max")
+        .number("deviation")
+        .number("searches")
+        .number("burst rate")
+        .number("implied buffer")
+        .number("corrected buffer")
+        .text("verdict")
+        .caption("The burst rate is measured within the bursts: a software tester does not hold a medium's smallest gap.");
+    let mut bars = Series::bars("average burst, frames");
+    for entry in of(report, Test::BackToBack) {
+        let Details::BackToBack(found) = &entry.details else {
+            continue;
+        };
+        table.push([
+            entry.label.clone(),
+            format!("{:.1}", found.average),
+            found
+                .bursts
+                .iter()
+                .min()
+                .map_or_else(String::new, ToString::to_string),
+            found
+                .bursts
+                .iter()
+                .max()
+                .map_or_else(String::new, ToString::to_string),
+            format!("{:.1}", found.deviation),
+            found.bursts.len().to_string(),
+            FramesPerSecond(found.burst_rate).to_string(),
+            nanoseconds(found.implied_seconds * 1e9),
+            nanoseconds(found.corrected_seconds * 1e9),
+            entry.verdict.word().to_owned(),
+        ]);
+        bars = bars.point(f64::from(entry.frame_bytes), found.average);
+    }
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    let plot = Plot::new(
+        "Longest burst without loss",
+        Axis::new("frame size, bytes with FCS"),
+        Axis::new("frames").from_zero(),
+    );
+    vec![Block::Table(table), Block::Plot(plot.series(bars))]
+}

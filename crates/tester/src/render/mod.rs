@@ -1,0 +1,69 @@
+//! From a stored result to tables and plots: a pure function of [`Report`].
+//!
+//! One file per kind of table; [`sentence`](fn@sentence) says a result in one line.
+
+mod bursts;
+mod cells;
+mod delay;
+mod interruption;
+mod loss;
+mod selftest;
+mod sentence;
+mod throughput;
+mod trials;
+
+use report::Document;
+
+use crate::result::{Report, Test};
+
+pub use sentence::sentence;
+
+/// The whole report.
+pub fn document(report: &Report) -> Document {
+    let mut document = Document::new("Corelane test");
+    for entry in report
+        .results
+        .iter()
+        .filter(|entry| entry.test != Test::Selftest || report.results.len() == 1)
+    {
+        document = document.verdict(sentence(entry));
+    }
+    if report
+        .results
+        .iter()
+        .all(|entry| entry.test == Test::Selftest)
+        && report.results.len() > 1
+    {
+        document = document.verdict(
+            "The tester alone: what it offers, receives and checks without loss, by frame size.",
+        );
+    }
+    if let Some(reason) = &report.stopped {
+        document = document.verdict(format!(
+            "The run was stopped early ({reason}); what follows was measured before."
+        ));
+    }
+    let mut facts = report.setup.clone();
+    facts.extend(report.environment.facts());
+    document = document.environment(facts);
+    for block in [
+        throughput::table(report),
+        throughput::goals(report),
+        delay::by_load(report),
+        loss::curve(report),
+        bursts::back_to_back(report),
+        interruption::recovery(report),
+        interruption::reset(report),
+        delay::by_payload(report),
+        selftest::table(report),
+        trials::table(report),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        document = document.block(block);
+    }
+    document
+        .heading("Deviations from the RFCs")
+        .text(format!("{}.", report.deviations.join("; ")))
+}

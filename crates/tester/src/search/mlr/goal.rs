@@ -1,0 +1,48 @@
+//! The goals of a search.
+
+/// What one search looks for. Durations in seconds, ratios as shares (0.005 is half a per cent).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Length of the trials that count in full.
+    pub final_trial_duration: f64,
+    /// Trials at a load go on until this much time decides it.
+    pub duration_sum: f64,
+    /// A trial that loses more than this share is bad.
+    pub loss_ratio: f64,
+    /// Share of the time that may be bad.
+    pub exceed_ratio: f64,
+    /// Bounds closer than this share of the upper one end the search.
+    pub relative_width: f64,
+}
+
+impl Goal {
+    /// RFC 2544: one trial of 60 s without loss.
+    pub const RFC_2544: Goal = Goal {
+        final_trial_duration: 60.0,
+        duration_sum: 60.0,
+        loss_ratio: 0.0,
+        exceed_ratio: 0.0,
+        relative_width: 0.005,
+    };
+    /// ETSI GS NFV-TST 009 with two tries: one of two trials of 60 s without loss.
+    pub const TST_009: Goal = Goal {
+        final_trial_duration: 60.0,
+        duration_sum: 120.0,
+        loss_ratio: 0.0,
+        exceed_ratio: 0.5,
+        relative_width: 0.005,
+    };
+    /// Non-drop rate as FD.io measures it: half of 21 trials of 1 s without loss.
+    pub const NDR: Goal = Goal {
+        final_trial_duration: 1.0,
+        duration_sum: 21.0,
+        loss_ratio: 0.0,
+        exceed_ratio: 0.5,
+        relative_width: 0.005,
+    };
+    /// Partial drop rate as FD.io measures it: half of 21 trials of 1 s lose at most 0.5 %.
+    pub const PDR: Goal = Goal {
+        loss_ratio: 0.005,
+        ..Self::NDR
+    };
+}
