@@ -17,6 +17,7 @@ pub mod noise;
 pub mod offload;
 pub mod pin;
 pub mod process;
+pub mod realtime;
 pub mod temporary;
 pub mod topology;
 
@@ -26,4 +27,5 @@ pub use environment::Environment;
 pub use namespace::{Namespace, Veth};
 pub use noise::Noise;
 pub use pin::Pinned;
+pub use realtime::RealTime;
 pub use topology::Topology;

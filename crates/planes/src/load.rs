@@ -17,7 +17,7 @@ use fastpath::{
     generate::{Destinations, Frames, Generator},
     sink::{Checks, Sink},
 };
-use host::{CoreId, Namespace, Pinned};
+use host::{CoreId, Namespace, Pinned, RealTime};
 
 use crate::{
     control::{self, Changes},
@@ -36,6 +36,8 @@ const HEADERS: u32 = 14 + 20 + 8;
 /// The discard port: what our receiver did not take would be thrown away.
 const DISCARD: u16 = 9;
 const TIME_TO_LIVE: u8 = 16;
+/// The lowest real-time priority: above all that has none.
+const PRIORITY: i32 = 1;
 
 /// What went wrong with the load.
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +174,7 @@ impl Load {
         duration: Duration,
     ) -> Result<Observed, LoadError> {
         let _pinned = Pinned::to(self.core)?;
-        let _priority = RealTime::take();
+        let _priority = RealTime::first_in_first_out(PRIORITY).ok();
         for stream in &self.streams {
             stream.sink.clear()?;
         }
@@ -239,34 +241,4 @@ impl Load {
         }
         Ok(observed)
     }
-}
-
-/// A real-time priority of the calling thread, given back when dropped.
-struct RealTime {
-    granted: bool,
-}
-
-impl RealTime {
-    /// The lowest real-time priority: above all that has none.
-    fn take() -> Self {
-        Self {
-            granted: schedule(libc::SCHED_FIFO, 1),
-        }
-    }
-}
-
-impl Drop for RealTime {
-    fn drop(&mut self) {
-        if self.granted {
-            schedule(libc::SCHED_OTHER, 0);
-        }
-    }
-}
-
-fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
-    // SAFETY: sched_param is plain integers; zero is a valid value of each.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = priority;
-    // SAFETY: 0 means the calling thread; the parameters are read only.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
 }

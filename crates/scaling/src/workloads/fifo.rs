@@ -6,7 +6,7 @@ use super::{
     realtime,
 };
 use crate::loops;
-use host::{cores::CoreId, pin::Pinned};
+use host::{cores::CoreId, pin::Pinned, realtime::RealTime};
 use std::{
     hint::black_box,
     sync::{
@@ -84,8 +84,9 @@ fn measure(cores: [CoreId; 2], time: Duration) -> Seen {
             scope.spawn(move || {
                 let _pin = Pinned::to(core);
                 together.wait();
+                let priority = RealTime::first_in_first_out(realtime::PRIORITY);
                 let mut seen = Seen {
-                    refused: realtime::first_in_first_out(realtime::PRIORITY).err(),
+                    refused: priority.as_ref().err().map(ToString::to_string),
                     ..Seen::default()
                 };
                 let start = Instant::now();

@@ -6,7 +6,7 @@ use crate::{
     loops,
     statistics::percentile,
 };
-use host::{cores::CoreId, pin::Pinned};
+use host::{cores::CoreId, pin::Pinned, realtime::RealTime};
 use std::{hint::black_box, thread, time::Duration};
 
 /// A loop.
@@ -57,12 +57,13 @@ pub fn run(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
 
 fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
     let pin = Pinned::to(periodic.core);
-    let refused = if let Err(error) = &pin {
-        Some(error.to_string())
-    } else if periodic.priority {
-        realtime::first_in_first_out(realtime::PRIORITY).err()
-    } else {
-        None
+    let priority = periodic
+        .priority
+        .then(|| RealTime::first_in_first_out(realtime::PRIORITY));
+    let refused = match (&pin, &priority) {
+        (Err(error), _) => Some(error.to_string()),
+        (_, Some(Err(refused))) => Some(refused.to_string()),
+        _ => None,
     };
     realtime::exact_timers();
     let period = periodic.period.as_nanos() as u64;

@@ -6,7 +6,7 @@ use super::{
     realtime,
 };
 use crate::statistics::percentile;
-use host::{cores::CoreId, pin::Pinned};
+use host::{cores::CoreId, pin::Pinned, realtime::RealTime};
 use std::{thread, time::Duration};
 
 /// The workload.
@@ -71,9 +71,11 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
 
 fn measure(core: CoreId, time: Duration, polls: bool) -> Seen {
     let pin = Pinned::to(core);
-    let refused = match &pin {
-        Err(error) => Some(error.to_string()),
-        Ok(_) => realtime::first_in_first_out(realtime::PRIORITY).err(),
+    let priority = RealTime::first_in_first_out(realtime::PRIORITY);
+    let refused = match (&pin, &priority) {
+        (Err(error), _) => Some(error.to_string()),
+        (_, Err(refused)) => Some(refused.to_string()),
+        (Ok(_), Ok(_)) => None,
     };
     realtime::exact_timers();
     let count = time.as_nanos() as u64 / PERIOD;

@@ -1,25 +1,7 @@
-//! Real-time priority for the calling thread, and what happens when it is refused.
+//! Clocks, sleeps and niceness of the calling thread for the experiments that keep time.
 
 /// Highest first-in-first-out priority that the experiments use: below the kernel's own watchdogs.
 pub const PRIORITY: i32 = 63;
-
-/// Gives the calling thread the first-in-first-out policy with `priority`.
-///
-/// # Errors
-/// In words, with the remedy, when the system refuses.
-pub fn first_in_first_out(priority: i32) -> Result<(), String> {
-    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid value of each.
-    let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameter.sched_priority = priority;
-    // SAFETY: 0 is the calling thread; the parameter is alive during the call.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    Err(format!(
-        "no real-time priority here ({error}): the figures are those of a normal thread; run as root or raise RLIMIT_RTPRIO (`ulimit -r`)"
-    ))
-}
 
 /// Makes the calling thread give way to every other.
 pub fn give_way() {
