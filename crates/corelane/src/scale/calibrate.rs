@@ -6,16 +6,19 @@ use clap::Args;
 use host::environment::Environment;
 use report::{Block, Document, Progress, Table};
 use scaling::{
-    calibration::{self, Carrier, Load, Truth},
+    calibration::{self, Carrier, Load, Truth, Work, makefile},
     harness::plan::Mode,
-    measure::measure,
+    measure::{Request, measure},
     result::ScaleResult,
+    workloads::installed,
 };
 use serde::Serialize;
 use std::process::ExitCode;
 
 /// Exit code when the instrument missed a known answer.
 const MISSED: u8 = 3;
+/// A known serial fraction below this is no loss to be found in one part of the split.
+const WORTH_DIVIDING: f64 = 0.05;
 
 /// What to calibrate with.
 #[derive(Debug, Args)]
@@ -35,8 +38,21 @@ struct Row {
     load: &'static str,
     truth: String,
     found: String,
-    right: bool,
-    result: ScaleResult,
+    /// Nothing where it could not be measured here.
+    right: Option<bool>,
+    result: Option<ScaleResult>,
+}
+
+impl Row {
+    fn absent(load: &Load, why: &str) -> Self {
+        Self {
+            load: load.name,
+            truth: "not measured here".to_owned(),
+            found: why.to_owned(),
+            right: None,
+            result: None,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -49,10 +65,7 @@ struct Calibration {
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if let Some(name) = &arguments.load {
-        let load = calibration::find(name)
-            .ok_or_else(|| format!("no calibration load is called {name:?}"))?;
-        (load.run)(arguments.threads.max(1));
-        return Ok(ExitCode::SUCCESS);
+        return work(name, arguments.threads.max(1));
     }
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), arguments.results.seed);
     let program = std::env::current_exe()?.display().to_string();
@@ -61,26 +74,32 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     for load in calibration::all() {
         host::cleanup::check()?;
         progress.step(load.name);
-        let command = [
-            &program,
-            "scale",
-            "calibrate",
-            "--load",
-            load.name,
-            "--threads",
-            "{cores}",
-        ];
-        let mut request = request(command.map(str::to_owned).to_vec(), &arguments.results);
-        request.mode = Some(Mode::Threads);
+        let tree = host::temporary::Directory::new("calibrate")?;
+        let mut request = match load.work {
+            Work::Threads(_) => threads(&program, load.name, &arguments.results),
+            Work::Makefile if !installed("make") => {
+                rows.push(Row::absent(
+                    load,
+                    "make is not installed; apt-get install make",
+                ));
+                continue;
+            }
+            Work::Makefile => {
+                makefile::write(tree.path(), &program)?;
+                let place = tree.path().display().to_string();
+                let command = ["make", "-s", "-C", &place].map(str::to_owned);
+                request(command.to_vec(), &arguments.results)
+            }
+        };
         request.rounds = Some(if arguments.results.quick { 5 } else { 9 });
         let mut result = measure(&request, environment.clone())?;
         result.command = vec![load.name.to_owned()];
         rows.push(judge(load, result));
     }
     drop(progress);
-    let right = rows.iter().filter(|row| row.right).count();
+    let right = rows.iter().filter(|row| row.right == Some(true)).count();
     let document = document(&rows, right, &environment);
-    let all = right == rows.len();
+    let all = rows.iter().all(|row| row.right != Some(false));
     let calibration = Calibration {
         schema: "corelane-scale-calibration/1",
         environment,
@@ -94,28 +113,54 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     })
 }
 
+/// Does the work of a load, or of a piece of the Makefile, in this process.
+fn work(name: &str, threads: usize) -> Outcome {
+    if let Some(piece) = makefile::Piece::find(name) {
+        piece.run();
+        return Ok(ExitCode::SUCCESS);
+    }
+    match calibration::find(name).map(|load| load.work) {
+        Some(Work::Threads(run)) => run(threads),
+        Some(Work::Makefile) | None => {
+            return Err(format!("no calibration load is called {name:?}").into());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The sweep of a load that this program does with threads.
+fn threads(program: &str, name: &str, results: &ResultOptions) -> Request {
+    let command = [
+        program,
+        "scale",
+        "calibrate",
+        "--load",
+        name,
+        "--threads",
+        "{cores}",
+    ];
+    let mut request = request(command.map(str::to_owned).to_vec(), results);
+    request.mode = Some(Mode::Threads);
+    request
+}
+
 /// Holds what was found against the truth, at the largest core count.
 fn judge(load: &Load, result: ScaleResult) -> Row {
     let Some(last) = result.points.last().filter(|p| p.cores > 1) else {
-        let truth = "needs two cores".to_owned();
-        return Row {
-            load: load.name,
-            truth,
-            found: "one core".to_owned(),
-            right: true,
-            result,
-        };
+        return Row::absent(load, "needs two cores");
     };
     let e = last.karp_flatt.unwrap_or(0.0);
-    let (mut truth, mut right) = match load.truth {
+    // Where nothing is lost there is nothing to be found in any part.
+    let (mut truth, mut right, lost) = match load.truth {
         Truth::Fraction { at, error } => {
             let at = at(last.cores);
             (
                 format!("e({}) = {at:.3} within {error}", last.cores),
                 (e - at).abs() <= error,
+                at > WORTH_DIVIDING,
             )
         }
-        Truth::Below(most) => (format!("speed-up below {most}"), last.speedup < most),
+        Truth::Below(most) => (format!("speed-up below {most}"), last.speedup < most, true),
     };
     let share = |name: &str| {
         result
@@ -125,16 +170,15 @@ fn judge(load: &Load, result: ScaleResult) -> Row {
             .map_or(0.0, |c| c.share)
     };
     let (carrier, carried) = match load.carrier {
-        Carrier::Nothing => ("", 1.0),
-        Carrier::Idle => (", by idle cores", share("idle cores")),
-        Carrier::User => (", by dearer user work", share("dearer user work")),
+        Carrier::Idle if lost => (", by idle cores", Some(share("idle cores"))),
+        Carrier::User if lost => (", by dearer user work", Some(share("dearer user work"))),
+        _ => ("", None),
     };
     truth += carrier;
-    right &= carried > 0.75;
-    let there = match load.carrier {
-        Carrier::Nothing => String::new(),
-        Carrier::Idle | Carrier::User => format!(", {:.0} % of the loss there", carried * 100.0),
-    };
+    right &= carried.is_none_or(|carried| carried > 0.75);
+    let there = carried.map_or_else(String::new, |carried| {
+        format!(", {:.0} % of the loss there", carried * 100.0)
+    });
     let found = format!(
         "e({}) = {e:.3}, speed-up {:.2}{there}",
         last.cores, last.speedup
@@ -143,8 +187,8 @@ fn judge(load: &Load, result: ScaleResult) -> Row {
         load: load.name,
         truth,
         found,
-        right,
-        result,
+        right: Some(right),
+        result: Some(result),
     }
 }
 
@@ -156,13 +200,17 @@ fn document(rows: &[Row], right: usize, environment: &Environment) -> Document {
         .text("found")
         .text("right");
     for (row, load) in rows.iter().zip(calibration::all()) {
-        let right = if row.right { "yes" } else { "no" };
+        let right = match row.right {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "–",
+        };
         table.push([load.name, load.sentence, &row.truth, &row.found, right]);
     }
     let controls: Vec<String> = rows
         .iter()
         .filter_map(|row| {
-            row.result.control.map(|c| {
+            row.result.as_ref()?.control.map(|c| {
                 format!(
                     "{} {:.3} [{:.3}, {:.3}]",
                     row.load, c.ratio, c.interval.low, c.interval.high
@@ -173,7 +221,7 @@ fn document(rows: &[Row], right: usize, environment: &Environment) -> Document {
     Document::new("Calibration")
         .verdict(format!(
             "{right} of {} loads with known scaling were measured right.",
-            rows.len()
+            rows.iter().filter(|row| row.right.is_some()).count()
         ))
         .block(Block::Table(table))
         .text(format!(

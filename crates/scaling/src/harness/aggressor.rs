@@ -92,6 +92,11 @@ impl Aggressor {
         }
     }
 
+    /// Bytes moved (or steps done) so far.
+    pub fn work(&self) -> u64 {
+        self.work.load(Ordering::Relaxed)
+    }
+
     /// Bytes moved (or steps done) a second since the start.
     pub fn rate(&self) -> f64 {
         self.work.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64()

@@ -7,6 +7,7 @@
 pub mod aggressor;
 pub mod allowance;
 pub mod background;
+pub mod bandwidth;
 pub mod beside;
 pub mod keeper;
 pub mod notes;

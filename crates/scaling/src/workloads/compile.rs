@@ -4,7 +4,7 @@
 use super::{
     Kind, Prepared, Workload,
     bench::{Bench, Unable},
-    raytrace::installed,
+    installed,
 };
 use crate::harness::plan::Mode;
 use host::temporary::Directory;

@@ -118,9 +118,20 @@ pub(crate) fn gain(result: &ScaleResult) -> String {
         })
 }
 
+/// Whether `program` is in `PATH`.
+pub fn installed(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|place| place.join(program).is_file()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_are_looked_for_in_the_path() {
+        assert!(installed("sh") && !installed("no-such-program-here"));
+    }
 
     #[test]
     fn names_are_unique_and_every_loop_does_work_in_every_variant() {

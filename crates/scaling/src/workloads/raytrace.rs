@@ -3,6 +3,7 @@
 use super::{
     Kind, Prepared, Workload,
     bench::{Bench, Unable},
+    installed,
 };
 use crate::harness::plan::{CORES, Mode};
 use host::temporary::Directory;
@@ -76,20 +77,4 @@ fn scene(directory: &Path) -> io::Result<(PathBuf, &'static str)> {
         own,
         "a vase like skyvase, which the distribution does not ship",
     ))
-}
-
-/// Whether `program` is in `PATH`.
-pub(super) fn installed(program: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|place| place.join(program).is_file()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_are_looked_for_in_the_path() {
-        assert!(installed("sh") && !installed("no-such-program-here"));
-    }
 }

@@ -1,0 +1,185 @@
+//! What the threads of the calibration loads do.
+
+use crate::{harness::aggressor::Caches, loops, random::Random};
+use host::{pin::Pinned, topology::Topology};
+use std::{
+    hint::black_box,
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Steps of the whole work: half a second on one core, so that starting threads and placing them is no part of the result.
+pub(super) const STEPS: u64 = 400_000_000;
+/// The work comes in so many phases, so that threads meet more than once.
+const PHASES: u64 = 8;
+/// The share of `lock-share` under the lock.
+pub(super) const LOCKED: f64 = 1.0 / 3.0;
+
+/// What the serial part is.
+#[derive(Clone, Copy)]
+pub(super) enum Serial {
+    None,
+    Work,
+    Sleep,
+}
+
+/// Keeps thread `number` on a core of its own among the allowed ones, so that where the scheduler puts a woken thread is no part of
+/// the truth.
+fn own_core(number: usize) -> Option<Pinned> {
+    let cores = host::cores::allowed_cores().ok()?;
+    Pinned::to(*cores.get(number % cores.len().max(1))?).ok()
+}
+
+/// Phases of divided work, each after a serial part that one thread does alone.
+pub(super) fn phases(threads: usize, share: f64, serial: Serial) {
+    let meeting = Barrier::new(threads);
+    let each = (STEPS as f64 * (1.0 - share)) as u64 / PHASES / threads as u64;
+    let alone = (STEPS as f64 * share) as u64 / PHASES;
+    let pause = match serial {
+        Serial::Sleep => pause(share),
+        Serial::None | Serial::Work => Duration::ZERO,
+    };
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let (meeting, serial) = (&meeting, &serial);
+            scope.spawn(move || {
+                let _pin = own_core(number);
+                for phase in 0..PHASES {
+                    if number == 0 {
+                        match serial {
+                            Serial::None => {}
+                            Serial::Work => {
+                                black_box(loops::spin(alone, phase));
+                            }
+                            Serial::Sleep => thread::sleep(pause),
+                        }
+                    }
+                    if threads > 1 {
+                        meeting.wait();
+                    }
+                    black_box(loops::spin(each, phase));
+                    if threads > 1 {
+                        meeting.wait();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// The sleep before each phase that makes `share` of the time on one core serial. How long that is, is learned from the divided
+/// work; the learning is serial time too, and part of the share.
+fn pause(share: f64) -> Duration {
+    const SAMPLES: u32 = 5;
+    let start = Instant::now();
+    let sample = STEPS / 200;
+    let timed = || {
+        let start = Instant::now();
+        loops::spin(sample, 1);
+        start.elapsed()
+    };
+    let fastest = (0..SAMPLES).map(|_| timed()).min().unwrap_or_default();
+    let serial = fastest.mul_f64(share * STEPS as f64 / sample as f64);
+    serial.saturating_sub(start.elapsed()) / PHASES as u32
+}
+
+/// Work inside and outside a lock, both of random length with an exponential distribution, so that the closed queue has a formula.
+pub(super) fn lock(threads: usize) {
+    const ITEMS: u64 = 16_000;
+    let (held, left) = (AtomicBool::new(false), AtomicU64::new(ITEMS));
+    let mean = STEPS as f64 / ITEMS as f64;
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let (held, left) = (&held, &left);
+            scope.spawn(move || {
+                let _pin = own_core(number);
+                let mut random = Random::new(7 + number as u64);
+                let mut length = |share: f64| {
+                    let u = (random.below(1 << 30) as f64 + 1.0) / f64::from(1 << 30);
+                    (-u.ln() * mean * share) as u64
+                };
+                while left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+                    .is_ok()
+                {
+                    black_box(loops::spin(length(1.0 - LOCKED), 1));
+                    while held
+                        .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
+                        .is_err()
+                    {
+                        std::hint::spin_loop();
+                    }
+                    black_box(loops::spin(length(LOCKED), 1));
+                    held.store(false, Ordering::Release);
+                }
+            });
+        }
+    });
+}
+
+/// Where the counters are.
+#[derive(Clone, Copy)]
+pub(super) enum Layout {
+    One,
+    OneLine,
+    OwnLines,
+}
+
+/// Every thread adds to its counter.
+pub(super) fn counters(threads: usize, layout: Layout) {
+    const ADDS: u64 = 60_000_000;
+    const APART: usize = 32; // words: four lines, beyond what prefetchers pull in pairs
+    // One buffer for all layouts, begun on a line: the first counter that starts one is taken as the origin.
+    let words: Vec<AtomicU64> = (0..APART * (threads + 1))
+        .map(|_| AtomicU64::new(0))
+        .collect();
+    let origin = words
+        .iter()
+        .position(|w| std::ptr::from_ref(w).addr() % loops::LINE == 0)
+        .unwrap_or(0);
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let place = match layout {
+                Layout::One => 0,
+                Layout::OneLine => number % (loops::LINE / 8),
+                Layout::OwnLines => number * APART,
+            };
+            let word = &words[origin + place];
+            scope.spawn(move || {
+                let _pin = own_core(number);
+                for _ in 0..ADDS / threads as u64 {
+                    word.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    black_box(&words);
+}
+
+/// Reads a buffer of four times the last-level cache, divided among the threads, again and again.
+pub(super) fn stream(threads: usize) {
+    const BYTES: usize = 6 << 30; // about half a second at what one core reads
+    let caches = Caches::read(&Topology::read());
+    let part = caches.stream() / threads;
+    let passes = BYTES / threads / part;
+    thread::scope(|scope| {
+        for number in 0..threads {
+            scope.spawn(move || {
+                let _pin = own_core(number);
+                let words = loops::buffer(part);
+                for _ in 0..passes {
+                    black_box(loops::read(&words));
+                }
+            });
+        }
+    });
+}
+
+/// One piece of the Makefile's work: so many steps by one thread.
+pub(super) fn piece(steps: u64) {
+    black_box(loops::spin(steps, 1));
+}

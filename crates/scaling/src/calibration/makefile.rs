@@ -1,0 +1,105 @@
+//! The calibration load that is a Makefile: equal parts and a serial link, each a process of ours that does a known number of
+//! steps, so that Amdahl's law with whole parts is the truth.
+
+use super::loads::{STEPS, piece};
+use std::{fmt::Write, fs, io, path::Path};
+
+/// Parts that can be made side by side.
+pub const PARTS: u32 = 12;
+/// The link's share of all steps.
+const LINK: f64 = 0.2;
+
+/// A kind of process that the Makefile starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// One of the parts.
+    Part,
+    /// The link, after all parts.
+    Link,
+}
+
+impl Piece {
+    /// The piece with this name.
+    pub fn find(name: &str) -> Option<Self> {
+        [Self::Part, Self::Link]
+            .into_iter()
+            .find(|piece| piece.name() == name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Part => "part",
+            Self::Link => "link",
+        }
+    }
+
+    /// Does its steps.
+    pub fn run(self) {
+        let part = STEPS / u64::from(PARTS);
+        piece(match self {
+            Self::Part => part,
+            Self::Link => (LINK / (1.0 - LINK) * STEPS as f64) as u64,
+        });
+    }
+}
+
+/// Writes a Makefile into `directory` whose rules run `program` with the arguments `scale calibrate --load` and a piece's name.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(directory: &Path, program: &str) -> io::Result<()> {
+    let mut names = String::new();
+    for part in 0..PARTS {
+        let _ = write!(names, " part{part}");
+    }
+    // Make expands dollars, and the shell takes everything between single quotes as it is.
+    let program = program.replace('$', "$$").replace('\'', "'\\''");
+    let run = |piece: Piece| format!("\t@'{program}' scale calibrate --load {}\n", piece.name());
+    let text = format!(
+        "all: link\nlink:{names}\n{}{}:\n{}.PHONY: all link{names}\n",
+        run(Piece::Link),
+        names.trim_start(),
+        run(Piece::Part)
+    );
+    fs::write(directory.join("Makefile"), text)
+}
+
+/// The serial fraction on `cores` cores: the parts are made in whole rounds.
+pub fn fraction(cores: u32) -> f64 {
+    let n = f64::from(cores.max(1));
+    if cores < 2 {
+        return 0.0;
+    }
+    let part = (1.0 - LINK) / f64::from(PARTS);
+    let time = f64::from(PARTS.div_ceil(cores)) * part + LINK;
+    (n * time - 1.0) / (n - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_truth_is_amdahls_where_the_parts_divide_evenly() {
+        for cores in [2, 3, 4, 6, 12] {
+            assert!((fraction(cores) - LINK).abs() < 1e-12, "{cores}");
+        }
+        assert!(
+            fraction(5) > LINK,
+            "three rounds of five, the last not full"
+        );
+        assert!(fraction(1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_rules_name_every_part_and_the_link_waits_for_them() {
+        let directory = host::temporary::Directory::new("rules").unwrap();
+        write(directory.path(), "/a b/it's $here").unwrap();
+        let text = fs::read_to_string(directory.path().join("Makefile")).unwrap();
+        assert!(text.contains("link: part0 part1 ") && text.contains(" part11\n"));
+        assert!(text.contains("\t@'/a b/it'\\''s $$here' scale calibrate --load link\n"));
+        assert_eq!(Piece::find("link"), Some(Piece::Link));
+        assert_eq!(Piece::find("nothing"), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Loads whose scaling is known by construction: the instrument's own test, to be run before it is believed.
+//!
+//! Every load does a fixed amount of work, all but one as a process with as many threads as cores; how the threads meet sets the
+//! serial fraction. The truth is a formula, or for the memory a measurement by another instrument on the same machine in the
+//! same minute; never a figure from another machine.
+
+mod loads;
+pub mod makefile;
+
+use crate::harness::{aggressor::Caches, bandwidth::Ceiling};
+use host::topology::Topology;
+use loads::{LOCKED, Layout, Serial, counters, lock, phases, stream};
+
+/// What a calibration load must show.
+#[derive(Debug, Clone, Copy)]
+pub enum Truth {
+    /// This serial fraction on so many cores, within this error (absolute).
+    Fraction {
+        /// The formula.
+        at: fn(u32) -> f64,
+        /// The stated error.
+        error: f64,
+    },
+    /// A speed-up below this, at any number of cores above one.
+    Below(f64),
+}
+
+/// Which part of the exact split has to carry the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// Nothing is lost.
+    Nothing,
+    /// Idle cores.
+    Idle,
+    /// Dearer user work.
+    User,
+}
+
+/// A load with its truth.
+pub struct Load {
+    /// What it is called.
+    pub name: &'static str,
+    /// How its threads meet.
+    pub sentence: &'static str,
+    /// What must come out.
+    pub truth: Truth,
+    /// Where the loss must be found.
+    pub carrier: Carrier,
+    /// How it does the work.
+    pub work: Work,
+}
+
+/// Who does the work of a load.
+#[derive(Debug, Clone, Copy)]
+pub enum Work {
+    /// This many threads of one process.
+    Threads(fn(usize)),
+    /// `make -j` with the rules of [`makefile`].
+    Makefile,
+}
+
+/// Share of the work that is serial in the loads that have a share.
+pub const SHARE: f64 = 0.2;
+
+/// All loads.
+pub fn all() -> &'static [Load] {
+    const NONE: fn(u32) -> f64 = |_| 0.0;
+    const AMDAHL: fn(u32) -> f64 = |_| SHARE;
+    &[
+        Load {
+            name: "spin",
+            sentence: "arithmetic in registers, divided evenly",
+            truth: Truth::Fraction {
+                at: NONE,
+                error: 0.03,
+            },
+            carrier: Carrier::Nothing,
+            work: Work::Threads(|threads| phases(threads, 0.0, Serial::None)),
+        },
+        Load {
+            name: "serial-share",
+            sentence: "a fifth of the work done by one thread while the others wait",
+            truth: Truth::Fraction {
+                at: AMDAHL,
+                error: 0.04,
+            },
+            carrier: Carrier::Idle,
+            work: Work::Threads(|threads| phases(threads, SHARE, Serial::Work)),
+        },
+        Load {
+            name: "sleep-share",
+            sentence: "a fifth of the time on one core spent asleep",
+            truth: Truth::Fraction {
+                at: AMDAHL,
+                error: 0.04,
+            },
+            carrier: Carrier::Idle,
+            work: Work::Threads(|threads| phases(threads, SHARE, Serial::Sleep)),
+        },
+        Load {
+            name: "lock-share",
+            sentence: "a third of the work under one lock, of random lengths, waiting by spinning",
+            truth: Truth::Fraction {
+                at: |n| closed_queue(LOCKED, n),
+                error: 0.05,
+            },
+            carrier: Carrier::User,
+            work: Work::Threads(lock),
+        },
+        Load {
+            name: "shared-counter",
+            sentence: "every step adds to one counter that all share",
+            truth: Truth::Below(1.5),
+            carrier: Carrier::User,
+            work: Work::Threads(|threads| counters(threads, Layout::One)),
+        },
+        Load {
+            name: "false-sharing",
+            sentence: "every thread adds to its own counter, all in one cache line",
+            truth: Truth::Below(1.5),
+            carrier: Carrier::User,
+            work: Work::Threads(|threads| counters(threads, Layout::OneLine)),
+        },
+        Load {
+            name: "own-lines",
+            sentence: "every thread adds to its own counter, each in a line of its own",
+            truth: Truth::Fraction {
+                at: NONE,
+                error: 0.04,
+            },
+            carrier: Carrier::Nothing,
+            work: Work::Threads(|threads| counters(threads, Layout::OwnLines)),
+        },
+        Load {
+            name: "stream",
+            sentence: "reads memory as fast as it can, four times the last-level cache in all",
+            truth: Truth::Fraction {
+                at: memory_fraction,
+                error: 0.1,
+            },
+            carrier: Carrier::User,
+            work: Work::Threads(stream),
+        },
+        Load {
+            name: "makefile",
+            sentence: "make -j on a generated Makefile: twelve equal parts, then a link of a fifth of the work",
+            truth: Truth::Fraction {
+                at: makefile::fraction,
+                error: 0.05,
+            },
+            carrier: Carrier::Idle,
+            work: Work::Makefile,
+        },
+    ]
+}
+
+/// The serial fraction that the memory itself imposes on readers, measured now by readers that are not the load.
+fn memory_fraction(cores: u32) -> f64 {
+    let allowed = host::cores::allowed_cores().unwrap_or_default();
+    let ours = &allowed[..allowed.len().min(cores as usize)];
+    Ceiling::measure(ours, Caches::read(&Topology::read())).fraction()
+}
+
+/// The load with this name.
+pub fn find(name: &str) -> Option<&'static Load> {
+    all().iter().find(|load| load.name == name)
+}
+
+/// The serial fraction of a closed queue: `cores` customers think for `1 - share` and are served one by one for `share`
+/// (exact mean value analysis; Reiser and Lavenberg, JACM 27(2), 1980).
+pub fn closed_queue(share: f64, cores: u32) -> f64 {
+    let (mut queue, mut rate) = (0.0, 1.0);
+    for customers in 1..=cores {
+        let response = share * (1.0 + queue);
+        rate = f64::from(customers) / (1.0 - share + response);
+        queue = rate * response;
+    }
+    let n = f64::from(cores);
+    if cores > 1 {
+        (n / rate - 1.0) / (n - 1.0)
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        laws::{
+            Point,
+            fit::{Form, Weighting, fit},
+            usl::Usl,
+        },
+        random::Random,
+    };
+
+    #[test]
+    fn the_closed_queue_has_its_known_values() {
+        assert!(
+            (closed_queue(0.2, 2) - 0.04).abs() < 1e-12,
+            "two customers: the square of the share"
+        );
+        assert!(closed_queue(0.2, 1).abs() < 1e-12);
+        let limit = 64.0 / (1.0 + 63.0 * closed_queue(0.2, 64));
+        assert!(
+            (limit - 5.0).abs() < 0.01,
+            "many customers are served one by one"
+        );
+    }
+
+    #[test]
+    fn known_coefficients_are_recovered_through_noise() {
+        let mut random = Random::new(9);
+        for (sigma, kappa) in [(0.05, 0.0), (0.02, 0.003), (0.2, 0.0005)] {
+            let truth = Usl {
+                gamma: 50.0,
+                sigma,
+                kappa,
+            };
+            let points: Vec<Point> = [1, 2, 3, 4, 6, 8, 12, 16, 24]
+                .into_iter()
+                .flat_map(|cores| std::iter::repeat_n(cores, 9))
+                .map(|cores| {
+                    let noise = random.below(1000) as f64 / 1000.0 - 0.5;
+                    Point {
+                        cores,
+                        rate: truth.rate(f64::from(cores)) * (1.0 + 0.02 * noise),
+                    }
+                })
+                .collect();
+            let found = fit(&points, Form::Usl, Weighting::Relative).unwrap().law;
+            assert!((found.sigma - sigma).abs() < 0.005, "{truth:?} {found:?}");
+            assert!((found.kappa - kappa).abs() < 0.0003, "{truth:?} {found:?}");
+        }
+    }
+
+    #[test]
+    fn loads_end_with_every_number_of_threads() {
+        for threads in [1, 2] {
+            counters(threads, Layout::OneLine);
+            counters(threads, Layout::OwnLines);
+        }
+        assert!(find("spin").is_some() && find("none").is_none());
+    }
+}

@@ -1,0 +1,188 @@
+//! What the memory gives, and how much of it a command takes, without hardware counters: readers of ours on other cores tell.
+//!
+//! A reader that shares the memory with somebody reads less. What it loses beside the command, over what it loses beside a
+//! second reader, is the command's traffic in readers. That assumes the loss to grow with the traffic, so it is an estimate;
+//! where two readers do not disturb each other nothing can be said, and nothing is.
+
+use super::{
+    aggressor::{Aggressor, Caches},
+    keeper::{Exit, Keeper},
+    plan::{Job, Placement, Setting},
+    sweep::SweepError,
+};
+use crate::{cause::pressure::Channel, statistics::median};
+use host::cores::CoreId;
+use serde::{Deserialize, Serialize};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// One look at the readers.
+const WINDOW: Duration = Duration::from_millis(80);
+/// Looks at each setting, by turns.
+const ROUNDS: usize = 5;
+/// A reader that keeps more than this beside another reader tells nothing about the command.
+const UNDISTURBED: f64 = 0.95;
+
+/// Reading rates, bytes a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Of one core alone.
+    pub one: f64,
+    /// Of all cores in sum.
+    pub all: f64,
+    /// How many that are.
+    pub cores: u32,
+}
+
+impl Ceiling {
+    /// Measures readers on `cores`, one and all by turns.
+    pub fn measure(cores: &[CoreId], caches: Caches) -> Self {
+        let (mut one, mut all) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            one.push(reading(&cores[..cores.len().min(1)], caches));
+            all.push(reading(cores, caches));
+        }
+        Self {
+            one: median(&one),
+            all: median(&all),
+            cores: cores.len() as u32,
+        }
+    }
+
+    /// The serial fraction of a program that does nothing but read memory.
+    pub fn fraction(&self) -> f64 {
+        let n = f64::from(self.cores);
+        if self.cores < 2 || self.all <= 0.0 {
+            return 0.0;
+        }
+        (n * self.one / self.all - 1.0) / (n - 1.0)
+    }
+}
+
+/// Bytes a second that readers on `cores` read together.
+fn reading(cores: &[CoreId], caches: Caches) -> f64 {
+    let readers: Vec<Aggressor> = cores
+        .iter()
+        .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
+        .collect();
+    let sum = || readers.iter().map(Aggressor::work).sum::<u64>();
+    let (before, start) = (sum(), Instant::now());
+    thread::sleep(WINDOW);
+    (sum() - before) as f64 / start.elapsed().as_secs_f64()
+}
+
+/// How much of the memory's bandwidth a command takes on one core.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Part of its rate that a reader keeps beside the command.
+    pub beside_command: f64,
+    /// Part of its rate that a reader keeps beside another reader.
+    pub beside_reader: f64,
+}
+
+impl Traffic {
+    /// Measures `job` on one core beside a reader on another; `None` with a single core.
+    ///
+    /// # Errors
+    /// When the command fails or hangs, and when interrupted.
+    pub fn measure(
+        job: &Job,
+        caches: Caches,
+        interrupted: fn() -> bool,
+    ) -> Result<Option<Self>, SweepError> {
+        let (Some(&first), Some(&other)) = (job.order.first(), job.order.get(1)) else {
+            return Ok(None);
+        };
+        let mut keeper = Keeper::start(
+            &job.spec(&Setting {
+                cores: 1,
+                placement: Placement::Pinned,
+            })?,
+            interrupted,
+        )?;
+        let (mut command, mut reader) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let meter = Aggressor::start(Channel::MemoryReads, other, 1.0, caches);
+            let alone = rate(&meter, || thread::sleep(WINDOW));
+            let mut outcome = None;
+            let beside = rate(&meter, || outcome = Some(keeper.run()));
+            if let Some(outcome) = outcome.transpose()?
+                && outcome.exit != Exit::Success
+            {
+                return Err(SweepError::Command {
+                    what: format!(
+                        "the command did not succeed beside a reader of memory ({:?})",
+                        outcome.exit
+                    ),
+                    printed: String::new(),
+                });
+            }
+            let second = Aggressor::start(Channel::MemoryReads, first, 1.0, caches);
+            let crowded = rate(&meter, || thread::sleep(WINDOW));
+            drop(second);
+            command.push(beside / alone);
+            reader.push(crowded / alone);
+        }
+        Ok(Some(Self {
+            beside_command: median(&command),
+            beside_reader: median(&reader),
+        }))
+    }
+
+    /// The command's traffic as a multiple of a reader's; `None` where readers do not disturb each other.
+    pub fn in_readers(&self) -> Option<f64> {
+        (self.beside_reader < UNDISTURBED).then(|| {
+            ((1.0 - self.beside_command) / (1.0 - self.beside_reader)).clamp(0.0, f64::INFINITY)
+        })
+    }
+}
+
+/// Bytes a second that `meter` reads while `meanwhile` runs.
+fn rate(meter: &Aggressor, meanwhile: impl FnOnce()) -> f64 {
+    let (before, start) = (meter.work(), Instant::now());
+    meanwhile();
+    (meter.work() - before) as f64 / start.elapsed().as_secs_f64().max(1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_saturated_memory_has_a_serial_fraction() {
+        let ceiling = Ceiling {
+            one: 10e9,
+            all: 16e9,
+            cores: 2,
+        };
+        assert!((ceiling.fraction() - 0.25).abs() < 1e-12);
+        let alone = Ceiling {
+            cores: 1,
+            ..ceiling
+        };
+        assert!(alone.fraction().abs() < 1e-12);
+    }
+
+    #[test]
+    fn traffic_is_told_only_where_readers_disturb_each_other() {
+        let seen = |beside_command, beside_reader| Traffic {
+            beside_command,
+            beside_reader,
+        };
+        assert!((seen(0.9, 0.6).in_readers().unwrap() - 0.25).abs() < 1e-12);
+        assert!(seen(1.02, 0.6).in_readers().unwrap().abs() < 1e-12);
+        assert_eq!(seen(0.9, 0.97).in_readers(), None);
+    }
+
+    #[test]
+    fn readers_read() {
+        let cores = host::cores::allowed_cores().unwrap();
+        let caches = Caches {
+            last: 1 << 20,
+            second: 1 << 18,
+        };
+        assert!(reading(&cores[..1], caches) > 0.0);
+    }
+}
