@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
+.PHONY: fuzz miri guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -28,10 +28,25 @@ guest:
 	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
 	cargo build --release --locked -p planes --bin corelane-guest --target $(GUEST_TARGET)
 
-# Benchmarks of the parts, each against itself: cargo's bench targets.
+# The core against what it must hold: the second core's gain, what route changes cost, size, building time; then minutes of fuzzing.
 bench:
 	@scripts/setup
-	cargo bench --workspace --locked
+	@CORELANE_PREFIXES=$(PREFIXES) cargo bench --locked --quiet -p corelane --bench forwarding
+	@cargo run --release --locked --quiet -p fib --example peers changes
+	@scripts/fuzz
+
+# A real table for benchmarks, where there is one beside the checkout; else they generate one of the Internet's size.
+PREFIXES = $(or $(CORELANE_PREFIXES),$(wildcard $(CURDIR)/../shared/data/internet-prefixes.txt.gz))
+
+# Minutes of what `make test` fuzzes for seconds. make fuzz SECONDS=600
+fuzz:
+	@scripts/fuzz $(SECONDS)
+
+# The memory that threads share, under Miri: readers of tables while they change, and the pools of frames. Needs nightly's miri.
+miri:
+	@cargo +nightly miri --version >/dev/null || { echo "to install: rustup toolchain install nightly --component miri rust-src"; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-stacked-borrows cargo +nightly miri test --locked -p fib --test concurrent --target-dir target/miri
+	cargo +nightly miri test --locked -p port --lib --target-dir target/miri -- pool burst memory
 
 # Comparisons with other programs, in one run with ours, interleaved; prints ratios.
 bench-peers:

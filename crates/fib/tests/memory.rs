@@ -16,13 +16,13 @@ static LIVE: AtomicIsize = AtomicIsize::new(0);
 // SAFETY: everything is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        LIVE.fetch_add(layout.size().cast_signed(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        LIVE.fetch_sub(layout.size().cast_signed(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(block, layout) }
     }

@@ -176,8 +176,12 @@ impl Pool {
         let Some(memory) = NonNull::new(address.cast::<u8>()) else {
             return Err(refuse(io::Error::from(io::ErrorKind::OutOfMemory)));
         };
+        // Miri knows no huge pages.
+        #[cfg(not(miri))]
         // SAFETY: the range is the mapping just made; a refusal only costs speed.
-        unsafe { libc::madvise(address, mapped, libc::MADV_HUGEPAGE) };
+        unsafe {
+            libc::madvise(address, mapped, libc::MADV_HUGEPAGE)
+        };
         let free = (0..layout.buffers).rev().collect();
         Ok(Self {
             memory,
