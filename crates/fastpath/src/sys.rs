@@ -12,6 +12,7 @@ const MAP_UPDATE_ELEM: i32 = 2;
 const MAP_DELETE_ELEM: i32 = 3;
 const PROG_LOAD: i32 = 5;
 const PROG_TEST_RUN: i32 = 10;
+const RAW_TRACEPOINT_OPEN: i32 = 17;
 const LINK_CREATE: i32 = 28;
 const LINK_DETACH: i32 = 34;
 
@@ -19,6 +20,10 @@ const LINK_DETACH: i32 = 34;
 const PROG_TYPE_XDP: u32 = 6;
 /// `BPF_XDP`, the attach type.
 const ATTACH_XDP: u32 = 37;
+/// `BPF_PROG_TYPE_TRACING`.
+const PROG_TYPE_TRACING: u32 = 26;
+/// `BPF_TRACE_RAW_TP`, the attach type of a program that reads a tracepoint's own arguments.
+const ATTACH_RAW_TRACEPOINT: u32 = 23;
 /// `BPF_F_XDP_HAS_FRAGS`: the program can be given frames of more than one buffer.
 pub const PROGRAM_FRAGS: u32 = 1 << 5;
 /// `BPF_F_TEST_XDP_LIVE_FRAMES`: the verdicts of a run by hand are carried out.
@@ -213,6 +218,87 @@ pub fn program_load(
         attach_type: ATTACH_XDP,
     };
     call(PROG_LOAD, &mut argument).map(descriptor)
+}
+
+/// Loads a program for a tracepoint; `type_id` is the number of the tracepoint's `btf_trace_NAME` in the kernel's type information, and
+/// gives the program its arguments with their types. The license is told as `Dual MIT/GPL`, which the kernel demands here.
+///
+/// # Errors
+/// The kernel's, as for [`program_load`].
+pub fn tracing_program_load(
+    name: &str,
+    instructions: &[Instruction],
+    type_id: u32,
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Argument {
+        kind: u32,
+        instruction_count: u32,
+        instructions: u64,
+        license: u64,
+        log_level: u32,
+        log_size: u32,
+        log: u64,
+        kernel_version: u32,
+        flags: u32,
+        name: [u8; 16],
+        ifindex: u32,
+        attach_type: u32,
+        type_information: [u32; 2],
+        function_information: u64,
+        function_count: u32,
+        line_size: u32,
+        line_information: u64,
+        line_count: u32,
+        attach_type_id: u32,
+    }
+    let license = c"Dual MIT/GPL";
+    let mut argument = Argument {
+        kind: PROG_TYPE_TRACING,
+        instruction_count: instructions.len() as u32,
+        instructions: instructions.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        log_level: u32::from(!log.is_empty()),
+        log_size: log.len() as u32,
+        log: if log.is_empty() {
+            0
+        } else {
+            log.as_mut_ptr() as u64
+        },
+        kernel_version: 0,
+        flags: 0,
+        name: object_name(name),
+        ifindex: 0,
+        attach_type: ATTACH_RAW_TRACEPOINT,
+        type_information: [0; 2],
+        function_information: 0,
+        function_count: 0,
+        line_size: 0,
+        line_information: 0,
+        line_count: 0,
+        attach_type_id: type_id,
+    };
+    call(PROG_LOAD, &mut argument).map(descriptor)
+}
+
+/// Lets a program of [`tracing_program_load`] run at its tracepoint until the descriptor is closed.
+///
+/// # Errors
+/// The kernel's.
+pub fn tracepoint_attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Argument {
+        name: u64,
+        program: u32,
+        reserved: u32,
+    }
+    let mut argument = Argument {
+        name: 0,
+        program: program.as_raw_fd() as u32,
+        reserved: 0,
+    };
+    call(RAW_TRACEPOINT_OPEN, &mut argument).map(descriptor)
 }
 
 /// Attaches an XDP program to the interface with this index in the caller's network namespace; the link detaches when it is closed.
