@@ -23,6 +23,19 @@ enum Verb {
     Export(export::Arguments),
 }
 
+/// Prints sentences; a pager that was closed has seen enough.
+fn print(sentences: &[String]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    for sentence in sentences {
+        match writeln!(out, "{sentence}") {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => break,
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.verb {

@@ -52,6 +52,8 @@ pub struct Header {
     pub events: Vec<String>,
     /// What it does not have, each with what is lost by it.
     pub missing: Vec<String>,
+    /// How switches and wake-ups were heard of: `eBPF`, or perf with the reason.
+    pub switches: String,
     /// Code places were recorded at waits and wake-ups.
     pub stacks: bool,
     /// Nanoseconds to add to a time for `CLOCK_BOOTTIME`.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tracer::analyse::Analysis;
-use tracer::record::{Options, Recording, Target};
+use tracer::record::{Backend, Options, Recording, Target};
 
 use crate::common::Outcome;
 
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Record XDP's own tracepoints too, which fire for bursts of packets
     #[arg(long)]
     packets: bool,
+    /// Hear of switches through perf too, not by eBPF programs
+    #[arg(long)]
+    perf: bool,
     /// Size of each core's ring in KiB
     #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     ring: u32,
@@ -67,6 +70,12 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         stacks: arguments.stacks,
         packets: arguments.packets,
         output: Some(arguments.output.clone()),
+        backend: if arguments.perf {
+            Backend::Perf
+        } else {
+            Backend::Fastest
+        },
+        ..Options::default()
     };
     host::cleanup::on_signal()?;
     let mut recording = Recording::start(&options)?;
@@ -102,9 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
     );
     let analysis = Analysis::new(&trace);
-    for sentence in tracer::verdict::verdict(&trace, &analysis).sentences {
-        println!("{sentence}");
-    }
+    super::print(&tracer::verdict::verdict(&trace, &analysis).sentences)?;
     eprintln!("The whole report: corelane trace report {path} --html FILE");
     Ok(ExitCode::SUCCESS)
 }

@@ -49,9 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         report::html::write(path, &tracer::export::page::document(&trace, &analysis))?;
     }
     if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
-        for sentence in &verdict.sentences {
-            println!("{sentence}");
-        }
+        super::print(&verdict.sentences)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,9 +71,7 @@ pub(super) fn diff(arguments: &DiffArguments) -> Outcome {
     let (before, after) = (summary(&arguments.before)?, summary(&arguments.after)?);
     let sentences = tracer::diff::compare(&before, &after);
     if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
-        for sentence in &sentences {
-            println!("{sentence}");
-        }
+        super::print(&sentences)?;
     }
     if let Some(path) = &arguments.json {
         report::json::write(

@@ -13,7 +13,7 @@ use crate::trace::{NameSource, Trace};
 const ENOUGH_HOLDS: u64 = 30;
 
 /// Fewer samples than this say nothing about spinning.
-const ENOUGH_SAMPLES: u64 = 50;
+const ENOUGH_SAMPLES: u64 = 30;
 /// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE, 40 cycles each or more. What
 /// is spun looks like work and is none, so the upper end of a prediction takes it off.
 const SPIN: u64 = 4_000;

@@ -1,25 +1,33 @@
 //! The recorder's thread: empties the rings, turns records into events, and writes them.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
 
-use super::catalogue::{Decoder, common};
+use super::catalogue::Decoder;
+use super::ear::Ear;
 use super::session::Sink;
 use super::sources::Core;
+use super::stacks::Stacks;
+use super::switches::Switches;
 use super::witness::Witness;
 use super::{Options, RecordError, machine, side};
-use crate::event::{Event, Kind, TaskChange, Tid};
-use crate::format::write::{CoreWriter, FileWriter};
+use crate::event::{Kind, TaskChange, Tid};
+use crate::format::write::FileWriter;
 use crate::trace::Trailer;
 
-/// How long the thread sleeps unless a ring is half full.
+/// How long the thread sleeps unless a ring fills.
 const TICK_MILLISECONDS: i32 = 100;
+/// A ring of switches that was fuller than this makes the next sleep shorter.
+const FULL_ENOUGH: f64 = 0.25;
 
 /// The thread's belongings.
 pub(crate) struct Drain {
     cores: Vec<Core>,
+    /// `None`: perf tells of the switches as of everything else.
+    switches: Option<Switches>,
+    /// The next sleep in milliseconds.
+    tick: i32,
     ears: Vec<Ear>,
     decoders: Vec<Option<Decoder>>,
     file: FileWriter<Sink>,
@@ -29,82 +37,29 @@ pub(crate) struct Drain {
     output: String,
 }
 
-/// Every tracepoint's record begins with eight common bytes.
-const SHORTEST_TRACEPOINT: usize = 8;
-/// Distinct code places of samples that are kept; what a long run has more goes unsampled.
-const SAMPLED_PLACES: usize = 16_384;
-
 /// What is left of it when the recording has ended.
 pub(crate) struct Drained {
     pub(crate) trailer: Trailer,
     pub(crate) file: FileWriter<Sink>,
 }
 
-/// One core's way from records to blocks.
-struct Ear {
-    writer: CoreWriter,
-    cpu: u16,
-    last: u64,
-    current: Tid,
-    told_lost: u64,
-}
-
-/// Code places, each kept once.
-#[derive(Default)]
-pub(crate) struct Stacks {
-    numbers: HashMap<(Tid, Vec<u64>), u32>,
-    /// In the order of their numbers.
-    all: Vec<(Tid, Vec<u64>)>,
-    /// How many of them the witness has looked at.
-    looked_at: usize,
-}
-
-impl Stacks {
-    fn number(&mut self, tid: Tid, frames: Vec<u64>) -> u32 {
-        let next = self.all.len() as u32;
-        let key = (tid, frames);
-        if let Some(number) = self.numbers.get(&key) {
-            return *number;
-        }
-        self.all.push(key.clone());
-        self.numbers.insert(key, next);
-        next
-    }
-
-    /// As [`Stacks::number`], but new places only while there is room.
-    fn bounded(&mut self, tid: Tid, frames: Vec<u64>) -> Option<u32> {
-        let key = (tid, frames);
-        match self.numbers.get(&key) {
-            Some(number) => Some(*number),
-            None if self.all.len() < SAMPLED_PLACES => Some(self.number(key.0, key.1)),
-            None => None,
-        }
-    }
-}
-
 impl Drain {
     pub(crate) fn new(
         cores: Vec<Core>,
+        switches: Option<Switches>,
         decoders: Vec<Option<Decoder>>,
         file: FileWriter<Sink>,
         options: &Options,
     ) -> Self {
-        let ears = cores
-            .iter()
-            .map(|core| Ear {
-                writer: CoreWriter::new(core.cpu),
-                cpu: core.cpu,
-                last: 0,
-                current: 0,
-                told_lost: 0,
-            })
-            .collect();
+        let ears = cores.iter().map(|core| Ear::new(core.cpu)).collect();
         let output = options
             .output
             .as_ref()
             .map_or("memory".into(), |path| path.display().to_string());
         Self {
             cores,
+            switches,
+            tick: TICK_MILLISECONDS,
             ears,
             decoders,
             file,
@@ -126,12 +81,15 @@ impl Drain {
         let first = go_first();
         while !stop.load(Ordering::Acquire) {
             self.sleep();
-            self.turn()?;
+            self.turn(false)?;
+        }
+        if let Some(switches) = &mut self.switches {
+            switches.close();
         }
         for core in &self.cores {
             core.disable();
         }
-        self.turn()?;
+        self.turn(true)?;
         let mut trailer = Trailer {
             losses_counted: true,
             recorder_threads: vec![first],
@@ -140,17 +98,14 @@ impl Drain {
         for (core, ear) in self.cores.iter().zip(&mut self.ears) {
             let total = core.lost();
             trailer.losses_counted &= total.is_some();
-            let total = total.unwrap_or(0).max(ear.told_lost);
-            if total > ear.told_lost {
-                let missing = (total - ear.told_lost).min(u64::from(u32::MAX)) as u32;
-                ear.push(ear.last, ear.current, Kind::Lost(missing));
-            }
-            trailer.lost.push((core.cpu, total));
+            trailer
+                .lost
+                .push((core.cpu, ear.all_lost(total.unwrap_or(0))));
         }
         self.write(true)?;
         // What follows is done when the window has closed.
         trailer.recorder_time = thread_time();
-        self.witness.finish(&self.stacks.all, &mut trailer);
+        self.witness.finish(self.stacks.all(), &mut trailer);
         Ok(Drained {
             trailer,
             file: self.file,
@@ -168,19 +123,20 @@ impl Drain {
             })
             .collect();
         // SAFETY: the array lives through the call and its length is given. Being interrupted only makes the turn early.
-        unsafe {
-            libc::poll(
-                polls.as_mut_ptr(),
-                polls.len() as libc::nfds_t,
-                TICK_MILLISECONDS,
-            )
-        };
+        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, self.tick) };
     }
 
-    fn turn(&mut self) -> Result<(), RecordError> {
+    fn turn(&mut self, last: bool) -> Result<(), RecordError> {
         let readings = self.witness.progress();
         let read_at = machine::now();
+        let mut fullest: f64 = 0.0;
         for (core, ear) in self.cores.iter_mut().zip(&mut self.ears) {
+            // Switches first: whatever perf tells from before them is then in its ring already.
+            let until = if last { u64::MAX } else { machine::now() };
+            if let Some(switches) = &self.switches {
+                fullest = fullest.max(switches.filled(core.cpu));
+                ear.switches(switches);
+            }
             let (decoders, tasks, stacks) = (&self.decoders, &mut self.tasks, &mut self.stacks);
             let witness = &mut self.witness;
             core.ring.drain(|kind, body| match kind {
@@ -193,23 +149,23 @@ impl Drain {
                     }
                 }
             });
+            ear.merge(if self.switches.is_some() {
+                until
+            } else {
+                u64::MAX
+            });
         }
+        self.tick =
+            (f64::from(TICK_MILLISECONDS) * (FULL_ENOUGH / fullest).min(1.0)).max(1.0) as i32;
         if let Some(ear) = self.ears.first_mut() {
             for (point, total) in readings {
-                ear.push(
-                    ear.last.max(read_at),
-                    ear.current,
-                    Kind::Progress { point, total },
-                );
+                ear.now(read_at, Kind::Progress { point, total });
             }
         }
         self.witness.look();
-        if self.stacks.all.len() > self.stacks.looked_at {
-            let new = &self.stacks.all[self.stacks.looked_at..];
-            let tids: std::collections::BTreeSet<Tid> = new.iter().map(|(tid, _)| *tid).collect();
-            self.witness.keep_maps(tids.into_iter());
-            self.stacks.looked_at = self.stacks.all.len();
-        }
+        let tids: std::collections::BTreeSet<Tid> =
+            self.stacks.fresh().iter().map(|(tid, _)| *tid).collect();
+        self.witness.keep_maps(tids.into_iter());
         self.write(false)
     }
 
@@ -226,95 +182,6 @@ impl Drain {
         self.file.tasks(&self.tasks).map_err(unwritable)?;
         self.tasks.clear();
         Ok(())
-    }
-}
-
-impl Ear {
-    /// A sample's body: time, call chain (count, addresses), size of the tracepoint's record, record.
-    fn sample(
-        &mut self,
-        body: &[u8],
-        decoders: &[Option<Decoder>],
-        stacks: &mut Stacks,
-        witness: &mut Witness,
-    ) {
-        let long = |at: usize| {
-            body.get(at..at + 8)
-                .and_then(|bytes| bytes.try_into().ok())
-                .map(u64::from_le_bytes)
-        };
-        let (Some(time), Some(frames)) = (long(0), long(8)) else {
-            return;
-        };
-        let Some(raw_at) = usize::try_from(frames)
-            .ok()
-            .and_then(|frames| frames.checked_mul(8)?.checked_add(20))
-        else {
-            return;
-        };
-        let Some(raw) = body.get(raw_at..) else {
-            return;
-        };
-        let chain = |frames: u64| {
-            (0..frames as usize)
-                .filter_map(|index| long(16 + index * 8))
-                .collect::<Vec<_>>()
-        };
-        if raw.len() < SHORTEST_TRACEPOINT {
-            // A sample of the clock has no tracepoint's record.
-            if self.current != 0
-                && let Some(stack) = stacks.bounded(self.current, chain(frames))
-            {
-                self.push(time, self.current, Kind::Sample(stack));
-            }
-            return;
-        }
-        let Some((id, flags, tid)) = common(raw) else {
-            return;
-        };
-        let Some(decoder) = decoders.get(usize::from(id)).and_then(Option::as_ref) else {
-            return;
-        };
-        let kind = decoder.kind(raw, flags);
-        self.push(time, tid, kind);
-        match kind {
-            Kind::FutexEnter(call) if call.operation.waits() => witness.waits(tid, call.address),
-            Kind::LockBegin { address, .. } => witness.kernel_lock(address),
-            _ => {}
-        }
-        if let Kind::Switch { next, .. } = kind {
-            self.current = next;
-        } else if frames > 0 {
-            let stack = stacks.number(tid, chain(frames));
-            self.push(time, tid, Kind::Stack(stack));
-        }
-    }
-
-    /// A loss record's body: the event's id, the number of events lost.
-    fn lost(&mut self, body: &[u8]) {
-        if let Some(count) = body
-            .get(8..16)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u64::from_le_bytes)
-        {
-            self.told_lost += count;
-            self.push(
-                self.last,
-                self.current,
-                Kind::Lost(count.min(u64::from(u32::MAX)) as u32),
-            );
-        }
-    }
-
-    fn push(&mut self, time: u64, tid: Tid, kind: Kind) {
-        self.last = self.last.max(time);
-        self.current = tid;
-        self.writer.push(&Event {
-            time,
-            cpu: self.cpu,
-            tid,
-            kind,
-        });
     }
 }
 

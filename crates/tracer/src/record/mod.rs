@@ -12,14 +12,19 @@
 //! # Ok::<(), record::RecordError>(())
 //! ```
 
+mod btf;
 mod catalogue;
 mod drain;
+mod ear;
 mod layout;
 mod machine;
+mod program;
 mod ring;
 mod session;
 mod side;
 mod sources;
+mod stacks;
+mod switches;
 mod symbols;
 mod tracefs;
 mod witness;
@@ -47,6 +52,16 @@ pub enum Target {
     Everything,
 }
 
+/// How the recorder hears of switches and wake-ups; everything else comes through perf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// Two eBPF programs where the kernel takes them, else perf: the trace tells which and why.
+    #[default]
+    Fastest,
+    /// Perf.
+    Perf,
+}
+
 /// What to record.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -60,6 +75,10 @@ pub struct Options {
     pub packets: bool,
     /// Where to write; `None` keeps the trace in memory.
     pub output: Option<PathBuf>,
+    /// How switches are heard of.
+    pub backend: Backend,
+    /// The kernel's type information.
+    pub types: PathBuf,
 }
 
 impl Default for Options {
@@ -70,6 +89,8 @@ impl Default for Options {
             stacks: false,
             packets: false,
             output: None,
+            backend: Backend::Fastest,
+            types: PathBuf::from("/sys/kernel/btf/vmlinux"),
         }
     }
 }

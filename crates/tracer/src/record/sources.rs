@@ -23,8 +23,15 @@ pub(crate) struct Core {
 /// What one tracepoint event is opened with.
 pub(crate) struct Wanted {
     pub(crate) id: u16,
-    pub(crate) kernel_stack: bool,
-    pub(crate) user_stack: bool,
+    pub(crate) stack: Option<Chain>,
+}
+
+/// Which frames of a code place are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    pub(crate) kernel: bool,
+    pub(crate) user: bool,
+    pub(crate) frames: u16,
 }
 
 impl Core {
@@ -41,11 +48,6 @@ impl Core {
                 .map_err(|cause| refusal(&cause))?;
             points.push(point);
         }
-        let sampler = open(&mut sampler_attr(), cpu).map_err(|cause| refusal(&cause))?;
-        // SAFETY: as above.
-        check(unsafe { sys::ioctls::SET_OUTPUT(sampler.as_raw_fd(), owner.as_raw_fd()) })
-            .map_err(|cause| refusal(&cause))?;
-        points.push(sampler);
         Ok(Self {
             cpu,
             ring,
@@ -149,26 +151,7 @@ fn side_attr(pages: usize) -> perf_event_attr {
     attr
 }
 
-/// One sample in each millisecond of the core's time that is not idle: enough to see a twentieth of a second spent spinning.
-fn sampler_attr() -> perf_event_attr {
-    const PERIOD: u64 = 1_000_000;
-    const FRAMES: u16 = 3;
-    let mut attr = base_attr();
-    attr.type_ = bindings::PERF_TYPE_SOFTWARE;
-    attr.config = u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK);
-    attr.__bindgen_anon_1.sample_period = PERIOD;
-    attr.set_exclude_idle(1);
-    attr.set_exclude_callchain_kernel(0);
-    attr.set_exclude_callchain_user(0);
-    attr.sample_max_stack = FRAMES;
-    attr.set_watermark(1);
-    attr.__bindgen_anon_2.wakeup_watermark = u32::MAX / 2;
-    attr
-}
-
 fn point_attr(want: &Wanted) -> perf_event_attr {
-    /// Frames kept of a code place: enough to get out of the lock's own functions.
-    const FRAMES: u16 = 24;
     let mut attr = base_attr();
     attr.type_ = bindings::PERF_TYPE_TRACEPOINT;
     attr.config = u64::from(want.id);
@@ -176,10 +159,10 @@ fn point_attr(want: &Wanted) -> perf_event_attr {
     attr.set_watermark(1);
     // The kernel wakes us by the watermark of the event that writes, so each one carries it.
     attr.__bindgen_anon_2.wakeup_watermark = u32::MAX / 2;
-    if want.kernel_stack || want.user_stack {
-        attr.set_exclude_callchain_kernel(u64::from(!want.kernel_stack));
-        attr.set_exclude_callchain_user(u64::from(!want.user_stack));
-        attr.sample_max_stack = FRAMES;
+    if let Some(chain) = want.stack {
+        attr.set_exclude_callchain_kernel(u64::from(!chain.kernel));
+        attr.set_exclude_callchain_user(u64::from(!chain.user));
+        attr.sample_max_stack = chain.frames;
     }
     attr
 }

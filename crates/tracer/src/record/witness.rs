@@ -222,6 +222,8 @@ impl Witness {
         /// Above this the addresses are the kernel's; the call chain's context marks are at the very top.
         const KERNEL: u64 = 1 << 63;
         const CONTEXT_MARKS: u64 = u64::MAX - 4095;
+        /// Where the timer's interrupt begins (x86).
+        const TIMER_ENTRY: &str = "asm_sysvec_apic_timer_interrupt";
         let process = self.process(tid);
         let mut named = Vec::new();
         for frame in frames.iter().filter(|frame| **frame < CONTEXT_MARKS) {
@@ -239,7 +241,13 @@ impl Witness {
                     Some(symbols::readable(&symbol.name))
                 })
             };
-            named.push(name.unwrap_or_else(|| format!("{frame:#x}")));
+            let name = name.unwrap_or_else(|| format!("{frame:#x}"));
+            if name == TIMER_ENTRY {
+                // A sample: what was interrupted is what counts.
+                named.clear();
+            } else {
+                named.push(name);
+            }
         }
         named
     }

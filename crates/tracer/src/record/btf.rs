@@ -1,0 +1,244 @@
+//! The kernel's own type information (`/sys/kernel/btf/vmlinux`, `Documentation/bpf/btf.rst`), as far as the recorder needs it:
+//! where a field lies in a structure of the running kernel, and which arguments a tracepoint hands over.
+
+use std::path::Path;
+
+const MAGIC: u16 = 0xeb9f;
+const HEADER: usize = 24;
+const TYPE: usize = 12;
+const MEMBER: usize = 12;
+
+/// `BTF_KIND_*` of `include/uapi/linux/btf.h`, those that are looked at.
+mod kind {
+    pub(super) const POINTER: u32 = 2;
+    pub(super) const STRUCT: u32 = 4;
+    pub(super) const UNION: u32 = 5;
+    pub(super) const TYPEDEF: u32 = 8;
+    pub(super) const FUNCTION_PROTOTYPE: u32 = 13;
+}
+
+/// Type information, read.
+pub(crate) struct Btf {
+    bytes: Vec<u8>,
+    /// Where each type begins in `bytes`, by its number.
+    types: Vec<usize>,
+    strings: usize,
+}
+
+/// One type's head.
+#[derive(Clone, Copy)]
+struct Head {
+    name: u32,
+    kind: u32,
+    entries: usize,
+    /// Members carry a bit field's size in their offset.
+    bit_fields: bool,
+    /// The type that this one refers to, or its size.
+    refers: u32,
+}
+
+impl Btf {
+    /// Reads the running kernel's. `None` when it was built without, or `path` is something else.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        Self::parse(std::fs::read(path).ok()?)
+    }
+
+    fn parse(bytes: Vec<u8>) -> Option<Self> {
+        let word = |at: usize| word(&bytes, at);
+        if bytes.get(..2)? != MAGIC.to_le_bytes() {
+            return None;
+        }
+        let header = (word(4)? as usize).max(HEADER);
+        let (begin, length) = (header + word(8)? as usize, word(12)? as usize);
+        let strings = header + word(16)? as usize;
+        let end = begin.checked_add(length)?.min(bytes.len());
+        // Number 0 is `void` and has no entry.
+        let mut types = vec![usize::MAX];
+        let mut at = begin;
+        while at + TYPE <= end {
+            types.push(at);
+            at += TYPE + tail(word(at + 4)?)?;
+        }
+        Some(Self {
+            bytes,
+            types,
+            strings,
+        })
+    }
+
+    fn head(&self, number: u32) -> Option<Head> {
+        let at = *self.types.get(number as usize)?;
+        let information = word(&self.bytes, at.checked_add(4)?)?;
+        Some(Head {
+            name: word(&self.bytes, at)?,
+            kind: kind_of(information),
+            entries: (information & 0xffff) as usize,
+            bit_fields: information >> 31 == 1,
+            refers: word(&self.bytes, at + 8)?,
+        })
+    }
+
+    fn is_called(&self, offset: u32, name: &str) -> bool {
+        let at = self.strings + offset as usize;
+        self.bytes
+            .get(at..at + name.len() + 1)
+            .is_some_and(|text| text.split_last() == Some((&0, name.as_bytes())))
+    }
+
+    fn find(&self, kind: u32, name: &str) -> Option<u32> {
+        (1..self.types.len() as u32).find(|number| {
+            self.head(*number)
+                .is_some_and(|head| head.kind == kind && self.is_called(head.name, name))
+        })
+    }
+
+    /// The number of a tracepoint's type, and how many arguments it hands to a program.
+    pub(crate) fn tracepoint(&self, name: &str) -> Option<(u32, usize)> {
+        let number = self.find(kind::TYPEDEF, &format!("btf_trace_{name}"))?;
+        let pointer = self.head(self.head(number)?.refers)?;
+        let function = self.head(pointer.refers)?;
+        // The first parameter is the tracepoint's own.
+        (pointer.kind == kind::POINTER && function.kind == kind::FUNCTION_PROTOTYPE)
+            .then_some((number, function.entries.checked_sub(1)?))
+    }
+
+    /// How many bytes from the beginning of `structure` the field lies that a path of names leads to.
+    pub(crate) fn offset(&self, structure: &str, path: &[&str]) -> Option<i16> {
+        let mut number = self.find(kind::STRUCT, structure)?;
+        let mut bits = 0;
+        for name in path {
+            let (offset, field) = self.member(number, name)?;
+            bits += offset;
+            number = field;
+        }
+        i16::try_from(bits / 8).ok()
+    }
+
+    /// A member's offset in bits and its type; members of nameless structures inside count too.
+    fn member(&self, structure: u32, name: &str) -> Option<(u32, u32)> {
+        let head = self.head(structure)?;
+        if !matches!(head.kind, kind::STRUCT | kind::UNION) {
+            return None;
+        }
+        let first = *self.types.get(structure as usize)? + TYPE;
+        for at in (0..head.entries).map(|index| first + index * MEMBER) {
+            let (called, field) = (word(&self.bytes, at)?, word(&self.bytes, at + 4)?);
+            let mut offset = word(&self.bytes, at + 8)?;
+            if head.bit_fields {
+                offset &= 0x00ff_ffff;
+            }
+            if self.is_called(called, name) {
+                return Some((offset, field));
+            }
+            if self.is_called(called, "")
+                && let Some((inside, field)) = self.member(field, name)
+            {
+                return Some((offset + inside, field));
+            }
+        }
+        None
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn kind_of(information: u32) -> u32 {
+    information >> 24 & 0x1f
+}
+
+/// How many bytes follow a type's head. `None` for kinds this reader does not know, after which nothing can be read.
+fn tail(information: u32) -> Option<usize> {
+    let entries = (information & 0xffff) as usize;
+    Some(match kind_of(information) {
+        // Integer, variable, declaration tag.
+        1 | 14 | 17 => 4,
+        // Array.
+        3 => 12,
+        // Structure, union, section, enumeration of 64 bits.
+        4 | 5 | 15 | 19 => entries * 12,
+        // Enumeration, function's parameters.
+        6 | 13 => entries * 8,
+        2 | 7..=12 | 16 | 18 => 0,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `struct task { int a; struct { int pid; }; }; typedef void (*btf_trace_wake)(void *, struct task *)`.
+    fn sample() -> Vec<u8> {
+        let strings = b"\0task\0a\0pid\0btf_trace_wake\0int\0";
+        let name = |text: &str| {
+            let wanted = [b"\0", text.as_bytes(), b"\0"].concat();
+            let at = strings
+                .windows(wanted.len())
+                .position(|part| part == wanted)
+                .expect("a string of the table");
+            at as u32 + 1
+        };
+        let head = |name: u32, kind: u32, entries: u32, refers: u32| {
+            vec![name, kind << 24 | entries, refers]
+        };
+        let mut words = Vec::new();
+        words.extend([head(name("int"), 1, 0, 4), vec![32]].concat());
+        words.extend([head(0, 4, 1, 4), vec![name("pid"), 1, 0]].concat());
+        words.extend([head(name("task"), 4, 2, 8), vec![name("a"), 1, 0, 0, 2, 32]].concat());
+        words.extend(head(0, 2, 0, 3));
+        words.extend([head(0, 13, 2, 0), vec![0, 0, 0, 4]].concat());
+        words.extend(head(0, 2, 0, 5));
+        words.extend(head(name("btf_trace_wake"), 8, 0, 6));
+        let length = words.len() as u32 * 4;
+        let mut file = MAGIC.to_le_bytes().to_vec();
+        file.extend([1, 0]);
+        for word in [24, 0, length, length, strings.len() as u32]
+            .into_iter()
+            .chain(words)
+        {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(strings);
+        file
+    }
+
+    #[test]
+    fn fields_and_arguments_are_found() {
+        let btf = Btf::parse(sample()).expect("type information");
+        assert_eq!(btf.offset("task", &["a"]), Some(0));
+        assert_eq!(
+            btf.offset("task", &["pid"]),
+            Some(4),
+            "inside a nameless structure"
+        );
+        assert_eq!(btf.offset("task", &["none"]), None);
+        assert_eq!(btf.tracepoint("wake"), Some((7, 1)));
+        assert_eq!(btf.tracepoint("sleep"), None);
+    }
+
+    #[test]
+    fn other_and_broken_files_are_refused() {
+        assert!(Btf::parse(b"\x7fELF".to_vec()).is_none());
+        assert!(Btf::parse(Vec::new()).is_none());
+        let whole = sample();
+        for length in 0..whole.len() {
+            if let Some(btf) = Btf::parse(whole[..length].to_vec()) {
+                let _ = (btf.offset("task", &["pid"]), btf.tracepoint("wake"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_running_kernel_describes_its_threads() {
+        let path = Path::new("/sys/kernel/btf/vmlinux");
+        let Some(btf) = Btf::read(path) else {
+            println!("skipped: this kernel has no type information");
+            return;
+        };
+        assert!(btf.offset("task_struct", &["pid"]).is_some());
+        let (_, arguments) = btf.tracepoint("sched_switch").expect("a tracepoint");
+        assert!((3..=4).contains(&arguments));
+    }
+}

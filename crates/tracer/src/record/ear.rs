@@ -1,0 +1,287 @@
+//! One core's way from records to blocks: perf's records and the records of the switches, merged by time.
+//!
+//! Both are written on the same core with the same clock. Perf's ring is read after the other, so it holds everything that came
+//! before the switches just read; what it holds beyond the moment at which reading began waits for the next turn.
+
+use super::catalogue::{Decoder, Point, common};
+use super::stacks::Stacks;
+use super::switches::Switches;
+use super::witness::Witness;
+use crate::event::{Context, Event, Interrupt, Kind, Tid};
+use crate::format::write::CoreWriter;
+
+/// Every tracepoint's record begins with eight common bytes.
+const SHORTEST_TRACEPOINT: usize = 8;
+
+/// An event without its core.
+type Heard = (u64, Tid, Kind);
+
+/// See the file's beginning.
+pub(crate) struct Ear {
+    pub(crate) writer: CoreWriter,
+    cpu: u16,
+    last: u64,
+    current: Tid,
+    /// Interrupts that have begun and not ended.
+    inside: Vec<Interrupt>,
+    perf: Vec<Heard>,
+    switches: Vec<Heard>,
+    told_by_perf: u64,
+    told_of_switches: u64,
+}
+
+impl Ear {
+    /// The ear of core `cpu`.
+    pub(crate) fn new(cpu: u16) -> Self {
+        Self {
+            writer: CoreWriter::new(cpu),
+            cpu,
+            last: 0,
+            current: 0,
+            inside: Vec::new(),
+            perf: Vec::new(),
+            switches: Vec::new(),
+            told_by_perf: 0,
+            told_of_switches: 0,
+        }
+    }
+
+    /// Takes what the programs wrote.
+    pub(crate) fn switches(&mut self, switches: &Switches) {
+        let heard = &mut self.switches;
+        let lost = switches.take(self.cpu, |time, tid, kind| heard.push((time, tid, kind)));
+        if lost > self.told_of_switches {
+            let (time, tid) =
+                heard
+                    .last()
+                    .map_or((self.last, self.current), |(time, tid, kind)| match kind {
+                        Kind::Switch { next, .. } => (*time, *next),
+                        _ => (*time, *tid),
+                    });
+            heard.push((time, tid, dropped(lost - self.told_of_switches)));
+            self.told_of_switches = lost;
+        }
+    }
+
+    /// A perf sample's body: time, call chain (count, addresses), size of the tracepoint's record, record.
+    pub(crate) fn sample(
+        &mut self,
+        body: &[u8],
+        decoders: &[Option<Decoder>],
+        stacks: &mut Stacks,
+        witness: &mut Witness,
+    ) {
+        let long = |at: usize| {
+            body.get(at..at + 8)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(u64::from_le_bytes)
+        };
+        let (Some(time), Some(frames)) = (long(0), long(8)) else {
+            return;
+        };
+        let Some(raw_at) = usize::try_from(frames)
+            .ok()
+            .and_then(|frames| frames.checked_mul(8)?.checked_add(20))
+        else {
+            return;
+        };
+        let Some(raw) = body
+            .get(raw_at..)
+            .filter(|raw| raw.len() >= SHORTEST_TRACEPOINT)
+        else {
+            return;
+        };
+        let Some((id, flags, tid)) = common(raw) else {
+            return;
+        };
+        let Some(decoder) = decoders.get(usize::from(id)).and_then(Option::as_ref) else {
+            return;
+        };
+        let kind = decoder.kind(raw, flags);
+        self.perf.push((time, tid, kind));
+        match kind {
+            Kind::FutexEnter(call) if call.operation.waits() => witness.waits(tid, call.address),
+            Kind::LockBegin { address, .. } => witness.kernel_lock(address),
+            _ => {}
+        }
+        if frames == 0 {
+            return;
+        }
+        let chain = (0..frames as usize)
+            .filter_map(|index| long(16 + index * 8))
+            .collect::<Vec<_>>();
+        if decoder.point == Point::Begin(Interrupt::Timer) {
+            // The tick is the sample of the running code.
+            if tid != 0
+                && let Some(stack) = stacks.bounded(tid, chain)
+            {
+                self.perf.push((time, tid, Kind::Sample(stack)));
+            }
+        } else {
+            let stack = stacks.number(tid, chain);
+            self.perf.push((time, tid, Kind::Stack(stack)));
+        }
+    }
+
+    /// A perf loss record's body: the event's id, the number of events lost.
+    pub(crate) fn lost(&mut self, body: &[u8]) {
+        if let Some(count) = body
+            .get(8..16)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(u64::from_le_bytes)
+        {
+            self.told_by_perf += count;
+            let (time, tid, _) =
+                self.perf
+                    .last()
+                    .copied()
+                    .unwrap_or((self.last, self.current, Kind::Lost(0)));
+            self.perf.push((time, tid, dropped(count)));
+        }
+    }
+
+    /// Writes what was heard up to `until` in the order of time.
+    pub(crate) fn merge(&mut self, until: u64) {
+        let (mut perf, mut switches) = (
+            std::mem::take(&mut self.perf),
+            std::mem::take(&mut self.switches),
+        );
+        let mut told = 0;
+        for (time, tid, kind) in switches.drain(..) {
+            while let Some((earlier, tid, kind)) = perf.get(told).filter(|(at, ..)| *at <= time) {
+                self.push(*earlier, *tid, *kind);
+                told += 1;
+            }
+            self.push(time, tid, kind);
+        }
+        while let Some((time, tid, kind)) = perf.get(told).filter(|(at, ..)| *at <= until) {
+            self.push(*time, *tid, *kind);
+            told += 1;
+        }
+        perf.drain(..told);
+        self.perf = perf;
+        self.switches = switches;
+    }
+
+    /// Adds something that is no event of the kernel's.
+    pub(crate) fn now(&mut self, time: u64, kind: Kind) {
+        self.push(self.last.max(time), self.current, kind);
+    }
+
+    /// Tells the losses that no record told of and gives the sum of all; `by_perf` is the kernel's count.
+    pub(crate) fn all_lost(&mut self, by_perf: u64) -> u64 {
+        let total = by_perf.max(self.told_by_perf);
+        if total > self.told_by_perf {
+            self.now(self.last, dropped(total - self.told_by_perf));
+        }
+        total + self.told_of_switches
+    }
+
+    fn push(&mut self, time: u64, tid: Tid, mut kind: Kind) {
+        self.last = self.last.max(time);
+        self.current = tid;
+        match &mut kind {
+            Kind::Switch { next, .. } => {
+                self.current = *next;
+                self.inside.clear();
+            }
+            Kind::InterruptBegin(interrupt) => self.inside.push(*interrupt),
+            Kind::InterruptEnd(interrupt) => {
+                if let Some(at) = self.inside.iter().rposition(|inside| inside == interrupt) {
+                    self.inside.truncate(at);
+                }
+            }
+            Kind::Waking { by, .. } if *by == Context::Thread => {
+                // The programs do not tell who interrupts; perf's record does.
+                *by = match self.inside.last() {
+                    None => Context::Thread,
+                    Some(Interrupt::Soft(_)) => Context::Softirq,
+                    Some(_) => Context::Hardirq,
+                };
+            }
+            _ => {}
+        }
+        self.writer.push(&Event {
+            time,
+            cpu: self.cpu,
+            tid,
+            kind,
+        });
+    }
+}
+
+fn dropped(events: u64) -> Kind {
+    Kind::Lost(events.min(u64::from(u32::MAX)) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Left;
+    use crate::format::write::FileWriter;
+    use crate::trace::{Header, Trailer};
+
+    fn switch(next: Tid) -> Kind {
+        Kind::Switch {
+            left: Left::Sleeping,
+            next,
+        }
+    }
+
+    fn written(mut ear: Ear) -> Vec<(u64, Kind)> {
+        let mut file = FileWriter::new(Vec::new(), &Header::default()).expect("memory");
+        file.core(&mut ear.writer).expect("memory");
+        let bytes = file.finish(&Trailer::default()).expect("memory");
+        crate::Trace::from_bytes(&bytes)
+            .expect("a trace")
+            .events
+            .into_iter()
+            .map(|event| (event.time, event.kind))
+            .collect()
+    }
+
+    #[test]
+    fn both_streams_come_out_by_time_and_the_newest_waits() {
+        let mut ear = Ear::new(0);
+        ear.switches = vec![(10, 1, switch(2)), (30, 2, switch(1))];
+        ear.perf = vec![
+            (5, 1, Kind::FutexExit(0)),
+            (20, 2, Kind::FutexExit(1)),
+            (40, 1, Kind::FutexExit(2)),
+            (60, 1, Kind::FutexExit(3)),
+        ];
+        ear.merge(50);
+        assert_eq!(ear.perf.len(), 1);
+        ear.switches = vec![(55, 1, switch(2))];
+        ear.merge(u64::MAX);
+        let times: Vec<u64> = written(ear).into_iter().map(|(time, _)| time).collect();
+        assert_eq!(times, [5, 10, 20, 30, 40, 55, 60]);
+    }
+
+    #[test]
+    fn a_wake_up_inside_an_interrupt_is_the_interrupts() {
+        let waking = Kind::Waking {
+            woken: 7,
+            target: 0,
+            by: Context::Thread,
+            new: false,
+        };
+        let mut ear = Ear::new(0);
+        ear.perf = vec![
+            (10, 1, Kind::InterruptBegin(Interrupt::Timer)),
+            (20, 1, Kind::InterruptEnd(Interrupt::Timer)),
+            (20, 1, Kind::InterruptBegin(Interrupt::Soft(3))),
+            (30, 1, Kind::InterruptEnd(Interrupt::Soft(3))),
+        ];
+        ear.switches = vec![(15, 1, waking), (25, 1, waking), (35, 1, waking)];
+        ear.merge(u64::MAX);
+        let by: Vec<Context> = written(ear)
+            .into_iter()
+            .filter_map(|(_, kind)| match kind {
+                Kind::Waking { by, .. } => Some(by),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(by, [Context::Hardirq, Context::Softirq, Context::Thread]);
+    }
+}
