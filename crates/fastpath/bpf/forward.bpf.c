@@ -3,7 +3,10 @@
  * Loaded once for each port, with the port's number as a constant. What is not plain forwarding leaves by `leave`, which counts it
  * under its reason and gives it to the kernel. No cache line is written by two CPUs: counters have a row for each.
  *
- * With KERNEL_FIB the kernel's lookup helper takes the place of our table: the same program otherwise. */
+ * With KERNEL_FIB the kernel's lookup helper takes the place of our table: the same program otherwise.
+ *
+ * With SOCKETS nothing is rewritten or redirected to a port: a frame that could be forwarded goes, as it is, to the AF_XDP socket of its
+ * queue, whose worker finds the same answer in the same table; all others take the same ways as without. */
 #include "fib.h"
 #include "next_hop.h"
 #include "parse.h"
@@ -13,8 +16,10 @@ CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
 CONSTANT(PARTIAL);    /* 1: frames with checksums still to be completed can arrive here */
 CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
+CONSTANT(SOCKETS);    /* longest frame that the sockets take, in bytes; 0: frames are redirected to ports */
 
 #define PORTS 64
+#define QUEUES 64
 #define AF_INET 2
 #define AF_INET6 10
 
@@ -48,6 +53,8 @@ MAP(ports, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port), PORTS, BPF_F_MMAPABLE);
 MAP(vlans, BPF_MAP_TYPE_HASH, 4, sizeof(struct port), 4096, 0);
 MAP(egresses, BPF_MAP_TYPE_HASH, 4, sizeof(struct egress), 4096, 0);
 MAP(out, BPF_MAP_TYPE_DEVMAP, 4, 4, PORTS, 0);
+/* Keys: port * QUEUES + queue. */
+MAP(sockets, BPF_MAP_TYPE_XSKMAP, 4, 4, PORTS * QUEUES, 0);
 /* One element for each CPU. */
 MAP(counters, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port_counters) * PORTS, 1, BPF_F_MMAPABLE);
 MAP(carried, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct carried) << 16, 1, BPF_F_MMAPABLE);
@@ -117,7 +124,7 @@ INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
 	}
 	if (entry->flags & FLAG_UNKNOWN_PORT)
 		return UNKNOWN_PORT;
-	if ((entry->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC))
+	if ((entry->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC) && !VALUE(SOCKETS))
 		return NO_REDIRECT;
 	if (entry->mtu && way->ip > entry->mtu)
 		return TOO_BIG;
@@ -212,7 +219,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, end, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
 		fault = resolve(way, number, hash);
 	}
-	if (fault == REASONS)
+	if (fault == REASONS && !VALUE(SOCKETS))
 		ipv4_hop((struct ipv4 *)at, &ip);
 	return fault;
 }
@@ -257,7 +264,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u32 hash = flow_hash(ip.word[1] ^ (ip.word[2] * 31), ip.word[3] ^ (ip.word[4] * 31), at + 40, end, ipv6_next_header(&ip), 0);
 		fault = resolve(way, number, hash);
 	}
-	if (fault == REASONS)
+	if (fault == REASONS && !VALUE(SOCKETS))
 		ipv6_hop((struct ipv6 *)at, &ip);
 	return fault;
 }
@@ -313,10 +320,19 @@ __attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context
 	if (reason != REASONS)
 		return leave(mine, reason);
 
-	if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))
-		return leave(mine, NO_HEADROOM);
-	if (bpf_redirect_map(&out, way.port, XDP_ABORTED) != XDP_REDIRECT)
-		return leave(mine, TRANSMIT_FULL);
+	if (VALUE(SOCKETS)) {
+		/* A socket takes frames of one buffer. */
+		if (way.length > VALUE(SOCKETS) || way.length > end - data)
+			return leave(mine, TOO_BIG);
+		__u32 queue = context->rx_queue_index;
+		if (queue >= QUEUES || bpf_redirect_map(&sockets, VALUE(PORT) * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)
+			return leave(mine, NO_WORKER);
+	} else {
+		if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))
+			return leave(mine, NO_HEADROOM);
+		if (bpf_redirect_map(&out, way.port, XDP_ABORTED) != XDP_REDIRECT)
+			return leave(mine, TRANSMIT_FULL);
+	}
 	mine->forwarded++;
 	mine->forwarded_bytes += way.length;
 	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);

@@ -24,36 +24,37 @@
 //! - A veth takes redirected frames only while its peer has an XDP program or GRO (`ethtool -K PEER gro on`). The forwarder asks the
 //!   kernel whether a port does, and leaves frames to the kernel as long as it does not ([`Forwarder::refresh_ports`]).
 
+mod answers;
 mod counters;
 mod grace;
+mod ports;
 pub mod reason;
 mod storage;
+mod workers;
 
 use std::collections::{BTreeMap, HashMap};
 
-use fib::next_hop::{Kind, NextHopError};
-use fib::table::TableError;
-use fib::{NextHop, NextHopEntry, NextHopTable, Prefix, Table};
+use fib::quiescence::Domain;
+use fib::{NextHopEntry, NextHopTable};
 
-use crate::attach::{Attachment, Mode, Request};
+use crate::attach::{Attachment, Mode};
 use crate::map::{Map, MappedArray, possible_cpus};
-use crate::program::{Loaded, Loader, Program};
+use crate::program::{Loaded, Loader};
 use crate::sys::RunResult;
-use crate::{Error, Result, attach, features};
+use crate::{Error, Result};
 
+use answers::Tables;
 pub use counters::{Carried, PortCounters};
 use grace::Grace;
+use ports::Port;
+pub use ports::{PortSettings, VlanSettings};
 use storage::Arrays;
 pub use storage::Capacity;
+pub use workers::TableReader;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
-/// Changes after which room is looked for without being asked.
-const SETTLE_EVERY: u32 = 4096;
-const FLAG_NO_REDIRECT: u8 = 1;
-const FLAG_UNKNOWN_PORT: u8 = 2;
-const STATION_ENABLED: u64 = 1 << 48;
 /// Maps that every port's program shares.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 15] = [
     "tables",
     "root4",
     "root6",
@@ -66,6 +67,7 @@ const SHARED: [&str; 14] = [
     "vlans",
     "egresses",
     "out",
+    "sockets",
     "counters",
     "carried",
 ];
@@ -79,54 +81,52 @@ pub enum Lookup {
     Kernel,
 }
 
-/// How a port receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortSettings {
-    /// False: leave every frame to the kernel.
-    pub enabled: bool,
-    /// Frames for this address are routed.
-    pub mac: [u8; 6],
-    /// Table (the caller's number) for untagged frames.
-    pub table: u32,
-    /// Tagged frames that are routed.
-    pub vlans: Vec<VlanSettings>,
-}
-
-/// How one VLAN of a port receives.
+/// Who gets a frame that can be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VlanSettings {
-    /// VLAN identifier.
-    pub vid: u16,
-    /// Interface index of the sub-interface (for the kernel's lookup; 0 otherwise).
-    pub ifindex: u32,
-    /// Table (the caller's number).
-    pub table: u32,
-    /// Frames for this address are routed.
-    pub mac: [u8; 6],
+enum Target {
+    /// The port that it leaves by.
+    Ports,
+    /// The `AF_XDP` socket of its queue, up to this length in bytes.
+    Sockets { longest: u16 },
 }
 
-#[derive(Debug)]
-struct Port {
-    ifindex: u32,
-    program: Program,
-    attachment: Attachment,
-    accepts_redirect: bool,
-    vlans: Vec<VlanSettings>,
+/// What a program is loaded for.
+struct Load<'a> {
+    lookup: Lookup,
+    target: Target,
+    capacity: &'a Capacity,
+    cpus: usize,
+    port: usize,
+    mode: Mode,
 }
 
-#[derive(Debug)]
-struct Tables {
-    v4: Table<u32>,
-    v6: Table<u128>,
+impl Load<'_> {
+    fn load(&self, maps: &HashMap<&'static str, Map>) -> Result<Loaded> {
+        let longest = match self.target {
+            Target::Ports => 0,
+            Target::Sockets { longest } => longest,
+        };
+        let mut loader = Loader::new(OBJECT)?
+            .constant("PORT", self.port as u64)
+            .constant("GENERIC", u64::from(self.mode == Mode::Generic))
+            .constant("PARTIAL", 1)
+            .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
+            .constant("SOCKETS", u64::from(longest))
+            .entries("counters", self.cpus as u32)?
+            .entries("carried", self.cpus as u32)?
+            .accept_fragments();
+        for (name, map) in maps {
+            loader = loader.share(name, map.clone());
+        }
+        self.capacity.shape(loader)?.load()
+    }
 }
-
-/// `struct port` and `struct egress` of the C source as words.
-type PortWords = [u64; 2];
 
 /// The forwarder. Its methods are for one thread, in the ports' network namespace; the program runs by itself.
 #[derive(Debug)]
 pub struct Forwarder {
     lookup: Lookup,
+    target: Target,
     capacity: Capacity,
     arrays: Arrays,
     tables: Vec<Tables>,
@@ -142,6 +142,8 @@ pub struct Forwarder {
     carried: MappedArray<u64>,
     cpus: usize,
     grace: Grace,
+    /// Workers that read the arrays beside the program.
+    domain: Domain,
     epoch: u64,
     changes: u32,
 }
@@ -156,8 +158,20 @@ impl Forwarder {
             Lookup::Own => capacity,
             Lookup::Kernel => Capacity::NONE,
         };
+        Self::create(lookup, Target::Ports, capacity, 0)
+    }
+
+    fn create(lookup: Lookup, target: Target, capacity: Capacity, readers: usize) -> Result<Self> {
         let cpus = possible_cpus()?;
-        let loaded = Self::load(lookup, &capacity, cpus, 0, Mode::Native, &HashMap::new())?;
+        let loaded = Load {
+            lookup,
+            target,
+            capacity: &capacity,
+            cpus,
+            port: 0,
+            mode: Mode::Native,
+        }
+        .load(&HashMap::new())?;
         let mut maps = HashMap::new();
         for name in SHARED {
             maps.insert(name, loaded.map(name)?);
@@ -166,6 +180,7 @@ impl Forwarder {
         let next_hops = NextHopTable::new(arrays.next_hops());
         Ok(Self {
             lookup,
+            target,
             capacity,
             tables: Vec::new(),
             table_numbers: HashMap::new(),
@@ -179,409 +194,10 @@ impl Forwarder {
             arrays,
             cpus,
             grace: Grace::start()?,
+            domain: Domain::new(readers),
             epoch: 0,
             changes: 0,
         })
-    }
-
-    fn load(
-        lookup: Lookup,
-        capacity: &Capacity,
-        cpus: usize,
-        port: usize,
-        mode: Mode,
-        maps: &HashMap<&'static str, Map>,
-    ) -> Result<Loaded> {
-        let mut loader = Loader::new(OBJECT)?
-            .constant("PORT", port as u64)
-            .constant("GENERIC", u64::from(mode == Mode::Generic))
-            .constant("PARTIAL", 1)
-            .constant("KERNEL_FIB", u64::from(lookup == Lookup::Kernel))
-            .entries("counters", cpus as u32)?
-            .entries("carried", cpus as u32)?
-            .accept_fragments();
-        for (name, map) in maps {
-            loader = loader.share(name, map.clone());
-        }
-        capacity.shape(loader)?.load()
-    }
-
-    /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet: [`Forwarder::set_port`] comes next.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`]; [`Error::Value`] when all 64 places
-    /// are taken.
-    pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
-        let ifindex = attach::index_of(interface)?;
-        self.detach(ifindex);
-        let number = self
-            .ports
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or(self.ports.len());
-        if number >= counters::PORTS {
-            return Err(Error::Value {
-                what: "number of ports",
-                value: (number + 1).to_string(),
-                remedy: format!("at most {}", counters::PORTS),
-            });
-        }
-        self.write_port(number, 0, 0, ifindex);
-        let load = |mode| {
-            Self::load(
-                self.lookup,
-                &self.capacity,
-                self.cpus,
-                number,
-                mode,
-                &self.maps,
-            )
-            .and_then(|loaded| loaded.program("forward"))
-        };
-        let native = Request::Native;
-        let mut program = load(Mode::Native)?;
-        let attachment = match request {
-            Request::Generic => None,
-            _ => match Attachment::new(&program, interface, native) {
-                Ok(attachment) => Some(attachment),
-                Err(Error::NotNative { .. }) if request == Request::Any => None,
-                Err(error) => return Err(error),
-            },
-        };
-        let attachment = if let Some(attachment) = attachment {
-            attachment
-        } else {
-            program = load(Mode::Generic)?;
-            Attachment::new(&program, interface, Request::Generic)?
-        };
-        self.maps["out"].set(number as u32, &ifindex)?;
-        let port = Port {
-            ifindex,
-            program,
-            attachment,
-            accepts_redirect: features::accepts_redirect(ifindex).unwrap_or(true),
-            vlans: Vec::new(),
-        };
-        if number == self.ports.len() {
-            self.ports.push(Some(port));
-        } else {
-            self.ports[number] = Some(port);
-        }
-        self.port_changed(number)?;
-        // Just filled.
-        self.ports[number]
-            .as_ref()
-            .map(|port| &port.attachment)
-            .ok_or(Error::NoPort(ifindex))
-    }
-
-    /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no port.
-    pub fn detach(&mut self, ifindex: u32) {
-        let Ok(number) = self.number_of(ifindex) else {
-            return;
-        };
-        self.write_port(number, 0, 0, 0);
-        if let Some(port) = self.ports[number].take() {
-            for vlan in &port.vlans {
-                let _gone = self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid));
-            }
-        }
-        let _gone = self.maps["out"].remove(number as u32);
-        let _rewritten = self.port_changed(number);
-    }
-
-    fn number_of(&self, ifindex: u32) -> Result<usize> {
-        self.ports
-            .iter()
-            .position(|port| port.as_ref().is_some_and(|port| port.ifindex == ifindex))
-            .ok_or(Error::NoPort(ifindex))
-    }
-
-    /// The table first, so that no frame is looked up in the wrong one.
-    fn write_port(&self, number: usize, station: u64, table: usize, ifindex: u32) {
-        self.port_words
-            .write(2 * number + 1, table as u64 | u64::from(ifindex) << 32);
-        self.port_words.write(2 * number, station);
-    }
-
-    /// Says how a port receives. A change of table disables the port for a moment; other frames are not lost by it, they take the
-    /// kernel's way.
-    ///
-    /// # Errors
-    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table, [`Error::Map`].
-    pub fn set_port(&mut self, ifindex: u32, settings: &PortSettings) -> Result<()> {
-        let number = self.number_of(ifindex)?;
-        let table = self.table(settings.table)?;
-        let mut vlans = Vec::with_capacity(settings.vlans.len());
-        for vlan in &settings.vlans {
-            let words: PortWords = [
-                station(vlan.mac),
-                self.table(vlan.table)? as u64 | u64::from(vlan.ifindex) << 32,
-            ];
-            vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
-        }
-        self.write_port(number, 0, table, ifindex);
-        let Some(port) = self.ports[number].as_mut() else {
-            return Err(Error::NoPort(ifindex));
-        };
-        let old = std::mem::replace(&mut port.vlans, settings.vlans.clone());
-        for vlan in old {
-            if !settings.vlans.iter().any(|new| new.vid == vlan.vid) {
-                self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid))?;
-            }
-            if vlan.ifindex != 0 && !settings.vlans.iter().any(|new| new.ifindex == vlan.ifindex) {
-                self.maps["egresses"].remove(vlan.ifindex)?;
-            }
-        }
-        for (key, words) in vlans {
-            self.maps["vlans"].set(key, &words)?;
-        }
-        self.write_egresses(number)?;
-        let enabled = if settings.enabled { STATION_ENABLED } else { 0 };
-        self.write_port(number, station(settings.mac) | enabled, table, ifindex);
-        Ok(())
-    }
-
-    /// For the kernel's lookup: which port a frame for an interface of the kernel leaves by.
-    fn write_egresses(&self, number: usize) -> Result<()> {
-        let Some(port) = &self.ports[number] else {
-            return Ok(());
-        };
-        let flags = if port.accepts_redirect {
-            0
-        } else {
-            FLAG_NO_REDIRECT
-        };
-        let words = |vlan: u16| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
-        self.maps["egresses"].set(port.ifindex, &words(0))?;
-        for vlan in port.vlans.iter().filter(|vlan| vlan.ifindex != 0) {
-            self.maps["egresses"].set(vlan.ifindex, &words(vlan.vid))?;
-        }
-        Ok(())
-    }
-
-    /// Asks the kernel again which ports take redirected frames; call it when a link changes, and now and then.
-    ///
-    /// # Errors
-    /// [`Error::Map`], [`Error::Full`].
-    pub fn refresh_ports(&mut self) -> Result<()> {
-        for number in 0..self.ports.len() {
-            let Some(port) = &mut self.ports[number] else {
-                continue;
-            };
-            // A port that is gone keeps its state until it is detached.
-            let now = features::accepts_redirect(port.ifindex).unwrap_or(port.accepts_redirect);
-            if now != port.accepts_redirect {
-                port.accepts_redirect = now;
-                self.port_changed(number)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes every adjacency again that leaves by this port or could not leave by any.
-    fn port_changed(&mut self, number: usize) -> Result<()> {
-        self.write_egresses(number)?;
-        let concerned: Vec<_> = self
-            .adjacencies
-            .iter()
-            .map(|(&id, &entry)| (NextHop(id), self.effective(entry)))
-            .filter(|&(id, entry)| self.next_hops.get(id) != entry)
-            .collect();
-        for (id, entry) in concerned {
-            self.write_next_hop(id, entry)?;
-        }
-        self.settle();
-        Ok(())
-    }
-
-    /// Our number of the caller's table, which is made when it is first named.
-    fn table(&mut self, number: u32) -> Result<usize> {
-        if self.lookup == Lookup::Kernel {
-            return Ok(0);
-        }
-        if let Some(&index) = self.table_numbers.get(&number) {
-            return Ok(index);
-        }
-        let index = self.tables.len();
-        if index >= self.capacity.tables() {
-            return Err(Error::Full(format!(
-                "table {number} is one more than the {} there is room for; raise `Capacity::more_tables`",
-                self.capacity.tables()
-            )));
-        }
-        let (v4, v6) = self.arrays.table(index);
-        self.tables.push(Tables {
-            v4: Table::in_storage(vec![v4]),
-            v6: Table::in_storage(vec![v6]),
-        });
-        self.table_numbers.insert(number, index);
-        Ok(index)
-    }
-
-    /// Answers for IPv4 prefixes in a table; [`NextHop::NONE`] withdraws one. Many at once are much faster than one by one: each node
-    /// is written once. For an address that several of them concern, frames see the answer before the first or after the last.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
-    pub fn set_routes_v4(&mut self, table: u32, routes: &[(Prefix<u32>, NextHop)]) -> Result<()> {
-        let table = self.table(table)?;
-        self.with_room(|this| this.tables[table].v4.insert_all(routes))
-    }
-
-    /// The same for IPv6.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
-    pub fn set_routes_v6(&mut self, table: u32, routes: &[(Prefix<u128>, NextHop)]) -> Result<()> {
-        let table = self.table(table)?;
-        self.with_room(|this| this.tables[table].v6.insert_all(routes))
-    }
-
-    /// The content of a next hop that is not a group. In an adjacency, `port` is the interface index of the egress; `flags` is ours.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
-    pub fn set_next_hop(&mut self, id: NextHop, entry: NextHopEntry) -> Result<()> {
-        self.write_next_hop(id, self.effective(entry))?;
-        if entry.kind == Kind::Adjacency {
-            self.adjacencies.insert(id.0, entry);
-        } else {
-            self.adjacencies.remove(&id.0);
-        }
-        Ok(())
-    }
-
-    /// The next hops of a group, one for each bucket, none of them a group.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
-    pub fn set_group(&mut self, id: NextHop, buckets: &[NextHop]) -> Result<()> {
-        self.adjacencies.remove(&id.0);
-        self.with_room(|this| {
-            this.next_hops
-                .set_group(id, NextHopEntry::default(), buckets)
-        })
-    }
-
-    /// A next hop that no route uses any more.
-    pub fn release(&mut self, id: NextHop) {
-        self.adjacencies.remove(&id.0);
-        self.next_hops.remove(id);
-    }
-
-    fn write_next_hop(&mut self, id: NextHop, entry: NextHopEntry) -> Result<()> {
-        self.with_room(|this| this.next_hops.set(id, entry))
-    }
-
-    /// The entry as the program wants it: the port's place for its interface index, and what stands in the way.
-    fn effective(&self, mut entry: NextHopEntry) -> NextHopEntry {
-        entry.flags = 0;
-        if entry.kind == Kind::Adjacency {
-            match self.number_of(entry.port) {
-                Ok(number) => {
-                    let accepts = self.ports[number]
-                        .as_ref()
-                        .is_some_and(|port| port.accepts_redirect);
-                    entry.port = number as u32;
-                    entry.flags = if accepts { 0 } else { FLAG_NO_REDIRECT };
-                }
-                Err(_) => entry.flags = FLAG_UNKNOWN_PORT,
-            }
-        }
-        entry
-    }
-
-    /// Makes a change; when there is no room, waits for what was set aside to become free, and tries once more.
-    fn with_room<E: NoRoom>(
-        &mut self,
-        mut change: impl FnMut(&mut Self) -> Result<(), E>,
-    ) -> Result<()> {
-        self.changes += 1;
-        if self.changes >= SETTLE_EVERY {
-            self.settle();
-        }
-        match change(self) {
-            Ok(()) => return Ok(()),
-            Err(error) if !error.is_no_room() => return Err(Error::Full(error.to_string())),
-            Err(_) => {}
-        }
-        self.settle();
-        self.grace.wait(self.epoch)?;
-        self.reclaim();
-        change(self).map_err(|error| Error::Full(error.to_string()))
-    }
-
-    /// Ends a batch of changes: what they replaced becomes free when all programs running now have ended.
-    pub fn settle(&mut self) {
-        self.changes = 0;
-        self.epoch += 1;
-        for table in &mut self.tables {
-            table.v4.seal(self.epoch);
-            table.v6.seal(self.epoch);
-        }
-        self.next_hops.seal(self.epoch);
-        self.grace.request(self.epoch);
-        self.reclaim();
-    }
-
-    fn reclaim(&mut self) {
-        let completed = self.grace.completed();
-        for table in &mut self.tables {
-            // SAFETY: programs that could read what was sealed under these epochs have ended ([`Grace`]); in this process only
-            // `lookup_v4`, `lookup_v6`, `next_hop` and `buckets` read, they copy their answers, and `&mut self` shows that none is
-            // under way.
-            unsafe {
-                table.v4.reclaim(completed);
-                table.v6.reclaim(completed);
-            }
-        }
-        // SAFETY: as above.
-        unsafe { self.next_hops.reclaim(completed) };
-    }
-
-    /// The answer a frame for `address` gets in a table, from the arrays that the program reads.
-    pub fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
-        self.table_numbers
-            .get(&table)
-            .map_or(NextHop::NONE, |&index| {
-                self.tables[index].v4.lookup(address)
-            })
-    }
-
-    /// The answer a frame for `address` gets in a table, from the arrays that the program reads.
-    pub fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
-        self.table_numbers
-            .get(&table)
-            .map_or(NextHop::NONE, |&index| {
-                self.tables[index].v6.lookup(address)
-            })
-    }
-
-    /// The content of a next hop, as it was given.
-    pub fn next_hop(&self, id: NextHop) -> NextHopEntry {
-        self.adjacencies
-            .get(&id.0)
-            .copied()
-            .unwrap_or_else(|| self.next_hops.get(id))
-    }
-
-    /// The next hops of a group's buckets; empty when `id` is no group.
-    pub fn buckets(&self, id: NextHop) -> Vec<NextHop> {
-        let entry = self.next_hops.get(id);
-        if entry.kind != Kind::Group {
-            return Vec::new();
-        }
-        let first = entry.group_first as usize;
-        self.arrays
-            .next_hops()
-            .buckets
-            .elements()
-            .iter()
-            .skip(first)
-            .take(usize::from(entry.group_size))
-            .map(|bucket| NextHop(bucket.load(std::sync::atomic::Ordering::Relaxed)))
-            .collect()
     }
 
     /// The attachments, in the order in which they were made.
@@ -622,27 +238,5 @@ impl Forwarder {
             .ok_or(Error::NoPort(ifindex))?
             .program
             .run(frame, 0, repeat)
-    }
-}
-
-/// A MAC address as the program compares it: six bytes as they lie in memory.
-fn station(mac: [u8; 6]) -> u64 {
-    u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 0])
-}
-
-/// Errors of `fib`, of which some go away when memory is reused.
-trait NoRoom: std::fmt::Display {
-    fn is_no_room(&self) -> bool;
-}
-
-impl NoRoom for TableError {
-    fn is_no_room(&self) -> bool {
-        matches!(self, Self::Full { .. })
-    }
-}
-
-impl NoRoom for NextHopError {
-    fn is_no_room(&self) -> bool {
-        !matches!(self, Self::Reserved)
     }
 }

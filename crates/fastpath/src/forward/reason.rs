@@ -21,7 +21,7 @@ const fn dropped(name: &'static str) -> Reason {
 }
 
 /// All reasons, in the order of `enum reason`.
-pub const REASONS: [Reason; 37] = [
+pub const REASONS: [Reason; 38] = [
     kernel("port-disabled"),
     dropped("runt"),
     kernel("link-group"),
@@ -56,6 +56,7 @@ pub const REASONS: [Reason; 37] = [
     dropped("empty-group"),
     kernel("unknown-port"),
     kernel("no-redirect"),
+    kernel("no-worker"),
     kernel("too-big"),
     dropped("no-headroom"),
     dropped("transmit-full"),

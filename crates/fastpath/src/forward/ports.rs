@@ -1,0 +1,248 @@
+//! Ports: where the program is attached, and how each place receives.
+
+use fib::NextHop;
+
+use crate::attach::{Attachment, Mode, Request};
+use crate::program::Program;
+use crate::{Error, Result, attach, features};
+
+use super::answers::FLAG_NO_REDIRECT;
+use super::{Forwarder, Load, counters};
+
+const STATION_ENABLED: u64 = 1 << 48;
+
+/// `struct port` and `struct egress` of the C source as words.
+type PortWords = [u64; 2];
+
+/// How a port receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSettings {
+    /// False: leave every frame to the kernel.
+    pub enabled: bool,
+    /// Frames for this address are routed.
+    pub mac: [u8; 6],
+    /// Table (the caller's number) for untagged frames.
+    pub table: u32,
+    /// Tagged frames that are routed.
+    pub vlans: Vec<VlanSettings>,
+}
+
+/// How one VLAN of a port receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VlanSettings {
+    /// VLAN identifier.
+    pub vid: u16,
+    /// Interface index of the sub-interface (for the kernel's lookup; 0 otherwise).
+    pub ifindex: u32,
+    /// Table (the caller's number).
+    pub table: u32,
+    /// Frames for this address are routed.
+    pub mac: [u8; 6],
+}
+
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) ifindex: u32,
+    pub(super) program: Program,
+    pub(super) attachment: Attachment,
+    pub(super) accepts_redirect: bool,
+    vlans: Vec<VlanSettings>,
+}
+
+impl Forwarder {
+    /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet: [`Forwarder::set_port`] comes next.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`]; [`Error::Value`] when all 64 places
+    /// are taken.
+    pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
+        let ifindex = attach::index_of(interface)?;
+        self.detach(ifindex);
+        let number = self
+            .ports
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(self.ports.len());
+        if number >= counters::PORTS {
+            return Err(Error::Value {
+                what: "number of ports",
+                value: (number + 1).to_string(),
+                remedy: format!("at most {}", counters::PORTS),
+            });
+        }
+        self.write_port(number, 0, 0, ifindex);
+        let load = |mode| {
+            let program = Load {
+                lookup: self.lookup,
+                target: self.target,
+                capacity: &self.capacity,
+                cpus: self.cpus,
+                port: number,
+                mode,
+            };
+            program
+                .load(&self.maps)
+                .and_then(|loaded| loaded.program("forward"))
+        };
+        let native = Request::Native;
+        let mut program = load(Mode::Native)?;
+        let attachment = match request {
+            Request::Generic => None,
+            _ => match Attachment::new(&program, interface, native) {
+                Ok(attachment) => Some(attachment),
+                Err(Error::NotNative { .. }) if request == Request::Any => None,
+                Err(error) => return Err(error),
+            },
+        };
+        let attachment = if let Some(attachment) = attachment {
+            attachment
+        } else {
+            program = load(Mode::Generic)?;
+            Attachment::new(&program, interface, Request::Generic)?
+        };
+        self.maps["out"].set(number as u32, &ifindex)?;
+        let port = Port {
+            ifindex,
+            program,
+            attachment,
+            accepts_redirect: features::accepts_redirect(ifindex).unwrap_or(true),
+            vlans: Vec::new(),
+        };
+        if number == self.ports.len() {
+            self.ports.push(Some(port));
+        } else {
+            self.ports[number] = Some(port);
+        }
+        self.port_changed(number)?;
+        // Just filled.
+        self.ports[number]
+            .as_ref()
+            .map(|port| &port.attachment)
+            .ok_or(Error::NoPort(ifindex))
+    }
+
+    /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no port.
+    pub fn detach(&mut self, ifindex: u32) {
+        let Ok(number) = self.number_of(ifindex) else {
+            return;
+        };
+        self.write_port(number, 0, 0, 0);
+        if let Some(port) = self.ports[number].take() {
+            for vlan in &port.vlans {
+                let _gone = self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid));
+            }
+        }
+        let _gone = self.maps["out"].remove(number as u32);
+        let _rewritten = self.port_changed(number);
+    }
+
+    pub(super) fn number_of(&self, ifindex: u32) -> Result<usize> {
+        self.ports
+            .iter()
+            .position(|port| port.as_ref().is_some_and(|port| port.ifindex == ifindex))
+            .ok_or(Error::NoPort(ifindex))
+    }
+
+    /// The table first, so that no frame is looked up in the wrong one.
+    pub(super) fn write_port(&self, number: usize, station: u64, table: usize, ifindex: u32) {
+        self.port_words
+            .write(2 * number + 1, table as u64 | u64::from(ifindex) << 32);
+        self.port_words.write(2 * number, station);
+    }
+
+    /// Says how a port receives. A change of table disables the port for a moment; other frames are not lost by it, they take the
+    /// kernel's way.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table, [`Error::Map`].
+    pub fn set_port(&mut self, ifindex: u32, settings: &PortSettings) -> Result<()> {
+        let number = self.number_of(ifindex)?;
+        let table = self.table(settings.table)?;
+        let mut vlans = Vec::with_capacity(settings.vlans.len());
+        for vlan in &settings.vlans {
+            let words: PortWords = [
+                station(vlan.mac),
+                self.table(vlan.table)? as u64 | u64::from(vlan.ifindex) << 32,
+            ];
+            vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
+        }
+        self.write_port(number, 0, table, ifindex);
+        let Some(port) = self.ports[number].as_mut() else {
+            return Err(Error::NoPort(ifindex));
+        };
+        let old = std::mem::replace(&mut port.vlans, settings.vlans.clone());
+        for vlan in old {
+            if !settings.vlans.iter().any(|new| new.vid == vlan.vid) {
+                self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid))?;
+            }
+            if vlan.ifindex != 0 && !settings.vlans.iter().any(|new| new.ifindex == vlan.ifindex) {
+                self.maps["egresses"].remove(vlan.ifindex)?;
+            }
+        }
+        for (key, words) in vlans {
+            self.maps["vlans"].set(key, &words)?;
+        }
+        self.write_egresses(number)?;
+        let enabled = if settings.enabled { STATION_ENABLED } else { 0 };
+        self.write_port(number, station(settings.mac) | enabled, table, ifindex);
+        Ok(())
+    }
+
+    /// For the kernel's lookup: which port a frame for an interface of the kernel leaves by.
+    fn write_egresses(&self, number: usize) -> Result<()> {
+        let Some(port) = &self.ports[number] else {
+            return Ok(());
+        };
+        let flags = if port.accepts_redirect {
+            0
+        } else {
+            FLAG_NO_REDIRECT
+        };
+        let words = |vlan: u16| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
+        self.maps["egresses"].set(port.ifindex, &words(0))?;
+        for vlan in port.vlans.iter().filter(|vlan| vlan.ifindex != 0) {
+            self.maps["egresses"].set(vlan.ifindex, &words(vlan.vid))?;
+        }
+        Ok(())
+    }
+
+    /// Asks the kernel again which ports take redirected frames; call it when a link changes, and now and then.
+    ///
+    /// # Errors
+    /// [`Error::Map`], [`Error::Full`].
+    pub fn refresh_ports(&mut self) -> Result<()> {
+        for number in 0..self.ports.len() {
+            let Some(port) = &mut self.ports[number] else {
+                continue;
+            };
+            // A port that is gone keeps its state until it is detached.
+            let now = features::accepts_redirect(port.ifindex).unwrap_or(port.accepts_redirect);
+            if now != port.accepts_redirect {
+                port.accepts_redirect = now;
+                self.port_changed(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes every adjacency again that leaves by this port or could not leave by any.
+    fn port_changed(&mut self, number: usize) -> Result<()> {
+        self.write_egresses(number)?;
+        let concerned: Vec<_> = self
+            .adjacencies
+            .iter()
+            .map(|(&id, &entry)| (NextHop(id), self.effective(entry)))
+            .filter(|&(id, entry)| self.next_hops.get(id) != entry)
+            .collect();
+        for (id, entry) in concerned {
+            self.write_next_hop(id, entry)?;
+        }
+        self.settle();
+        Ok(())
+    }
+}
+
+/// A MAC address as the program compares it: six bytes as they lie in memory.
+fn station(mac: [u8; 6]) -> u64 {
+    u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 0])
+}

@@ -1,0 +1,130 @@
+//! Workers in user space that read the same tables as the program.
+//!
+//! With them, the program forwards nothing: it finds out, by the tables, whether a frame can be forwarded, and gives such a frame,
+//! as it is, to the `AF_XDP` socket of its queue. Everything else stays in the kernel under the same reasons as ever: no frame has to
+//! be handed back, so none can come back changed, out of order, on another interface, or twice. A frame costs one look-up more for
+//! that. Program and workers read the same arrays, so there is no moment at which one knows a route and the other does not.
+//!
+//! A queue without a socket, and a port whose worker has died, is the kernel's (reason `no-worker`): the kernel empties a socket's
+//! place in the map when the socket closes, however its owner ended.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use fib::NextHop;
+use fib::next_hop::NextHops;
+use fib::organisation::Reader;
+use fib::quiescence::Quiescent;
+use fib::table::View;
+
+use crate::{Error, Result};
+
+use super::{Capacity, Forwarder, Lookup, Target};
+
+/// `QUEUES` of the C source.
+const QUEUES: u32 = 64;
+
+/// One worker's access to one table, and to the next hops of all.
+///
+/// In the entries of next hops, `port` is the egress's place ([`Forwarder::place`]), and `u32::MAX` for an interface that is no port.
+#[derive(Debug)]
+pub struct TableReader {
+    v4: View<u32>,
+    v6: View<u128>,
+    next_hops: NextHops,
+    quiescent: Quiescent,
+}
+
+impl Forwarder {
+    /// Creates maps and tables for `workers` workers, whose sockets take frames of up to `longest` bytes.
+    ///
+    /// # Errors
+    /// As [`Forwarder::new`].
+    pub fn for_workers(capacity: Capacity, workers: usize, longest: u16) -> Result<Self> {
+        let tables = capacity.tables();
+        let target = Target::Sockets { longest };
+        let mut forwarder = Self::create(Lookup::Own, target, capacity, workers * tables)?;
+        forwarder.make_tables(tables);
+        Ok(forwarder)
+    }
+
+    /// The readers of one more worker, one for each table by its place ([`Forwarder::table_place`]). Dropping them makes room for another
+    /// worker's.
+    ///
+    /// # Errors
+    /// [`Error::Value`] when there are more workers than the forwarder was made for.
+    pub fn readers(&self) -> Result<Vec<TableReader>> {
+        let reader = |tables: &super::Tables| {
+            let quiescent = self.domain.reader().map_err(|full| Error::Value {
+                what: "number of workers",
+                value: "one more".to_owned(),
+                remedy: format!("{full}"),
+            })?;
+            Ok(TableReader {
+                v4: tables.v4.view(0),
+                v6: tables.v6.view(0),
+                next_hops: self.next_hops.view(),
+                quiescent,
+            })
+        };
+        self.tables.iter().map(reader).collect()
+    }
+
+    /// Where a table (the caller's number) is among the readers; the place is made when the table is first named.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when there is no room for another table.
+    pub fn table_place(&mut self, table: u32) -> Result<usize> {
+        self.table(table)
+    }
+
+    /// The place of a port: what `port` says in the entries that workers read.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`].
+    pub fn place(&self, ifindex: u32) -> Result<u32> {
+        self.number_of(ifindex).map(|number| number as u32)
+    }
+
+    /// Gives the frames of a queue to this socket, which is bound to that queue of the port. It ends when the socket is closed.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`], [`Error::Map`]; [`Error::Value`] for a queue above 63.
+    pub fn set_socket(&self, ifindex: u32, queue: u32, socket: impl AsFd) -> Result<()> {
+        if queue >= QUEUES {
+            return Err(Error::Value {
+                what: "receive queue",
+                value: queue.to_string(),
+                remedy: format!("at most {QUEUES} queues: ethtool -L INTERFACE combined {QUEUES}"),
+            });
+        }
+        let key = self.place(ifindex)? * QUEUES + queue;
+        self.maps["sockets"].set(key, &(socket.as_fd().as_raw_fd() as u32))
+    }
+}
+
+impl Reader for TableReader {
+    /// Does not count: the program has ([`Forwarder::carried`]).
+    fn resolve_v4(&mut self, addresses: &[u32], _lengths: &[u16], out: &mut [NextHop]) {
+        self.v4.lookup_burst(addresses, out);
+    }
+
+    fn resolve_v6(&mut self, addresses: &[u128], _lengths: &[u16], out: &mut [NextHop]) {
+        self.v6.lookup_burst(addresses, out);
+    }
+
+    fn next_hops(&self) -> &NextHops {
+        &self.next_hops
+    }
+
+    fn quiesce(&mut self) {
+        self.quiescent.quiesce();
+    }
+
+    fn offline(&mut self) {
+        self.quiescent.offline();
+    }
+
+    fn online(&mut self) {
+        self.quiescent.online();
+    }
+}
