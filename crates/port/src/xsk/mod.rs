@@ -26,6 +26,8 @@
 //! - After a socket is closed its queue stays taken for a moment; opening it again at once can give `EBUSY`.
 //! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
 
+mod interface;
+mod queues;
 mod ring;
 mod socket;
 
@@ -35,6 +37,8 @@ use std::sync::Arc;
 
 use crate::pool::Layout;
 use crate::{Burst, Frame, Pool, Port, PortError};
+pub use interface::XskInterface;
+pub use queues::receive_queues;
 pub use socket::Statistics;
 use socket::{Rings, Socket};
 

@@ -1,0 +1,105 @@
+//! Several queues of one interface as one port, for a worker that serves more than one.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::XskPort;
+use crate::{Burst, Pool, Port, PortError};
+
+/// The queues of an interface that one worker serves. Bursts are taken from them by turns; frames leave by the first.
+#[derive(Debug)]
+pub struct XskInterface {
+    name: String,
+    queues: Vec<XskPort>,
+    /// Which queue is asked first: each in its turn.
+    first: usize,
+    /// Readable when any queue is; only for more than one.
+    any: Option<OwnedFd>,
+}
+
+impl XskInterface {
+    /// Puts queues of `name` together, at least one.
+    ///
+    /// # Errors
+    /// [`PortError::System`] when the kernel gives no descriptor to wait for several.
+    pub fn new(name: &str, queues: Vec<XskPort>) -> Result<Self, PortError> {
+        let any = match queues.len() {
+            0 => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+            1 => Ok(None),
+            _ => watch(&queues).map(Some),
+        };
+        let any = any.map_err(|source| PortError::System {
+            name: name.to_owned(),
+            action: "wait for several queues",
+            source,
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            queues,
+            first: 0,
+            any,
+        })
+    }
+
+    /// Do the drivers of all queues work on our memory, without a copy by the kernel?
+    pub fn is_zero_copy(&self) -> bool {
+        self.queues.iter().all(XskPort::is_zero_copy)
+    }
+}
+
+fn watch(queues: &[XskPort]) -> io::Result<OwnedFd> {
+    // SAFETY: no memory involved.
+    let descriptor = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, owned by nobody else.
+    let any = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    for queue in queues {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: 0,
+        };
+        let socket = queue.as_fd().as_raw_fd();
+        // SAFETY: the kernel reads the event given.
+        let added = unsafe {
+            libc::epoll_ctl(any.as_raw_fd(), libc::EPOLL_CTL_ADD, socket, &raw mut event)
+        };
+        if added != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(any)
+}
+
+impl Port for XskInterface {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn receive(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        let mut count = 0;
+        let (before, from) = self.queues.split_at_mut(self.first);
+        for queue in from.iter_mut().chain(before) {
+            count += queue.receive(pool, burst)?;
+        }
+        self.first = (self.first + 1) % self.queues.len();
+        Ok(count)
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        match self.queues.first_mut() {
+            Some(queue) => queue.transmit(pool, burst),
+            None => Ok(0),
+        }
+    }
+
+    fn readable(&self) -> Option<RawFd> {
+        let only = self.queues.first().and_then(XskPort::readable);
+        self.any.as_ref().map(AsRawFd::as_raw_fd).or(only)
+    }
+
+    fn missed(&mut self) -> u64 {
+        self.queues.iter_mut().map(XskPort::missed).sum()
+    }
+}
