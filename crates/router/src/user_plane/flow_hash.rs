@@ -1,65 +1,62 @@
 //! One number for each flow, to spread flows over the members of a group without reordering any.
 //!
-//! Addresses, protocol and, where the packet shows them, both ports; a fragment that does not begin its
-//! datagram shows none, and then no fragment of that datagram may use them, so fragments are spread by
-//! addresses alone (RFC 2992 §1 wants the same path for a flow; RFC 6438 for IPv6 flow labels).
+//! Addresses, protocol and, where the packet shows them, both ports; a fragment shows none, and then no fragment of that datagram may
+//! use them, so fragments are spread by addresses alone (RFC 2992 §1 wants the same path for a flow). It is `flow_hash` of
+//! `fastpath/bpf/forward.bpf.c`, to the bit: a flow takes the same member in every engine, and where the program decides which frames
+//! the workers get, both mean the same member.
 
 use port::pool::LINE;
 use wire::ethernet::{self, HEADER_LENGTH as LINK};
-use wire::{ipv4, ipv6};
+use wire::ipv6;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const SCTP: u8 = 132;
+/// Bytes of an IPv4 header without options: with options, a packet is the kernel's.
+const IPV4_HEADER: usize = 20;
 
 /// The hash of an untagged frame of `length` bytes that begins with `line`.
 pub(super) fn of(line: &[u8; LINE], length: u16) -> u32 {
     let length = usize::from(length).min(LINE);
-    let shown = &line[LINK..];
-    let ports = |at: usize| {
-        let bytes = line.get(at..at + 4).filter(|_| at + 4 <= length);
-        bytes.map_or(0, |bytes| {
-            u64::from(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-        })
+    let word = |at: usize| {
+        let mut bytes = [0; 4];
+        bytes.copy_from_slice(&line[LINK + at..LINK + at + 4]);
+        u64::from(u32::from_le_bytes(bytes))
     };
-    let hash = if u16::from_be_bytes([line[12], line[13]]) == ethernet::TYPE_IPV4 {
-        let Some((header, _)) = ipv4::Header::split(shown) else {
-            return 0;
-        };
-        let addresses = u64::from(header.source()) << 32 | u64::from(header.destination());
-        let whole = !header.is_fragment() && matches!(header.protocol(), TCP | UDP);
-        let ports = if whole {
-            ports(LINK + header.header_length())
-        } else {
+    let long = |at: usize| word(at) | word(at + 4) << 32;
+    let ports = |protocol: u8, at: usize| {
+        let shown = matches!(protocol, TCP | UDP | SCTP) && LINK + at + 4 <= length;
+        if shown { word(at) } else { 0 }
+    };
+    if u16::from_be_bytes([line[12], line[13]]) == ethernet::TYPE_IPV4 {
+        let protocol = line[LINK + 9];
+        // More fragments, or an offset (RFC 791 §3.1).
+        let fragment = u16::from_be_bytes([line[LINK + 6], line[LINK + 7]]) & 0x3fff != 0;
+        let ports = if fragment {
             0
-        };
-        mix(mix(addresses, u64::from(header.protocol())), ports)
-    } else {
-        let Some((header, _)) = ipv6::Header::split(shown) else {
-            return 0;
-        };
-        let fold = |address: u128| (address >> 64) as u64 ^ (address as u64).rotate_left(29);
-        let addresses = mix(fold(header.source()), fold(header.destination()));
-        let whole = matches!(header.next_header(), TCP | UDP);
-        let ports = if whole {
-            ports(LINK + ipv6::HEADER_LENGTH)
         } else {
-            0
+            ports(protocol, IPV4_HEADER)
         };
         mix(
-            mix(
-                addresses,
-                u64::from(header.flow_label()) << 8 | u64::from(header.next_header()),
-            ),
-            ports,
+            word(12) ^ u64::from(protocol) << 56,
+            word(16).wrapping_add(ports << 16),
         )
-    };
-    (hash >> 32) as u32
+    } else {
+        let protocol = line[LINK + 6];
+        let fold = |at: usize| long(at) ^ long(at + 8).wrapping_mul(31);
+        mix(
+            fold(8) ^ u64::from(protocol) << 56,
+            fold(24).wrapping_add(ports(protocol, ipv6::HEADER_LENGTH) << 16),
+        )
+    }
 }
 
-/// A 64-bit finaliser: every input bit reaches every output bit (Steele, Lea, Flood 2014, `SplitMix64`).
-fn mix(state: u64, value: u64) -> u64 {
-    let mut word = state ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+/// The finaliser of `MurmurHash3` over both halves: every input bit reaches every output bit.
+fn mix(a: u64, b: u64) -> u32 {
+    let mut word = a ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    (word >> 32) as u32
 }
