@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use fastpath::attach::Request;
 use fastpath::forward::Lookup;
-use router::engine::Engine;
+use port::xsk::Copying;
+use router::engine::af_xdp::{AfXdp, Requirement};
 use router::engine::xdp::Xdp;
+use router::engine::{Engine, EngineError};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
 use router::management_plane::config::{self, Config, EngineKind, Require};
@@ -23,13 +25,13 @@ use crate::common::Outcome;
 pub(crate) struct Arguments {
     /// Configuration file (TOML; keys in docs/router.md); options given here win over it
     file: Option<PathBuf>,
-    /// What moves the frames: xdp, xdp-kernel-fib
+    /// What moves the frames: xdp, xdp-kernel-fib, af-xdp
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// Forward between these interfaces; once for each
     #[arg(long = "port", value_name = "INTERFACE")]
     ports: Vec<String>,
-    /// How the engine must be attached: any, native, generic
+    /// How the engine must be attached: any, native, generic, zero-copy
     #[arg(long, value_name = "MODE")]
     require: Option<String>,
     /// Forward even where the kernel has rules for forwarded packets, which are then gone past
@@ -50,12 +52,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let config = configuration(arguments)?;
     let signals = Signals::register()?;
     let engine = open(&config)?;
-    privileges::reduce()?;
+    privileges::reduce(config.engine == EngineKind::AfXdp)?;
     let ports = config.ports.clone();
+    let redirects = config.engine != EngineKind::AfXdp;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
     println!("{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.
-    for port in ports.iter().filter(|port| !takes_redirects(port)) {
+    let slow = |port: &&String| redirects && !takes_redirects(port);
+    for port in ports.iter().filter(slow) {
         let what = "frames cannot be redirected to it, so they go through the kernel";
         let remedy = "on a veth: ethtool -K PEER gro on, or an XDP program on its peer";
         let pairs = [
@@ -105,15 +109,31 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     Ok(config)
 }
 
-fn open(config: &Config) -> Result<Box<dyn Engine>, router::engine::EngineError> {
-    let request = match config.require {
+fn open(config: &Config) -> Result<Box<dyn Engine>, EngineError> {
+    let program = match config.require {
         Require::Any => Request::Any,
-        Require::Native => Request::Native,
+        Require::Native | Require::ZeroCopy => Request::Native,
         Require::Generic => Request::Generic,
     };
+    let zero_copy = config.require == Require::ZeroCopy;
     let lookup = match config.engine {
+        EngineKind::AfXdp => {
+            let copying = if zero_copy {
+                Copying::Never
+            } else {
+                Copying::Any
+            };
+            let requirement = Requirement { program, copying };
+            return Ok(Box::new(AfXdp::open(&config.ports, requirement)?));
+        }
         EngineKind::Xdp => Lookup::Own,
         EngineKind::XdpKernelFib => Lookup::Kernel,
     };
-    Ok(Box::new(Xdp::open(lookup, &config.ports, request)?))
+    if zero_copy {
+        return Err(EngineError::new(
+            "require zero-copy",
+            "only engine af-xdp has memory of its own that a driver could work on; allowed here are any, native, generic",
+        ));
+    }
+    Ok(Box::new(Xdp::open(lookup, &config.ports, program)?))
 }

@@ -149,6 +149,9 @@ impl Instance {
             }
             let now = Instant::now();
             self.follower.tick(now)?;
+            if let Err(error) = self.follower.check_engine() {
+                log!(Level::Error, "engine", error);
+            }
             if now >= self.guard_due || self.rules_changed() {
                 self.guard_due = now + GUARD_INTERVAL;
                 self.guard(false)?;

@@ -3,6 +3,7 @@
 
 mod lab;
 
+mod engines;
 mod faults;
 mod forwarding;
 mod internet;

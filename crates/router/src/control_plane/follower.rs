@@ -146,6 +146,14 @@ impl Follower {
         &*self.engine
     }
 
+    /// Has the engine look whether all of it still runs, and mend what does not.
+    ///
+    /// # Errors
+    /// What had gone wrong, and what was done about it.
+    pub fn check_engine(&mut self) -> Result<(), EngineError> {
+        self.engine.check()
+    }
+
     /// How following goes.
     pub fn health(&self) -> &Health {
         &self.health

@@ -8,8 +8,12 @@
 //! An engine forwards only what a table answers with an adjacency or a group of them. Every other answer, and every frame
 //! that needs more than a look-up and a rewrite, belongs to the kernel ("punt").
 
+pub mod af_xdp;
 pub mod recording;
 pub mod xdp;
+
+mod tables;
+mod workers;
 
 use std::fmt;
 
@@ -115,7 +119,7 @@ pub struct VlanPort {
 pub struct PortMode {
     /// The port's name.
     pub port: String,
-    /// `native`, `generic`, `zero-copy`, `copy`, ...
+    /// `native` or `generic`; with sockets, `,zero-copy` or `,copy` behind it.
     pub mode: &'static str,
 }
 
@@ -219,6 +223,14 @@ pub trait Engine: Send {
     /// When a change cannot be made (a table is full, a port is gone). Changes before it hold, those after it are
     /// not tried; the caller answers with a full resynchronisation or leaves the port to the kernel.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
+
+    /// Looks whether everything still runs, and mends what does not; called some times a second.
+    ///
+    /// # Errors
+    /// What had gone wrong, and what was done about it. Frames that concern it have been the kernel's meanwhile.
+    fn check(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// The answer a frame for `address` would get in `table`, from the state that frames use.
     fn lookup_v4(&self, table: u32, address: u32) -> NextHop;

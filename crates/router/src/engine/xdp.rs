@@ -4,15 +4,10 @@
 //! attached when the engine is opened, and again when an interface has come back under another index.
 
 use fastpath::attach::{Mode, Request};
-use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings, VlanSettings};
-use fib::{NextHop, NextHopEntry, Prefix};
+use fastpath::forward::{Capacity, Forwarder, Lookup};
+use fib::{NextHop, NextHopEntry};
 
-use super::{
-    Change, Counters, Engine, EngineError, NextHopCount, Port, PortCount, PortMode, ReasonCount,
-};
-
-/// Most routes that become visible together: enough to write each node of the table once, few enough to take no noticeable memory.
-const ROUTES_AT_ONCE: usize = 16 << 10;
+use super::{Change, Counters, Engine, EngineError, Port, PortCount, PortMode, tables};
 
 /// An engine of XDP programs, attached to its ports as long as it lives.
 #[derive(Debug)]
@@ -69,103 +64,12 @@ impl Xdp {
                 None => self.ports.push((port.name.clone(), ifindex)),
             }
         }
-        let settings = PortSettings {
-            enabled: port.enabled,
-            mac: port.mac,
-            table: port.table,
-            vlans: port
-                .vlans
-                .iter()
-                .map(|vlan| VlanSettings {
-                    vid: vlan.vid,
-                    ifindex: vlan.ifindex,
-                    table: vlan.table,
-                    mac: vlan.mac,
-                })
-                .collect(),
-        };
         let doing = || format!("setting up port {}", port.name);
         self.forwarder
-            .set_port(port.ifindex, &settings)
+            .set_port(port.ifindex, &tables::port_settings(port))
             .and_then(|()| self.forwarder.refresh_ports())
             .map_err(|error| EngineError::new(doing(), error))
     }
-
-    fn one(&mut self, change: &Change) -> Result<(), EngineError> {
-        let outcome = match change {
-            Change::RouteV4 {
-                table,
-                prefix,
-                next_hop,
-            } => self
-                .forwarder
-                .set_routes_v4(*table, &[(*prefix, *next_hop)]),
-            Change::RouteV6 {
-                table,
-                prefix,
-                next_hop,
-            } => self
-                .forwarder
-                .set_routes_v6(*table, &[(*prefix, *next_hop)]),
-            Change::NextHop { id, entry } => self.forwarder.set_next_hop(*id, *entry),
-            Change::Group { id, buckets } => self.forwarder.set_group(*id, buckets),
-            Change::Release { id } => {
-                self.forwarder.release(*id);
-                Ok(())
-            }
-            Change::Port(port) => return self.port(port),
-        };
-        outcome.map_err(|error| EngineError::new(format!("{change:?}"), error))
-    }
-
-    /// The routes of one family and table at the front of `changes`: they are made together.
-    fn routes(&mut self, changes: &[Change]) -> Result<usize, EngineError> {
-        let failed = |error| EngineError::new("changing routes", error);
-        let (v4, table) = v4_run(changes);
-        if v4.len() > 1 {
-            self.forwarder.set_routes_v4(table, &v4).map_err(failed)?;
-            return Ok(v4.len());
-        }
-        let (v6, table) = v6_run(changes);
-        if v6.len() > 1 {
-            self.forwarder.set_routes_v6(table, &v6).map_err(failed)?;
-        }
-        Ok(if v6.len() > 1 { v6.len() } else { 0 })
-    }
-}
-
-type Run<A> = (Vec<(Prefix<A>, NextHop)>, u32);
-
-fn v4_run(changes: &[Change]) -> Run<u32> {
-    let mut run = Vec::new();
-    let mut of = None;
-    for change in changes.iter().take(ROUTES_AT_ONCE) {
-        match change {
-            Change::RouteV4 {
-                table,
-                prefix,
-                next_hop,
-            } if *of.get_or_insert(*table) == *table => run.push((*prefix, *next_hop)),
-            _ => break,
-        }
-    }
-    (run, of.unwrap_or_default())
-}
-
-fn v6_run(changes: &[Change]) -> Run<u128> {
-    let mut run = Vec::new();
-    let mut of = None;
-    for change in changes.iter().take(ROUTES_AT_ONCE) {
-        match change {
-            Change::RouteV6 {
-                table,
-                prefix,
-                next_hop,
-            } if *of.get_or_insert(*table) == *table => run.push((*prefix, *next_hop)),
-            _ => break,
-        }
-    }
-    (run, of.unwrap_or_default())
 }
 
 impl Engine for Xdp {
@@ -202,11 +106,10 @@ impl Engine for Xdp {
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
         let mut rest = changes;
         while let Some(first) = rest.first() {
-            let mut done = self.routes(rest)?;
-            if done == 0 {
-                self.one(first)?;
-                done = 1;
-            }
+            let done = match first {
+                Change::Port(port) => self.port(port).map(|()| 1)?,
+                _ => tables::apply(&mut self.forwarder, rest)?,
+            };
             rest = &rest[done..];
         }
         self.forwarder.settle();
@@ -240,23 +143,9 @@ impl Engine for Xdp {
                 forwarded: port.forwarded,
                 forwarded_bytes: port.forwarded_bytes,
             });
-            counters
-                .reasons
-                .extend(port.reasons().map(|(reason, frames)| ReasonCount {
-                    ifindex: port.ifindex,
-                    core: port.cpu,
-                    reason: reason.name,
-                    punted: reason.punted,
-                    frames,
-                }));
+            counters.reasons.extend(tables::reasons(&port));
         }
-        counters
-            .next_hops
-            .extend(self.forwarder.carried().iter().map(|carried| NextHopCount {
-                id: NextHop(carried.next_hop),
-                frames: carried.frames,
-                bytes: carried.bytes,
-            }));
+        counters.next_hops.extend(tables::carried(&self.forwarder));
         Ok(counters)
     }
 

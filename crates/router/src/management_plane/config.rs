@@ -19,17 +19,20 @@ pub enum EngineKind {
     Xdp,
     /// Our program in the kernel, the kernel's table.
     XdpKernelFib,
+    /// Workers in user space behind `AF_XDP` sockets, our table.
+    AfXdp,
 }
 
 impl EngineKind {
     /// The names allowed, for help and errors.
-    pub const NAMES: &'static str = "xdp, xdp-kernel-fib";
+    pub const NAMES: &'static str = "xdp, xdp-kernel-fib, af-xdp";
 
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "xdp" => Some(Self::Xdp),
             "xdp-kernel-fib" => Some(Self::XdpKernelFib),
+            "af-xdp" => Some(Self::AfXdp),
             _ => None,
         }
     }
@@ -46,11 +49,13 @@ pub enum Require {
     Native,
     /// Generic, for comparisons.
     Generic,
+    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp` only.
+    ZeroCopy,
 }
 
 impl Require {
     /// The names allowed, for help and errors.
-    pub const NAMES: &'static str = "any, native, generic";
+    pub const NAMES: &'static str = "any, native, generic, zero-copy";
 
     /// The requirement of that name.
     pub fn named(name: &str) -> Option<Self> {
@@ -58,6 +63,7 @@ impl Require {
             "any" => Some(Self::Any),
             "native" => Some(Self::Native),
             "generic" => Some(Self::Generic),
+            "zero-copy" => Some(Self::ZeroCopy),
             _ => None,
         }
     }
@@ -66,11 +72,11 @@ impl Require {
 /// A checked configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// `engine`: `xdp` (default) or `xdp-kernel-fib`.
+    /// `engine`: `xdp` (default), `xdp-kernel-fib` or `af-xdp`.
     pub engine: EngineKind,
     /// `ports`: the interfaces to forward between, at least one.
     pub ports: Vec<String>,
-    /// `require`: `any` (default), `native`, `generic`.
+    /// `require`: `any` (default), `native`, `generic`, `zero-copy`.
     pub require: Require,
     /// `bypass-netfilter`: forward even where the kernel has rules that would be gone past (default false).
     pub bypass_netfilter: bool,

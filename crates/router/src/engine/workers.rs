@@ -1,0 +1,248 @@
+//! The threads of a user-space engine: one worker each, pinned to a core, with a letter-box for changes of its ports.
+//!
+//! A worker with nothing to do looks a while longer, then sleeps until a frame or a letter comes; asleep, it holds nothing of the
+//! tables. A port that is down costs it nothing but a moment; any other trouble ends it, and its sockets with it.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fib::organisation::Reader;
+use host::{CoreId, Pinned};
+use port::PortError;
+
+use super::EngineError;
+use crate::privileges;
+use crate::user_plane::{PortCounters, PortSettings, Worker};
+
+/// Rounds without a frame before a worker goes to sleep: some ten microseconds.
+const PATIENCE: u32 = 512;
+/// Rounds after which a busy worker asks its ports what they lost.
+const ASK_EVERY: u32 = 1 << 14;
+/// Most rounds after being told to stop: what waits in a ring is sent on, but a flood is not waited for.
+const LAST_ROUNDS: u32 = 256;
+/// The longest sleep.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+/// The pause when a port cannot be waited for, because it is down or gone.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How long a letter may stay unread: a worker reads between two bursts.
+const LETTER_WAIT: Duration = Duration::from_millis(500);
+
+/// What a worker is to change between two bursts.
+#[derive(Debug)]
+struct Letters {
+    /// Says without a lock that something is in the box.
+    waiting: AtomicBool,
+    settings: Mutex<Vec<PortSettings>>,
+    read: Condvar,
+}
+
+impl Letters {
+    fn open(&self) -> MutexGuard<'_, Vec<PortSettings>> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker's side: does what the letters say, then says that it is done.
+    fn read(&self, mut act: impl FnMut(PortSettings)) {
+        let mut settings = self.open();
+        self.waiting.store(false, Ordering::Relaxed);
+        settings.drain(..).for_each(&mut act);
+        drop(settings);
+        self.read.notify_all();
+    }
+}
+
+/// One running worker.
+#[derive(Debug)]
+struct Running {
+    core: CoreId,
+    handle: Option<JoinHandle<Result<(), PortError>>>,
+    letters: Arc<Letters>,
+    bell: PipeWriter,
+    /// By interface index.
+    counters: Vec<(u32, Arc<PortCounters>)>,
+}
+
+/// Workers that are running. Dropping them stops them.
+#[derive(Debug, Default)]
+pub(super) struct Workers {
+    stop: Arc<AtomicBool>,
+    running: Vec<Running>,
+}
+
+impl Workers {
+    /// Starts one more, on `core`. `counters` are those of its ports, by interface index.
+    pub(super) fn start<R: Reader + 'static>(
+        &mut self,
+        mut worker: Worker<R>,
+        core: CoreId,
+        counters: Vec<(u32, Arc<PortCounters>)>,
+    ) -> Result<(), EngineError> {
+        let failed = |error: std::io::Error| EngineError::new("starting a worker", error);
+        let (ear, bell) = std::io::pipe().map_err(failed)?;
+        let letters = Arc::new(Letters {
+            waiting: AtomicBool::new(false),
+            settings: Mutex::new(Vec::new()),
+            read: Condvar::new(),
+        });
+        worker.readers().for_each(Reader::offline);
+        let (stop, box_of_it) = (Arc::clone(&self.stop), Arc::clone(&letters));
+        let handle = std::thread::Builder::new()
+            .name(format!("worker-{}", self.running.len()))
+            .spawn(move || {
+                // The core was allowed a moment ago; without it the worker runs where there is room.
+                let _pinned = Pinned::to(core);
+                // Its sockets are open: it needs no right any more.
+                let _kept = privileges::give_up();
+                run(worker, &box_of_it, ear, &stop)
+            })
+            .map_err(failed)?;
+        self.running.push(Running {
+            core,
+            handle: Some(handle),
+            letters,
+            bell,
+            counters,
+        });
+        Ok(())
+    }
+
+    /// Has every worker act by these settings of a port; returns when they do.
+    pub(super) fn set_port(&mut self, settings: &[PortSettings]) {
+        for worker in &mut self.running {
+            worker.letters.open().extend_from_slice(settings);
+            worker.letters.waiting.store(true, Ordering::Release);
+            // A full pipe rings already; a worker that has ended reads nothing.
+            let _rung = worker.bell.write(&[1]);
+        }
+        for worker in &self.running {
+            let unread = |settings: &mut Vec<PortSettings>| !settings.is_empty();
+            let letters = &worker.letters;
+            // One who has ended reads nothing: [`Workers::ended`] tells.
+            let _read = letters
+                .read
+                .wait_timeout_while(letters.open(), LETTER_WAIT, unread);
+        }
+    }
+
+    /// The cells that they count in: interface index, core, cells.
+    pub(super) fn counters(&self) -> impl Iterator<Item = (u32, u32, &Arc<PortCounters>)> {
+        self.running.iter().flat_map(|worker| {
+            let cells = worker.counters.iter();
+            cells.map(|(ifindex, cells)| (*ifindex, worker.core.0, cells))
+        })
+    }
+
+    /// The first worker that has ended by itself.
+    pub(super) fn ended(&self) -> Option<CoreId> {
+        let over = |worker: &&Running| worker.handle.as_ref().is_some_and(JoinHandle::is_finished);
+        self.running.iter().find(over).map(|worker| worker.core)
+    }
+
+    /// Stops all, when what they have received is on its way; the first reason for which one had ended before.
+    pub(super) fn stop(&mut self) -> Option<String> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut reason = None;
+        for worker in &mut self.running {
+            let _rung = worker.bell.write(&[1]);
+        }
+        for mut worker in self.running.drain(..) {
+            let why = match worker.handle.take().map(JoinHandle::join) {
+                Some(Ok(Err(error))) => Some(error.to_string()),
+                Some(Err(_)) => Some("it panicked".to_owned()),
+                _ => None,
+            };
+            reason = reason.or(why);
+        }
+        self.stop = Arc::default();
+        reason
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let _reason = self.stop();
+    }
+}
+
+fn run<R: Reader>(
+    mut worker: Worker<R>,
+    letters: &Letters,
+    mut ear: PipeReader,
+    stop: &AtomicBool,
+) -> Result<(), PortError> {
+    let entry = |fd: RawFd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut sleepers: Vec<libc::pollfd> = worker
+        .ports()
+        .filter_map(port::Port::readable)
+        .map(entry)
+        .collect();
+    sleepers.push(entry(ear.as_raw_fd()));
+    worker.readers().for_each(Reader::online);
+    let (mut idle, mut rounds, mut last) = (0, 0_u32, 0);
+    let result = loop {
+        if letters.waiting.load(Ordering::Acquire) {
+            letters.read(|settings| {
+                // Settings for a port that this worker has not got concern another.
+                let _not_ours = worker.set_port(settings);
+            });
+        }
+        let received = match worker.run_burst() {
+            Ok(received) => received,
+            Err(PortError::Gone { .. }) => 0,
+            Err(error) => break Err(error),
+        };
+        if stop.load(Ordering::Relaxed) {
+            last += 1;
+            if received == 0 || last == LAST_ROUNDS {
+                break Ok(());
+            }
+        }
+        idle = if received == 0 { idle + 1 } else { 0 };
+        rounds = rounds.wrapping_add(1);
+        if rounds.is_multiple_of(ASK_EVERY) {
+            worker.refresh_missed();
+        }
+        if idle >= PATIENCE {
+            idle = 0;
+            worker.refresh_missed();
+            worker.readers().for_each(Reader::offline);
+            sleep(&mut sleepers, &mut ear);
+            worker.readers().for_each(Reader::online);
+        }
+    };
+    worker.refresh_missed();
+    worker.readers().for_each(Reader::offline);
+    result
+}
+
+/// Waits for a frame on any port or for the bell (the last of `sleepers`), but not for ever.
+fn sleep(sleepers: &mut [libc::pollfd], ear: &mut PipeReader) {
+    // SAFETY: the pointer and the count describe `sleepers`.
+    unsafe {
+        libc::poll(
+            sleepers.as_mut_ptr(),
+            sleepers.len() as libc::nfds_t,
+            LONGEST_SLEEP.as_millis() as libc::c_int,
+        )
+    };
+    let Some((bell, ports)) = sleepers.split_last() else {
+        return;
+    };
+    if bell.revents & libc::POLLIN != 0 {
+        // One call takes all that is there; who rang has written it.
+        let _heard = ear.read(&mut [0; 64]);
+    } else if ports
+        .iter()
+        .any(|port| port.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0)
+    {
+        std::thread::sleep(PAUSE);
+    }
+}
