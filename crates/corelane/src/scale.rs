@@ -1,6 +1,7 @@
 //! `corelane scale`: what more cores buy any program, how far, and what stops it.
 
 mod calibrate;
+mod forecasts;
 mod suite;
 mod workload;
 
@@ -9,7 +10,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use host::environment::Environment;
 use report::{Document, terminal};
 use scaling::{
-    harness::plan::{Mode, Placement},
+    harness::{
+        notes::Note,
+        plan::{Mode, Placement},
+    },
     measure::{Request, measure},
     result::{ScaleResult, compare::compare, show::document},
 };
@@ -39,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   corelane scale list
   corelane scale workload memory cache
   corelane scale calibrate
+  corelane scale forecasts
   corelane scale compare here.json there.json";
 
 #[derive(Debug, Subcommand)]
@@ -52,6 +57,11 @@ enum Action {
         /// Results written with `--json`
         #[arg(required = true, num_args = 2.., value_name = "FILE")]
         files: Vec<PathBuf>,
+        #[command(flatten)]
+        results: ResultOptions,
+    },
+    /// Shows the forecasts kept by `--forecast`, and how they came out
+    Forecasts {
         #[command(flatten)]
         results: ResultOptions,
     },
@@ -80,7 +90,7 @@ struct SweepArguments {
     /// Press on one shared resource at a time to find what makes the work dearer
     #[arg(long)]
     cause: bool,
-    /// Forecast from one core before the sweep, and score the forecast
+    /// Forecast from one core before the sweep, score it, and keep all forecasts for later measurements
     #[arg(long)]
     forecast: bool,
     /// Measure what this command and another one cost each other
@@ -158,6 +168,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         }
         Some(Action::Workload(arguments)) => suite::run(&arguments),
         Some(Action::Compare { files, results }) => compare_files(&files, &results),
+        Some(Action::Forecasts { results }) => forecasts::show(&results),
         Some(Action::Calibrate(arguments)) => calibrate::run(&arguments),
         Some(Action::Work(arguments)) => workload::run(&arguments),
         None if arguments.command.is_empty() => {
@@ -166,7 +177,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         None => {
             let environment = Environment::read(env!("CARGO_PKG_VERSION"), arguments.results.seed);
             let request = arguments.sweep.request(arguments.command, &arguments.results);
-            let result = measure(&request, environment)?;
+            let mut result = measure(&request, environment)?;
+            // What was measured is worth more than the record: a failure is a note.
+            if let Err(error) = forecasts::update(&mut result, request.forecast) {
+                let text = format!("The record of forecasts was not written: {error}.");
+                result.notes.push(Note::Other { text });
+            }
             deliver_document(&document(&result), &result, &arguments.results)
         }
     }

@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_quick_sweep_of_nothing_writes_its_files_and_is_compared() {
-    let directory = tempfile();
+    let directory = place();
     let (json, html) = (directory.join("a.json"), directory.join("a.html"));
     let start = Instant::now();
     let output = corelane(&[
@@ -143,8 +143,61 @@ fn killed_it_leaves_nothing_running() {
     );
 }
 
-fn tempfile() -> std::path::PathBuf {
+fn place() -> std::path::PathBuf {
     let path = std::env::temp_dir().join(format!("corelane-scale-test-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();
     path
+}
+
+#[test]
+fn forecasts_are_kept_where_they_are_asked_for_and_scored_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("state/forecasts.json");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+            .arg("scale")
+            .args(arguments)
+            .env("CORELANE_FORECASTS", &record)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    // Prints its own rate, so that what is measured does not depend on the machine.
+    let sweep = |more: &[&str]| {
+        let mut arguments = vec!["--quick", "--rounds", "3", "--placement", "pinned"];
+        arguments.extend(["--progress", "rate:"]);
+        arguments.extend(more);
+        arguments.extend(["--", "sh", "-c", "sleep 0.01; echo rate: {cores}0"]);
+        run(&arguments)
+    };
+    sweep(&[]);
+    assert!(!record.exists(), "nothing is written unasked");
+    sweep(&["--forecast", "--cores", "1"]);
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    assert_eq!(kept["schema"], "corelane-scale-forecasts/1");
+    let cores = host::cores::allowed_cores().unwrap().len();
+    if cores < 2 {
+        println!("skipped: needs two cores");
+        return;
+    }
+    sweep(&["--forecast"]);
+    kept = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    let open = |kept: &serde_json::Value| {
+        let all = kept["kept"].as_array().unwrap().clone();
+        all.into_iter().filter(|f| f["score"].is_null()).count()
+    };
+    assert!(open(&kept) > 0, "more cores than there are stay open: {kept}");
+    // As if this machine had had one core less: the next sweep decides.
+    for forecast in kept["kept"].as_array_mut().unwrap() {
+        forecast["band"]["cores"] = cores.into();
+    }
+    fs::write(&record, kept.to_string()).unwrap();
+    assert!(sweep(&[]).contains("could be held against"));
+    kept = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    assert_eq!(open(&kept), 0);
+    assert!(run(&["forecasts"]).contains("Track record"));
+    fs::write(&record, "no record").unwrap();
+    let broken = sweep(&[]);
+    assert!(broken.contains("was not written"), "{broken}");
 }

@@ -2,20 +2,23 @@
 
 use crate::{
     cause::{
-        counters::{Counters, inflation},
-        pressure::Channel,
+        counters::{Counters, Inflation, inflation},
+        pressure::working_set,
     },
     harness::{
-        aggressor::{Aggressor, Caches},
         keeper::Outcome,
         sweep::{Run, Sweep},
     },
+    investigate::Findings,
 };
-use host::cores::CoreId;
-use std::time::Duration;
 
 /// What the kernel counted during the sweep, name and value.
-pub fn readings(swept: &Sweep, interrupts: &[(String, u64)], most: u32) -> Vec<(String, String)> {
+pub fn readings(
+    swept: &Sweep,
+    interrupts: &[(String, u64)],
+    counters: Option<&Inflation>,
+    most: u32,
+) -> Vec<(String, String)> {
     let mut readings = Vec::new();
     if let (Some(one), Some(many)) = (swept.trial_one.migrations, swept.trial_many.migrations) {
         readings.push((
@@ -47,8 +50,16 @@ pub fn readings(swept: &Sweep, interrupts: &[(String, u64)], most: u32) -> Vec<(
             swept.trial_many.major_faults
         ),
     ));
-    if let Some(parts) = counted(swept) {
-        readings.push(("dearer work by hardware counters".to_owned(), parts));
+    if let Some(parts) = counters {
+        readings.push((
+            "dearer work by hardware counters".to_owned(),
+            format!(
+                "factor {:.3} by instructions, {:.3} by stalls, {:.3} by the clock",
+                parts.instructions.exp(),
+                parts.stalls.exp(),
+                parts.clock.exp()
+            ),
+        ));
     }
     let seconds = swept.seconds.max(1e-9);
     for (name, count) in interrupts.iter().take(6) {
@@ -60,8 +71,8 @@ pub fn readings(swept: &Sweep, interrupts: &[(String, u64)], most: u32) -> Vec<(
     readings
 }
 
-/// The split by hardware counters in words, where the machine has them.
-fn counted(swept: &Sweep) -> Option<String> {
+/// The dearer work by hardware counters, where the machine has them.
+pub fn counted(swept: &Sweep) -> Option<Inflation> {
     let counters = |outcome: &Outcome| {
         Some(Counters {
             instructions: outcome.instructions? as f64,
@@ -69,43 +80,108 @@ fn counted(swept: &Sweep) -> Option<String> {
             cpu: (outcome.user + outcome.system).as_secs_f64(),
         })
     };
-    let parts = inflation(&counters(&swept.trial_one)?, &counters(&swept.trial_many)?)?;
-    Some(format!(
-        "factor {:.3} by instructions, {:.3} by stalls, {:.3} by the clock",
-        parts.instructions.exp(),
-        parts.stalls.exp(),
-        parts.clock.exp()
-    ))
+    inflation(&counters(&swept.trial_one)?, &counters(&swept.trial_many)?)
 }
 
-/// What the memory gives at most, to one core and to all.
-pub fn ceiling(cores: &[CoreId], caches: Caches) -> (String, String) {
-    let together = |cores: &[CoreId]| -> f64 {
-        let readers: Vec<Aggressor> = cores
-            .iter()
-            .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
-            .collect();
-        std::thread::sleep(Duration::from_millis(300));
-        readers.iter().map(Aggressor::rate).sum::<f64>() / 1e9
-    };
-    let (one, all) = (together(&cores[..1]), together(cores));
-    (
-        "memory bandwidth ceiling (reads)".to_owned(),
+/// What was found by looking for the cause, name and value.
+pub fn found(found: &Findings) -> Vec<(String, String)> {
+    let mut readings = Vec::new();
+    let mut add = |name: &str, value: String| readings.push((name.to_owned(), value));
+    let cores = found.cores;
+    if let Some(queued) = found.watched.queued {
+        add(
+            "ready to run without a core",
+            format!(
+                "{:.1} ms over all tasks of a run of {:.1} ms on {cores} cores",
+                queued * 1e3,
+                found.seconds * 1e3
+            ),
+        );
+    }
+    if let Some(stalled) = found.watched.pressure {
+        add(
+            "machine under pressure in that run",
+            format!(
+                "some task held up {:.0} % of the time for a core, {:.0} % for memory, {:.0} % for input or output",
+                stalled.cpu * 100.0,
+                stalled.memory * 100.0,
+                stalled.io * 100.0
+            ),
+        );
+    }
+    if let Some(clock) = found.clock {
+        add(
+            "clock with all cores busy",
+            format!("{clock:.3} of that of one core alone"),
+        );
+    }
+    let ceiling = found.ceiling;
+    add(
+        "memory bandwidth ceiling (reads)",
         format!(
-            "{one:.1} GB/s for one core, {all:.1} GB/s for {} ({:.2} times)",
-            cores.len(),
-            all / one
+            "{:.1} GB/s for one core, {:.1} GB/s for {} ({:.2} times)",
+            ceiling.one / 1e9,
+            ceiling.all / 1e9,
+            ceiling.cores,
+            ceiling.all / ceiling.one
         ),
-    )
+    );
+    if let Some(traffic) = found.traffic {
+        let share = traffic.in_readers().map_or_else(
+            || {
+                "two readers do not disturb each other, so its share cannot be told this way"
+                    .to_owned()
+            },
+            |readers| {
+                let rate = readers * ceiling.one;
+                format!(
+                    "about {:.1} GB/s, {:.0} % of the ceiling",
+                    rate / 1e9,
+                    rate / ceiling.all * 100.0
+                )
+            },
+        );
+        add(
+            "the command's share of it",
+            format!(
+                "{share} (a reader beside it keeps {:.0} % of its rate, beside a reader {:.0} %)",
+                traffic.beside_command * 100.0,
+                traffic.beside_reader * 100.0
+            ),
+        );
+    }
+    if !found.pressure.is_empty() {
+        let words = match working_set(&found.pressure) {
+            Some((from, to)) if to - from < 1.0 => format!(
+                "{:.0} to {:.0} % of it, on one core",
+                from * 100.0,
+                to * 100.0
+            ),
+            Some(_) => "felt when all of it is taken; smaller doses were not tried".to_owned(),
+            None => {
+                "none that is felt: the cache was taken away and nothing slowed down".to_owned()
+            }
+        };
+        add("working set in the last-level cache", words);
+    }
+    for (place, sentence) in found
+        .profile
+        .iter()
+        .flat_map(|profile| profile.sentences.iter().take(4))
+        .enumerate()
+    {
+        let name = if place == 0 { "profiler" } else { "" };
+        add(name, sentence.clone());
+    }
+    readings
 }
 
 /// What a reader might look for and does not find here, with the reason.
-pub fn not_measured(swept: &Sweep, pressed: bool, most: u32) -> Vec<String> {
+pub fn not_measured(swept: &Sweep, found: Option<&Findings>, most: u32) -> Vec<String> {
     let mut missing = Vec::new();
     if swept.trial_one.instructions.is_none() {
-        missing.push(
-            "instructions, stalls and clock of the program, and its share of the memory bandwidth (no hardware counters here)".to_owned(),
-        );
+        missing
+            .push("instructions and stalls of the program (no hardware counters here)".to_owned());
     }
     if swept.trial_one.migrations.is_none() {
         missing.push("moves from core to core (the kernel does not let this user count events; see perf_event_paranoid)".to_owned());
@@ -123,14 +199,23 @@ pub fn not_measured(swept: &Sweep, pressed: bool, most: u32) -> Vec<String> {
             if most == 1 { "" } else { "s" }
         ));
     }
-    if !pressed {
-        missing.push(
-            "which shared resource makes the work dearer (--cause presses on each)".to_owned(),
-        );
+    match found {
+        Some(found) => {
+            missing.extend(found.refused.iter().cloned());
+            if found.watched.queued.is_none() {
+                missing.push(
+                    "time spent ready to run without a core (this kernel has no /proc/PID/schedstat)"
+                        .to_owned(),
+                );
+            }
+            if found.watched.pressure.is_none() {
+                missing.push("pressure on the machine (this kernel has no /proc/pressure)".to_owned());
+            }
+        }
+        None => missing.push(
+            "why cores idled and what made the work dearer (--cause looks with the profiler and presses on each shared resource)"
+                .to_owned(),
+        ),
     }
-    missing.push(
-        "time spent runnable but without a core (the kernel sums it for no process tree)"
-            .to_owned(),
-    );
     missing
 }

@@ -24,6 +24,7 @@ pub mod calibration;
 pub mod cause;
 pub mod harness;
 pub mod instruments;
+pub mod investigate;
 pub mod laws;
 pub mod loops;
 pub mod measure;

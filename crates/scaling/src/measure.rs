@@ -1,9 +1,12 @@
 //! The whole measurement of one command: sweep, cause, forecast, neighbour, judgement.
 
 use crate::{
-    cause::split::split,
+    cause::{
+        blame::{self, Cause},
+        counters::Inflation,
+        split::{Split, split},
+    },
     harness::{
-        aggressor::Caches,
         allowance,
         beside::{Mutual, beside},
         notes::Note,
@@ -11,16 +14,17 @@ use crate::{
         one_core,
         order::{boundaries, order},
         plan::{Job, Mode, Placement, Setting},
-        press::{Pressing, press},
+        press::Pressing,
         sweep::{Options, Series, Sweep, SweepError, sweep},
     },
     instruments,
+    investigate::{Findings, investigate},
     laws::{
-        forecast::{OneCore, Score},
+        forecast::{NoForecast, OneCore, Score},
         rounds::Rounds,
         segment::Boundary,
     },
-    result::{BesideResult, PointResult, SCHEMA, ScaleResult, judge, sentence},
+    result::{BesideResult, PointResult, SCHEMA, ScaleResult, judge, record::TOLERANCE, sentence},
 };
 use host::{cores::CoreId, environment::Environment, topology::Topology};
 use std::time::Duration;
@@ -62,8 +66,6 @@ pub struct Request {
 
 /// Rounds: fewest, most, and the time for them.
 const FULL: (usize, usize, Duration) = (5, 31, Duration::from_secs(30));
-/// A forecast is held against a speed-up that is itself known to about this share.
-const FORECAST_TOLERANCE: f64 = 0.03;
 const QUICK: (usize, usize, Duration) = (3, 9, Duration::from_secs(2));
 
 /// Measures.
@@ -95,26 +97,31 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
     let primary = swept.series.first();
     let rates = primary.map_or_else(Rounds::default, Series::rates);
     let law = judge::law(&rates, marks, request.seed);
-    let cause = primary.map_or_else(Vec::new, |series| judge::causes(series, request.seed));
-    let notes = notes(request, &ground, &swept, missed, &points);
-    let pressure = if request.cause && most > 1 {
-        let inflation = primary.and_then(inflation_of);
-        press(
-            job,
-            &topology,
-            &Pressing::of(request.quick, inflation, request.seed, request.interrupted),
-        )?
-    } else {
-        Vec::new()
+    let mut notes = notes(request, &ground, &swept, missed, &points);
+    let scores = match forecast.map(|one| scores(&one, &points)) {
+        Some(Ok(scores)) => scores,
+        Some(Err(refused)) => {
+            let why = refused.to_string();
+            notes.push(Note::NoForecast { why });
+            Vec::new()
+        }
+        None => Vec::new(),
     };
+    let why = why(request, &ground, &topology, &swept)?;
     let beside = match &request.beside {
         Some(other) => Some(next_to(job, other, request, options.rounds_least.max(5))?),
         None => None,
     };
-    let mut readings = instruments::readings(&swept, &interrupts, most);
-    if request.cause {
-        readings.push(instruments::ceiling(&job.order, Caches::read(&topology)));
-    }
+    let mut readings = instruments::readings(&swept, &interrupts, why.counters.as_ref(), most);
+    readings.extend(why.found.iter().flat_map(instruments::found));
+    let not_measured = instruments::not_measured(&swept, why.found.as_ref(), most);
+    let (pressure, interventions, budget) = why.found.map_or_else(Default::default, |found| {
+        (
+            found.pressure,
+            found.interventions,
+            found.profile.map(|profile| profile.budget),
+        )
+    });
     let mut result = ScaleResult {
         schema: SCHEMA.to_owned(),
         environment,
@@ -126,23 +133,70 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
             .unwrap_or_else(|| unit(mode, request.progress.as_deref())),
         rounds: primary.map_or(0, |series| series.rounds.len()),
         seconds: swept.seconds,
-        sentence: sentence::sentence(mode, &points, &cause, &law),
-        one_core_forecast: forecast.map_or_else(Vec::new, |one| scores(&one, &points)),
+        sentence: sentence::sentence(mode, &points, &why.cause, why.unexplained, &law),
+        one_core_forecast: scores,
         points,
         control,
         law,
         boundaries: marks.clone(),
-        cause,
+        cause: why.cause,
+        unexplained: why.unexplained,
         instruments: readings,
         pressure,
+        interventions,
+        budget,
         beside,
         notes,
         next_experiment: String::new(),
-        not_measured: instruments::not_measured(&swept, request.cause, most),
+        not_measured,
         series: swept.series,
     };
     result.next_experiment = sentence::next_experiment(&result);
     Ok(result)
+}
+
+/// What the loss is made of, and what was found by looking for it.
+struct Why {
+    cause: Vec<Cause>,
+    unexplained: Option<f64>,
+    counters: Option<Inflation>,
+    found: Option<Findings>,
+}
+
+fn why(
+    request: &Request,
+    ground: &Ground,
+    topology: &Topology,
+    swept: &Sweep,
+) -> Result<Why, SweepError> {
+    let primary = swept.series.first();
+    let split = primary.map_or_else(Vec::new, |series| judge::causes(series, request.seed));
+    let loss = primary.and_then(loss_of);
+    let counters = instruments::counted(swept);
+    if !request.cause || ground.most < 2 {
+        return Ok(Why {
+            cause: split,
+            unexplained: None,
+            counters,
+            found: None,
+        });
+    }
+    let pressing = Pressing::of(
+        request.quick,
+        swept.trial_one.wall.as_secs_f64(),
+        loss.map(|loss| (-(loss.user + loss.system)).exp()),
+        request.seed,
+        request.interrupted,
+    );
+    let found = investigate(&ground.job, ground.most, topology, swept, &pressing)?;
+    let total = loss.map_or(0.0, |loss| loss.total);
+    let children = blame::children(&split, total, &found.evidence(counters.as_ref()));
+    Ok(Why {
+        unexplained: (!split.is_empty()).then(|| blame::unexplained(&split, &children)),
+        cause: [split, children].concat(),
+        counters,
+        found: Some(found),
+    })
 }
 
 /// What is measured on which cores.
@@ -171,7 +225,6 @@ impl Ground {
             rounds_least: request.rounds.unwrap_or(least),
             rounds_most: request.rounds.unwrap_or(greatest),
             budget,
-            prepare: request.prepare.clone(),
             seed: request.seed,
             interrupted: request.interrupted,
         };
@@ -183,6 +236,7 @@ impl Ground {
             order: ordered,
             timeout: request.timeout,
             progress: request.progress.clone(),
+            prepare: request.prepare.clone(),
         };
         Self {
             job,
@@ -225,12 +279,12 @@ fn notes(
 }
 
 /// The forecast for every core count of the first placement, with its score.
-fn scores(one: &OneCore, points: &[PointResult]) -> Vec<Score> {
+fn scores(one: &OneCore, points: &[PointResult]) -> Result<Vec<Score>, NoForecast> {
     let placement = points.first().map(|p| p.placement);
     points
         .iter()
         .filter(|p| p.cores > 1 && Some(p.placement) == placement)
-        .map(|p| one.band(p.cores).score(p.speedup, FORECAST_TOLERANCE))
+        .map(|p| Ok(one.band(p.cores)?.score(p.speedup, TOLERANCE)))
         .collect()
 }
 
@@ -242,11 +296,10 @@ fn unit(mode: Mode, progress: Option<&str>) -> String {
     }
 }
 
-/// The factor by which a unit of work got dearer at the largest core count.
-fn inflation_of(series: &Series) -> Option<f64> {
+/// The split at the largest core count.
+fn loss_of(series: &Series) -> Option<Split> {
     let last = series.counts.len().checked_sub(1)?;
-    let parts = split(&series.cost(0), &series.cost(last))?;
-    Some((-(parts.user + parts.system)).exp())
+    split(&series.cost(0), &series.cost(last))
 }
 
 fn next_to(
@@ -259,6 +312,7 @@ fn next_to(
         command: other.to_vec(),
         mode: Mode::guess(other),
         progress: None,
+        prepare: None,
         ..job.clone()
     };
     let pair = |placement: Placement| -> Result<Mutual, SweepError> {

@@ -56,7 +56,7 @@ fn one_busy_process_is_told_that_it_ignores_its_cores() {
         println!("skipped: needs two cores");
         return;
     }
-    let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+    let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let result = run(&request(&["sh", "-c", script])).unwrap();
     assert!(
         result

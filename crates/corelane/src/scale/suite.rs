@@ -136,21 +136,7 @@ fn one(
                 result.sweeps = sweeps;
             })
         }
-        Kind::Program(prepare) => prepare(bench).and_then(|commands| {
-            for command in commands {
-                let label = command.label.clone();
-                result
-                    .sweeps
-                    .push((label, sweep_program(&command, options, environment)?));
-            }
-            let said: Vec<String> = result
-                .sweeps
-                .iter()
-                .map(|(label, r)| format!("{label}: {}", r.sentence))
-                .collect();
-            result.now = said.join(" ");
-            Ok(())
-        }),
+        Kind::Program(prepare) => programs(prepare(bench), &mut result, options, environment),
     };
     match outcome {
         Ok(()) => Ok(result),
@@ -159,6 +145,39 @@ fn one(
             result.unable = Some(unable.to_string());
             Ok(result)
         }
+    }
+}
+
+/// Sweeps the commands that are ready; what is not is a line beside them, and an error only when there is nothing else.
+fn programs(
+    commands: Vec<Result<Prepared, Unable>>,
+    result: &mut WorkloadResult,
+    options: &ResultOptions,
+    environment: &Environment,
+) -> Result<(), Unable> {
+    let mut said = Vec::new();
+    let mut last = None;
+    for command in commands {
+        let swept = command.and_then(|command| {
+            let found = sweep_program(&command, options, environment)?;
+            Ok((command.label, found))
+        });
+        match swept {
+            Ok((label, found)) => {
+                said.push(format!("{label}: {}", found.sentence));
+                result.sweeps.push((label, found));
+            }
+            Err(Unable::Interrupted) => return Err(Unable::Interrupted),
+            Err(unable) => {
+                said.push(sentence::finished(&format!("Not run: {unable}")));
+                last = Some(unable);
+            }
+        }
+    }
+    result.now = said.join(" ");
+    match last {
+        Some(unable) if result.sweeps.is_empty() => Err(unable),
+        _ => Ok(()),
     }
 }
 
@@ -203,6 +222,7 @@ fn sweep_program(
     let mut request = request(prepared.command.clone(), options);
     request.mode = Some(prepared.mode);
     request.prepare.clone_from(&prepared.prepare);
+    request.rounds = prepared.rounds;
     measure(&request, environment.clone()).map_err(|e| unable(&e))
 }
 

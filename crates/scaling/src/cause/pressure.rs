@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Channel {
     /// Another core computes in registers: only the clock and the power are shared.
     Clock,
-    /// Another core changes lines all over half of the last-level cache.
+    /// Another core changes lines all over a share of the last-level cache.
     Cache,
     /// Another core reads memory as fast as it can.
     MemoryReads,
@@ -60,12 +60,15 @@ impl Channel {
 /// The slowdown at one dose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Dose {
-    /// Share of the time in which the aggressor worked, 0 to 1.
+    /// Share of the time in which the aggressor worked, 0 to 1; for the cache the share of it that the aggressor took.
     pub duty: f64,
     /// Seconds under pressure over seconds without, within rounds, median.
     pub slowdown: f64,
     /// Its interval.
     pub interval: Interval,
+    /// Whether the effect clears the control: the two intervals do not meet.
+    #[serde(default)]
+    pub felt: bool,
 }
 
 /// What one channel does to a program.
@@ -99,15 +102,17 @@ pub fn sensitivity(
         .iter()
         .map(|(duty, seconds)| {
             let ratios = over(seconds);
+            let interval = median_interval(&ratios, 1000, seed);
             Dose {
                 duty: *duty,
                 slowdown: median(&ratios),
-                interval: median_interval(&ratios, 1000, seed),
+                interval,
+                felt: interval.low > floor.high.max(1.0),
             }
         })
         .collect();
     let full = doses.last();
-    let felt = full.is_some_and(|dose| dose.interval.low > floor.high.max(1.0));
+    let felt = full.is_some_and(|dose| dose.felt);
     let share = match (inflation, full) {
         (Some(inflation), Some(dose)) if channel.from_another_core() && inflation > 1.02 => {
             Some(if felt {
@@ -124,6 +129,15 @@ pub fn sensitivity(
         felt,
         share,
     }
+}
+
+/// How much of the last-level cache the program uses, as far as the doses tell: shares of the cache, from and to. It is felt from
+/// the first dose that takes something away from it. `None` where no dose was felt.
+pub fn working_set(pressure: &[Sensitivity]) -> Option<(f64, f64)> {
+    let doses = &pressure.iter().find(|s| s.channel == Channel::Cache)?.doses;
+    let first = doses.iter().position(|dose| dose.felt)?;
+    let before = first.checked_sub(1).map_or(0.0, |place| doses[place].duty);
+    Some(((1.0 - doses[first].duty).max(0.0), 1.0 - before))
 }
 
 /// The name of the channel from other cores that is felt most, if one is.
@@ -168,6 +182,21 @@ mod tests {
         );
         assert!(!not.felt && not.share == Some(0.0));
         assert_eq!(strongest(&[not, felt]), Some("memory bandwidth (reads)"));
+    }
+
+    #[test]
+    fn the_working_set_lies_between_what_two_doses_leave() {
+        let calm = [1.0; 5];
+        let doses = [
+            (0.25, vec![1.0; 5]),
+            (0.5, vec![1.3; 5]),
+            (1.0, vec![1.6; 5]),
+        ];
+        let felt = sensitivity(Channel::Cache, &calm, &calm, &doses, None, 1);
+        assert_eq!(working_set(&[felt]), Some((0.5, 0.75)));
+        let calm_all = [(0.25, vec![1.0; 5]), (1.0, vec![1.0; 5])];
+        let never = sensitivity(Channel::Cache, &calm, &calm, &calm_all, None, 1);
+        assert_eq!(working_set(&[never]), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! imbalance, waiting), the second the neighbours on the host, the third dearer work: the same job costs more CPU time.
 //! Logarithms make the product a sum, so shares of `ln E` add to 100 % whatever the numbers are.
 
+use super::blame::{IDLE, STEAL, SYSTEM, USER};
 use serde::{Deserialize, Serialize};
 
 /// What one setting cost. For copies, `work` is their number; for one job it is 1.
@@ -107,10 +108,10 @@ impl Split {
     /// The parts with their names, in the order of the terms above.
     pub const fn parts(&self) -> [(&'static str, f64); 4] {
         [
-            ("idle cores", self.idle),
-            ("steal by the hypervisor", self.steal),
-            ("dearer user work", self.user),
-            ("dearer system work", self.system),
+            (IDLE, self.idle),
+            (STEAL, self.steal),
+            (USER, self.user),
+            (SYSTEM, self.system),
         ]
     }
 

@@ -61,7 +61,8 @@ pub struct Aggressor {
 }
 
 impl Aggressor {
-    /// Starts pressing on `channel` from `core` for the share `duty` (0 to 1) of the time. The buffer is ready when this returns.
+    /// Starts pressing on `channel` from `core` for the share `duty` (0 to 1) of the time; on the cache all the time, on that share
+    /// of it. The buffer is ready when this returns.
     pub fn start(channel: Channel, core: CoreId, duty: f64, caches: Caches) -> Self {
         let (stop, work) = (
             Arc::new(AtomicBool::new(false)),
@@ -73,11 +74,12 @@ impl Aggressor {
         let thread = thread::spawn(move || {
             // A core that is not ours to use presses on nothing; the caller chooses among the allowed ones.
             let _pin = Pinned::to(core);
-            let mut body = body(channel, caches);
+            let mut body = body(channel, caches, duty);
             their_ready.store(true, Ordering::Release);
             if channel == Channel::Interrupts {
                 wake_often(duty, &their_stop, &their_work);
             } else {
+                let duty = if channel == Channel::Cache { 1.0 } else { duty };
                 work_and_pause(duty, &their_stop, &their_work, &mut body);
             }
         });
@@ -113,11 +115,12 @@ impl Drop for Aggressor {
 }
 
 /// A piece of work of some ten microseconds; returns the bytes moved or steps done.
-fn body(channel: Channel, caches: Caches) -> Box<dyn FnMut() -> u64> {
+fn body(channel: Channel, caches: Caches, dose: f64) -> Box<dyn FnMut() -> u64> {
     const PIECE: usize = 16 * 1024; // words
     match channel {
         Channel::Cache => {
-            let mut words = loops::buffer(caches.last / 2);
+            let bytes = (caches.last as f64 * dose.clamp(0.0, 1.0)) as usize;
+            let mut words = loops::buffer(bytes.max(2 * loops::LINE));
             let mut place = 0;
             Box::new(move || {
                 loops::thrash(&mut words, 1024, &mut place);

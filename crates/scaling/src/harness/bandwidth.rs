@@ -6,9 +6,8 @@
 
 use super::{
     aggressor::{Aggressor, Caches},
-    keeper::{Exit, Keeper},
     plan::{Job, Placement, Setting},
-    sweep::SweepError,
+    runs::{Runs, SweepError},
 };
 use crate::{cause::pressure::Channel, statistics::median};
 use host::cores::CoreId;
@@ -95,32 +94,21 @@ impl Traffic {
         let (Some(&first), Some(&other)) = (job.order.first(), job.order.get(1)) else {
             return Ok(None);
         };
-        let mut keeper = Keeper::start(
-            &job.spec(&Setting {
-                cores: 1,
-                placement: Placement::Pinned,
-            })?,
-            interrupted,
-        )?;
+        let one = Setting {
+            cores: 1,
+            placement: Placement::Pinned,
+        };
+        let mut runs = Runs::start(job, &one, interrupted)?;
         let (mut command, mut reader) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
+            runs.prepare()?;
             let meter = Aggressor::start(Channel::MemoryReads, other, 1.0, caches);
-            let alone = rate(&meter, || thread::sleep(WINDOW));
-            let mut outcome = None;
-            let beside = rate(&meter, || outcome = Some(keeper.run()));
-            if let Some(outcome) = outcome.transpose()?
-                && outcome.exit != Exit::Success
-            {
-                return Err(SweepError::Command {
-                    what: format!(
-                        "the command did not succeed beside a reader of memory ({:?})",
-                        outcome.exit
-                    ),
-                    printed: String::new(),
-                });
-            }
+            let alone = rate(&meter);
+            let (before, start) = (meter.work(), Instant::now());
+            runs.run_prepared()?;
+            let beside = (meter.work() - before) as f64 / start.elapsed().as_secs_f64();
             let second = Aggressor::start(Channel::MemoryReads, first, 1.0, caches);
-            let crowded = rate(&meter, || thread::sleep(WINDOW));
+            let crowded = rate(&meter);
             drop(second);
             command.push(beside / alone);
             reader.push(crowded / alone);
@@ -139,11 +127,11 @@ impl Traffic {
     }
 }
 
-/// Bytes a second that `meter` reads while `meanwhile` runs.
-fn rate(meter: &Aggressor, meanwhile: impl FnOnce()) -> f64 {
+/// Bytes a second that `meter` reads now.
+fn rate(meter: &Aggressor) -> f64 {
     let (before, start) = (meter.work(), Instant::now());
-    meanwhile();
-    (meter.work() - before) as f64 / start.elapsed().as_secs_f64().max(1e-9)
+    thread::sleep(WINDOW);
+    (meter.work() - before) as f64 / start.elapsed().as_secs_f64()
 }
 
 #[cfg(test)]

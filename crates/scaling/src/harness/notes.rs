@@ -62,6 +62,11 @@ pub enum Note {
     },
     /// More cores made it faster than linear.
     Superlinear,
+    /// One core gave no forecast.
+    NoForecast {
+        /// Why, and what to do.
+        why: String,
+    },
     /// Anything else, in words.
     Other {
         /// The words.
@@ -127,6 +132,7 @@ impl fmt::Display for Note {
                 "the speed-up is above the core count: more cores bring more cache, or the work shrinks when divided. No scaling \
                  law holds; sweep the working set."
             ),
+            Self::NoForecast { why } => write!(f, "No forecast from one core: {why}."),
             Self::Other { text } => f.write_str(text),
         }
     }

@@ -80,6 +80,8 @@ pub struct Job {
     pub timeout: Duration,
     /// Text that the command prints before a number: its own measure of work a second.
     pub progress: Option<String>,
+    /// Run before each run, not timed.
+    pub prepare: Option<Vec<String>>,
 }
 
 /// A command that cannot be run.
@@ -100,6 +102,9 @@ pub const THREAD_VARIABLES: [&str; 8] = [
     "NUMEXPR_NUM_THREADS",
     "JULIA_NUM_THREADS",
 ];
+
+/// Environment variables by which a make tells the makes below it what to do.
+const MAKE_VARIABLES: [&str; 3] = ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"];
 
 impl Job {
     /// Whether the command names the core count itself.
@@ -159,8 +164,14 @@ impl Job {
 
 /// Our own environment, with the thread counts put in when one process is to use several cores.
 fn environment(mode: Mode, count: &str) -> Vec<CString> {
+    // A make above us must not lend its job server to the make that is measured.
     let ours = |name: &OsString| {
-        mode == Mode::Threads && name.to_str().is_some_and(|n| THREAD_VARIABLES.contains(&n))
+        let names: &[&str] = match mode {
+            Mode::Threads => &THREAD_VARIABLES,
+            Mode::Make => &MAKE_VARIABLES,
+            Mode::Copies => &[],
+        };
+        name.to_str().is_some_and(|n| names.contains(&n))
     };
     let inherited = std::env::vars_os()
         .filter(|(name, _)| !ours(name))
@@ -218,6 +229,7 @@ mod tests {
             order: vec![CoreId(3), CoreId(5), CoreId(7)],
             timeout: Duration::from_secs(1),
             progress: None,
+            prepare: None,
         }
     }
 

@@ -3,15 +3,18 @@
 
 use super::{
     aggressor::{Aggressor, Caches},
-    keeper::{Exit, Keeper},
     plan::{Job, Placement, Setting},
-    sweep::SweepError,
+    runs::{Runs, SweepError},
 };
 use crate::{
     cause::pressure::{Channel, Sensitivity, sensitivity},
     random::Random,
 };
 use host::{cores::CoreId, topology::Topology};
+use std::time::Duration;
+
+/// Pressing on everything in all doses is not to last longer than this.
+const LONG: Duration = Duration::from_mins(3);
 
 /// How much pressing.
 #[derive(Debug, Clone)]
@@ -29,9 +32,16 @@ pub struct Pressing {
 }
 
 impl Pressing {
-    /// Three doses in five rounds, or the full dose in three.
-    pub fn of(quick: bool, inflation: Option<f64>, seed: u64, interrupted: fn() -> bool) -> Self {
-        let (rounds, doses) = if quick {
+    /// Three doses in five rounds; the full dose in three when measuring less, or when a run of `seconds` would make it last too long.
+    pub fn of(
+        quick: bool,
+        seconds: f64,
+        inflation: Option<f64>,
+        seed: u64,
+        interrupted: fn() -> bool,
+    ) -> Self {
+        const RUNS: f64 = 5.0 * (2 + 3 * Channel::ALL.len()) as f64;
+        let (rounds, doses) = if quick || RUNS * seconds > LONG.as_secs_f64() {
             (3, vec![1.0])
         } else {
             (5, vec![0.25, 0.5, 1.0])
@@ -88,13 +98,11 @@ pub fn press(
     };
     let caches = Caches::read(topology);
     let channels = channels(topology, &job.order, core);
-    let mut keeper = Keeper::start(
-        &job.spec(&Setting {
-            cores: 1,
-            placement: Placement::Pinned,
-        })?,
-        pressing.interrupted,
-    )?;
+    let one = Setting {
+        cores: 1,
+        placement: Placement::Pinned,
+    };
+    let mut runs = Runs::start(job, &one, pressing.interrupted)?;
     // Setting 0 is calm, 1 the control, then every channel in every dose.
     let settings: Vec<(usize, f64)> = (0..channels.len())
         .flat_map(|channel| pressing.doses.iter().map(move |&dose| (channel, dose)))
@@ -105,24 +113,15 @@ pub fn press(
         let mut order: Vec<usize> = (0..seconds.len()).collect();
         random.shuffle(&mut order);
         for place in order {
-            let company =
-                place
-                    .checked_sub(2)
-                    .map(|place| settings[place])
-                    .map(|(channel, dose)| {
-                        Aggressor::start(channels[channel].0, channels[channel].1, dose, caches)
-                    });
-            let outcome = keeper.run()?;
+            let company = || {
+                let (channel, dose) = settings[place.checked_sub(2)?];
+                let (channel, from) = channels[channel];
+                Some(Aggressor::start(channel, from, dose, caches))
+            };
+            runs.prepare()?;
+            let company = company();
+            let outcome = runs.run_prepared()?;
             drop(company);
-            if outcome.exit != Exit::Success {
-                return Err(SweepError::Command {
-                    what: format!(
-                        "the command did not succeed under pressure ({:?}); raise --timeout if it hung",
-                        outcome.exit
-                    ),
-                    printed: String::new(),
-                });
-            }
             seconds[place].push(outcome.wall.as_secs_f64());
         }
     }

@@ -2,16 +2,18 @@
 //! all settings alike; what is compared is compared within a round.
 
 use super::{
-    keeper::{Exit, Keeper, KeeperError, Outcome},
+    keeper::Outcome,
     notes::Note,
     observe::{TICK, Times},
-    plan::{BadArgument, Job, Mode, Placement, Setting, rate_printed},
+    plan::{Job, Mode, Placement, Setting, rate_printed},
+    runs::{Runs, last_lines},
 };
 use crate::{cause::split::Cost, laws::rounds::Rounds, random::Random, statistics::median};
 use host::cores::CoreId;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-use thiserror::Error;
+
+pub use super::runs::SweepError;
 
 /// How much a sweep measures.
 #[derive(Debug, Clone)]
@@ -26,8 +28,6 @@ pub struct Options {
     pub rounds_most: usize,
     /// Rounds are added between those bounds while this much time is left.
     pub budget: Duration,
-    /// Run before each timed run, not timed.
-    pub prepare: Option<Vec<String>>,
     /// Seed of the order of the runs.
     pub seed: u64,
     /// Asked while waiting; yes ends the sweep.
@@ -82,33 +82,6 @@ pub struct Sweep {
     pub seconds: f64,
 }
 
-/// Why there is no sweep.
-#[derive(Debug, Error)]
-pub enum SweepError {
-    /// The command failed.
-    #[error("{what}{}", tail(.printed))]
-    Command {
-        /// Which run, how it ended, what to do.
-        what: String,
-        /// What the command printed last.
-        printed: String,
-    },
-    /// The harness failed.
-    #[error(transparent)]
-    Keeper(#[from] KeeperError),
-    /// The command cannot be passed on.
-    #[error(transparent)]
-    Argument(#[from] BadArgument),
-}
-
-fn tail(printed: &str) -> String {
-    if printed.is_empty() {
-        String::new()
-    } else {
-        format!("; it printed:\n{printed}")
-    }
-}
-
 /// Below this a run is too short for `/proc/stat`, whose clock ticks every 10 ms.
 const OBSERVABLE: Duration = Duration::from_millis(200);
 /// A run during which others had more than this share of the cores is repeated.
@@ -120,11 +93,10 @@ const MUCH: u64 = 100_000_000;
 /// A run shorter than this is mostly the start of a process.
 const SHORT: Duration = Duration::from_millis(5);
 
-/// One setting with its keeper, ready to run.
-struct Station {
-    setting: Setting,
+/// One setting, ready to run.
+struct Station<'a> {
+    runs: Runs<'a>,
     cores: Vec<CoreId>,
-    keeper: Keeper,
     /// How long the last run took: short ones are not worth looking at `/proc/stat` for.
     last: Duration,
 }
@@ -180,10 +152,10 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
         random.shuffle(&mut order);
         let mut row: Vec<Option<Run>> = vec![None; stations.len()];
         for place in order {
-            let mut run = timed(job, &mut stations[place], options)?;
+            let mut run = timed(job, &mut stations[place])?;
             if run.disturbed && repeated * REPEATS < rounds * row.len() {
                 repeated += 1;
-                run = timed(job, &mut stations[place], options)?;
+                run = timed(job, &mut stations[place])?;
             }
             kept += usize::from(run.disturbed);
             row[place] = Some(run);
@@ -227,8 +199,11 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     })
 }
 
-fn station(job: &Job, setting: &Setting, options: &Options) -> Result<Station, SweepError> {
-    let spec = job.spec(setting)?;
+fn station<'a>(
+    job: &'a Job,
+    setting: &Setting,
+    options: &Options,
+) -> Result<Station<'a>, SweepError> {
     let cores = match setting.placement {
         Placement::Pinned => job
             .order
@@ -239,21 +214,15 @@ fn station(job: &Job, setting: &Setting, options: &Options) -> Result<Station, S
         Placement::Free => job.order.clone(),
     };
     Ok(Station {
-        setting: setting.clone(),
+        runs: Runs::start(job, setting, options.interrupted)?,
         cores,
-        keeper: Keeper::start(&spec, options.interrupted)?,
         last: OBSERVABLE,
     })
 }
 
 /// A run that is not timed for the result: it warms caches, shows what the command prints, and counts events.
 fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, SweepError> {
-    let mut spec = job.spec(setting)?;
-    spec.capture = true;
-    spec.count_events = true;
-    prepare(options)?;
-    let outcome = Keeper::start(&spec, options.interrupted)?.run()?;
-    judge(job, setting, &outcome)?;
+    let outcome = Runs::trial(job, setting, options.interrupted)?.run()?;
     if let Some(mark) = &job.progress
         && rate_printed(&outcome.tail, mark).is_none()
     {
@@ -267,33 +236,10 @@ fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, Swe
     Ok(outcome)
 }
 
-/// Runs the command that makes the ground ready, with the same care as the command itself.
-fn prepare(options: &Options) -> Result<(), SweepError> {
-    let Some(command) = &options.prepare else {
-        return Ok(());
-    };
-    let job = Job {
-        command: command.clone(),
-        mode: Mode::Copies,
-        order: Vec::new(),
-        timeout: Duration::from_mins(10),
-        progress: None,
-    };
-    let setting = Setting {
-        cores: 1,
-        placement: Placement::Free,
-    };
-    let mut spec = job.spec(&setting)?;
-    spec.capture = true;
-    let outcome = Keeper::start(&spec, options.interrupted)?.run()?;
-    judge(&job, &setting, &outcome)
-}
-
-fn timed(job: &Job, station: &mut Station, options: &Options) -> Result<Run, SweepError> {
-    prepare(options)?;
+fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
+    station.runs.prepare()?;
     let before = (station.last >= OBSERVABLE / 2).then(|| Times::now(&station.cores));
-    let outcome = station.keeper.run()?;
-    judge(job, &station.setting, &outcome)?;
+    let outcome = station.runs.run_prepared()?;
     station.last = outcome.wall;
     let (mut steal, mut disturbed) = (0.0, false);
     if outcome.wall >= OBSERVABLE
@@ -312,7 +258,7 @@ fn timed(job: &Job, station: &mut Station, options: &Options) -> Result<Run, Swe
             what: format!("a later run printed no number after {mark:?}; the trial did"),
             printed: last_lines(&outcome.tail),
         })?,
-        None => job.work(&station.setting) / wall.max(1e-9),
+        None => job.work(station.runs.setting()) / wall.max(1e-9),
     };
     Ok(Run {
         rate,
@@ -323,58 +269,6 @@ fn timed(job: &Job, station: &mut Station, options: &Options) -> Result<Run, Swe
         involuntary_switches: outcome.involuntary_switches,
         disturbed,
     })
-}
-
-/// Turns a run that did not succeed into an error that names the setting, the way it ended and the remedy.
-fn judge(job: &Job, setting: &Setting, outcome: &Outcome) -> Result<(), SweepError> {
-    let program = job.command.first().map_or("", String::as_str);
-    let where_ = format!(
-        "{program} on {} core{}",
-        setting.cores,
-        if setting.cores == 1 { "" } else { "s" }
-    );
-    let printed = last_lines(&outcome.tail);
-    let what = match outcome.exit {
-        Exit::Success => return Ok(()),
-        Exit::NotStarted(libc::ENOENT) => {
-            format!("{program} is not installed or not in PATH; install it or give its full path")
-        }
-        Exit::NotStarted(number) => {
-            format!(
-                "{program} cannot be started: {}",
-                std::io::Error::from_raw_os_error(number)
-            )
-        }
-        Exit::TimedOut => format!(
-            "{where_} did not end within {:.0} s and was ended with all it started; raise --timeout if it needs longer",
-            job.timeout.as_secs_f64()
-        ),
-        Exit::Signal(number) => format!("{where_} was ended by signal {number}"),
-        Exit::Code(code) if wants_terminal(&printed) => format!(
-            "{where_} returned {code}; it seems to want a terminal, and has none here (input is empty): use an option that runs it \
-             unattended"
-        ),
-        Exit::Code(code) => {
-            format!("{where_} returned {code}; a command that fails cannot be measured")
-        }
-    };
-    Err(SweepError::Command { what, printed })
-}
-
-fn wants_terminal(printed: &str) -> bool {
-    let text = printed.to_lowercase();
-    ["tty", "terminal", "inappropriate ioctl", "standard input"]
-        .iter()
-        .any(|word| text.contains(word))
-}
-
-fn last_lines(tail: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&tail[tail.len().saturating_sub(2000)..]);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
 fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Note> {
@@ -402,7 +296,10 @@ fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Note> {
         match one.placement {
             Placement::Pinned => {
                 let busy = one.busy(last);
-                if one.counts[last] > 1 && busy < 1.1 && one.busy(0) > 0.5 {
+                // Where other programs had the cores nobody knows what the command would have used.
+                let disturbed = one.rounds.iter().filter(|r| r[last].disturbed).count();
+                let known = 2 * disturbed <= one.rounds.len();
+                if known && one.counts[last] > 1 && busy < 1.1 && one.busy(0) > 0.5 {
                     notes.push(Note::IgnoresCores {
                         busy,
                         cores: one.counts[last],

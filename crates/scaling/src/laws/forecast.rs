@@ -110,31 +110,72 @@ impl OneCore {
         }
     }
 
-    /// The band for `cores` cores. The upper edge is [`Self::structure`] times the clock ratio. The lower edge also
-    /// assumes that the other cores press on the memory all the time.
+    /// The band for `cores` cores. The upper edge is [`Self::structure`] with the clock that so many busy cores have. The lower
+    /// edge also assumes that the other cores press on the memory all the time.
     ///
     /// One core never shows coherency, waiting for locks, false sharing, remote memory or stragglers: the band is
     /// an upper bound on the gain with a hint, not a prediction.
-    pub fn band(&self, cores: u32) -> Band {
-        let clock = if cores > 1 {
-            self.clock.unwrap_or(1.0).min(1.0)
-        } else {
-            1.0
-        };
-        let high = self.structure(cores) * clock;
+    ///
+    /// # Errors
+    /// [`NoForecast`] when what was seen of the one core cannot be true of it, or is nothing: an upper bound below 1 would say that
+    /// more cores must make a program slower, which no look at one core can show.
+    pub fn band(&self, cores: u32) -> Result<Band, NoForecast> {
+        let total: f64 = self.wanting.iter().sum();
+        if self.wanting.iter().skip(1).sum::<f64>() <= 0.0 {
+            return Err(NoForecast::NothingSeen);
+        }
+        let full = self.clock.unwrap_or(1.0).min(1.0);
+        let others = f64::from(cores.max(2)) - 1.0;
+        let shortened: f64 = self
+            .wanting
+            .iter()
+            .enumerate()
+            .map(|(tasks, seconds)| {
+                let busy = f64::from((tasks as u32).clamp(1, cores.max(1)));
+                // Between one busy core and all the clock is taken to fall evenly.
+                seconds / (busy * (1.0 - (1.0 - full) * (busy - 1.0) / others))
+            })
+            .sum();
+        let high = total / shortened;
+        if !high.is_finite() || high < 1.0 - TOLERANCE {
+            return Err(NoForecast::Disturbed { clock: full });
+        }
+        let high = high.max(1.0);
         let pressed = if cores > 1 {
             self.under_pressure.unwrap_or(1.0).max(1.0)
         } else {
             1.0
         };
-        Band {
+        Ok(Band {
             cores,
             speedup: Interval {
                 low: high / pressed,
                 high,
             },
-        }
+        })
     }
+}
+
+/// An upper bound this little below 1 is 1 and a rounding.
+const TOLERANCE: f64 = 1e-9;
+
+/// Why one core gives no forecast.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum NoForecast {
+    /// No look found a task.
+    #[error(
+        "the run on one core was too short to be looked at (every 3 ms): give the command more work"
+    )]
+    NothingSeen,
+    /// All cores together would do less than one.
+    #[error(
+        "with all cores busy a core ran at {clock:.2} of its speed alone, which no clock does: other programs had the cores. \
+         Forecast again on a quieter machine"
+    )]
+    Disturbed {
+        /// The ratio measured.
+        clock: f64,
+    },
 }
 
 /// A forecast from one core beside what was measured later.
@@ -232,10 +273,37 @@ mod tests {
             under_pressure: Some(1.25),
             clock: Some(0.9),
         };
-        let band = job.band(2);
+        let band = job.band(2).unwrap();
         assert!((band.speedup.high - 1.8).abs() < 1e-12 && (band.speedup.low - 1.44).abs() < 1e-12);
         assert!(band.score(1.6, 0.0).held && !band.score(1.2, 0.0).held);
         assert!((band.score(1.62, 0.0).against_bound + 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_upper_edge_is_never_below_one() {
+        let serial = OneCore {
+            wanting: vec![0.2, 3.0],
+            under_pressure: Some(1.4),
+            clock: Some(0.8),
+        };
+        let band = serial.band(4).unwrap();
+        assert!(
+            (band.speedup.high - 1.0).abs() < 1e-12,
+            "a task alone has the clock of a core alone"
+        );
+        assert!((band.speedup.low - 1.0 / 1.4).abs() < 1e-12);
+        let disturbed = OneCore {
+            wanting: vec![0.0, 0.0, 3.0],
+            under_pressure: None,
+            clock: Some(0.4),
+        };
+        let refused = disturbed.band(2).unwrap_err();
+        assert!(refused.to_string().contains("0.40") && refused.to_string().contains("quieter"));
+        let short = OneCore {
+            wanting: vec![0.001],
+            ..disturbed
+        };
+        assert_eq!(short.band(2), Err(NoForecast::NothingSeen));
     }
 
     #[test]

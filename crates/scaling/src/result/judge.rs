@@ -227,6 +227,7 @@ pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
                 .collect();
             Cause {
                 name: name.to_owned(),
+                of: None,
                 share: part / whole.total,
                 interval: median_interval(&shares, RESAMPLES, seed),
                 factor: part.exp(),

@@ -3,12 +3,16 @@
 //! [`judge`] turns recorded runs into a [`ScaleResult`], [`sentence`] puts it in words, [`show`] draws it, [`compare`] sets
 //! results of several machines side by side. All four are pure.
 
+pub use crate::cause::blame::Cause;
+
 pub mod compare;
 pub mod judge;
+pub mod record;
 pub mod sentence;
 pub mod show;
 
 use crate::{
+    cause::{budget::Budget, intervention::Intervention},
     harness::{
         beside::Mutual,
         notes::Note,
@@ -55,12 +59,21 @@ pub struct ScaleResult {
     pub law: LawResult,
     /// Where the topology changes within the sweep.
     pub boundaries: Vec<Boundary>,
-    /// What the lost efficiency is made of, at the largest core count.
+    /// What the lost efficiency is made of, at the largest core count: the exact split, then the parts of its parts.
     pub cause: Vec<Cause>,
+    /// The share of the loss that nothing explains; `None` where no instrument looked for the cause.
+    #[serde(default)]
+    pub unexplained: Option<f64>,
     /// Instruments that looked for the cause: name and reading.
     pub instruments: Vec<(String, String)>,
     /// What pressing on one shared resource at a time did.
     pub pressure: Vec<crate::cause::pressure::Sensitivity>,
+    /// What changes to the machine or the placement did.
+    #[serde(default)]
+    pub interventions: Vec<Intervention>,
+    /// One run under the profiler, where it may record.
+    #[serde(default)]
+    pub budget: Option<Budget>,
     /// The forecast made from one core before the others were tried, and its score.
     pub one_core_forecast: Vec<Score>,
     /// What another command costs this one, and the reverse.
@@ -136,21 +149,6 @@ pub struct LawResult {
     pub forecast: Vec<Band>,
     /// How misfits were weighted.
     pub weighting: crate::laws::fit::Weighting,
-}
-
-/// A part of the lost efficiency.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cause {
-    /// What it is.
-    pub name: String,
-    /// Its part of the loss: the parts of the exact split add to 1. Negative where it was a gain.
-    pub share: f64,
-    /// Interval of the share over the rounds.
-    pub interval: Interval,
-    /// The factor on the efficiency.
-    pub factor: f64,
-    /// How it is known.
-    pub evidence: String,
 }
 
 /// What a command and another one beside it cost each other.

@@ -2,7 +2,10 @@
 
 use super::{Cause, LawResult, PointResult, ScaleResult};
 use crate::{
-    cause::pressure::strongest,
+    cause::{
+        blame::{IDLE, STEAL, SYSTEM},
+        pressure::strongest,
+    },
     harness::{
         notes::Note,
         plan::{Mode, Placement},
@@ -22,7 +25,13 @@ fn subject(points: &[PointResult]) -> Option<&PointResult> {
 }
 
 /// One sentence: what the cores bought, where the rest went, how far it goes.
-pub fn sentence(mode: Mode, points: &[PointResult], cause: &[Cause], law: &LawResult) -> String {
+pub fn sentence(
+    mode: Mode,
+    points: &[PointResult],
+    cause: &[Cause],
+    unexplained: Option<f64>,
+    law: &LawResult,
+) -> String {
     let Some(point) = subject(points) else {
         return "Nothing was measured.".to_owned();
     };
@@ -51,6 +60,9 @@ pub fn sentence(mode: Mode, points: &[PointResult], cause: &[Cause], law: &LawRe
     } else {
         text += &format!("; of the {:.0} % lost", lost * 100.0);
         text += &parts(cause);
+        if let Some(rest) = unexplained.filter(|&rest| rest >= WORTH_NAMING) {
+            text += &format!(", {:.0} % of it unexplained", rest * 100.0);
+        }
     }
     text += &match law.peak {
         Peak::TooFewCores { tried } => {
@@ -81,7 +93,7 @@ fn range(point: &PointResult) -> String {
 fn parts(cause: &[Cause]) -> String {
     let mut named: Vec<&Cause> = cause
         .iter()
-        .filter(|c| c.share >= WORTH_NAMING && c.interval.low > 0.0)
+        .filter(|c| c.of.is_none() && c.share >= WORTH_NAMING && c.interval.low > 0.0)
         .collect();
     named.sort_by(|a, b| b.share.total_cmp(&a.share));
     if named.is_empty() {
@@ -89,9 +101,24 @@ fn parts(cause: &[Cause]) -> String {
     }
     let words: Vec<String> = named
         .iter()
-        .map(|c| format!("{:.0} % is {}", c.share * 100.0, c.name))
+        .map(|c| {
+            let why = mostly(cause, &c.name)
+                .map_or_else(String::new, |child| format!(" (most of it {})", child.name));
+            format!("{:.0} % is {}{why}", c.share * 100.0, c.name)
+        })
         .collect();
     format!(", {}", words.join(" and "))
+}
+
+/// The child that is more than half of the part `name`.
+fn mostly<'a>(cause: &'a [Cause], name: &str) -> Option<&'a Cause> {
+    let whole = cause
+        .iter()
+        .find(|c| c.of.is_none() && c.name == name)?
+        .share;
+    cause
+        .iter()
+        .find(|c| c.of.as_deref() == Some(name) && c.share > whole / 2.0)
 }
 
 /// `text` with a full stop at its end.
@@ -132,21 +159,38 @@ pub fn next_experiment(result: &ScaleResult) -> String {
     let largest = result
         .cause
         .iter()
+        .filter(|cause| cause.of.is_none())
         .max_by(|a, b| a.share.total_cmp(&b.share));
     match largest {
         None => "Nothing was lost here: sweep a machine with more cores, and set both results side by side with `corelane scale compare`."
             .to_owned(),
-        Some(cause) if cause.name == "idle cores" && free_gain > 1.05 => format!(
+        Some(cause) if cause.name == IDLE && free_gain > 1.05 => format!(
             "Leave the placement to the kernel: free to move the command was {free_gain:.2} times as fast as pinned; find out which core \
              was shared."
         ),
-        Some(cause) if cause.name == "idle cores" => "Record the run on all cores with `corelane trace`: the phases in which one task \
-             runs and the others wait are what to divide."
+        Some(cause) if cause.name == IDLE && result.budget.is_some() => match mostly(&result.cause, IDLE) {
+            Some(child) if child.name.contains("lock") || child.name.contains("mutex") => format!(
+                "Shorten what is done under one lock, or divide the lock, and sweep again: the cores' idle time is mostly {}.",
+                child.name
+            ),
+            Some(child) if child.name.starts_with("other programs") => {
+                "Stop what else runs and sweep again: other programs had the cores.".to_owned()
+            }
+            Some(child) => format!(
+                "Give the cores something to do in that time and sweep again: it is mostly {}; `corelane trace record -- ` with the same \
+                 command shows when.",
+                child.name
+            ),
+            None => "Record the run on all cores with `corelane trace record`: no reason for idling is more than half of it."
+                .to_owned(),
+        },
+        Some(cause) if cause.name == IDLE => "Press on with `corelane scale --cause` and the same command (as root): the profiler says what the \
+             idle cores waited for."
             .to_owned(),
-        Some(cause) if cause.name == "steal by the hypervisor" => {
+        Some(cause) if cause.name == STEAL => {
             "Repeat on a host without neighbours: the loss is not the program's.".to_owned()
         }
-        Some(cause) if cause.name == "dearer system work" => "Record the run with `corelane trace` and look for the kernel lock that \
+        Some(cause) if cause.name == SYSTEM => "Record the run with `corelane trace` and look for the kernel lock that \
              its tasks meet in; running copies (`--mode copies`) shows whether it is the program's or the kernel's."
             .to_owned(),
         Some(_) if result.pressure.is_empty() => "Press on one shared resource at a time: `corelane scale --cause` with the same command \

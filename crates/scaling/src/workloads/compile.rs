@@ -30,7 +30,19 @@ const SHARE: f64 = 0.2;
 const FILES: usize = 24;
 const FUNCTIONS: usize = 40;
 
-fn prepare(bench: &Bench) -> Result<Vec<Prepared>, Unable> {
+/// Rounds of the kernel: each takes minutes.
+const KERNEL_ROUNDS: usize = 3;
+
+fn prepare(bench: &Bench) -> Vec<Result<Prepared, Unable>> {
+    let mut prepared = vec![generated(bench)];
+    if bench.kernel {
+        prepared.push(kernel());
+    }
+    prepared
+}
+
+/// The tree that we write ourselves.
+fn generated(bench: &Bench) -> Result<Prepared, Unable> {
     for (program, package) in [("make", "make"), ("cc", "gcc")] {
         if !installed(program) {
             return Err(Unable::Absent {
@@ -44,25 +56,28 @@ fn prepare(bench: &Bench) -> Result<Vec<Prepared>, Unable> {
         .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
     write_tree(tree.path(), files, FUNCTIONS, SHARE)
         .map_err(|e| Unable::Failed(format!("cannot write the tree: {e}")))?;
+    let label = format!(
+        "{files} generated files, serial share {:.0} %",
+        SHARE * 100.0
+    );
+    Ok(make(label, tree, &[], None))
+}
+
+/// `make` in `tree`, cleaned before each run.
+fn make(label: String, tree: Directory, target: &[&str], rounds: Option<usize>) -> Prepared {
     let place = tree.path().display().to_string();
-    let mut prepared = vec![Prepared {
-        label: format!(
-            "{files} generated files, serial share {:.0} %",
-            SHARE * 100.0
-        ),
-        command: ["make", "-s", "-C", &place].map(str::to_owned).to_vec(),
-        prepare: Some(
-            ["make", "-s", "-C", &place, "clean"]
-                .map(str::to_owned)
-                .to_vec(),
-        ),
+    let words = |more: &[&str]| -> Vec<String> {
+        let fixed = ["make", "-s", "-C", &place];
+        fixed.iter().chain(more).map(|w| (*w).to_owned()).collect()
+    };
+    Prepared {
+        label,
+        command: words(target),
+        prepare: Some(words(&["clean"])),
         mode: Mode::Make,
+        rounds,
         keep: Some(tree),
-    }];
-    if bench.kernel {
-        prepared.push(kernel()?);
     }
-    Ok(prepared)
 }
 
 /// Writes a tree whose parallel part is `files` files of `functions` functions, and whose last step compiles one file that is as
@@ -133,24 +148,11 @@ fn kernel() -> Result<Prepared, Unable> {
         ],
     )?;
     run("make", &["-s", "-C", &place, "tinyconfig"])?;
-    Ok(Prepared {
-        label: format!(
-            "{}, tinyconfig",
-            archive
-                .file_stem()
-                .map_or_else(String::new, |s| s.to_string_lossy().into_owned())
-        ),
-        command: ["make", "-s", "-C", &place, "vmlinux"]
-            .map(str::to_owned)
-            .to_vec(),
-        prepare: Some(
-            ["make", "-s", "-C", &place, "clean"]
-                .map(str::to_owned)
-                .to_vec(),
-        ),
-        mode: Mode::Make,
-        keep: Some(tree),
-    })
+    let name = archive
+        .file_stem()
+        .map_or_else(String::new, |s| s.to_string_lossy().replace(".tar", ""));
+    let label = format!("{name}, tinyconfig");
+    Ok(make(label, tree, &["vmlinux"], Some(KERNEL_ROUNDS)))
 }
 
 fn newest_source() -> Option<PathBuf> {

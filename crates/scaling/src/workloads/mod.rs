@@ -43,8 +43,8 @@ pub struct Workload {
 pub enum Kind {
     /// Copies of a loop, swept over the cores.
     Loop(Loop),
-    /// Somebody else's command, swept over the cores.
-    Program(fn(&Bench) -> Result<Vec<Prepared>, Unable>),
+    /// Somebody else's commands, swept over the cores; each is ready or says why it is not.
+    Program(fn(&Bench) -> Vec<Result<Prepared, Unable>>),
     /// Threads of ours that see each other.
     Experiment(fn(&Bench) -> Result<Findings, Unable>),
 }
@@ -74,6 +74,8 @@ pub struct Prepared {
     pub prepare: Option<Vec<String>>,
     /// How it uses cores.
     pub mode: crate::harness::plan::Mode,
+    /// Rounds; as many as the time allows when absent.
+    pub rounds: Option<usize>,
     /// Directory to be kept until the sweep is over.
     pub keep: Option<host::temporary::Directory>,
 }

@@ -15,7 +15,8 @@ use std::{
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "raytrace",
-    sentence: "Renders a vase with POV-Ray at 320x240 and at eight times the pixels, with one thread a core.",
+    sentence: "Renders a vase with POV-Ray at 320x240 and at eight times the pixels, with one thread a core: the scene skyvase where it is \
+               installed, else one of ours like it.",
     then: "skyvase at 320x240 on two Pentium 233: 72 % of the time of one",
     kind: Kind::Program(prepare),
 };
@@ -23,42 +24,46 @@ pub const WORKLOAD: Workload = Workload {
 /// A scene of ours, used where the classic one is not installed.
 const OWN_SCENE: &str = include_str!("vase.pov");
 
-fn prepare(bench: &Bench) -> Result<Vec<Prepared>, Unable> {
-    if !installed("povray") {
-        return Err(Unable::Absent {
-            program: "povray".into(),
-            packages: "povray povray-examples".into(),
-        });
-    }
-    let mut prepared = Vec::new();
+fn prepare(bench: &Bench) -> Vec<Result<Prepared, Unable>> {
     let sizes: &[(u32, u32)] = if bench.quick {
         &[(320, 240)]
     } else {
         &[(320, 240), (904, 680)]
     };
-    for &(width, height) in sizes {
-        let directory = Directory::new("raytrace")
-            .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
-        let (scene, name) = scene(directory.path())
-            .map_err(|e| Unable::Failed(format!("cannot write the scene: {e}")))?;
-        let command = [
-            "povray".to_owned(),
-            format!("+I{}", scene.display()),
-            format!("+W{width}"),
-            format!("+H{height}"),
-            format!("+WT{CORES}"),
-            "-D".to_owned(),
-            "+O/dev/null".to_owned(),
-        ];
-        prepared.push(Prepared {
-            label: format!("{name}, {width}x{height}"),
-            command: command.to_vec(),
-            prepare: None,
-            mode: Mode::Threads,
-            keep: Some(directory),
+    sizes
+        .iter()
+        .map(|&(width, height)| render(width, height))
+        .collect()
+}
+
+fn render(width: u32, height: u32) -> Result<Prepared, Unable> {
+    if !installed("povray") {
+        return Err(Unable::Absent {
+            program: "povray".into(),
+            packages: "povray".into(),
         });
     }
-    Ok(prepared)
+    let directory = Directory::new("raytrace")
+        .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
+    let (scene, name) = scene(directory.path())
+        .map_err(|e| Unable::Failed(format!("cannot write the scene: {e}")))?;
+    let command = [
+        "povray".to_owned(),
+        format!("+I{}", scene.display()),
+        format!("+W{width}"),
+        format!("+H{height}"),
+        format!("+WT{CORES}"),
+        "-D".to_owned(),
+        "+O/dev/null".to_owned(),
+    ];
+    Ok(Prepared {
+        label: format!("{name}, {width}x{height}"),
+        command: command.to_vec(),
+        prepare: None,
+        mode: Mode::Threads,
+        rounds: None,
+        keep: Some(directory),
+    })
 }
 
 /// The classic scene where an installation has it, else ours.

@@ -1,12 +1,17 @@
 //! A result as a document: sentence, table, curve, straight line, cause, environment.
 
-use super::{PointResult, ScaleResult};
+mod cause;
+mod plots;
+
+use super::ScaleResult;
 use crate::{
     harness::plan::{Mode, Placement},
     laws::{fit::Form, usl::Usl},
     statistics::coverage,
 };
-use report::{Axis, Block, Document, Plot, Series, Table};
+use cause::cause;
+use plots::{curve, straight_line};
+use report::{Block, Document, Table};
 
 /// Draws a result.
 pub fn document(result: &ScaleResult) -> Document {
@@ -118,102 +123,6 @@ pub fn points_table(result: &ScaleResult) -> Table {
     ))
 }
 
-fn curve(result: &ScaleResult) -> Plot {
-    let most = result.points.iter().map(|p| p.cores).max().unwrap_or(1);
-    let end = result.law.forecast.last().map_or(most, |band| band.cores);
-    let mut plot = Plot::new(
-        "Speed-up",
-        Axis::new("cores"),
-        Axis::new("speed-up").from_zero(),
-    );
-    for (index, placement) in [Placement::Pinned, Placement::Free].into_iter().enumerate() {
-        let points: Vec<&PointResult> = result
-            .points
-            .iter()
-            .filter(|p| p.placement == placement)
-            .collect();
-        if points.is_empty() {
-            continue;
-        }
-        let mut series =
-            Series::line(format!("measured, {}", placement_name(placement))).colour(index);
-        for point in points {
-            series = series.spread(f64::from(point.cores), point.speedup, point.low, point.high);
-        }
-        plot = plot.series(series);
-    }
-    let ideal = Series::reference("linear")
-        .point(1.0, 1.0)
-        .point(f64::from(most), f64::from(most))
-        .colour(7);
-    plot = plot.series(ideal);
-    if let Some(fit) = result.law.choice.fit()
-        && fit.form != Form::Linear
-    {
-        let mut law = Series::reference(fit.form.name()).colour(3);
-        for step in 0..=40 {
-            let n = 1.0 + f64::from(step) / 40.0 * (f64::from(most) - 1.0);
-            law = law.point(n, fit.law.speedup(n));
-        }
-        plot = plot.series(law);
-    }
-    for (name, pick) in [("forecast, at most", true), ("forecast, at least", false)] {
-        let Some(last) = result
-            .points
-            .iter()
-            .rfind(|p| p.placement == first_placement(result))
-        else {
-            break;
-        };
-        let mut edge = Series::reference(name)
-            .point(f64::from(last.cores), last.speedup)
-            .colour(if pick { 4 } else { 5 });
-        for band in &result.law.forecast {
-            edge = edge.point(
-                f64::from(band.cores),
-                if pick {
-                    band.speedup.high
-                } else {
-                    band.speedup.low
-                },
-            );
-        }
-        if edge.points.len() > 1 {
-            plot = plot.series(edge);
-        }
-    }
-    plot.caption(format!(
-        "Measured to {most} core{}; beyond that a band, to {end} and no further.",
-        if most == 1 { "" } else { "s" }
-    ))
-}
-
-/// Karp and Flatt's fraction over the core count: one straight line holds all three laws.
-fn straight_line(result: &ScaleResult) -> Plot {
-    let mut series = Series::line("e(N) measured");
-    for point in result
-        .points
-        .iter()
-        .filter(|p| p.placement == first_placement(result))
-    {
-        if let Some(e) = point.karp_flatt {
-            series = series.point(f64::from(point.cores), e);
-        }
-    }
-    let mut plot =
-        Plot::new("Serial fraction", Axis::new("cores"), Axis::new("e(N)")).series(series);
-    if let Some(fit) = result.law.choice.fit() {
-        let line = |n: f64| fit.law.serial_fraction(n);
-        let most = f64::from(result.points.iter().map(|p| p.cores).max().unwrap_or(2));
-        plot = plot.series(
-            Series::reference("sigma + kappa N")
-                .point(2.0, line(2.0))
-                .point(most, line(most)),
-        );
-    }
-    plot.caption("Flat is a serial share (Amdahl), rising is the price of agreement (coherency), falling is more cache.")
-}
-
 fn law_words(result: &ScaleResult) -> String {
     let law = &result.law;
     let mut words = match law.choice.fit() {
@@ -316,80 +225,6 @@ fn forecast_table(result: &ScaleResult) -> Option<Table> {
         "From one core: an upper bound with a hint; one core never shows coherency, lock waiting, false sharing, remote memory or \
          stragglers. From the sweep: no further than twice the cores tried.",
     ))
-}
-
-fn cause(document: Document, result: &ScaleResult) -> Document {
-    let mut document = document.heading("Where the loss went");
-    if result.cause.is_empty() {
-        document = document.text(
-            "Less than a fiftieth was lost, or the runs were too short to say what they cost.",
-        );
-    } else {
-        let mut table = Table::new("Parts of the lost efficiency")
-            .text("part")
-            .number("share")
-            .number("interval")
-            .number("factor")
-            .text("known by");
-        for part in &result.cause {
-            table.push([
-                part.name.clone(),
-                format!("{:.1} %", part.share * 100.0),
-                format!(
-                    "{:.1} to {:.1} %",
-                    part.interval.low * 100.0,
-                    part.interval.high * 100.0
-                ),
-                format!("{:.4}", part.factor),
-                part.evidence.clone(),
-            ]);
-        }
-        document = document.block(Block::Table(table.caption(
-            "Shares of the logarithm of the efficiency, which add to 100 %; below 0 is a gain. The factors multiply to the efficiency.",
-        )));
-    }
-    if !result.pressure.is_empty() {
-        let mut table = Table::new("Pressed on one resource at a time")
-            .text("resource")
-            .number("dose")
-            .number("slowdown")
-            .number("interval")
-            .text("felt")
-            .number("of the dearer work");
-        for channel in &result.pressure {
-            for dose in &channel.doses {
-                let full = (dose.duty - 1.0).abs() < 1e-9;
-                table.push([
-                    channel.channel.name().to_owned(),
-                    format!("{:.0} %", dose.duty * 100.0),
-                    format!("{:.3}", dose.slowdown),
-                    format!("{:.3} to {:.3}", dose.interval.low, dose.interval.high),
-                    if full {
-                        if channel.felt { "yes" } else { "no" }
-                    } else {
-                        ""
-                    }
-                    .to_owned(),
-                    match channel.share {
-                        Some(share) if full => format!("at most {:.0} %", share * 100.0),
-                        _ => "–".to_owned(),
-                    },
-                ]);
-            }
-        }
-        document = document.block(Block::Table(table.caption(
-            "The command on one core. Felt: the effect at full dose clears the control. Shares are upper bounds and overlap: an aggressor \
-             presses harder than most programs do.",
-        )));
-    }
-    if !result.instruments.is_empty() {
-        let mut table = Table::new("Instruments").text("reading").text("value");
-        for (name, value) in &result.instruments {
-            table.push([name.clone(), value.clone()]);
-        }
-        document = document.block(Block::Table(table));
-    }
-    document
 }
 
 fn beside_table(result: &ScaleResult) -> Option<Table> {

@@ -1,0 +1,275 @@
+//! The intervention on interrupts: the command on one core, with the device interrupts that can be moved on that core or away.
+//!
+//! A steering changes `/proc/irq/N/smp_affinity_list` (Documentation/core-api/irq/irq-affinity.rst) and puts every line back when it is
+//! dropped. A guard process does that, so that it is done too when this process is killed: it waits until it is told to end or
+//! has lost its parent, and then writes what it was given before the fork.
+
+use super::{
+    plan::{Job, Placement, Setting},
+    runs::{Runs, SweepError},
+};
+use crate::{
+    cause::intervention::{Intervention, judge},
+    random::Random,
+};
+use host::cores::CoreId;
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::{fd::AsRawFd, unix::fs::FileExt},
+    path::Path,
+    ptr,
+};
+
+/// An interrupt whose cores can be chosen, and those it had.
+struct Line {
+    file: File,
+    before: Vec<u8>,
+}
+
+/// Interrupts that are somewhere else while this lives.
+struct Steering {
+    lines: Vec<Line>,
+    guard: libc::pid_t,
+}
+
+impl Steering {
+    /// Takes hold of every interrupt below `place` (`/proc/irq`) that may be moved. Nothing is moved yet.
+    fn take(place: &Path) -> io::Result<Self> {
+        let mut lines = Vec::new();
+        for entry in fs::read_dir(place)?.flatten() {
+            let path = entry.path().join("smp_affinity_list");
+            let Ok(before) = fs::read(&path) else {
+                continue;
+            };
+            let Ok(file) = OpenOptions::new().write(true).open(&path) else {
+                continue;
+            };
+            // Lines that the kernel manages itself refuse even what they have already.
+            if file.write_at(&before, 0).is_ok() {
+                lines.push(Line { file, before });
+            }
+        }
+        let guard = guard(&lines)?;
+        Ok(Self { lines, guard })
+    }
+
+    /// Puts every interrupt on `cores`; returns how many went.
+    fn put(&self, cores: &[CoreId]) -> usize {
+        let names: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
+        let list = names.join(",");
+        self.lines
+            .iter()
+            .filter(|line| line.file.write_at(list.as_bytes(), 0).is_ok())
+            .count()
+    }
+}
+
+impl Drop for Steering {
+    fn drop(&mut self) {
+        // SAFETY: the guard is our child and not reaped; on SIGTERM it writes the lines back and ends.
+        unsafe {
+            libc::kill(self.guard, libc::SIGTERM);
+            libc::waitpid(self.guard, ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// Forks the process that puts the lines back at the end.
+fn guard(lines: &[Line]) -> io::Result<libc::pid_t> {
+    const LOOK_NS: libc::c_long = 50_000_000;
+    // SAFETY: getpid has no preconditions.
+    let parent = unsafe { libc::getpid() };
+    // SAFETY: an all-zero set is initialised by sigemptyset before use.
+    let end = unsafe {
+        let mut end: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut end);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&raw mut end, signal);
+        }
+        end
+    };
+    // Blocked before the fork, an order to end that comes at once waits until the guard looks for it.
+    // SAFETY: both sets are alive; the old one is filled by the call.
+    let before = unsafe {
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const end, &raw mut before);
+        before
+    };
+    // SAFETY: the child makes system calls on memory laid out before the fork and allocates nothing (signal-safety(7)).
+    let forked = unsafe { libc::fork() };
+    if forked != 0 {
+        let result = if forked < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(forked)
+        };
+        // SAFETY: the set was filled above.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+        return result;
+    }
+    // SAFETY: plain system calls; every pointer is alive, and the descriptors were copied by the fork.
+    unsafe {
+        libc::setsid();
+        let look = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: LOOK_NS,
+        };
+        while libc::getppid() == parent
+            && libc::sigtimedwait(&raw const end, ptr::null_mut(), &raw const look) < 0
+        {}
+        for line in lines {
+            libc::pwrite(
+                line.file.as_raw_fd(),
+                line.before.as_ptr().cast(),
+                line.before.len(),
+                0,
+            );
+        }
+        libc::_exit(0)
+    }
+}
+
+/// Why interrupts were not moved, in words.
+pub type Refused = String;
+
+/// Runs `job` on its first core with the movable interrupts on that core and on the others, by turns. The inner result is the
+/// refusal: no right, no second core, nothing that moves.
+///
+/// # Errors
+/// When the command fails or hangs, and when interrupted.
+pub fn move_interrupts(
+    job: &Job,
+    rounds: usize,
+    seed: u64,
+    interrupted: fn() -> bool,
+) -> Result<Result<Intervention, Refused>, SweepError> {
+    let (own, others) = match job.order.split_first() {
+        Some((own, others)) if !others.is_empty() => ([*own], others),
+        _ => return Ok(Err("there is no second core to move them to".to_owned())),
+    };
+    let steering = match Steering::take(Path::new("/proc/irq")) {
+        Ok(steering) if steering.lines.is_empty() => {
+            return Ok(Err(
+                "none can be moved here: run as root, where the hypervisor lets them go".to_owned(),
+            ));
+        }
+        Ok(steering) => steering,
+        Err(error) => return Ok(Err(format!("/proc/irq cannot be used: {error}"))),
+    };
+    let one = Setting {
+        cores: 1,
+        placement: Placement::Pinned,
+    };
+    let mut runs = Runs::start(job, &one, interrupted)?;
+    let mut random = Random::new(seed);
+    // Away, away again as the control, and on the command's core.
+    let mut seconds: [Vec<f64>; 3] = Default::default();
+    let mut moved = 0;
+    for _ in 0..rounds {
+        let mut order = [0, 1, 2];
+        random.shuffle(&mut order);
+        for place in order {
+            moved = steering.put(if place == 2 { &own } else { others });
+            let outcome = runs.run()?;
+            seconds[place].push(outcome.wall.as_secs_f64());
+        }
+    }
+    let [away, control, own] = &seconds;
+    Ok(Ok(judge(
+        format!("{moved} device interrupts on the command's core instead of another"),
+        own,
+        away,
+        control,
+        seed,
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(place: &Path) -> Vec<String> {
+        let mut found: Vec<String> = fs::read_dir(place)
+            .unwrap()
+            .flatten()
+            .filter_map(|entry| fs::read_to_string(entry.path().join("smp_affinity_list")).ok())
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// A stand-in for `/proc/irq`: plain files, which keep what is longer than what is written over them.
+    fn stand_in() -> host::temporary::Directory {
+        let directory = host::temporary::Directory::new("irq").unwrap();
+        for number in ["24", "25"] {
+            let place = directory.path().join(number);
+            fs::create_dir(&place).unwrap();
+            fs::write(place.join("smp_affinity_list"), "7").unwrap();
+        }
+        fs::create_dir(directory.path().join("26")).unwrap();
+        directory
+    }
+
+    #[test]
+    fn interrupts_are_put_elsewhere_and_back() {
+        let directory = stand_in();
+        let steering = Steering::take(directory.path()).unwrap();
+        assert_eq!(steering.put(&[CoreId(3)]), 2);
+        assert_eq!(lines(directory.path()), ["3", "3"]);
+        drop(steering);
+        assert_eq!(lines(directory.path()), ["7", "7"]);
+    }
+
+    #[test]
+    fn the_guard_puts_them_back_when_its_parent_is_killed() {
+        let directory = stand_in();
+        // SAFETY: the child only moves lines (which allocates, but this test holds no lock of the allocator's) and waits to be killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let steering = Steering::take(directory.path());
+            if let Ok(steering) = &steering {
+                steering.put(&[CoreId(1)]);
+            }
+            loop {
+                std::thread::sleep(std::time::Duration::from_secs(1));
+            }
+        }
+        let until = |wanted: &str| {
+            let start = std::time::Instant::now();
+            while lines(directory.path()) != [wanted, wanted] {
+                assert!(
+                    start.elapsed().as_secs() < 20,
+                    "{:?}",
+                    lines(directory.path())
+                );
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        };
+        until("1");
+        // SAFETY: our child, not reaped.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, ptr::null_mut(), 0);
+        }
+        until("7");
+    }
+
+    #[test]
+    fn real_interrupts_are_as_before() {
+        let place = Path::new("/proc/irq");
+        if !host::process::is_root() {
+            println!("skipped: needs root to move interrupts");
+            return;
+        }
+        let Ok(steering) = Steering::take(place) else {
+            println!("skipped: no /proc/irq here");
+            return;
+        };
+        let before = lines(place);
+        let cores = host::cores::allowed_cores().unwrap();
+        steering.put(&cores[..1]);
+        drop(steering);
+        assert_eq!(lines(place), before);
+    }
+}

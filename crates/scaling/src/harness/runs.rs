@@ -1,0 +1,261 @@
+//! Runs of a job at one setting, one after another: the ground made ready before each, and a run that does not succeed turned
+//! into words that name the setting, the way it ended and the remedy.
+
+use super::{
+    keeper::{Exit, Keeper, KeeperError, Outcome, Spec},
+    plan::{BadArgument, Job, Mode, Placement, Setting},
+    watch::{Watched, watch},
+};
+use host::cores::CoreId;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why there is no measurement.
+#[derive(Debug, Error)]
+pub enum SweepError {
+    /// The command failed.
+    #[error("{what}{}", tail(.printed))]
+    Command {
+        /// Which run, how it ended, what to do.
+        what: String,
+        /// What the command printed last.
+        printed: String,
+    },
+    /// The harness failed.
+    #[error(transparent)]
+    Keeper(#[from] KeeperError),
+    /// The command cannot be passed on.
+    #[error(transparent)]
+    Argument(#[from] BadArgument),
+}
+
+fn tail(printed: &str) -> String {
+    if printed.is_empty() {
+        String::new()
+    } else {
+        format!("; it printed:\n{printed}")
+    }
+}
+
+/// A job at a setting, ready to run.
+pub struct Runs<'a> {
+    job: &'a Job,
+    setting: Setting,
+    keeper: Keeper,
+    interrupted: fn() -> bool,
+}
+
+impl<'a> Runs<'a> {
+    /// Starts the keeper of `job` at `setting`.
+    ///
+    /// # Errors
+    /// When the keeper cannot be started, or an argument cannot be passed on.
+    pub fn start(
+        job: &'a Job,
+        setting: &Setting,
+        interrupted: fn() -> bool,
+    ) -> Result<Self, SweepError> {
+        Self::of(job, setting, &job.spec(setting)?, interrupted)
+    }
+
+    /// The same for a trial: what the command prints is read, and events are counted.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn trial(
+        job: &'a Job,
+        setting: &Setting,
+        interrupted: fn() -> bool,
+    ) -> Result<Self, SweepError> {
+        let mut spec = job.spec(setting)?;
+        spec.capture = true;
+        spec.count_events = true;
+        Self::of(job, setting, &spec, interrupted)
+    }
+
+    /// The job as `setting` has it, but with everything on `core`.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn confined(
+        job: &'a Job,
+        setting: &Setting,
+        core: CoreId,
+        interrupted: fn() -> bool,
+    ) -> Result<Self, SweepError> {
+        let mut spec = job.spec(setting)?;
+        for copy in &mut spec.copies {
+            *copy = Some(vec![core.0]);
+        }
+        spec.timeout *= setting.cores;
+        Self::of(job, setting, &spec, interrupted)
+    }
+
+    fn of(
+        job: &'a Job,
+        setting: &Setting,
+        spec: &Spec,
+        interrupted: fn() -> bool,
+    ) -> Result<Self, SweepError> {
+        Ok(Self {
+            job,
+            setting: setting.clone(),
+            keeper: Keeper::start(spec, interrupted)?,
+            interrupted,
+        })
+    }
+
+    /// Makes the ground ready; [`Self::run`] and [`Self::watch`] do that themselves.
+    ///
+    /// # Errors
+    /// When the preparing command does not succeed.
+    pub fn prepare(&self) -> Result<(), SweepError> {
+        prepare(self.job, self.interrupted)
+    }
+
+    /// Runs the command once.
+    ///
+    /// # Errors
+    /// When it does not succeed, and when interrupted.
+    pub fn run(&mut self) -> Result<Outcome, SweepError> {
+        self.prepare()?;
+        self.run_prepared()
+    }
+
+    /// The same on ground that is ready.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_prepared(&mut self) -> Result<Outcome, SweepError> {
+        let outcome = self.keeper.run()?;
+        judge(self.job, &self.setting, &outcome)?;
+        Ok(outcome)
+    }
+
+    /// Runs the command once and watches its tasks.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn watch(&mut self) -> Result<(Outcome, Watched), SweepError> {
+        self.prepare()?;
+        let (outcome, watched) = watch(&mut self.keeper)?;
+        judge(self.job, &self.setting, &outcome)?;
+        Ok((outcome, watched))
+    }
+
+    /// The process that is an ancestor of everything the command starts.
+    pub fn pid(&self) -> i32 {
+        self.keeper.pid()
+    }
+
+    /// The setting.
+    pub const fn setting(&self) -> &Setting {
+        &self.setting
+    }
+}
+
+/// Runs the command that makes the ground ready, with the same care as the command itself.
+fn prepare(job: &Job, interrupted: fn() -> bool) -> Result<(), SweepError> {
+    let Some(command) = &job.prepare else {
+        return Ok(());
+    };
+    let ready = Job {
+        command: command.clone(),
+        mode: Mode::Copies,
+        order: Vec::new(),
+        timeout: Duration::from_mins(10),
+        progress: None,
+        prepare: None,
+    };
+    let setting = Setting {
+        cores: 1,
+        placement: Placement::Free,
+    };
+    Runs::trial(&ready, &setting, interrupted)?.run_prepared()?;
+    Ok(())
+}
+
+/// Turns a run that did not succeed into an error.
+fn judge(job: &Job, setting: &Setting, outcome: &Outcome) -> Result<(), SweepError> {
+    let program = job.command.first().map_or("", String::as_str);
+    let where_ = format!(
+        "{program} on {} core{}",
+        setting.cores,
+        if setting.cores == 1 { "" } else { "s" }
+    );
+    let printed = last_lines(&outcome.tail);
+    let what = match outcome.exit {
+        Exit::Success => return Ok(()),
+        Exit::NotStarted(libc::ENOENT) => {
+            format!("{program} is not installed or not in PATH; install it or give its full path")
+        }
+        Exit::NotStarted(number) => {
+            format!(
+                "{program} cannot be started: {}",
+                std::io::Error::from_raw_os_error(number)
+            )
+        }
+        Exit::TimedOut => format!(
+            "{where_} did not end within {:.0} s and was ended with all it started; raise --timeout if it needs longer",
+            job.timeout.as_secs_f64()
+        ),
+        Exit::Signal(number) => format!("{where_} was ended by signal {number}"),
+        Exit::Code(code) if wants_terminal(&printed) => format!(
+            "{where_} returned {code}; it seems to want a terminal, and has none here (input is empty): use an option that runs it \
+             unattended"
+        ),
+        Exit::Code(code) => {
+            format!("{where_} returned {code}; a command that fails cannot be measured")
+        }
+    };
+    Err(SweepError::Command { what, printed })
+}
+
+fn wants_terminal(printed: &str) -> bool {
+    let text = printed.to_lowercase();
+    ["tty", "terminal", "inappropriate ioctl", "standard input"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+/// The last lines of what a command printed.
+pub fn last_lines(tail: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&tail[tail.len().saturating_sub(2000)..]);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, path::Path};
+
+    #[test]
+    fn the_ground_is_made_ready_before_every_run() {
+        let directory = host::temporary::Directory::new("ready").unwrap();
+        let file = directory.path().join("ground");
+        let in_shell = |script: String| ["sh".to_owned(), "-c".to_owned(), script].to_vec();
+        let job = Job {
+            // Succeeds only once after each preparation.
+            command: in_shell(format!("rm {}", file.display())),
+            mode: Mode::Copies,
+            order: Vec::new(),
+            timeout: Duration::from_secs(20),
+            progress: None,
+            prepare: Some(in_shell(format!("touch {}", file.display()))),
+        };
+        let setting = Setting {
+            cores: 1,
+            placement: Placement::Free,
+        };
+        let mut runs = Runs::start(&job, &setting, || false).unwrap();
+        runs.run().unwrap();
+        runs.run().unwrap();
+        runs.watch().unwrap();
+        assert!(!Path::exists(&file) && fs::read_dir(directory.path()).unwrap().next().is_none());
+        assert!(runs.run_prepared().is_err(), "nothing to remove");
+    }
+}

@@ -1,0 +1,224 @@
+//! Watching a run from outside: how many of its tasks want a core at a time, how long they wait for one, and whether the kernel
+//! saw the machine under pressure.
+
+use super::keeper::{Keeper, KeeperError, Outcome};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::HashMap,
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Time between two looks at the tasks.
+const LOOK: Duration = Duration::from_millis(3);
+
+/// What was seen of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Watched {
+    /// Seconds of the run during which exactly `k` of its tasks wanted a core: `wanting[k]`.
+    pub wanting: Vec<f64>,
+    /// Seconds that its tasks were ready to run without a core, summed over the tasks; `None` where the kernel does not count
+    /// it. What a task waited after the last look at it is not in the sum.
+    pub queued: Option<f64>,
+    /// The machine's pressure during the run.
+    pub pressure: Option<Stalled>,
+}
+
+/// Shares of a time during which some task of the machine was held up (`Documentation/accounting/psi.rst`, "some").
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stalled {
+    /// For want of a core.
+    pub cpu: f64,
+    /// For want of memory.
+    pub memory: f64,
+    /// For input or output.
+    pub io: f64,
+}
+
+/// Runs the keeper's command once and watches it.
+///
+/// # Errors
+/// When interrupted, or the keeper is gone.
+pub fn watch(keeper: &mut Keeper) -> Result<(Outcome, Watched), KeeperError> {
+    let (stop, session) = (Arc::new(AtomicBool::new(false)), keeper.pid());
+    let (their_stop, before) = (Arc::clone(&stop), Totals::now());
+    let start = Instant::now();
+    keeper.begin()?;
+    let watcher = thread::spawn(move || look_until(session, &their_stop));
+    let outcome = keeper.finish();
+    stop.store(true, Ordering::Release);
+    let seconds = start.elapsed().as_secs_f64();
+    let (wanting, queued) = watcher.join().unwrap_or_default();
+    let pressure = match (before, Totals::now()) {
+        (Some(before), Some(after)) => Some(before.until(&after, seconds)),
+        _ => None,
+    };
+    let watched = Watched {
+        wanting,
+        queued,
+        pressure,
+    };
+    Ok((outcome?, watched))
+}
+
+/// Looks until `stop`: seconds by number of tasks that want a core, and the sum of their waiting for one.
+fn look_until(session: i32, stop: &AtomicBool) -> (Vec<f64>, Option<f64>) {
+    let mut seconds: Vec<f64> = Vec::new();
+    let mut queued: HashMap<i32, u64> = HashMap::new();
+    let mut last = Instant::now();
+    while !stop.load(Ordering::Acquire) {
+        let count = look(session, &mut queued);
+        let now = Instant::now();
+        if seconds.len() <= count {
+            seconds.resize(count + 1, 0.0);
+        }
+        seconds[count] += (now - last).as_secs_f64();
+        last = now;
+        thread::sleep(LOOK);
+    }
+    let counted = fs::metadata("/proc/self/schedstat").is_ok();
+    let sum = queued.values().sum::<u64>() as f64 * 1e-9;
+    (seconds, counted.then_some(sum))
+}
+
+/// Tasks of the session, the keeper itself left out, that run or wait for a core now. Notes how long each has waited so far.
+fn look(session: i32, queued: &mut HashMap<i32, u64>) -> usize {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return 0;
+    };
+    let mut count = 0;
+    for process in processes.flatten() {
+        let Some(pid) = number(&process) else {
+            continue;
+        };
+        if pid == session
+            || !fs::read_to_string(process.path().join("stat"))
+                .is_ok_and(|s| fields(&s).1 == Some(session))
+        {
+            continue;
+        }
+        let Ok(tasks) = fs::read_dir(process.path().join("task")) else {
+            continue;
+        };
+        for task in tasks.flatten() {
+            let Some(tid) = number(&task) else { continue };
+            if fs::read_to_string(task.path().join("stat")).is_ok_and(|s| fields(&s).0 == Some('R'))
+            {
+                count += 1;
+            }
+            if let Some(waited) = fs::read_to_string(task.path().join("schedstat"))
+                .ok()
+                .and_then(|text| run_queue_wait(&text))
+            {
+                queued.insert(tid, waited);
+            }
+        }
+    }
+    count
+}
+
+fn number(entry: &fs::DirEntry) -> Option<i32> {
+    entry.file_name().to_str()?.parse().ok()
+}
+
+/// State and session of a process, from its `stat`.
+fn fields(stat: &str) -> (Option<char>, Option<i32>) {
+    let mut words = stat
+        .rsplit_once(')')
+        .map_or("", |(_, rest)| rest)
+        .split_ascii_whitespace();
+    let state = words.next().and_then(|w| w.chars().next());
+    (state, words.nth(2).and_then(|w| w.parse().ok()))
+}
+
+/// Nanoseconds that a task has waited for a core: the second number of `/proc/PID/schedstat` (`Documentation/scheduler/sched-stats.rst`).
+fn run_queue_wait(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Totals of `/proc/pressure`, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Totals([f64; 3]);
+
+impl Totals {
+    /// `None` where the kernel has no pressure information.
+    fn now() -> Option<Self> {
+        let mut totals = [0.0; 3];
+        for (slot, resource) in totals.iter_mut().zip(["cpu", "memory", "io"]) {
+            *slot = total(&fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?)?;
+        }
+        Some(Self(totals))
+    }
+
+    fn until(&self, later: &Self, seconds: f64) -> Stalled {
+        let share =
+            |place: usize| ((later.0[place] - self.0[place]) / seconds.max(1e-9)).clamp(0.0, 1.0);
+        Stalled {
+            cpu: share(0),
+            memory: share(1),
+            io: share(2),
+        }
+    }
+}
+
+/// The total of the line `some`, seconds; the kernel writes microseconds.
+fn total(text: &str) -> Option<f64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let microseconds: f64 = some.rsplit_once("total=")?.1.trim().parse().ok()?;
+    Some(microseconds * 1e-6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::keeper::Spec;
+    use std::ffi::CString;
+
+    #[test]
+    fn state_and_session_are_read_past_a_strange_name() {
+        assert_eq!(fields("7 (a) S (b) R 1 7 5 0 -1"), (Some('R'), Some(5)));
+        assert_eq!(fields(""), (None, None));
+    }
+
+    #[test]
+    fn waiting_and_pressure_are_read_in_the_kernels_forms() {
+        assert_eq!(run_queue_wait("1200 3400 5\n"), Some(3400));
+        assert_eq!(run_queue_wait(""), None);
+        let text = "some avg10=98.59 avg60=81.95 avg300=36.96 total=3683231274\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        assert!((total(text).unwrap() - 3_683.231_274).abs() < 1e-9);
+        assert_eq!(total("full avg10=0.00 total=0"), None);
+        let stalled = Totals([1.0, 0.0, 2.0]).until(&Totals([1.5, 0.0, 9.0]), 2.0);
+        assert!((stalled.cpu - 0.25).abs() < 1e-12 && (stalled.io - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn two_busy_tasks_on_one_core_wait_for_it() {
+        let core = host::cores::allowed_cores().unwrap()[0].0;
+        let script =
+            "busy() { i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; }; busy & busy & wait";
+        let spec = Spec {
+            argv: ["sh", "-c", script]
+                .iter()
+                .map(|s| CString::new(*s).unwrap())
+                .collect(),
+            env: Vec::new(),
+            copies: vec![Some(vec![core])],
+            timeout: Duration::from_secs(30),
+            capture: false,
+            count_events: false,
+        };
+        let mut keeper = Keeper::start(&spec, || false).unwrap();
+        let (outcome, watched) = watch(&mut keeper).unwrap();
+        let two: f64 = watched.wanting.iter().skip(2).sum();
+        assert!(two > 0.2 * outcome.wall.as_secs_f64(), "{watched:?}");
+        match watched.queued {
+            Some(queued) => assert!(queued > 0.1 * outcome.wall.as_secs_f64(), "{watched:?}"),
+            None => println!("skipped: this kernel has no schedstat"),
+        }
+    }
+}

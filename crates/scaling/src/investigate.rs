@@ -1,0 +1,132 @@
+//! Everything that looks for the cause besides the sweep itself: instruments first, which only watch, then interventions, which
+//! change one thing at a time.
+
+use crate::{
+    cause::{
+        blame::Evidence,
+        counters::Inflation,
+        intervention::{Intervention, judge},
+        pressure::Sensitivity,
+    },
+    harness::{
+        aggressor::Caches,
+        bandwidth::{Ceiling, Traffic},
+        interrupts::move_interrupts,
+        one_core,
+        plan::{Job, Placement, Setting},
+        press::{Pressing, press},
+        profile::{Profile, profile},
+        runs::{Runs, SweepError},
+        sweep::Sweep,
+        watch::Watched,
+    },
+};
+use host::topology::Topology;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// Cores of the runs that were watched and recorded.
+    pub cores: u32,
+    /// Seconds of the watched run.
+    pub seconds: f64,
+    /// What was seen of it.
+    pub watched: Watched,
+    /// A run under the profiler.
+    pub profile: Option<Profile>,
+    /// What the memory gives.
+    pub ceiling: Ceiling,
+    /// What the command takes of it.
+    pub traffic: Option<Traffic>,
+    /// Clock of all cores busy over that of one.
+    pub clock: Option<f64>,
+    /// Pressure on one shared resource at a time.
+    pub pressure: Vec<Sensitivity>,
+    /// Changes to the machine or the placement.
+    pub interventions: Vec<Intervention>,
+    /// What could not be done, and why.
+    pub refused: Vec<String>,
+}
+
+impl Findings {
+    /// What the parts of the split are divided by.
+    pub fn evidence<'a>(&'a self, counters: Option<&'a Inflation>) -> Evidence<'a> {
+        Evidence {
+            budget: self.profile.as_ref().map(|profile| &profile.budget),
+            counters,
+            pressure: &self.pressure,
+        }
+    }
+}
+
+/// Looks for the cause of what `job` lost on `most` cores in `swept`. `inflation` is the factor by which its work got dearer.
+///
+/// # Errors
+/// When the command fails or hangs, and when interrupted.
+pub fn investigate(
+    job: &Job,
+    most: u32,
+    topology: &Topology,
+    swept: &Sweep,
+    pressing: &Pressing,
+) -> Result<Findings, SweepError> {
+    let interrupted = pressing.interrupted;
+    let caches = Caches::read(topology);
+    let all = Setting {
+        cores: most,
+        placement: Placement::Pinned,
+    };
+    let (outcome, watched) = Runs::start(job, &all, interrupted)?.watch()?;
+    let mut refused = Vec::new();
+    let mut profiled = None;
+    if topology.cores.len() == most as usize {
+        match profile(job, &all, interrupted)? {
+            Ok(found) => profiled = Some(found),
+            Err(why) => refused.push(format!("where the idle cores' time went ({why})")),
+        }
+    } else {
+        refused.push(format!(
+            "where the idle cores' time went (the profiler accounts for all {} cores of the machine, the sweep had {most})",
+            topology.cores.len()
+        ));
+    }
+    let traffic = Traffic::measure(job, caches, interrupted)?;
+    let pressure = press(job, topology, pressing)?;
+    let mut interventions: Vec<Intervention> = pinning(swept, pressing.seed).into_iter().collect();
+    match move_interrupts(job, pressing.rounds, pressing.seed, interrupted)? {
+        Ok(moved) => interventions.push(moved),
+        Err(why) => refused.push(format!("what device interrupts cost the command ({why})")),
+    }
+    Ok(Findings {
+        cores: most,
+        seconds: outcome.wall.as_secs_f64(),
+        watched,
+        profile: profiled,
+        ceiling: Ceiling::measure(&job.order, caches),
+        traffic,
+        clock: one_core::clock(&job.order),
+        pressure,
+        interventions,
+        refused,
+    })
+}
+
+/// Pinned instead of free on all cores, from the rounds of the sweep; `None` unless both were swept.
+pub fn pinning(swept: &Sweep, seed: u64) -> Option<Intervention> {
+    let seconds = |placement: Placement| -> Option<Vec<f64>> {
+        let series = swept.series.iter().find(|s| s.placement == placement)?;
+        series
+            .rounds
+            .iter()
+            .map(|round| Some(1.0 / round.last()?.rate))
+            .collect()
+    };
+    let (pinned, free) = (seconds(Placement::Pinned)?, seconds(Placement::Free)?);
+    let control: Vec<f64> = free
+        .iter()
+        .zip(&swept.control)
+        .map(|(seconds, ratio)| seconds / ratio)
+        .collect();
+    let what = "all tasks pinned to their cores instead of free".to_owned();
+    Some(judge(what, &pinned, &free, &control, seed))
+}

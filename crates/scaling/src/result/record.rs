@@ -1,0 +1,331 @@
+//! Forecasts kept until a later measurement tells how good they were: the track record of the forecasting itself.
+//!
+//! A forecast belongs to a machine, a command and the way it uses cores. It stays open until a sweep of the same reaches the
+//! core count that it speaks of, on this machine or on one of the same name with more cores.
+
+use super::ScaleResult;
+use crate::{
+    harness::plan::Mode,
+    laws::forecast::{Band, Score},
+    statistics::median,
+};
+use report::{Block, Document, Table};
+use serde::{Deserialize, Serialize};
+
+/// The name of this format.
+pub const SCHEMA: &str = "corelane-scale-forecasts/1";
+
+/// The measured speed-up itself is known to about this share.
+pub const TOLERANCE: f64 = 0.03;
+
+/// What a forecast was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// A look at one core.
+    OneCore,
+    /// A sweep to this many cores.
+    Sweep(u32),
+}
+
+impl Source {
+    fn name(self) -> String {
+        match self {
+            Self::OneCore => "one core".to_owned(),
+            Self::Sweep(cores) => format!("a sweep to {cores} cores"),
+        }
+    }
+}
+
+/// What must be the same for a forecast to be held against a measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Name of the machine.
+    pub host: String,
+    /// Its processor.
+    pub cpu: String,
+    /// The command, `{cores}` not filled in.
+    pub command: Vec<String>,
+    /// How it uses cores.
+    pub mode: Mode,
+}
+
+impl Subject {
+    fn of(result: &ScaleResult) -> Self {
+        Self {
+            host: result.environment.host.clone(),
+            cpu: result.environment.cpu.clone(),
+            command: result.command.clone(),
+            mode: result.mode,
+        }
+    }
+}
+
+/// One forecast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Of what.
+    pub subject: Subject,
+    /// From what.
+    pub source: Source,
+    /// When it was made: seconds since 1970.
+    pub made: u64,
+    /// The forecast.
+    pub band: Band,
+    /// How it came out; open while nothing was measured.
+    pub score: Option<Score>,
+}
+
+/// All of them, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forecasts {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The forecasts.
+    pub kept: Vec<Kept>,
+}
+
+impl Default for Forecasts {
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            kept: Vec::new(),
+        }
+    }
+}
+
+impl Forecasts {
+    /// Holds the open forecasts against `result`; returns how many that decided.
+    pub fn score(&mut self, result: &ScaleResult) -> usize {
+        let subject = Subject::of(result);
+        let Some(placement) = result.points.first().map(|p| p.placement) else {
+            return 0;
+        };
+        let mut decided = 0;
+        for kept in &mut self.kept {
+            let measured = result
+                .points
+                .iter()
+                .find(|p| p.cores == kept.band.cores && p.placement == placement);
+            if let (None, Some(point)) = (kept.score, measured)
+                && kept.subject == subject
+            {
+                kept.score = Some(kept.band.score(point.speedup, TOLERANCE));
+                decided += 1;
+            }
+        }
+        decided
+    }
+
+    /// Keeps what `result` forecasts: from one core, scored already, and from its sweep, open. A newer forecast takes the place of
+    /// an open one of the same.
+    pub fn keep(&mut self, result: &ScaleResult) {
+        let subject = Subject::of(result);
+        let tried = result.points.iter().map(|p| p.cores).max().unwrap_or(1);
+        let one = result
+            .one_core_forecast
+            .iter()
+            .map(|score| (Source::OneCore, score.band, Some(*score)));
+        let swept = result
+            .law
+            .forecast
+            .iter()
+            .map(|band| (Source::Sweep(tried), *band, None));
+        for (source, band, score) in one.chain(swept) {
+            self.kept.retain(|old| {
+                old.score.is_some()
+                    || old.subject != subject
+                    || old.source != source
+                    || old.band.cores != band.cores
+            });
+            self.kept.push(Kept {
+                subject: subject.clone(),
+                source,
+                made: result.environment.time,
+                band,
+                score,
+            });
+        }
+    }
+
+    /// How well the scored forecasts of one kind did, in a sentence.
+    fn verdict(&self, name: &str, of: impl Fn(Source) -> bool) -> Option<String> {
+        let scores: Vec<Score> = self
+            .kept
+            .iter()
+            .filter(|kept| of(kept.source))
+            .filter_map(|kept| kept.score)
+            .collect();
+        if scores.is_empty() {
+            return None;
+        }
+        let held = scores.iter().filter(|score| score.held).count();
+        let errors: Vec<f64> = scores.iter().map(|score| score.against_bound).collect();
+        Some(format!(
+            "From {name}: {held} of {} held; measured against the upper edge {:+.0} % (median).",
+            scores.len(),
+            median(&errors) * 100.0
+        ))
+    }
+
+    /// Draws the record.
+    pub fn document(&self) -> Document {
+        let mut table = Table::new("Forecasts")
+            .text("command")
+            .text("on")
+            .number("cores")
+            .text("from")
+            .number("speed-up")
+            .number("measured")
+            .text("held");
+        for kept in &self.kept {
+            let (measured, held) = kept.score.map_or(("–".to_owned(), "open"), |score| {
+                (
+                    format!("{:.2}", score.measured),
+                    if score.held { "yes" } else { "no" },
+                )
+            });
+            table.push([
+                kept.subject.command.join(" "),
+                kept.subject.host.clone(),
+                kept.band.cores.to_string(),
+                kept.source.name(),
+                format!(
+                    "{:.2} to {:.2}",
+                    kept.band.speedup.low, kept.band.speedup.high
+                ),
+                measured,
+                held.to_owned(),
+            ]);
+        }
+        let verdicts: Vec<String> = [
+            self.verdict("one core", |source| source == Source::OneCore),
+            self.verdict("sweeps", |source| source != Source::OneCore),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let mut document = Document::new("Track record of the forecasts");
+        if verdicts.is_empty() {
+            document = document.verdict("No forecast has been held against a measurement yet.");
+        }
+        for verdict in verdicts {
+            document = document.verdict(verdict);
+        }
+        document.block(Block::Table(table.caption(
+            "A forecast holds when the speed-up measured later lies in its band, give or take 3 %. One is open until a sweep of the same command \
+             reaches its core count.",
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        harness::{plan::Placement, sweep::Run, sweep::Series},
+        laws::rounds::Rounds,
+        result::judge,
+        statistics::Interval,
+    };
+
+    /// A result of a sweep in which `n` cores did `n / (1 + e (n - 1))` times the work.
+    fn result(e: f64, most: u32) -> ScaleResult {
+        let counts: Vec<u32> = (1..=most).collect();
+        let run = |n: u32| {
+            let n = f64::from(n);
+            let wall = (1.0 + e * (n - 1.0)) / n;
+            Run {
+                rate: 1.0 / wall,
+                wall,
+                user: 1.0,
+                system: 0.0,
+                steal: 0.0,
+                involuntary_switches: 0,
+                disturbed: false,
+            }
+        };
+        let series = Series {
+            placement: Placement::Pinned,
+            rounds: vec![counts.iter().map(|&n| run(n)).collect(); 9],
+            counts,
+        };
+        let rates: Rounds = series.rates();
+        ScaleResult {
+            schema: crate::result::SCHEMA.to_owned(),
+            environment: host::environment::Environment::default(),
+            command: vec!["job".to_owned()],
+            mode: Mode::Threads,
+            unit: "runs".to_owned(),
+            rounds: 9,
+            seconds: 1.0,
+            points: judge::points(std::slice::from_ref(&series), Mode::Threads, 1),
+            control: None,
+            law: judge::law(&rates, &[], 1),
+            boundaries: Vec::new(),
+            cause: Vec::new(),
+            unexplained: None,
+            instruments: Vec::new(),
+            pressure: Vec::new(),
+            interventions: Vec::new(),
+            budget: None,
+            one_core_forecast: Vec::new(),
+            beside: None,
+            notes: Vec::new(),
+            sentence: String::new(),
+            next_experiment: String::new(),
+            not_measured: Vec::new(),
+            series: vec![series],
+        }
+    }
+
+    #[test]
+    fn a_forecast_stays_open_until_its_core_count_is_measured() {
+        let mut record = Forecasts::default();
+        record.keep(&result(0.1, 2));
+        assert_eq!(record.kept.len(), 2, "three cores and four");
+        assert_eq!(record.score(&result(0.1, 2)), 0, "two cores decide nothing");
+        assert!(record.kept.iter().all(|kept| kept.score.is_none()));
+        let mut other = result(0.1, 4);
+        other.command = vec!["another".to_owned()];
+        assert_eq!(record.score(&other), 0);
+        assert_eq!(record.score(&result(0.1, 4)), 2);
+        assert!(record.kept.iter().all(|kept| kept.score.unwrap().held));
+        assert_eq!(record.score(&result(0.1, 4)), 0, "decided once");
+    }
+
+    #[test]
+    fn a_miss_is_a_miss_and_the_record_says_so() {
+        let mut record = Forecasts::default();
+        record.keep(&result(0.05, 2));
+        record.keep(&result(0.05, 2));
+        assert_eq!(
+            record.kept.len(),
+            2,
+            "the newer takes the place of the open one"
+        );
+        record.score(&result(0.4, 4));
+        assert!(record.kept.iter().all(|kept| !kept.score.unwrap().held));
+        let text = report::terminal::render(&record.document());
+        assert!(text.contains("From sweeps: 0 of 2 held"), "{text}");
+    }
+
+    #[test]
+    fn one_core_forecasts_are_kept_with_their_score() {
+        let mut record = Forecasts::default();
+        let band = Band {
+            cores: 2,
+            speedup: Interval {
+                low: 1.2,
+                high: 2.0,
+            },
+        };
+        let mut first = result(0.1, 2);
+        first.one_core_forecast = vec![band.score(first.points[1].speedup, TOLERANCE)];
+        record.keep(&first);
+        let text = report::terminal::render(&record.document());
+        assert!(text.contains("From one core: 1 of 1 held"), "{text}");
+        let json = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<Forecasts>(&json).unwrap(), record);
+    }
+}

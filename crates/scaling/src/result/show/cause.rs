@@ -1,0 +1,125 @@
+//! Where the loss went: the parts with their parts, what pressing and changing did, what the instruments read.
+
+use crate::result::{Cause, ScaleResult};
+use report::{Block, Document, Table};
+
+fn cause_row(part: &Cause, name: String) -> [String; 5] {
+    [
+        name,
+        format!("{:.1} %", part.share * 100.0),
+        format!(
+            "{:.1} to {:.1} %",
+            part.interval.low * 100.0,
+            part.interval.high * 100.0
+        ),
+        format!("{:.4}", part.factor),
+        part.evidence.clone(),
+    ]
+}
+
+/// Adds the section to `document`.
+pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
+    let mut document = document.heading("Where the loss went");
+    if result.cause.is_empty() {
+        document = document.text(
+            "Less than a fiftieth was lost, or the runs were too short to say what they cost.",
+        );
+    } else {
+        let mut table = Table::new("Parts of the lost efficiency")
+            .text("part")
+            .number("share")
+            .number("interval")
+            .number("factor")
+            .text("known by");
+        for part in result.cause.iter().filter(|part| part.of.is_none()) {
+            table.push(cause_row(part, part.name.clone()));
+            let children = result
+                .cause
+                .iter()
+                .filter(|child| child.of.as_deref() == Some(&part.name));
+            for child in children {
+                table.push(cause_row(child, format!("– {}", child.name)));
+            }
+        }
+        if let Some(rest) = result.unexplained {
+            table.push([
+                "unexplained",
+                &format!("{:.1} %", rest * 100.0),
+                "–",
+                "–",
+                "what the lines with a dash leave of idle cores and dearer work",
+            ]);
+        }
+        document = document.block(Block::Table(table.caption(
+            "Shares of the logarithm of the efficiency; those of the exact split add to 100 %, below 0 is a gain, and their factors multiply to \
+             the efficiency. A dash divides the part above it; such lines may overlap.",
+        )));
+    }
+    for table in [pressure_table(result), intervention_table(result)]
+        .into_iter()
+        .flatten()
+    {
+        document = document.block(Block::Table(table));
+    }
+    if !result.instruments.is_empty() {
+        let mut table = Table::new("Instruments").text("reading").text("value");
+        for (name, value) in &result.instruments {
+            table.push([name.clone(), value.clone()]);
+        }
+        document = document.block(Block::Table(table));
+    }
+    document
+}
+
+fn pressure_table(result: &ScaleResult) -> Option<Table> {
+    if result.pressure.is_empty() {
+        return None;
+    }
+    let mut table = Table::new("Pressed on one resource at a time")
+        .text("resource")
+        .number("dose")
+        .number("slowdown")
+        .number("interval")
+        .text("felt")
+        .number("of the dearer work");
+    for channel in &result.pressure {
+        for dose in &channel.doses {
+            let full = (dose.duty - 1.0).abs() < 1e-9;
+            table.push([
+                channel.channel.name().to_owned(),
+                format!("{:.0} %", dose.duty * 100.0),
+                format!("{:.3}", dose.slowdown),
+                format!("{:.3} to {:.3}", dose.interval.low, dose.interval.high),
+                if dose.felt { "yes" } else { "no" }.to_owned(),
+                match channel.share {
+                    Some(share) if full => format!("at most {:.0} %", share * 100.0),
+                    _ => "–".to_owned(),
+                },
+            ]);
+        }
+    }
+    Some(table.caption(
+        "The command on one core. A dose is a share of the time, for the last-level cache a share of the cache. Felt: the effect clears the \
+         control. Shares are upper bounds and overlap: an aggressor presses harder than most programs do.",
+    ))
+}
+
+fn intervention_table(result: &ScaleResult) -> Option<Table> {
+    if result.interventions.is_empty() {
+        return None;
+    }
+    let mut table = Table::new("Changed one thing")
+        .text("change")
+        .number("times longer")
+        .number("interval")
+        .text("felt");
+    for change in &result.interventions {
+        table.push([
+            change.what.clone(),
+            format!("{:.3}", change.ratio),
+            format!("{:.3} to {:.3}", change.interval.low, change.interval.high),
+            if change.felt { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    Some(table.caption("Below 1 the change made it faster."))
+}
