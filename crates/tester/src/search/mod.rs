@@ -15,4 +15,4 @@ pub mod mlr;
 mod simulated;
 
 pub use amount::Amount;
-pub use bisection::{Bisection, Ended, Found, Limit, Phase, Probe, Step, TrialOutcome};
+pub use bisection::{Bisection, Ended, Found, HINTS, Limit, Phase, Probe, Step, TrialOutcome};

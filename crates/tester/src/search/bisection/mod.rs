@@ -44,7 +44,7 @@ pub struct Bisection<A> {
     /// Most trials of one amount: 1 is RFC 2544, 2 is the usual loss verification of TST 009.
     pub repeats: u32,
     /// How many of them must pass: 1 is RFC 2544 and TST 009; 3 of 5 asks whether the amount passes more often than not, as an
-    /// exceed ratio of a half does (MLRsearch). An amount is left as soon as the rest cannot change its fate.
+    /// exceed ratio of a half does ([`super::mlr`]). An amount is left as soon as the rest cannot change its fate.
     pub passes: u32,
     /// How many full-length trials may fail before the search gives up. 0: the answer is not confirmed at all.
     pub confirmations: u32,
