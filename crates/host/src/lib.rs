@@ -12,6 +12,7 @@
 pub mod cleanup;
 pub mod cores;
 pub mod environment;
+pub mod favour;
 pub mod namespace;
 pub mod noise;
 pub mod offload;
@@ -24,6 +25,7 @@ pub mod topology;
 pub use cleanup::interrupted;
 pub use cores::{CoreId, allowed_cores};
 pub use environment::Environment;
+pub use favour::Favoured;
 pub use namespace::{Namespace, Veth};
 pub use noise::Noise;
 pub use pin::Pinned;

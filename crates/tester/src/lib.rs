@@ -11,6 +11,7 @@
 pub mod addresses;
 pub mod bench;
 pub mod clock;
+pub mod disturbance;
 pub mod engine;
 pub mod expect;
 pub mod frame;

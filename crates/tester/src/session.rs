@@ -90,8 +90,12 @@ impl<'a> Session<'a> {
 
     /// As [`Session::trial`], again while the tester fails to do as intended, at most [`Profile::retries`] times more.
     pub fn valid_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
+        self.tried(schedule, purpose, self.profile.retries)
+    }
+
+    fn tried(&mut self, schedule: &Schedule, purpose: &str, retries: u32) -> Option<Trial> {
         let mut last = self.trial(schedule.clone(), purpose, None)?;
-        for _ in 0..self.profile.retries {
+        for _ in 0..retries {
             if last.validity.counts() {
                 break;
             }
@@ -102,7 +106,13 @@ impl<'a> Session<'a> {
 
     /// A trial at a rate, as the searches want it.
     pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
-        match self.valid_trial(&Schedule::constant(rate, seconds), purpose) {
+        // Where a rate has several trials anyway, those make up for one that the tester botched.
+        let retries = if self.profile.tries > 1 {
+            0
+        } else {
+            self.profile.retries
+        };
+        match self.tried(&Schedule::constant(rate, seconds), purpose, retries) {
             None => TrialOutcome::Stop,
             // A trial that lost frames failed, even if the tester could not offer all: more would not have made it better.
             Some(trial)

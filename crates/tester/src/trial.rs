@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::disturbance::Disturbance;
 use crate::latency::Latency;
-use crate::schedule::{Schedule, TOLERANCE};
+use crate::schedule::{RATE_TOLERANCE, Schedule, TOLERANCE};
 use crate::sizes::{Family, FrameSize};
 
 /// Which port sends to which.
@@ -219,6 +220,9 @@ pub struct Trial {
     pub longest_silence_ns: Option<u64>,
     /// Steal of the tester's cores as a share of the time.
     pub steal: f64,
+    /// Share of the time in which a thread of the trial was ready to run while others had its core.
+    #[serde(default)]
+    pub waited: f64,
     /// Times the tester's thread was taken off its core.
     pub involuntary_switches: u64,
     /// Whether it counts.
@@ -272,11 +276,8 @@ impl Trial {
     }
 }
 
-/// Steal or preemption beyond this share of a trial marks it as noisy.
-const NOISY_STEAL: f64 = 0.001;
-
 /// Judges how the tester conducted a trial; `rate_error` is `None` for a burst, which has no rate to keep.
-pub fn judge(counts: &Counts, rate_error: Option<f64>, steal: f64) -> Validity {
+pub fn judge(counts: &Counts, rate_error: Option<f64>, disturbance: &Disturbance) -> Validity {
     if !counts.closes() {
         return Validity::Invalid(format!("the counts do not close: {counts:?}"));
     }
@@ -293,20 +294,14 @@ pub fn judge(counts: &Counts, rate_error: Option<f64>, steal: f64) -> Validity {
         ));
     }
     if let Some(error) = rate_error
-        && error.abs() > TOLERANCE
+        && error.abs() > RATE_TOLERANCE
     {
         return Validity::Invalid(format!(
-            "the rate missed the intended one by {:+.2} %",
+            "the rate missed the intended one by {:+.3} %",
             error * 100.0
         ));
     }
-    if steal > NOISY_STEAL {
-        return Validity::Noisy(format!(
-            "the hypervisor took {:.2} % of the time",
-            steal * 100.0
-        ));
-    }
-    Validity::Valid
+    disturbance.noise().map_or(Validity::Valid, Validity::Noisy)
 }
 
 #[cfg(test)]
@@ -322,6 +317,10 @@ mod tests {
             arrivals: 990,
             ..Counts::default()
         }
+    }
+
+    fn quiet() -> Disturbance {
+        Disturbance::default()
     }
 
     #[test]
@@ -342,7 +341,7 @@ mod tests {
             },
         ] {
             assert!(!broken.closes());
-            assert!(!judge(&broken, None, 0.0).counts());
+            assert!(!judge(&broken, None, &quiet()).counts());
         }
     }
 
@@ -358,19 +357,26 @@ mod tests {
             ..Counts::default()
         };
         assert!(matches!(
-            judge(&short, Some(0.0), 0.0),
+            judge(&short, Some(0.0), &quiet()),
             Validity::Invalid(_)
         ));
         assert!(matches!(
-            judge(&counts(), Some(-0.0011), 0.0),
+            judge(&counts(), Some(-0.000_11), &quiet()),
             Validity::Invalid(_)
         ));
         assert!(matches!(
-            judge(&counts(), Some(0.0009), 0.0),
+            judge(&counts(), Some(0.000_09), &quiet()),
             Validity::Valid
         ));
         assert!(matches!(
-            judge(&counts(), Some(0.0), 0.01),
+            judge(
+                &counts(),
+                Some(0.0),
+                &Disturbance {
+                    steal: 0.01,
+                    ..quiet()
+                }
+            ),
             Validity::Noisy(_)
         ));
         assert!(
@@ -380,7 +386,7 @@ mod tests {
                     ..counts()
                 },
                 None,
-                0.0
+                &quiet()
             )
             .counts()
         );

@@ -16,6 +16,7 @@ use port::{Burst, Pool};
 
 use crate::addresses;
 use crate::clock::{self, Clock, Monotonic};
+use crate::disturbance::{Disturbance, Watch};
 use crate::frame::Ends;
 use crate::latency::Latency;
 use crate::link::Link;
@@ -217,7 +218,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
         purpose: &str,
         senders: &[Sender],
         receiver: Receiver,
-        noise: &host::Noise,
+        noise: &Disturbance,
     ) -> Trial {
         let mut counts = Counts {
             tester_dropped: self.link.missed() - self.missed,
@@ -266,8 +267,9 @@ impl<L: Link, C: Clock> Engine<L, C> {
             last_lost_ns: seen.last_lost_ns,
             longest_silence_ns: seen.longest_silence_ns,
             steal: noise.steal,
+            waited: noise.waited,
             involuntary_switches: noise.involuntary_switches,
-            validity: judge(&counts, error, noise.steal),
+            validity: judge(&counts, error, noise),
         }
     }
 }
@@ -302,7 +304,7 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
         self.drain()?;
         self.learn(&mut senders, order.waits.learning_ns)?;
         let cores = host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]);
-        let before = host::noise::Reading::now(&cores);
+        let watch = Watch::new(&cores, &[]);
         let ran = std::thread::scope(|scope| {
             if let Some(event) = event {
                 let at = clock::now_ns() + event.at_ns;
@@ -313,7 +315,7 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
             }
             self.traffic(&mut senders, &mut receiver, order)
         });
-        let noise = before.until(&host::noise::Reading::now(&cores));
+        let noise = watch.end();
         for sender in &mut senders {
             sender.give_back(&mut self.pool);
         }

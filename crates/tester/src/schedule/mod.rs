@@ -4,7 +4,7 @@
 //! for its receiver measures itself (coordinated omission). A sender that was held up owes frames. A burst to catch up would itself
 //! make the device lose some, so a [`Pacer`] lets at most [`BURST`] frames go at once and repays the rest at no more than a tenth
 //! above the rate; what is owed beyond [`OWED_NS`] of the timetable is skipped and counted as unsent. A trial that leaves more than
-//! [`TOLERANCE`] of its frames unsent, or takes that much too long, is invalid.
+//! [`TOLERANCE`] of its frames unsent, or ends so late that its rate is off by more than [`RATE_TOLERANCE`], is invalid.
 
 mod pacer;
 
@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 
 pub use pacer::{BURST, OWED_NS, Pacer, REPAY};
 
-/// Share by which a trial's rate may miss what was intended.
+/// Share of a trial's frames that may stay unsent.
 pub const TOLERANCE: f64 = 0.001;
+/// Share by which a trial's rate may miss what was intended.
+pub const RATE_TOLERANCE: f64 = 0.000_1;
 
 /// A stretch of equally spaced frames.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

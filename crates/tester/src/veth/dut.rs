@@ -46,6 +46,9 @@ pub struct Bench {
     ends: [End; 2],
     wire: [End; 2],
     generator: CoreId,
+    /// Of the device's ports, and of the wire's far end.
+    threads: Vec<libc::pid_t>,
+    wire_threads: Vec<libc::pid_t>,
 }
 
 impl Bench {
@@ -108,11 +111,12 @@ impl Bench {
             core: other,
         };
         device.configure([&first.macs, &second.macs], forwarding)?;
-        device.place()?;
+        let threads = device.place()?;
+        let mut wire_threads = Vec::new();
         if let Some(core) = other {
             // The sink's end of the wire: its work must not be the generator's in the self-test either.
             let interface = &wire[1].interface;
-            receive_on(&tester, interface, core);
+            wire_threads = receive_on(&tester, interface, core);
         }
         Ok(Self {
             tester,
@@ -120,6 +124,8 @@ impl Bench {
             ends: [first, second],
             wire,
             generator,
+            threads,
+            wire_threads,
         })
     }
 
@@ -128,7 +134,7 @@ impl Bench {
     /// # Errors
     /// As [`XdpRig::new`].
     pub fn rig(&self, what: &str, seed: u64) -> Result<XdpRig, RigError> {
-        XdpRig::new(&self.ends, self.generator, what, seed)
+        Ok(XdpRig::new(&self.ends, self.generator, what, seed)?.watching(&self.threads))
     }
 
     /// A rig with a cable in the device's place.
@@ -136,7 +142,10 @@ impl Bench {
     /// # Errors
     /// As [`XdpRig::new`].
     pub fn wire(&self, seed: u64) -> Result<XdpRig, RigError> {
-        XdpRig::new(&self.wire, self.generator, "a cable (veth)", seed)
+        Ok(
+            XdpRig::new(&self.wire, self.generator, "a cable (veth)", seed)?
+                .watching(&self.wire_threads),
+        )
     }
 
     /// Sets the device's ports down and up again, and restores the addresses, routes and neighbours that go with that.
@@ -230,15 +239,16 @@ impl Device {
         Ok(())
     }
 
-    /// Makes the ports take redirected frames, on the device's core.
-    fn place(&self) -> Result<(), RigError> {
+    /// Makes the ports take redirected frames, on the device's core. Returns the threads that do so.
+    fn place(&self) -> Result<Vec<libc::pid_t>, RigError> {
+        let mut threads = Vec::new();
         for port in &self.ports {
             self.namespace
                 .enter(|| host::offload::generic_receive(&port.interface, true))??;
             if let Some(core) = self.core {
-                receive_on(&self.namespace, &port.interface, core);
+                threads.extend(receive_on(&self.namespace, &port.interface, core));
             }
         }
-        Ok(())
+        Ok(threads)
     }
 }

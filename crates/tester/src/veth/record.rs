@@ -2,6 +2,7 @@
 
 use super::rig::XdpRig;
 use super::sending::{Seen, Sending};
+use crate::disturbance::Disturbance;
 use crate::latency::Delays;
 use crate::rig::RigError;
 use crate::sizes::FCS;
@@ -14,7 +15,7 @@ impl XdpRig {
         purpose: &str,
         sending: &[Sending],
         seen: &Seen,
-        noise: &host::Noise,
+        noise: &Disturbance,
     ) -> Result<Trial, RigError> {
         let mut counts = Counts::default();
         let mut delays = Delays::new();
@@ -100,8 +101,9 @@ impl XdpRig {
             last_lost_ns,
             longest_silence_ns: (seen.silence_ns > 0).then_some(seen.silence_ns),
             steal: noise.steal,
+            waited: noise.waited,
             involuntary_switches: noise.involuntary_switches,
-            validity: judge(&counts, error, noise.steal),
+            validity: judge(&counts, error, noise),
         })
     }
 }

@@ -3,11 +3,12 @@
 use fastpath::attach::{Attachment, Request};
 use fastpath::generate::Generator;
 use fastpath::sink::{Checks, Sink};
-use host::{CoreId, Namespace, Pinned};
+use host::{CoreId, Favoured, Namespace, Pinned};
 
 use super::generators::{Made, attic};
 use super::sending::Sending;
 use crate::clock::{now_ns, wait_until};
+use crate::disturbance::Watch;
 use crate::engine::Macs;
 use crate::rig::{Event, Rig, RigError};
 use crate::schedule::Pacer;
@@ -48,6 +49,8 @@ pub struct XdpRig {
     ceiling: f64,
     line_rate: Option<f64>,
     description: String,
+    /// Kernel threads that take part: those of the device and of the sink.
+    threads: Vec<libc::pid_t>,
 }
 
 impl XdpRig {
@@ -89,7 +92,15 @@ impl XdpRig {
             seed,
             ceiling: 20e6,
             line_rate: None,
+            threads: Vec::new(),
         })
+    }
+
+    /// Names kernel threads that take part: a trial in which they had to wait for their core is noisy.
+    #[must_use]
+    pub fn watching(mut self, threads: &[libc::pid_t]) -> Self {
+        self.threads = threads.to_vec();
+        self
     }
 
     /// States the rate of the medium, bits per second.
@@ -154,6 +165,7 @@ impl Rig for XdpRig {
         self.number += 1;
         self.prepare(order)?;
         let _pinned = Pinned::to(self.core);
+        let _favoured = Favoured::now();
         for (_, generator) in &mut self.generators {
             generator.pace(0, 1.0, 1);
             generator.send(1)?;
@@ -171,7 +183,7 @@ impl Rig for XdpRig {
             })
             .collect();
         let cores = [self.core];
-        let before = host::noise::Reading::now(&cores);
+        let watch = Watch::new(&cores, &self.threads);
         let sent = std::thread::scope(|scope| {
             if let Some(event) = event {
                 let at = now_ns() + event.at_ns;
@@ -186,7 +198,7 @@ impl Rig for XdpRig {
                 self.send(order, &mut sending)
             }
         });
-        let noise = before.until(&host::noise::Reading::now(&cores));
+        let noise = watch.end();
         let seen = sent?;
         let expected = sending
             .iter()
