@@ -1,9 +1,10 @@
-//! Devices with known answers, for the tests of the searches.
+//! Devices with known answers, for the tests of the searches. `scripts/mlrsearch-oracle` has the same in Python.
 
 /// Forwards up to a knee; above it loses the excess; may lose single frames for no reason of load.
 pub(crate) struct Device {
     knee: f64,
     rare: f64,
+    fog: f64,
     state: u64,
 }
 
@@ -25,6 +26,7 @@ impl Device {
         Self {
             knee,
             rare: 0.0,
+            fog: 0.0,
             state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
         }
     }
@@ -35,11 +37,18 @@ impl Device {
         self
     }
 
+    /// Lets the knee wander from trial to trial within this share of itself.
+    pub(crate) fn fog(mut self, share: f64) -> Self {
+        self.fog = share;
+        self
+    }
+
     /// One trial of `duration` seconds at `rate` frames per second.
     pub(crate) fn trial(&mut self, rate: f64, duration: f64) -> Counts {
         let sent = (rate * duration).round().max(1.0) as u64;
-        let carried = (self.knee * duration).floor() as u64;
         let unlucky = u64::from(self.uniform() < self.rare);
+        let knee = self.knee * (1.0 + self.fog * (self.uniform() - 0.5));
+        let carried = (knee * duration).floor() as u64;
         Counts {
             sent,
             lost: sent.saturating_sub(carried).max(unlucky),

@@ -8,6 +8,8 @@
 mod classify;
 mod controller;
 mod goal;
+#[cfg(test)]
+mod oracle;
 
 pub use classify::{Class, TrialResult, classify, conditional_throughput};
 pub use controller::{Controller, GoalResult, Outcome, Request};
