@@ -1,23 +1,31 @@
 //! `corelane planes`: user and management plane on one kernel and on several, who disturbs whom.
 
-use std::process::ExitCode;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::ValueEnum;
 use host::Environment;
 use planes::{
+    advise::{Requirements, advise},
     compare::{Plan, compare},
     deployment::Deployment,
     guest, page,
     protocol::UserPlaneMode,
+    result::{Comparison, SCHEMA},
 };
-use report::Progress;
+use report::{Block, Document, Progress};
 
 use crate::common::{Outcome, ResultOptions};
 
 /// Compares SMP free, SMP bound, partitioned and AMP: the same planes, the same load, one table
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Compare only these deployments
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     deployments: Vec<DeploymentName>,
@@ -33,7 +41,85 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "Examples:
   corelane planes --quick --html planes.html
-  corelane planes --deployments smp-bound,amp --mode kernel --payloads 64,1464";
+  corelane planes --deployments smp-bound,amp --mode kernel --payloads 64,1464
+  corelane planes --json planes.json
+  corelane planes advise --from planes.json --user-plane-rate 200M --worst-jitter 50us --management-response 30ms
+  corelane planes report planes.json --markdown";
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Says which deployment meets these requirements, with the figures behind it
+    Advise(Advise),
+    /// Shows a run made earlier again
+    Report(Report),
+}
+
+/// Says which deployment meets these requirements while both planes work
+#[derive(Debug, clap::Args)]
+struct Advise {
+    /// Take the figures of this run (`corelane planes --json FILE`) instead of measuring with --quick now
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Least rate of the user plane, payload bits a second: 200M, 1.5G
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    user_plane_rate: Option<f64>,
+    /// Largest jitter of the user plane: 50us, 1ms
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    worst_jitter: Option<f64>,
+    /// Largest response time of the management plane, for 99 of 100 requests: 30ms, 1s
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    management_response: Option<f64>,
+    /// Consider only packets moved so
+    #[arg(long, value_enum, value_name = "MODE")]
+    mode: Option<ModeName>,
+    /// Judge at this UDP payload; otherwise at the largest that fits a standard frame
+    #[arg(long, value_name = "BYTES")]
+    payload: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Report {
+    /// The JSON of a run
+    file: PathBuf,
+    /// Print the tables as Markdown
+    #[arg(long)]
+    markdown: bool,
+    /// Write the report as one web page to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// A number with a prefix of the hundreds: `200M`, `1.5G`, with or without `bit/s`.
+fn rate(text: &str) -> Result<f64, String> {
+    quantity(
+        text.trim_end_matches("bit/s"),
+        &[("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)],
+    )
+    .ok_or_else(|| format!("\"{text}\" is no rate: write bits a second like 200M or 1.5G"))
+}
+
+/// A time with its unit, in nanoseconds.
+fn nanoseconds(text: &str) -> Result<f64, String> {
+    quantity(
+        text,
+        &[
+            ("ns", 1.0),
+            ("us", 1e3),
+            ("µs", 1e3),
+            ("ms", 1e6),
+            ("s", 1e9),
+        ],
+    )
+    .ok_or_else(|| format!("\"{text}\" is no time: write a number with its unit like 50us or 30ms"))
+}
+
+fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (number, factor) = units
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let number: f64 = number.trim().parse().ok()?;
+    (number > 0.0 && number.is_finite()).then_some(number * factor)
+}
 
 /// The article's payloads, and a jumbo frame.
 const PAYLOADS: [u32; 5] = [64, 264, 564, 1064, 1464];
@@ -84,23 +170,118 @@ impl From<ModeName> for UserPlaneMode {
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    host::cleanup::on_signal()?;
-    let results = &arguments.results;
-    let program = guest::program().ok_or(
-        "no program for the planes: build it with \"make guest\", or name it in CORELANE_GUEST",
-    )?;
-    let plan = plan(arguments);
-    let progress = Progress::new(0);
-    let environment = Environment::read(env!("CARGO_PKG_VERSION"), results.seed);
-    let comparison = compare(&plan, &program, environment, |what| progress.note(what))?;
-    print!("{}", report::terminal::render(&page::summary(&comparison)));
-    if let Some(path) = &results.json {
-        report::json::write(path, &comparison)?;
+    match &arguments.command {
+        Some(Command::Advise(wanted)) => give_advice(wanted),
+        Some(Command::Report(of)) => show(of),
+        None => {
+            let comparison = measure(&plan(arguments))?;
+            print!("{}", report::terminal::render(&page::summary(&comparison)));
+            let results = &arguments.results;
+            if let Some(path) = &results.json {
+                report::json::write(path, &comparison)?;
+            }
+            if let Some(path) = &results.html {
+                report::html::write(path, &page::page(&comparison))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
     }
-    if let Some(path) = &results.html {
+}
+
+fn measure(plan: &Plan) -> Result<Comparison, Box<dyn std::error::Error + Send + Sync>> {
+    host::cleanup::on_signal()?;
+    let program = guest::program().ok_or(
+        "no static program for the planes: build it with \"make guest\", or name it in CORELANE_GUEST",
+    )?;
+    let progress = Progress::new(0);
+    let environment = Environment::read(env!("CARGO_PKG_VERSION"), plan.seed);
+    Ok(compare(plan, &program, environment, |what| {
+        progress.note(what);
+    })?)
+}
+
+/// Exit code when no deployment meets the requirements.
+const NONE_FITS: u8 = 2;
+
+fn give_advice(wanted: &Advise) -> Outcome {
+    let requirements = Requirements {
+        user_plane_bps: wanted.user_plane_rate,
+        jitter_ns: wanted.worst_jitter,
+        response_ms: wanted.management_response.map(|ns| ns / 1e6),
+        mode: wanted.mode.map(Into::into),
+        payload_bytes: wanted.payload,
+    };
+    requirements.check()?;
+    let comparison = match &wanted.from {
+        Some(file) => read(file)?,
+        None => measure(&Plan {
+            deployments: Deployment::ALL.to_vec(),
+            modes: requirements.mode.map_or(
+                vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
+                |mode| vec![mode],
+            ),
+            payloads: vec![
+                requirements
+                    .payload_bytes
+                    .unwrap_or(PAYLOADS[PAYLOADS.len() - 1]),
+            ],
+            quick: true,
+            seed: 1,
+        })?,
+    };
+    let advice = advise(&comparison, &requirements)?;
+    let mut document = Document::new("Which deployment");
+    for sentence in advice.sentences() {
+        document = document.verdict(sentence);
+    }
+    document = document.block(Block::Table(advice.table())).text(format!(
+        "From {} of {}.",
+        if comparison.quick {
+            "a quick run"
+        } else {
+            "a full run"
+        },
+        comparison.environment.machine()
+    ));
+    print!("{}", report::terminal::render(&document));
+    let fits = advice
+        .candidates
+        .iter()
+        .any(planes::advise::Candidate::fits);
+    Ok(if fits {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NONE_FITS)
+    })
+}
+
+fn show(of: &Report) -> Outcome {
+    let comparison = read(&of.file)?;
+    if let Some(path) = &of.html {
         report::html::write(path, &page::page(&comparison))?;
     }
+    if of.markdown {
+        print!("{}", page::markdown(&comparison));
+    } else {
+        print!("{}", report::terminal::render(&page::summary(&comparison)));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn read(file: &Path) -> Result<Comparison, Box<dyn std::error::Error + Send + Sync>> {
+    let text = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let wrong = |why: String| {
+        format!(
+            "{} is no result of \"corelane planes --json\" of this version ({SCHEMA}): {why}",
+            file.display()
+        )
+    };
+    let comparison: Comparison =
+        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    if comparison.schema != SCHEMA {
+        return Err(wrong(format!("its schema is {}", comparison.schema)).into());
+    }
+    Ok(comparison)
 }
 
 fn plan(arguments: &Arguments) -> Plan {
@@ -124,5 +305,28 @@ fn plan(arguments: &Arguments) -> Plan {
         payloads,
         quick,
         seed: arguments.results.seed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_with_their_units() {
+        assert_eq!(rate("200M"), Ok(2e8));
+        assert_eq!(rate("1.5Gbit/s"), Ok(1.5e9));
+        assert_eq!(rate("64000"), Ok(64_000.0));
+        assert_eq!(nanoseconds("50us"), Ok(5e4));
+        assert_eq!(nanoseconds("50 µs"), Ok(5e4));
+        assert_eq!(nanoseconds("30ms"), Ok(3e7));
+        assert_eq!(nanoseconds("2s"), Ok(2e9));
+        for wrong in ["", "fast", "-1M", "0"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+        assert!(
+            nanoseconds("50").is_err(),
+            "a time without a unit is a guess"
+        );
     }
 }

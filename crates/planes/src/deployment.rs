@@ -12,11 +12,10 @@
 //! | AMP spread | one per user plane | guests on several cores, flows spread over them | the guests' |
 
 use std::{
-    collections::BTreeSet,
-    fs, io,
+    io,
     os::unix::process::CommandExt,
     path::Path,
-    process::{Child, Command as Process, Stdio},
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
@@ -27,9 +26,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::{self, ControlError},
     guest::{self, Guest, GuestError, Plan},
-    partition::{Partition, PartitionError, cpu_list},
+    partition::{Partition, PartitionError},
     protocol::{Command, Interface, UserPlaneMode},
+    settings::Setting,
     site::{MTU, Pair, Site},
+    tasks::{bind, members, napi_to_thread},
 };
 
 /// A way to put the planes on cores.
@@ -67,6 +68,11 @@ impl Deployment {
             Self::Amp => "AMP",
             Self::AmpSpread => "AMP spread",
         }
+    }
+
+    /// How many user planes it has.
+    pub fn user_planes(self) -> u8 {
+        if self == Self::AmpSpread { 2 } else { 1 }
     }
 
     /// Whether each user plane has a kernel of its own.
@@ -144,6 +150,10 @@ pub enum DeploymentError {
 
 const AGENT_PATIENCE: Duration = Duration::from_secs(5);
 const BEAT_PATIENCE: Duration = Duration::from_secs(2);
+/// The default size of a socket's receive buffer, and what the raw sockets of a guest's interfaces have instead
+/// (`net.core.rmem_default`): the default holds some 270 frames, less than come in a guest's pause of a millisecond.
+const SOCKET_BUFFER: &str = "/proc/sys/net/core/rmem_default";
+const RECEIVED: u32 = 4 << 20;
 const GUEST_MEMORY_MIB: u32 = 128;
 
 /// User planes that run, in one deployment. Dropping it ends them and gives the cores back.
@@ -169,11 +179,13 @@ impl Running {
             Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
             _ => None,
         };
-        let count = if deployment == Deployment::AmpSpread {
-            site.pairs.len()
-        } else {
-            1
-        };
+        // A guest's interfaces open their sockets when they are brought up, and keep the size they had then.
+        let _larger = deployment
+            .own_kernel()
+            .then(|| Setting::change(Path::new(SOCKET_BUFFER), &RECEIVED.to_string()))
+            .transpose()
+            .map_err(host("raise the size of sockets' receive buffers"))?;
+        let count = usize::from(deployment.user_planes());
         let mut planes = Vec::new();
         for (number, pair) in site.pairs.iter().take(count).enumerate() {
             let names = [format!("u{number}"), format!("v{number}")];
@@ -221,6 +233,15 @@ impl Running {
     /// The user planes.
     pub fn planes(&mut self) -> &mut [UserPlane] {
         &mut self.planes
+    }
+
+    /// The processes that they consist of: agents, or all of their kernels'.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let processes = self.planes.iter().flat_map(|plane| match &plane.home {
+            Home::Guest(guest) => members(guest.process()),
+            Home::Process(agent) => vec![agent.child.id()],
+        });
+        processes.collect()
     }
 }
 
@@ -272,7 +293,7 @@ impl UserPlane {
         if let Some(core) = bound {
             bind(agent.child.id(), &[core])?;
             for name in names {
-                bind_napi(device, name, core)?;
+                napi_to_thread(device, name, core)?;
             }
         }
         Ok(Self {
@@ -366,69 +387,8 @@ impl Drop for AgentProcess {
     }
 }
 
-/// Gives the interface's NAPI a thread of its own and binds it.
-fn bind_napi(device: &Namespace, interface: &str, core: CoreId) -> Result<(), DeploymentError> {
-    let before = napi_threads(interface);
-    let status = device
-        .command("sh")
-        .args([
-            "-c",
-            &format!("echo 1 > /sys/class/net/{interface}/threaded"),
-        ])
-        .stdin(Stdio::null())
-        .status()
-        .map_err(host("switch threaded NAPI on"))?;
-    if !status.success() {
-        return Err(DeploymentError::Host {
-            doing: format!("switch threaded NAPI of {interface} on"),
-            source: io::Error::other(status.to_string()),
-        });
-    }
-    for thread in napi_threads(interface).difference(&before) {
-        bind(*thread, &[core])?;
-    }
-    Ok(())
-}
-
-/// NAPI threads by the interface's name: `napi/u0-1234`.
-fn napi_threads(interface: &str) -> BTreeSet<u32> {
-    let prefix = format!("napi/{interface}-");
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let name = fs::read_to_string(entry.path().join("comm")).ok()?;
-            name.starts_with(&prefix).then_some(pid)
-        })
-        .collect()
-}
-
-/// Binds every thread of a process to some cores and reads back that they are.
-pub(crate) fn bind(pid: u32, cores: &[CoreId]) -> Result<(), DeploymentError> {
-    let wanted = cpu_list(cores);
-    let output = Process::new("taskset")
-        .args(["-a", "-c", "-p", &wanted, &pid.to_string()])
-        .output()
-        .map_err(host("run taskset (package util-linux)"))?;
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).map_err(host("list threads"))?;
-    for task in tasks.flatten() {
-        let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
-        let found = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-            .map_or("none", str::trim);
-        if !output.status.success() || found != wanted {
-            return Err(DeploymentError::NotBound {
-                what: format!("thread {}", task.file_name().to_string_lossy()),
-                found: found.to_owned(),
-                wanted,
-            });
-        }
-    }
-    Ok(())
-}
-
-fn host(doing: &str) -> impl Fn(io::Error) -> DeploymentError {
+/// An error of the host while `doing` something.
+pub(crate) fn host(doing: &str) -> impl Fn(io::Error) -> DeploymentError {
     let doing = doing.to_owned();
     move |source| DeploymentError::Host {
         doing: doing.clone(),

@@ -1,6 +1,8 @@
 //! The planes of a network element, on one kernel or several.
 
+pub mod advise;
 pub mod agent;
+mod cause;
 pub mod channel;
 pub mod compare;
 pub mod control;
@@ -14,5 +16,7 @@ pub mod partition;
 pub mod passthrough;
 pub mod protocol;
 pub mod result;
+mod settings;
 pub mod site;
+mod tasks;
 pub mod tcp;

@@ -63,13 +63,13 @@ pub enum LoadError {
 pub struct Load {
     core: CoreId,
     streams: Vec<Stream>,
-    _attic: Namespace,
 }
 
 struct Stream {
     generator: Generator,
     sink: Sink,
     _parked: Attachment,
+    _attic: Namespace,
 }
 
 /// What became of a trial's frames.
@@ -120,7 +120,6 @@ impl Load {
         payload: u32,
         core: CoreId,
     ) -> Result<Self, LoadError> {
-        let attic = Namespace::new("attic")?;
         let mut streams = Vec::new();
         for (pair, plane) in site.pairs.iter().zip(running.planes()) {
             let frames = Frames {
@@ -146,18 +145,17 @@ impl Load {
             let interface = pair.output.a.interface.as_str();
             site.receiver
                 .enter(|| sink.attach(interface, Request::Any))??;
+            // An interface has room for one program, so each generator has an attic of its own.
+            let attic = Namespace::new(&format!("attic{}", streams.len()))?;
             let parked = attic.enter(|| generator.park("lo"))??;
             streams.push(Stream {
                 generator,
                 sink,
                 _parked: parked,
+                _attic: attic,
             });
         }
-        Ok(Self {
-            core,
-            streams,
-            _attic: attic,
-        })
+        Ok(Self { core, streams })
     }
 
     /// Sends `rate` frames a second for `duration`, spread over the streams, while the control plane
@@ -182,11 +180,15 @@ impl Load {
         let (mut sent, mut skipped, mut made, mut turn) = (0_u64, 0_u64, 0.0, 0);
         let begin = Instant::now();
         let mut next = begin;
-        while begin.elapsed() < duration {
+        // The last turn is the one at which everything of the timetable is due.
+        let mut last = false;
+        while !last {
             if host::interrupted() {
                 return Err(LoadError::Interrupted);
             }
-            let elapsed = begin.elapsed().min(duration).as_secs_f64();
+            let elapsed = begin.elapsed().min(duration);
+            last = elapsed == duration;
+            let elapsed = elapsed.as_secs_f64();
             let due = (rate * elapsed) as u64;
             let most = (rate * MOST_OWED.as_secs_f64()) as u64 + 1;
             let owed = due.saturating_sub(sent + skipped);
@@ -209,7 +211,7 @@ impl Load {
         }
         let seconds = begin.elapsed().as_secs_f64();
         std::thread::sleep(RESIDUAL);
-        self.observe((rate * seconds) as u64, sent, seconds)
+        self.observe((rate * duration.as_secs_f64()) as u64, sent, seconds)
     }
 
     fn observe(&self, intended: u64, sent: u64, seconds: f64) -> Result<Observed, LoadError> {

@@ -9,7 +9,10 @@ use std::{
     fs,
     io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
     path::Path,
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -18,7 +21,7 @@ use std::{
 
 use host::{CoreId, Namespace, temporary};
 
-use crate::deployment::{DeploymentError, bind};
+use crate::{deployment::DeploymentError, tasks::bind};
 
 /// Numbers that the handler sieves: some milliseconds of one core.
 pub const SIEVE: usize = 1_000_000;
@@ -63,6 +66,7 @@ impl Server {
         fs::create_dir(&handlers)
             .and_then(|()| fs::copy(program, &handler))
             .and_then(|_| fs::set_permissions(&handler, fs::Permissions::from_mode(0o755)))
+            .and_then(|()| symlink("compute", handlers.join("registers")))
             .map_err(ManagementError::Start)?;
         let mut command: Command = namespace.command("busybox");
         let child = command
@@ -81,7 +85,7 @@ impl Server {
         let answers = namespace.enter(|| {
             (0..100).any(|_| {
                 std::thread::sleep(Duration::from_millis(10));
-                request(Duration::from_secs(2)).is_ok()
+                request(Duration::from_secs(2), Handler::Sieve).is_ok()
             })
         })?;
         if answers {
@@ -89,6 +93,11 @@ impl Server {
         } else {
             Err(ManagementError::Silent)
         }
+    }
+
+    /// Its process; handlers are its children.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// Binds the server, and so the handlers it starts, to some cores.
@@ -119,6 +128,20 @@ pub struct Load {
     pub duration: Duration,
     /// After which a request counts as timed out.
     pub patience: Duration,
+    /// What each request has computed.
+    pub handler: Handler,
+}
+
+/// What a request has the server compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handler {
+    /// Primes, in a megabyte of memory.
+    Sieve,
+    /// Steps of arithmetic that touch no memory.
+    Registers {
+        /// How many.
+        steps: u64,
+    },
 }
 
 /// How it answered.
@@ -167,7 +190,7 @@ pub fn ask(namespace: &Namespace, load: Load) -> Result<Responses, ManagementErr
             waiting += 1;
             let done = done.clone();
             std::thread::spawn(move || {
-                let answer = request(load.patience)
+                let answer = request(load.patience, load.handler)
                     .ok()
                     .map(|()| intended.elapsed())
                     .filter(|&time| time <= load.patience);
@@ -193,12 +216,16 @@ fn note(answer: Option<Duration>, times_ns: &mut Vec<u64>, timeouts: &mut u64) {
 }
 
 /// One request, answered rightly or not.
-fn request(patience: Duration) -> io::Result<()> {
+fn request(patience: Duration, handler: Handler) -> io::Result<()> {
     let server = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let mut stream = TcpStream::connect_timeout(&server, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
-    stream.write_all(b"GET /cgi-bin/compute HTTP/1.0\r\n\r\n")?;
+    let what = match handler {
+        Handler::Sieve => "compute".to_owned(),
+        Handler::Registers { steps } => format!("registers?{steps}"),
+    };
+    stream.write_all(format!("GET /cgi-bin/{what} HTTP/1.0\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     if answer.starts_with("HTTP/1.") && answer.ends_with(&format!("\n{PRIMES}\n")) {
@@ -206,6 +233,16 @@ fn request(patience: Duration) -> io::Result<()> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidData, answer))
     }
+}
+
+/// What the handler answers under the name `name`, with the query of RFC 3875 §4.1.7: the number of primes below [`SIEVE`], which
+/// as `registers` it knows beforehand and computes something else.
+pub fn answer(name: &str, query: &str) -> usize {
+    if name == "registers" {
+        scaling::loops::spin(query.parse().unwrap_or(0), 1);
+        return PRIMES;
+    }
+    primes_below(SIEVE)
 }
 
 /// What the handler does: counts the primes below `limit` by the sieve of Eratosthenes.
@@ -260,6 +297,7 @@ mod tests {
             rate,
             duration: Duration::from_secs(1),
             patience: Duration::from_millis(800),
+            handler: Handler::Registers { steps: 1_000 },
         };
         let calm = ask(&namespace, load(10.0)).unwrap();
         assert_eq!((calm.times_ns.len(), calm.timeouts), (10, 0));

@@ -27,6 +27,16 @@ pub enum UserPlaneMode {
     UserSpace,
 }
 
+impl UserPlaneMode {
+    /// Where packets are, as tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::UserSpace => "user space",
+        }
+    }
+}
+
 /// An interface of the user plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {

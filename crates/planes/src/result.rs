@@ -70,6 +70,44 @@ pub struct Cell {
     pub remark: Option<String>,
 }
 
+impl Cell {
+    /// Whether datagrams by a timetable were the user plane's load.
+    pub fn is_udp(&self) -> bool {
+        self.protocol == Protocol::Udp
+    }
+
+    /// A cell without figures.
+    pub(crate) fn empty(
+        deployment: Deployment,
+        user_plane_mode: UserPlaneMode,
+        plane: Plane,
+        protocol: Protocol,
+        payload_bytes: u32,
+        other_plane_load: bool,
+    ) -> Self {
+        Self {
+            deployment,
+            plane,
+            user_plane_mode,
+            protocol,
+            payload_bytes,
+            other_plane_load,
+            throughput_bps: None,
+            frames_per_second: None,
+            loss: None,
+            delay_p50_ns: None,
+            delay_p99_ns: None,
+            jitter_ns: None,
+            response_p50_ms: None,
+            response_p99_ms: None,
+            timeouts: None,
+            requests: None,
+            cores: Vec::new(),
+            remark: None,
+        }
+    }
+}
+
 /// What the kernel counted on a core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreUse {
@@ -87,23 +125,86 @@ pub struct CoreUse {
     pub steal: f64,
 }
 
-/// A shared thing taken away or pressed on, and what that did to a disturbed plane.
+/// By which figure a plane is disturbed. Of each, more is worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Share of the user plane's frames that are lost.
+    Loss,
+    /// 99th percentile of the user plane's delay, ns.
+    DelayP99,
+    /// Median response of the management plane, ms.
+    Response,
+}
+
+impl Measure {
+    /// Whose figure it is.
+    pub fn plane(self) -> Plane {
+        match self {
+            Self::Loss | Self::DelayP99 => Plane::User,
+            Self::Response => Plane::Management,
+        }
+    }
+}
+
+/// What was done with a shared thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Taken away while both planes were loaded: its share is what the victim got back.
+    Removed,
+    /// Pressed on instead of the other plane's load: its share is what the victim lost.
+    Pressed,
+}
+
+/// A disturbed plane and what disturbs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
     /// Where.
     pub deployment: Deployment,
+    /// How packets were moved.
+    pub user_plane_mode: UserPlaneMode,
     /// Who is disturbed.
     pub plane: Plane,
-    /// Through what.
+    /// By which figure.
+    pub measure: Measure,
+    /// That figure without the other plane's load, median of the rounds, in the measure's unit.
+    pub alone: f64,
+    /// And with it.
+    pub beside: f64,
+    /// Rounds of trials.
+    pub rounds: usize,
+    /// The interventions tried.
+    pub channels: Vec<ChannelShare>,
+    /// Sum of the shares that stand clear of their control and do not repeat another's; above 1 where they overlap.
+    pub explained: f64,
+    /// What is left of the whole.
+    pub remainder: f64,
+}
+
+/// The share of one shared thing in a disturbance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChannelShare {
+    /// The shared thing.
     pub channel: String,
-    /// Share of the whole disturbance that this channel alone makes, median of the rounds.
+    /// What was done with it.
+    pub method: Method,
+    /// Whether it adds to what is explained, or repeats a part of another channel.
+    pub counts: bool,
+    /// Share of the whole disturbance, median of the rounds.
     pub share: f64,
-    /// Lowest round.
+    /// Lower end of its interval.
     pub low: f64,
-    /// Highest round.
+    /// Upper end.
     pub high: f64,
-    /// The same with the aggressor idle: what the noise alone makes.
+    /// The same of the control: both planes once more, or as much work in registers.
     pub control: f64,
+    /// Lower end of the control's interval.
+    pub control_low: f64,
+    /// Upper end.
+    pub control_high: f64,
+    /// Whether the interval stands clear of the control's.
+    pub clear: bool,
 }
 
 /// The channel between the planes of a deployment.
@@ -184,5 +285,52 @@ impl Comparison {
             .into_iter()
             .filter(|&deployment| self.cells.iter().any(|cell| cell.deployment == deployment))
             .collect()
+    }
+}
+
+/// A small comparison for the tests of what is made of one.
+#[cfg(test)]
+pub(crate) mod examples {
+    use super::*;
+
+    /// SMP free: 1 Gbit/s, jitter 50 µs, response 40 ms; AMP: 100 Mbit/s, 10 µs, 5 ms; both loaded, 1464 bytes, in the kernel.
+    pub(crate) fn comparison() -> Comparison {
+        let cells = |deployment, bps, jitter, response| {
+            let mode = UserPlaneMode::Kernel;
+            let empty =
+                |plane, load| Cell::empty(deployment, mode, plane, Protocol::Udp, 1_464, load);
+            let user = |load| Cell {
+                throughput_bps: Some(bps),
+                frames_per_second: Some(bps / 8.0 / 1_464.0),
+                jitter_ns: Some(jitter),
+                delay_p99_ns: Some(100_000),
+                ..empty(Plane::User, load)
+            };
+            let asked = Cell {
+                response_p50_ms: Some(response / 2.0),
+                response_p99_ms: Some(response),
+                timeouts: Some(0),
+                requests: Some(80),
+                ..empty(Plane::Management, true)
+            };
+            [user(false), user(true), asked]
+        };
+        Comparison {
+            schema: SCHEMA.to_owned(),
+            environment: Environment::read("test", 1),
+            cells: [
+                cells(Deployment::SmpFree, 1e9, 5e4, 40.0),
+                cells(Deployment::Amp, 1e8, 1e4, 5.0),
+            ]
+            .concat(),
+            channels: Vec::new(),
+            causes: Vec::new(),
+            not_measured: vec!["nothing in particular".to_owned()],
+            user_core: 1,
+            cores: vec![0, 1],
+            requests_per_second: 20.0,
+            route_changes_per_second: 500,
+            quick: true,
+        }
     }
 }

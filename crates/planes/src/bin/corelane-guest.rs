@@ -2,10 +2,10 @@
 //!
 //! `corelane-guest FILE` serves the link in FILE. As process 1 it first mounts what a kernel needs
 //! to be talked to, serves the link in `/dev/mmapper`, and powers the machine off when that ends.
-//! Under the name `compute` it is the management plane's handler: a CGI program.
+//! Under the names `compute` and `registers` it is the management plane's handler: a CGI program.
 
 use std::{
-    ffi::CString,
+    ffi::{CString, OsStr},
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -20,12 +20,12 @@ use planes::{agent::Agent, management};
 const TRIES: u32 = 1_000;
 
 fn main() -> ExitCode {
-    let name = std::env::args_os().next().map(PathBuf::from);
-    if name.is_some_and(|name| name.ends_with("compute")) {
-        println!(
-            "Content-Type: text/plain\r\n\r\n{}",
-            management::primes_below(management::SIEVE)
-        );
+    let path = std::env::args_os().next().map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_name);
+    if let Some(name @ ("compute" | "registers")) = name.and_then(OsStr::to_str) {
+        let query = std::env::var("QUERY_STRING").unwrap_or_default();
+        let answer = management::answer(name, &query);
+        println!("Content-Type: text/plain\r\n\r\n{answer}");
         return ExitCode::SUCCESS;
     }
     let first = std::process::id() == 1;

@@ -6,11 +6,11 @@ mod uml;
 pub use uml::{Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers};
 pub(crate) use uml::{kill_group, shared_memory};
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 /// The static program for guests: what `CORELANE_GUEST` names, else the file `corelane-guest`
 /// beside this program, else what `make guest` built in the source tree that this program was
-/// built from. `None` when there is none.
+/// built from. `None` when there is none. A program that needs a loader is passed over: a guest has none.
 pub fn program() -> Option<PathBuf> {
     let named = std::env::var_os("CORELANE_GUEST").map(PathBuf::from);
     let beside = std::env::current_exe()
@@ -21,5 +21,41 @@ pub fn program() -> Option<PathBuf> {
     [named, beside, Some(built)]
         .into_iter()
         .flatten()
-        .find(|path| path.is_file())
+        .find(|path| fs::read(path).is_ok_and(|bytes| is_static(&bytes)))
+}
+
+/// Whether this is a 64-bit ELF file (elf(5)) in this machine's byte order that asks for no loader (`PT_INTERP`).
+fn is_static(file: &[u8]) -> bool {
+    const LOADER: u32 = 3;
+    let half = |at: usize| Some(u16::from_ne_bytes(*file.get(at..)?.first_chunk()?) as usize);
+    let table = || {
+        let start = u64::from_ne_bytes(*file.get(32..)?.first_chunk()?);
+        let (entry, count) = (half(54)?, half(56)?);
+        let kinds = (0..count).map(|number| {
+            let at = usize::try_from(start).ok()? + number * entry;
+            Some(u32::from_ne_bytes(*file.get(at..)?.first_chunk()?))
+        });
+        kinds.collect::<Option<Vec<u32>>>()
+    };
+    file.starts_with(b"\x7fELF\x02") && table().is_some_and(|kinds| !kinds.contains(&LOADER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_with_a_loader_is_none_for_a_guest() {
+        let own = std::env::current_exe().unwrap();
+        assert!(
+            !is_static(&fs::read(own).unwrap()),
+            "tests are linked dynamically"
+        );
+        assert!(!is_static(b"#!/bin/sh\n"));
+        assert!(!is_static(b"\x7fELF\x02"));
+        match program() {
+            Some(program) => assert!(is_static(&fs::read(program).unwrap())),
+            None => println!("skipped: no static guest program; build it with \"make guest\""),
+        }
+    }
 }

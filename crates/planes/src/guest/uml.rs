@@ -171,6 +171,11 @@ impl Guest {
         self.boot
     }
 
+    /// The host's process that leads the group of all the guest's.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The link to the guest's program.
     pub fn link(&mut self) -> &mut Link<Mapping> {
         &mut self.link

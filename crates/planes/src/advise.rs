@@ -1,0 +1,353 @@
+//! Which deployment for these requirements: a pure function of a comparison.
+//!
+//! A deployment is judged by its figures with both planes loaded, at one payload. What a run did not measure cannot be met:
+//! it is said, not assumed. Among those that fit the one with the largest smallest margin is advised.
+
+use report::{table::Table, units::prefixed};
+
+use crate::{
+    deployment::Deployment,
+    protocol::UserPlaneMode,
+    result::{Comparison, Plane},
+};
+
+/// What the system must do while both planes work. At least one is given.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Requirements {
+    /// Least payload bits a second of the user plane.
+    pub user_plane_bps: Option<f64>,
+    /// Largest jitter of the user plane, ns.
+    pub jitter_ns: Option<f64>,
+    /// Largest 99th percentile of the management plane's responses, ms.
+    pub response_ms: Option<f64>,
+    /// Only packets moved so.
+    pub mode: Option<UserPlaneMode>,
+    /// At this payload in bytes; the largest that fits a standard Ethernet frame otherwise.
+    pub payload_bytes: Option<u32>,
+}
+
+impl Requirements {
+    /// Whether anything is required at all.
+    ///
+    /// # Errors
+    /// [`AdviceError::Nothing`].
+    pub fn check(&self) -> Result<(), AdviceError> {
+        let any = [self.user_plane_bps, self.jitter_ns, self.response_ms];
+        if any.iter().all(Option::is_none) {
+            return Err(AdviceError::Nothing);
+        }
+        Ok(())
+    }
+}
+
+/// One requirement held against one figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// What is required, in words.
+    pub required: String,
+    /// What was measured, in words.
+    pub measured: String,
+    /// How many times better than required; below 1 it is not met, 0 where there is no figure.
+    pub margin: f64,
+}
+
+/// A deployment and how it does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Where the planes are.
+    pub deployment: Deployment,
+    /// How packets are moved.
+    pub mode: UserPlaneMode,
+    /// One check for each requirement.
+    pub checks: Vec<Check>,
+}
+
+impl Candidate {
+    /// The smallest margin.
+    pub fn margin(&self) -> f64 {
+        let margins = self.checks.iter().map(|check| check.margin);
+        margins.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether every requirement is met.
+    pub fn fits(&self) -> bool {
+        self.margin() >= 1.0
+    }
+}
+
+/// The advice, best first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// At this payload.
+    pub payload_bytes: u32,
+    /// Every deployment and mode measured.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Why there is no advice.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AdviceError {
+    /// Nothing is required.
+    #[error("nothing is required: give --user-plane-rate, --worst-jitter or --management-response")]
+    Nothing,
+    /// No cell at that payload with both planes loaded.
+    #[error("no figures with both planes loaded at {wanted}; the run has payloads of {has}")]
+    Payload {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        has: String,
+    },
+}
+
+/// Largest UDP payload of a standard Ethernet frame.
+const STANDARD: u32 = 1_472;
+
+/// Holds every deployment of `comparison` against `requirements`.
+///
+/// # Errors
+/// [`AdviceError`].
+pub fn advise(comparison: &Comparison, requirements: &Requirements) -> Result<Advice, AdviceError> {
+    requirements.check()?;
+    let mut payloads: Vec<u32> = comparison
+        .cells
+        .iter()
+        .filter(|cell| cell.plane == Plane::User && cell.other_plane_load && cell.is_udp())
+        .map(|cell| cell.payload_bytes)
+        .collect();
+    payloads.sort_unstable();
+    payloads.dedup();
+    let standard = payloads
+        .iter()
+        .copied()
+        .filter(|&bytes| bytes <= STANDARD)
+        .max();
+    let chosen = requirements.payload_bytes.or(standard);
+    let Some(payload_bytes) = chosen.filter(|bytes| payloads.contains(bytes)) else {
+        let has: Vec<String> = payloads.iter().map(ToString::to_string).collect();
+        return Err(AdviceError::Payload {
+            wanted: chosen.map_or("a standard payload".to_owned(), |bytes| {
+                format!("{bytes} bytes")
+            }),
+            has: if has.is_empty() {
+                "none".to_owned()
+            } else {
+                has.join(", ") + " bytes"
+            },
+        });
+    };
+    let mut candidates = Vec::new();
+    for deployment in comparison.deployments() {
+        for mode in [UserPlaneMode::Kernel, UserPlaneMode::UserSpace] {
+            if requirements.mode.is_none_or(|only| only == mode)
+                && comparison
+                    .cell(deployment, Plane::User, mode, payload_bytes, true)
+                    .is_some()
+            {
+                candidates.push(Candidate {
+                    deployment,
+                    mode,
+                    checks: checks(comparison, requirements, deployment, mode, payload_bytes),
+                });
+            }
+        }
+    }
+    // Equal margins keep the tables' order, in which simpler deployments come first.
+    candidates.sort_by(|a, b| b.margin().total_cmp(&a.margin()));
+    Ok(Advice {
+        payload_bytes,
+        candidates,
+    })
+}
+
+fn checks(
+    comparison: &Comparison,
+    requirements: &Requirements,
+    deployment: Deployment,
+    mode: UserPlaneMode,
+    payload: u32,
+) -> Vec<Check> {
+    let cell = |plane| comparison.cell(deployment, plane, mode, payload, true);
+    let user = cell(Plane::User);
+    let mut checks = Vec::new();
+    if let Some(required) = requirements.user_plane_bps {
+        let rate = user.and_then(|cell| cell.throughput_bps);
+        checks.push(Check {
+            required: format!("at least {}", prefixed(required, "bit/s")),
+            measured: rate.map_or("no rate found".to_owned(), |rate| prefixed(rate, "bit/s")),
+            margin: rate.map_or(0.0, |rate| rate / required),
+        });
+    }
+    if let Some(required) = requirements.jitter_ns {
+        let jitter = user.and_then(|cell| cell.jitter_ns);
+        let words = |ns: f64| format!("{:.1} µs", ns / 1e3);
+        checks.push(Check {
+            required: format!("jitter at most {}", words(required)),
+            measured: jitter.map_or("not measured".to_owned(), words),
+            margin: jitter.map_or(0.0, |jitter| required / jitter.max(1.0)),
+        });
+    }
+    if let Some(required) = requirements.response_ms {
+        let asked = cell(Plane::Management);
+        let response = asked.and_then(|cell| cell.response_p99_ms);
+        let timeouts = asked.and_then(|cell| cell.timeouts).unwrap_or(0);
+        checks.push(Check {
+            required: format!("response p99 at most {required:.1} ms"),
+            measured: match response {
+                Some(ms) => format!("{ms:.1} ms"),
+                None if timeouts > 0 => format!("p99 among {timeouts} timeouts"),
+                None => "not measured".to_owned(),
+            },
+            margin: response.map_or(0.0, |ms| required / ms.max(f64::MIN_POSITIVE)),
+        });
+    }
+    checks
+}
+
+impl Advice {
+    /// The advice in a sentence or two.
+    pub fn sentences(&self) -> Vec<String> {
+        let name =
+            |of: &Candidate| format!("{}, packets in {}", of.deployment.name(), of.mode.name());
+        let figures = |of: &Candidate| {
+            let words: Vec<String> = of
+                .checks
+                .iter()
+                .map(|check| format!("{} ({})", check.measured, check.required))
+                .collect();
+            words.join(", ")
+        };
+        let Some(best) = self.candidates.first() else {
+            return vec!["No deployment was measured with packets moved so.".to_owned()];
+        };
+        if !best.fits() {
+            let missed: Vec<String> = best
+                .checks
+                .iter()
+                .filter(|check| check.margin < 1.0)
+                .map(|check| format!("{} instead of {}", check.measured, check.required))
+                .collect();
+            return vec![format!(
+                "None fits at {} bytes of payload. The nearest is {}, which misses: {}.",
+                self.payload_bytes,
+                name(best),
+                missed.join(", ")
+            )];
+        }
+        let others: Vec<String> = self.candidates[1..]
+            .iter()
+            .filter(|other| other.fits())
+            .map(name)
+            .collect();
+        vec![
+            format!(
+                "Take {}: {} at {} bytes of payload with both planes loaded; its smallest margin, {:.2} times, is the largest.",
+                name(best),
+                figures(best),
+                self.payload_bytes,
+                best.margin()
+            ),
+            if others.is_empty() {
+                "No other fits.".to_owned()
+            } else {
+                format!("Also fit: {}.", others.join("; "))
+            },
+        ]
+    }
+
+    /// The figures behind it.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new("Every deployment against the requirements")
+            .text("deployment")
+            .text("packets in");
+        let headings = self.candidates.first().map_or(&[][..], |of| &of.checks);
+        for check in headings {
+            table = table.number(check.required.clone());
+        }
+        table = table.number("smallest margin").text("fits");
+        for of in &self.candidates {
+            let measured = of.checks.iter().map(|check| check.measured.clone());
+            table.push(
+                [of.deployment.name().to_owned(), of.mode.name().to_owned()]
+                    .into_iter()
+                    .chain(measured)
+                    .chain([
+                        format!("{:.2}", of.margin()),
+                        if of.fits() { "yes" } else { "no" }.to_owned(),
+                    ]),
+            );
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::examples;
+
+    fn requirements(rate: f64, jitter: f64, response: f64) -> Requirements {
+        Requirements {
+            user_plane_bps: Some(rate),
+            jitter_ns: Some(jitter),
+            response_ms: Some(response),
+            ..Requirements::default()
+        }
+    }
+
+    #[test]
+    fn the_largest_smallest_margin_wins() {
+        // SMP free: 1 Gbit/s, 50 µs, 40 ms. AMP: 100 Mbit/s, 10 µs, 5 ms.
+        let comparison = examples::comparison();
+        let fast = advise(&comparison, &requirements(5e8, 1e5, 50.0)).unwrap();
+        assert_eq!(fast.candidates[0].deployment, Deployment::SmpFree);
+        assert!(fast.candidates[0].fits() && !fast.candidates[1].fits());
+        assert!(fast.sentences()[0].starts_with("Take SMP free, packets in kernel: 1.00 Gbit/s"));
+
+        let calm = advise(&comparison, &requirements(5e7, 2e4, 10.0)).unwrap();
+        assert_eq!(calm.candidates[0].deployment, Deployment::Amp);
+        assert_eq!(calm.sentences()[1], "No other fits.");
+        assert_eq!(calm.table().rows.len(), 2);
+    }
+
+    #[test]
+    fn when_none_fits_it_says_what_is_missing() {
+        let comparison = examples::comparison();
+        let advice = advise(&comparison, &requirements(5e9, 1e5, 50.0)).unwrap();
+        let sentence = &advice.sentences()[0];
+        assert!(
+            sentence.starts_with("None fits at 1464 bytes"),
+            "{sentence}"
+        );
+        assert!(
+            sentence.contains("instead of at least 5.00 Gbit/s"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_met() {
+        let mut comparison = examples::comparison();
+        for cell in &mut comparison.cells {
+            cell.response_p99_ms = None;
+            cell.timeouts = Some(3);
+        }
+        let advice = advise(&comparison, &requirements(1.0, 1e9, 1e6)).unwrap();
+        assert!(advice.candidates.iter().all(|candidate| !candidate.fits()));
+        assert!(advice.sentences()[0].contains("p99 among 3 timeouts"));
+
+        let elsewhere = Requirements {
+            payload_bytes: Some(9_000),
+            ..requirements(1.0, 1.0, 1.0)
+        };
+        let error = advise(&comparison, &elsewhere).unwrap_err().to_string();
+        assert!(
+            error.contains("9000 bytes") && error.contains("1464"),
+            "{error}"
+        );
+        assert_eq!(
+            advise(&comparison, &Requirements::default()),
+            Err(AdviceError::Nothing)
+        );
+    }
+}

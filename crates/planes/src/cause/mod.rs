@@ -1,0 +1,258 @@
+//! Why a plane is disturbed: by intervention, not by correlation.
+//!
+//! Of every deployment in which one plane was seen to disturb the other, both planes are loaded again in short trials, in
+//! rounds of random order. In each trial one shared thing is taken away (softirqs elsewhere, another core's interrupts, a
+//! handler that touches no memory, …), or one plane is replaced by a thread that works as much and presses on one shared thing
+//! only. A channel's share is the part of the disturbance that its removal takes back, or that its pressure makes. Each method
+//! has its control in the same rounds: the undisturbed repetition, or the same work in registers. A share counts when its
+//! interval stands clear of its control's.
+//!
+//! What it cannot tell: shares of things that work together overlap or hide each other, so the sum is printed and what is left of
+//! the whole is named. Aggressors of the crate `scaling` work in slices of milliseconds, a request computes in one piece.
+
+mod intervention;
+mod judge;
+mod removed;
+mod scene;
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use scaling::random::Random;
+
+pub(crate) use judge::NOTICED;
+
+use self::{
+    intervention::{Turn, turns},
+    judge::{Probe, Rounds, judge},
+    scene::{Scene, Seen, Setup},
+};
+use crate::{
+    compare::{Plan, StageError},
+    deployment::{Cores, Deployment},
+    load::LoadError,
+    protocol::UserPlaneMode,
+    result::{Cause, Comparison, Measure, Plane},
+    site::Site,
+};
+
+/// Share of the throughput found alone that is offered: near its limit a user plane shows what is taken from it.
+const OFFERED: f64 = 0.8;
+
+/// How much time there is.
+struct Budget {
+    rounds: usize,
+    trial: Duration,
+    total: Duration,
+}
+
+impl Budget {
+    fn of(quick: bool) -> Self {
+        if quick {
+            Self {
+                rounds: 3,
+                trial: Duration::from_millis(150),
+                total: Duration::from_secs(35),
+            }
+        } else {
+            Self {
+                rounds: 5,
+                trial: Duration::from_millis(300),
+                total: Duration::from_secs(330),
+            }
+        }
+    }
+}
+
+/// Looks for the causes of the disturbances that `comparison` shows, the largest first, while time lasts; writes them, and what
+/// it had no time for or could not do, into it.
+///
+/// # Errors
+/// [`LoadError::Interrupted`].
+pub(crate) fn investigate(
+    plan: &Plan,
+    program: &Path,
+    cores: &Cores,
+    comparison: &mut Comparison,
+    mut say: impl FnMut(&str),
+) -> Result<(), LoadError> {
+    let budget = Budget::of(plan.quick);
+    let begin = Instant::now();
+    for suspect in suspects(comparison, plan) {
+        let what = format!(
+            "the causes in {} with packets in {}",
+            suspect.deployment.name(),
+            suspect.mode.name()
+        );
+        if begin.elapsed() >= budget.total {
+            comparison.not_measured.push(format!(
+                "{what}: the time for causes was spent on larger disturbances (name fewer deployments{})",
+                if plan.quick { ", or leave --quick out" } else { "" }
+            ));
+            continue;
+        }
+        say(&what);
+        match find(&suspect, plan, &budget, cores, program) {
+            Ok(causes) => comparison.causes.extend(causes),
+            Err(StageError::Load(LoadError::Interrupted)) => return Err(LoadError::Interrupted),
+            Err(error) => comparison.not_measured.push(format!("{what}: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// A deployment in which a plane seems disturbed.
+struct Suspect {
+    deployment: Deployment,
+    mode: UserPlaneMode,
+    victims: Vec<Plane>,
+    payload: u32,
+    /// Frames a second alone.
+    throughput: f64,
+    /// The largest relative loss.
+    size: f64,
+}
+
+fn suspects(comparison: &Comparison, plan: &Plan) -> Vec<Suspect> {
+    let Some(&payload) = plan.payloads.iter().min() else {
+        return Vec::new();
+    };
+    let mut suspects = Vec::new();
+    for &deployment in &plan.deployments {
+        for &mode in &plan.modes {
+            let user = |load| comparison.cell(deployment, Plane::User, mode, payload, load);
+            let asked = |bytes, load| {
+                let cell = comparison.cell(deployment, Plane::Management, mode, bytes, load)?;
+                cell.response_p50_ms
+            };
+            let Some(throughput) = user(false).and_then(|cell| cell.frames_per_second) else {
+                continue;
+            };
+            let worse = |alone: Option<f64>, beside: Option<f64>| match (alone, beside) {
+                (Some(alone), Some(beside)) if alone > 0.0 => beside / alone - 1.0,
+                _ => 0.0,
+            };
+            let rate = |load| user(load).and_then(|cell| cell.frames_per_second);
+            let delay = |load| {
+                user(load)
+                    .and_then(|cell| cell.delay_p99_ns)
+                    .map(|ns| ns as f64)
+            };
+            let packets = worse(rate(true), rate(false)).max(worse(delay(false), delay(true)));
+            let requests = worse(asked(0, false), asked(payload, true));
+            let victims: Vec<Plane> = [(Plane::User, packets), (Plane::Management, requests)]
+                .into_iter()
+                .filter(|(_, size)| *size > NOTICED)
+                .map(|(plane, _)| plane)
+                .collect();
+            if !victims.is_empty() {
+                suspects.push(Suspect {
+                    deployment,
+                    mode,
+                    victims,
+                    payload,
+                    throughput,
+                    size: packets.max(requests),
+                });
+            }
+        }
+    }
+    suspects.sort_by(|a, b| b.size.total_cmp(&a.size));
+    suspects
+}
+
+fn find(
+    suspect: &Suspect,
+    plan: &Plan,
+    budget: &Budget,
+    cores: &Cores,
+    program: &Path,
+) -> Result<Vec<Cause>, StageError> {
+    let site = Site::new(suspect.deployment.user_planes())?;
+    let setup = Setup {
+        deployment: suspect.deployment,
+        mode: suspect.mode,
+        cores,
+        site: &site,
+        payload: suspect.payload,
+        rate: suspect.throughput * OFFERED,
+        trial: budget.trial,
+    };
+    let mut scene = Scene::start(setup, program)?;
+    let turns = turns(suspect.deployment, suspect.mode, &suspect.victims);
+    let mut random = Random::new(plan.seed);
+    let mut seen: Vec<Vec<Seen>> = vec![Vec::new(); turns.len()];
+    for _ in 0..budget.rounds {
+        let mut order: Vec<usize> = (0..turns.len()).collect();
+        random.shuffle(&mut order);
+        for place in order {
+            seen[place].push(scene.run(turns[place])?);
+        }
+    }
+    let measures = suspect.victims.iter().flat_map(|&victim| match victim {
+        Plane::User => vec![Measure::Loss, Measure::DelayP99],
+        Plane::Management => vec![Measure::Response],
+    });
+    Ok(measures
+        .filter_map(|measure| cause(suspect, measure, &turns, &seen, plan.seed))
+        .collect())
+}
+
+/// The figures of one measure, judged; `None` when the plane is not disturbed by it, or a trial has no figure.
+fn cause(
+    suspect: &Suspect,
+    measure: Measure,
+    turns: &[Turn],
+    seen: &[Vec<Seen>],
+    seed: u64,
+) -> Option<Cause> {
+    let victim = measure.plane();
+    let values = |wanted: Turn| -> Option<Vec<f64>> {
+        let place = turns.iter().position(|&turn| turn == wanted)?;
+        seen[place]
+            .iter()
+            .map(|seen| match measure {
+                Measure::Loss => seen.loss,
+                Measure::DelayP99 => seen.delay,
+                Measure::Response => seen.response,
+            })
+            .collect()
+    };
+    let rounds = Rounds {
+        alone: values(Turn::Alone(victim))?,
+        beside: values(Turn::Both)?,
+        again: values(Turn::Again)?,
+        registers: values(Turn::Pressed(
+            victim,
+            scaling::cause::pressure::Channel::Clock,
+        ))?,
+    };
+    let probes: Vec<Probe> = turns
+        .iter()
+        .filter_map(|&turn| {
+            let (of, channel, method, counts) = turn.intervention()?;
+            (of == victim).then_some(())?;
+            Some(Probe {
+                channel: channel.to_owned(),
+                method,
+                counts,
+                values: values(turn)?,
+            })
+        })
+        .collect();
+    let judged = judge(&rounds, &probes, seed)?;
+    Some(Cause {
+        deployment: suspect.deployment,
+        user_plane_mode: suspect.mode,
+        plane: victim,
+        measure,
+        alone: judged.alone,
+        beside: judged.beside,
+        rounds: rounds.alone.len(),
+        channels: judged.channels,
+        explained: judged.explained,
+        remainder: (1.0 - judged.explained).max(0.0),
+    })
+}

@@ -1,0 +1,141 @@
+//! One shared thing taken away, and given back when dropped.
+
+use host::{CoreId, Namespace};
+
+use super::{intervention::Removal, scene::Setup};
+use crate::{
+    compare::StageError,
+    deployment::{Deployment, DeploymentError, Running, host},
+    management::Server,
+    partition::Partition,
+    result::Plane,
+    settings::{self, Setting},
+    tasks::{self, Rank},
+};
+
+/// What is undone when dropped.
+#[derive(Default)]
+pub(super) struct Removed<'a> {
+    settings: Vec<Setting>,
+    /// Threads that were raised.
+    raised: Vec<u32>,
+    /// Interfaces whose NAPI moved, and where it was.
+    moved: Vec<(&'a Namespace, &'a str, Napi)>,
+    partitions: Vec<Partition>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Napi {
+    Softirq,
+    Thread(CoreId),
+}
+
+impl<'a> Removed<'a> {
+    pub(super) fn apply(
+        removal: Removal,
+        victim: Plane,
+        setup: &Setup<'a>,
+        running: &mut Running,
+        server: &Server,
+    ) -> Result<Self, StageError> {
+        let others = setup.cores.others();
+        let away = match victim {
+            Plane::User => others.as_slice(),
+            Plane::Management => std::slice::from_ref(&setup.cores.user),
+        };
+        let mut removed = Self::default();
+        match removal {
+            Removal::Queue => match victim {
+                Plane::User => removed.raise(&running.processes(), Rank::First(1))?,
+                // Before the tester's sender too, which has the lowest real-time priority.
+                Plane::Management => removed.raise(&[server.process()], Rank::First(2))?,
+            },
+            Removal::Softirqs => removed.move_softirqs(setup)?,
+            Removal::Interrupts => removed.settings.extend(settings::interrupts_to(away)),
+            Removal::Workers => {
+                let setting =
+                    settings::workers_to(away).map_err(host("move the kernel's workers"))?;
+                removed.settings.push(setting);
+            }
+            Removal::HostTasks => removed.partitions.push(clear_core(setup, running)?),
+            // These two are another load, not another machine.
+            Removal::Routes | Removal::HandlerMemory => {}
+        }
+        Ok(removed)
+    }
+
+    fn raise(&mut self, processes: &[u32], rank: Rank) -> Result<(), DeploymentError> {
+        for &process in processes {
+            // A process that has ended meanwhile needs no rank.
+            for thread in tasks::threads(process).unwrap_or_default() {
+                if tasks::rank(thread, rank).is_ok() {
+                    self.raised.push(thread);
+                }
+            }
+        }
+        if self.raised.is_empty() {
+            let refused = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+            return Err(host("give the victim's tasks a real-time priority")(
+                refused,
+            ));
+        }
+        Ok(())
+    }
+
+    fn move_softirqs(&mut self, setup: &Setup<'a>) -> Result<(), DeploymentError> {
+        let threaded = matches!(
+            setup.deployment,
+            Deployment::SmpBound | Deployment::Partitioned
+        );
+        let (device, core) = (&setup.site.device, setup.cores.user);
+        for pair in &setup.site.pairs {
+            for cable in [&pair.input, &pair.output] {
+                let interface = cable.b.interface.as_str();
+                let before = if threaded {
+                    tasks::napi_to_softirq(device, interface)?;
+                    Napi::Thread(core)
+                } else {
+                    tasks::napi_to_thread(device, interface, core)?;
+                    Napi::Softirq
+                };
+                self.moved.push((device, interface, before));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets the user plane's core apart for the user plane alone.
+fn clear_core(setup: &Setup<'_>, running: &mut Running) -> Result<Partition, DeploymentError> {
+    let user = setup.cores.user;
+    let partition = Partition::isolate(&[user], &setup.cores.all)?;
+    let mut tasks = running.processes();
+    if setup.deployment == Deployment::SmpBound {
+        for pair in &setup.site.pairs {
+            for cable in [&pair.input, &pair.output] {
+                tasks.extend(tasks::napi_threads(&cable.b.interface));
+            }
+        }
+    }
+    for task in tasks {
+        partition.take(task)?;
+        tasks::bind(task, &[user])?;
+    }
+    Ok(partition)
+}
+
+impl Drop for Removed<'_> {
+    fn drop(&mut self) {
+        for &thread in &self.raised {
+            // Threads that ended meanwhile have nothing to give back.
+            let _ = tasks::rank(thread, Rank::Normal);
+        }
+        for &(device, interface, before) in &self.moved {
+            // The next trial would show it, and the site goes away at the end.
+            let _ = match before {
+                Napi::Softirq => tasks::napi_to_softirq(device, interface),
+                Napi::Thread(core) => tasks::napi_to_thread(device, interface, core),
+            };
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Both planes of one deployment, ready for one short trial after the other.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use fastpath::{
+    attach::Request,
+    sink::{Checks, Sink},
+};
+use host::{CoreId, Topology};
+use scaling::{
+    cause::pressure::Channel,
+    harness::aggressor::{Aggressor, Caches},
+    loops,
+};
+
+use super::{
+    intervention::{Removal, Turn},
+    removed::Removed,
+};
+use crate::{
+    compare::{CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND, StageError, watched},
+    control::Changes,
+    deployment::{Cores, Deployment, Running},
+    load::{Load, Observed},
+    management::{self, Handler, Load as Asking, Responses, Server},
+    protocol::UserPlaneMode,
+    result::{CoreUse, Plane},
+    site::Site,
+};
+
+/// A timer aggressor at full dose wakes this often a second (crate `scaling`).
+const WAKEUPS: f64 = 10_000.0;
+
+/// What is the same in all trials.
+pub(super) struct Setup<'a> {
+    pub(super) deployment: Deployment,
+    pub(super) mode: UserPlaneMode,
+    pub(super) cores: &'a Cores,
+    pub(super) site: &'a Site,
+    pub(super) payload: u32,
+    /// Frames a second.
+    pub(super) rate: f64,
+    pub(super) trial: Duration,
+}
+
+/// The planes, and how hard the aggressors press: as much as the other plane works.
+pub(super) struct Scene<'a> {
+    setup: Setup<'a>,
+    running: Running,
+    server: Server,
+    load: Load,
+    changes: Changes,
+    caches: Caches,
+    /// Steps of the handler that computes in registers.
+    steps: u64,
+    duty: Duties,
+}
+
+/// Shares of time, 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+struct Duties {
+    /// That the management plane computes.
+    requests: f64,
+    /// That the user plane's core works.
+    packets: f64,
+    /// Timer interrupts that requests add on the user plane's core, as a dose.
+    timers_of_requests: f64,
+    /// And packets on the others'.
+    timers_of_packets: f64,
+}
+
+/// A trial's figures; absent where that plane had no load or no answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// Share of frames.
+    pub(super) loss: Option<f64>,
+    /// 99th percentile, ns.
+    pub(super) delay: Option<f64>,
+    /// Median, ms.
+    pub(super) response: Option<f64>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn start(setup: Setup<'a>, program: &Path) -> Result<Self, StageError> {
+        let mut running = Running::start(
+            setup.deployment,
+            setup.mode,
+            setup.site,
+            setup.cores,
+            program,
+        )?;
+        let server = Server::start(&setup.site.device, program)?;
+        if setup.deployment != Deployment::SmpFree {
+            server.bind(&setup.cores.others())?;
+        }
+        let sending = setup.cores.all[0];
+        let load = Load::new(setup.site, &mut running, setup.payload, sending)?;
+        let pair = &setup.site.pairs[0];
+        let changes = Changes::new([pair.sender(), pair.receiver()]);
+        let (seconds, steps) = calibrate();
+        let mut scene = Self {
+            running,
+            server,
+            load,
+            changes,
+            caches: Caches::read(&Topology::read()),
+            steps,
+            duty: Duties {
+                requests: (REQUESTS_PER_SECOND * seconds).min(1.0),
+                ..Duties::default()
+            },
+            setup,
+        };
+        scene.measure_duties()?;
+        Ok(scene)
+    }
+
+    /// One trial.
+    pub(super) fn run(&mut self, turn: Turn) -> Result<Seen, StageError> {
+        let _pressing = match turn {
+            Turn::Pressed(victim, channel) => Some(self.press(victim, channel)),
+            _ => None,
+        };
+        let _removed = match turn {
+            Turn::Removed(victim, removal) => Some(Removed::apply(
+                removal,
+                victim,
+                &self.setup,
+                &mut self.running,
+                &self.server,
+            )?),
+            _ => None,
+        };
+        let _swallowed = match turn {
+            Turn::TesterOnly => Some(self.swallow()?),
+            _ => None,
+        };
+        let handler = match turn {
+            Turn::Removed(_, Removal::HandlerMemory) => Handler::Registers { steps: self.steps },
+            _ => Handler::Sieve,
+        };
+        let routes = match turn {
+            Turn::Removed(_, Removal::Routes) => 0,
+            _ => CHANGES_PER_SECOND,
+        };
+        let (packets, requests) = turn.loads();
+        let (observed, responses) = self.both(packets, requests.then_some(handler), routes)?;
+        // Frames that were swallowed tell nothing of the user plane.
+        let observed = observed.filter(|_| turn != Turn::TesterOnly);
+        Ok(Seen {
+            loss: observed.as_ref().map(Observed::loss),
+            delay: observed
+                .and_then(|seen| seen.delay_p99_ns)
+                .map(|ns| ns as f64),
+            response: responses
+                .and_then(|responses| responses.quantile_ns(0.5))
+                .map(|ns| ns as f64 / 1e6),
+        })
+    }
+
+    fn both(
+        &mut self,
+        packets: bool,
+        requests: Option<Handler>,
+        routes: u32,
+    ) -> Result<(Option<Observed>, Option<Responses>), StageError> {
+        let Setup {
+            site, rate, trial, ..
+        } = self.setup;
+        let (load, running, changes) = (&mut self.load, &mut self.running, &mut self.changes);
+        std::thread::scope(|scope| {
+            let asking = requests.map(|handler| {
+                scope.spawn(move || {
+                    management::ask(
+                        &site.device,
+                        Asking {
+                            rate: REQUESTS_PER_SECOND,
+                            duration: trial,
+                            patience: PATIENCE,
+                            handler,
+                        },
+                    )
+                })
+            });
+            // Without packets the control plane works all the same.
+            let rate = if packets { rate } else { 0.0 };
+            let observed = load.trial(running, changes, routes, rate, trial);
+            let responses = asking
+                .map(|asking| {
+                    asking
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .transpose()?;
+            Ok((Some(observed?).filter(|_| packets), responses))
+        })
+    }
+
+    fn press(&self, victim: Plane, channel: Channel) -> Aggressor {
+        let (user, other) = (self.setup.cores.user, self.setup.cores.all[0]);
+        let duty = self.duty;
+        let (core, duty) = match (victim, channel) {
+            (Plane::User, Channel::Interrupts) => (user, duty.timers_of_requests),
+            (Plane::User, _) => (other, duty.requests),
+            (Plane::Management, Channel::Interrupts) => (other, duty.timers_of_packets),
+            (Plane::Management, _) => (user, duty.packets),
+        };
+        Aggressor::start(channel, core, duty, self.caches)
+    }
+
+    /// Has packets end at the device's entrance, before any plane sees them.
+    fn swallow(&self) -> Result<Sink, StageError> {
+        let mut sink = Sink::new(Checks {
+            streams: 1,
+            ..Checks::ALL
+        })
+        .map_err(crate::load::LoadError::from)?;
+        let device = &self.setup.site.device;
+        for pair in &self.setup.site.pairs {
+            let entrance = pair.input.b.interface.as_str();
+            device
+                .enter(|| sink.attach(entrance, Request::Any))
+                .map_err(crate::load::LoadError::from)?
+                .map_err(crate::load::LoadError::from)?;
+        }
+        Ok(sink)
+    }
+
+    /// How much each plane works, so that the aggressors do not press harder.
+    fn measure_duties(&mut self) -> Result<(), StageError> {
+        let cores = self.setup.cores.clone();
+        let mut uses = Vec::new();
+        for (packets, requests) in [(true, false), (false, true), (true, true)] {
+            let handler = requests.then_some(Handler::Sieve);
+            let (_, seen) = watched(&cores.all, || {
+                self.both(packets, handler, CHANGES_PER_SECOND)
+            })?;
+            uses.push(seen);
+        }
+        let of = |uses: &[CoreUse], core: CoreId| {
+            let found = uses.iter().find(|of| of.core == core.0);
+            found.map_or((0.0, 0.0), |of| (of.busy, of.interrupts_per_second))
+        };
+        let more =
+            |both: (f64, f64), alone: (f64, f64)| ((both.1 - alone.1) / WAKEUPS).clamp(0.01, 1.0);
+        let (user, other) = (cores.user, cores.all[0]);
+        self.duty.packets = of(&uses[0], user).0.clamp(0.01, 1.0);
+        self.duty.timers_of_requests = more(of(&uses[2], user), of(&uses[0], user));
+        self.duty.timers_of_packets = more(of(&uses[2], other), of(&uses[1], other));
+        Ok(())
+    }
+}
+
+/// Seconds that the handler computes, and steps in registers that take as long: the fastest of a few, which nothing interrupted.
+fn calibrate() -> (f64, u64) {
+    const TRIES: u32 = 5;
+    const STEPS: u64 = 1_000_000;
+    let fastest = |work: &dyn Fn()| {
+        let times = (0..TRIES).map(|_| {
+            let begin = Instant::now();
+            work();
+            begin.elapsed().as_secs_f64()
+        });
+        times.fold(f64::INFINITY, f64::min)
+    };
+    let sieve = fastest(&|| {
+        std::hint::black_box(management::primes_below(management::SIEVE));
+    });
+    let registers = fastest(&|| {
+        loops::spin(STEPS, 1);
+    });
+    (sieve, (sieve / registers * STEPS as f64) as u64)
+}

@@ -1,0 +1,93 @@
+//! A load on running user planes, and the highest rate that they carry.
+
+use std::time::Duration;
+
+use tester::search::{Bisection, TrialOutcome};
+
+use super::CHANGES_PER_SECOND;
+use crate::{
+    control::Changes,
+    deployment::Running,
+    load::{Load, LoadError, Observed},
+};
+
+/// Bounds of the throughput closer than this share end the search.
+const RESOLUTION: f64 = 0.05;
+/// Share of frames that may be lost: on two cores that everything shares, no rate is without any loss.
+pub const LOSS: f64 = 0.001;
+/// The ramp begins here, frames a second, and each step is [`STEEP`] times the last.
+const LOWEST: f64 = 10_000.0;
+const STEEP: f64 = 4.0;
+/// A rate that nothing on veth reaches.
+const HIGHEST: f64 = 4e6;
+
+/// A load on running user planes.
+pub(crate) struct Bench<'a> {
+    /// The senders and receivers.
+    pub(crate) load: &'a mut Load,
+    /// The user planes.
+    pub(crate) running: &'a mut Running,
+    /// What the control plane does meanwhile.
+    pub(crate) changes: &'a mut Changes,
+    /// Length of a trial of the search.
+    pub(crate) trial: Duration,
+}
+
+impl Bench<'_> {
+    /// One trial with route changes.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub(crate) fn at(&mut self, rate: f64, duration: Duration) -> Result<Observed, LoadError> {
+        self.load.trial(
+            self.running,
+            self.changes,
+            CHANGES_PER_SECOND,
+            rate,
+            duration,
+        )
+    }
+
+    /// The highest rate at which no more than [`LOSS`] is lost, frames a second; `None` when no rate passes. A ramp finds the
+    /// first rate that fails, the search goes on below it. A flood would not do to begin with: a user plane in user space
+    /// carries next to nothing when it is flooded.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub(crate) fn throughput(&mut self) -> Result<Option<f64>, LoadError> {
+        let mut high = LOWEST;
+        while high < HIGHEST && self.passes(high)? == TrialOutcome::Pass {
+            high *= STEEP;
+        }
+        let search = Bisection {
+            repeats: 2,
+            confirmations: 0,
+            // Below a hundredth of what failed first the search has failed.
+            step: high / 100.0,
+            ..Bisection::new(high, RESOLUTION)
+        };
+        let mut failed = None;
+        let found = search.run(|probe| match self.passes(probe.amount) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                failed = Some(error);
+                TrialOutcome::Stop
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(found.lower),
+        }
+    }
+
+    fn passes(&mut self, rate: f64) -> Result<TrialOutcome<f64>, LoadError> {
+        let seen = self.at(rate, self.trial)?;
+        Ok(if seen.loss() > LOSS {
+            TrialOutcome::Fail { carried: None }
+        } else if seen.offered_in_full() {
+            TrialOutcome::Pass
+        } else {
+            TrialOutcome::Invalid { offered: None }
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! The comparison in tables: what is printed, shown on the page and put into documents.
+
+use report::{table::Table, units::prefixed};
+
+use super::{MODES, bits, count, milliseconds, percent, time};
+use crate::result::{Cell, Comparison, Measure, Method, Plane, Protocol};
+
+pub(super) fn tables(comparison: &Comparison) -> Vec<Table> {
+    let mut tables = vec![user_table(comparison), management_table(comparison)];
+    tables.push(tcp_table(comparison));
+    tables.push(cause_table(comparison));
+    tables.push(channel_table(comparison));
+    tables.push(core_table(comparison));
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+fn user_table(comparison: &Comparison) -> Table {
+    let mut table =
+        Table::new("User plane: throughput, delay and jitter, alone and beside requests")
+            .text("deployment")
+            .text("packets in")
+            .number("payload bytes")
+            .number("bit/s alone")
+            .number("beside requests")
+            .number("change")
+            .number("delay p99 alone")
+            .number("beside")
+            .number("jitter alone")
+            .number("beside");
+    for deployment in comparison.deployments() {
+        for mode in MODES {
+            for alone in comparison
+                .cells_of(deployment, Plane::User, mode, Protocol::Udp)
+                .filter(|cell| !cell.other_plane_load)
+            {
+                let beside =
+                    comparison.cell(deployment, Plane::User, mode, alone.payload_bytes, true);
+                let rate = |cell: &Cell| cell.throughput_bps;
+                table.push([
+                    deployment.name().to_owned(),
+                    mode.name().to_owned(),
+                    alone.payload_bytes.to_string(),
+                    bits(rate(alone)),
+                    bits(beside.and_then(rate)),
+                    match (rate(alone), beside.and_then(rate)) {
+                        (Some(alone), Some(beside)) if alone > 0.0 => {
+                            format!("{:+.0} %", (beside / alone - 1.0) * 100.0)
+                        }
+                        _ => "-".to_owned(),
+                    },
+                    time(alone.delay_p99_ns.map(|ns| ns as f64)),
+                    time(
+                        beside
+                            .and_then(|cell| cell.delay_p99_ns)
+                            .map(|ns| ns as f64),
+                    ),
+                    time(alone.jitter_ns),
+                    time(beside.and_then(|cell| cell.jitter_ns)),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn management_table(comparison: &Comparison) -> Table {
+    let mut table = Table::new("Management plane: responses, alone and beside packets")
+        .text("deployment")
+        .text("packets in")
+        .number("payload bytes")
+        .number("median ms")
+        .number("p99 ms")
+        .number("timeouts")
+        .number("of requests");
+    for deployment in comparison.deployments() {
+        for mode in MODES {
+            for cell in comparison.cells_of(deployment, Plane::Management, mode, Protocol::Udp) {
+                let payload = if cell.other_plane_load {
+                    cell.payload_bytes.to_string()
+                } else {
+                    "no packets".to_owned()
+                };
+                table.push([
+                    deployment.name().to_owned(),
+                    mode.name().to_owned(),
+                    payload,
+                    milliseconds(cell.response_p50_ms),
+                    milliseconds(cell.response_p99_ms),
+                    count(cell.timeouts),
+                    count(cell.requests),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn tcp_table(comparison: &Comparison) -> Table {
+    let mut table = Table::new("One TCP connection across the user plane (iperf3)")
+        .text("deployment")
+        .text("packets in")
+        .number("bit/s alone")
+        .number("beside requests");
+    for deployment in comparison.deployments() {
+        for mode in MODES {
+            let rate = |load| {
+                comparison
+                    .cells_of(deployment, Plane::User, mode, Protocol::Tcp)
+                    .find(|cell| cell.other_plane_load == load)
+                    .and_then(|cell| cell.throughput_bps)
+            };
+            if rate(false).is_some() || rate(true).is_some() {
+                table.push([
+                    deployment.name().to_owned(),
+                    mode.name().to_owned(),
+                    bits(rate(false)),
+                    bits(rate(true)),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn channel_table(comparison: &Comparison) -> Table {
+    let mut table = Table::new("The channel between control and user plane")
+        .text("deployment")
+        .number("one way")
+        .number("there and back")
+        .number("p99")
+        .number("packets/s")
+        .number("kernel up after");
+    for of in &comparison.channels {
+        table.push([
+            of.deployment.name().to_owned(),
+            time(of.channel.one_way_ns),
+            time(Some(of.channel.round_trip_ns)),
+            time(Some(of.channel.round_trip_p99_ns)),
+            prefixed(of.channel.packets_per_second, ""),
+            of.boot_seconds
+                .map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s")),
+        ]);
+    }
+    table
+}
+
+fn core_table(comparison: &Comparison) -> Table {
+    let mut table =
+        Table::new("What the cores did while both planes were loaded, smallest payload")
+            .text("deployment")
+            .text("packets in")
+            .number("core")
+            .number("busy")
+            .number("of it in interrupts")
+            .number("interrupts/s")
+            .number("softirqs/s")
+            .number("stolen");
+    for deployment in comparison.deployments() {
+        for mode in MODES {
+            let cell = comparison
+                .cells_of(deployment, Plane::User, mode, Protocol::Udp)
+                .filter(|cell| cell.other_plane_load)
+                .min_by_key(|cell| cell.payload_bytes);
+            for core in cell.into_iter().flat_map(|cell| &cell.cores) {
+                table.push([
+                    deployment.name().to_owned(),
+                    mode.name().to_owned(),
+                    core.core.to_string(),
+                    percent(core.busy),
+                    percent(core.interrupt),
+                    format!("{:.0}", core.interrupts_per_second),
+                    format!("{:.0}", core.softirqs_per_second),
+                    percent(core.steal),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn cause_table(comparison: &Comparison) -> Table {
+    let mut table = Table::new(
+        "Why a plane is disturbed: one shared thing at a time, shares of the whole disturbance",
+    )
+    .text("deployment")
+    .text("packets in")
+    .text("disturbed")
+    .text("shared thing")
+    .text("how")
+    .number("share")
+    .number("interval")
+    .number("control")
+    .text("clear");
+    for cause in &comparison.causes {
+        let disturbed = match cause.measure {
+            Measure::Loss => "user plane: loss",
+            Measure::DelayP99 => "user plane: delay p99",
+            Measure::Response => "management: response",
+        };
+        let range = |low, high| format!("{}..{}", percent(low), percent(high));
+        let place = [
+            cause.deployment.name(),
+            cause.user_plane_mode.name(),
+            disturbed,
+        ];
+        for of in &cause.channels {
+            table.push(
+                place.map(str::to_owned).into_iter().chain([
+                    of.channel.clone(),
+                    match of.method {
+                        Method::Removed => "taken away",
+                        Method::Pressed => "pressed on",
+                    }
+                    .to_owned(),
+                    percent(of.share),
+                    range(of.low, of.high),
+                    range(of.control_low, of.control_high),
+                    if of.clear { "yes" } else { "no" }.to_owned(),
+                ]),
+            );
+        }
+        table.push(place.map(str::to_owned).into_iter().chain([
+            "remainder".to_owned(),
+            String::new(),
+            percent(cause.remainder),
+            String::new(),
+            String::new(),
+            String::new(),
+        ]));
+    }
+    table
+}

@@ -1,0 +1,159 @@
+//! The comparison in sentences.
+
+use report::units::prefixed;
+
+use super::{MODES, percent, time};
+use crate::{
+    cause::NOTICED,
+    deployment::Deployment,
+    protocol::UserPlaneMode,
+    result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol},
+};
+
+/// One sentence for every deployment and mode, one for every cause, one for what was not measured.
+pub fn verdict(comparison: &Comparison) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for deployment in comparison.deployments() {
+        for mode in MODES {
+            sentences.extend(influence(comparison, deployment, mode));
+        }
+    }
+    sentences.extend(comparison.causes.iter().map(explanation));
+    for cell in &comparison.cells {
+        if let Some(remark) = &cell.remark {
+            sentences.push(format!(
+                "{}, packets in {}, {} bytes{}: {remark}.",
+                cell.deployment.name(),
+                cell.user_plane_mode.name(),
+                cell.payload_bytes,
+                if cell.other_plane_load {
+                    " beside requests"
+                } else {
+                    ""
+                }
+            ));
+        }
+    }
+    if !comparison.not_measured.is_empty() {
+        sentences.push(format!(
+            "Not measured here: {}.",
+            comparison.not_measured.join("; ")
+        ));
+    }
+    sentences
+}
+
+/// "AMP, kernel forwarding, 64 bytes: requests take 12 % of the user plane's throughput; packets …"
+fn influence(
+    comparison: &Comparison,
+    deployment: Deployment,
+    mode: UserPlaneMode,
+) -> Option<String> {
+    let smallest = comparison
+        .cells_of(deployment, Plane::User, mode, Protocol::Udp)
+        .map(|cell| cell.payload_bytes)
+        .min()?;
+    let user = |load| comparison.cell(deployment, Plane::User, mode, smallest, load);
+    let (alone, beside) = (user(false)?.throughput_bps?, user(true)?.throughput_bps?);
+    let packets = change("the user plane's throughput", alone, beside);
+    let response = |bytes, load| {
+        comparison
+            .cell(deployment, Plane::Management, mode, bytes, load)?
+            .response_p50_ms
+    };
+    let requests = match (response(0, false), response(smallest, true)) {
+        (Some(alone), Some(beside)) => format!(
+            "; packets {} a request's median response ({alone:.1} to {beside:.1} ms)",
+            if beside > alone * (1.0 + NOTICED) {
+                "lengthen"
+            } else {
+                "do not lengthen"
+            }
+        ),
+        _ => String::new(),
+    };
+    Some(format!(
+        "{}, {}, {smallest} bytes: {} alone; requests {packets}{requests}.",
+        deployment.name(),
+        mode.name(),
+        prefixed(alone, "bit/s"),
+    ))
+}
+
+fn change(what: &str, alone: f64, beside: f64) -> String {
+    let lost = 1.0 - beside / alone;
+    if lost.abs() < NOTICED {
+        format!("change {what} by less than {:.0} %", NOTICED * 100.0)
+    } else if lost > 0.0 {
+        format!("take {:.0} % of {what}", lost * 100.0)
+    } else {
+        format!("raise {what} by {:.0} %, which is noise", -lost * 100.0)
+    }
+}
+
+/// "AMP, packets in kernel: requests lengthen the user plane's delay (p99 80 µs to 3.2 ms); of that waiting for the core 60 % …"
+fn explanation(cause: &Cause) -> String {
+    let what = match cause.measure {
+        Measure::Loss => format!(
+            "requests lose frames of the user plane ({} to {})",
+            percent(cause.alone),
+            percent(cause.beside)
+        ),
+        Measure::DelayP99 => format!(
+            "requests lengthen the user plane's delay (p99 {} to {})",
+            time(Some(cause.alone)),
+            time(Some(cause.beside))
+        ),
+        Measure::Response => format!(
+            "packets lengthen the management plane's response ({:.1} to {:.1} ms)",
+            cause.alone, cause.beside
+        ),
+    };
+    let mut clear: Vec<&ChannelShare> = cause.channels.iter().filter(|of| of.clear).collect();
+    clear.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let (counted, parts): (Vec<&ChannelShare>, Vec<&ChannelShare>) =
+        clear.into_iter().partition(|of| of.counts);
+    let list = |channels: &[&ChannelShare]| {
+        let words: Vec<String> = channels
+            .iter()
+            .map(|of| {
+                format!(
+                    "{} {} ({} to {})",
+                    of.channel,
+                    percent(of.share),
+                    percent(of.low),
+                    percent(of.high)
+                )
+            })
+            .collect();
+        words.join(", ")
+    };
+    let rest = if counted.is_empty() {
+        format!(
+            "none of {} interventions stands clear of its control, 100 % remain unexplained",
+            cause.channels.len()
+        )
+    } else if cause.explained > 1.0 {
+        format!(
+            "through {}; the shares overlap and add up to {}, nothing remains",
+            list(&counted),
+            percent(cause.explained)
+        )
+    } else {
+        format!(
+            "through {}; {} remain unexplained",
+            list(&counted),
+            percent(cause.remainder)
+        )
+    };
+    let parts = if parts.is_empty() {
+        String::new()
+    } else {
+        format!("; by themselves: {}", list(&parts))
+    };
+    format!(
+        "{}, packets in {}: {what}, {rest}{parts}.",
+        cause.deployment.name(),
+        cause.user_plane_mode.name()
+    )
+}

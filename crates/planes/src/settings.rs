@@ -1,0 +1,124 @@
+//! Settings of the whole machine that an experiment changes for a moment, and their way back.
+//!
+//! A [`Setting`] writes a file of the kernel and writes the former value back when dropped. Before it does, it notes that
+//! value in [`JOURNAL`], which only root can write to, so that [`sweep_leftovers`] can give it back after a crash.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use host::{CoreId, process};
+
+use crate::partition::cpu_list;
+
+const JOURNAL: &str = "/run";
+const NAME: &str = "corelane-setting-";
+
+/// One setting with another value, until dropped.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    path: PathBuf,
+    before: String,
+    note: PathBuf,
+}
+
+impl Setting {
+    /// Changes the file at `path` to `value`.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the former value cannot be noted; nothing is changed then.
+    pub(crate) fn change(path: &Path, value: &str) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let before = fs::read_to_string(path)?.trim().to_owned();
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let note = Path::new(JOURNAL).join(format!("{NAME}{}-{number}", std::process::id()));
+        fs::write(&note, format!("{}\n{before}", path.display()))?;
+        // From here on dropping removes the note.
+        let setting = Self {
+            path: path.to_owned(),
+            before,
+            note,
+        };
+        fs::write(path, value)?;
+        Ok(setting)
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        // A setting that cannot be written back has gone with its device.
+        let _ = fs::write(&self.path, &self.before);
+        let _ = fs::remove_file(&self.note);
+    }
+}
+
+/// Gives back what dead processes had changed.
+pub(crate) fn sweep_leftovers() {
+    for entry in fs::read_dir(JOURNAL).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name
+            .strip_prefix(NAME)
+            .and_then(|rest| rest.split('-').next()?.parse().ok());
+        if owner.is_none_or(process::is_alive) {
+            continue;
+        }
+        let note = fs::read_to_string(entry.path()).unwrap_or_default();
+        if let Some((path, before)) = note.split_once('\n') {
+            let _ = fs::write(path, before);
+        }
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
+/// Has all interrupt lines of devices that can be moved come to `cores`. Those that cannot (the kernel places them itself,
+/// or they belong to one core) stay.
+pub(crate) fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
+    let lines = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+    lines
+        .filter_map(|line| {
+            let file = line.path().join("smp_affinity_list");
+            Setting::change(&file, &cpu_list(cores)).ok()
+        })
+        .collect()
+}
+
+/// Has the kernel's unbound workers run on `cores` (Linux, `Documentation/core-api/workqueue.rst`).
+pub(crate) fn workers_to(cores: &[CoreId]) -> io::Result<Setting> {
+    let mask = cores.iter().fold(0_u64, |mask, core| {
+        mask | 1_u64.checked_shl(core.0).unwrap_or(0)
+    });
+    Setting::change(
+        Path::new("/sys/devices/virtual/workqueue/cpumask"),
+        &format!("{mask:x}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_dead_process_changed_is_given_back_and_what_a_living_one_changed_is_not() {
+        if !process::is_root() {
+            println!("skipped: the journal in {JOURNAL} needs root");
+            return;
+        }
+        let directory = host::temporary::Directory::new("settings").unwrap();
+        let file = directory.path().join("setting");
+        fs::write(&file, "before\n").unwrap();
+        let changed = Setting::change(&file, "after").unwrap();
+        sweep_leftovers();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        drop(changed);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+
+        fs::write(&file, "crashed").unwrap();
+        let note = Path::new(JOURNAL).join(format!("{NAME}{}-0", u32::MAX));
+        fs::write(&note, format!("{}\nbefore", file.display())).unwrap();
+        sweep_leftovers();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+        assert!(!note.exists());
+    }
+}
