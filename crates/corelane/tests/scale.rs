@@ -187,7 +187,10 @@ fn forecasts_are_kept_where_they_are_asked_for_and_scored_later() {
         let all = kept["kept"].as_array().unwrap().clone();
         all.into_iter().filter(|f| f["score"].is_null()).count()
     };
-    assert!(open(&kept) > 0, "more cores than there are stay open: {kept}");
+    assert!(
+        open(&kept) > 0,
+        "more cores than there are stay open: {kept}"
+    );
     // As if this machine had had one core less: the next sweep decides.
     for forecast in kept["kept"].as_array_mut().unwrap() {
         forecast["band"]["cores"] = cores.into();

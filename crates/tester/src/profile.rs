@@ -21,7 +21,7 @@ pub struct Profile {
     pub passes: u32,
     /// Jump to the forwarding rate seen rather than halving.
     pub follow_hints: bool,
-    /// Repetitions of an undersent trial before its rate counts as beyond the tester.
+    /// Repetitions of a trial that the tester botched, or that was disturbed and failed for no more than that.
     pub retries: u32,
     /// Trials of a latency test, s, and how many at each load.
     pub latency_seconds: f64,
@@ -86,7 +86,7 @@ impl Profile {
         tries: 5,
         passes: 3,
         follow_hints: true,
-        retries: 2,
+        retries: 3,
         latency_seconds: 0.5,
         latency_repeats: 3,
         loss_seconds: 0.2,

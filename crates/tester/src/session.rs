@@ -90,12 +90,8 @@ impl<'a> Session<'a> {
 
     /// As [`Session::trial`], again while the tester fails to do as intended, at most [`Profile::retries`] times more.
     pub fn valid_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
-        self.tried(schedule, purpose, self.profile.retries)
-    }
-
-    fn tried(&mut self, schedule: &Schedule, purpose: &str, retries: u32) -> Option<Trial> {
         let mut last = self.trial(schedule.clone(), purpose, None)?;
-        for _ in 0..retries {
+        for _ in 0..self.profile.retries {
             if last.validity.counts() {
                 break;
             }
@@ -106,13 +102,16 @@ impl<'a> Session<'a> {
 
     /// A trial at a rate, as the searches want it.
     pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
-        // Where a rate has several trials anyway, those make up for one that the tester botched.
-        let retries = if self.profile.tries > 1 {
-            0
-        } else {
-            self.profile.retries
-        };
-        match self.tried(&Schedule::constant(rate, seconds), purpose, retries) {
+        let schedule = Schedule::constant(rate, seconds);
+        // What others on these cores may have done is not held against the device, as long as that is not all there is.
+        let mut trial = self.trial(schedule.clone(), purpose, None);
+        for _ in 0..self.profile.retries {
+            if !trial.as_ref().is_some_and(Trial::excused) {
+                break;
+            }
+            trial = self.trial(schedule.clone(), purpose, None);
+        }
+        match trial {
             None => TrialOutcome::Stop,
             // A trial that lost frames failed, even if the tester could not offer all: more would not have made it better.
             Some(trial)

@@ -239,6 +239,17 @@ impl Trial {
             && self.counts.misdirected == 0
     }
 
+    /// Whether others on the trial's cores may be all that failed: the tester was late, or frames were lost in no greater share
+    /// than a thread of the trial was kept waiting, twice over (what waits overtakes what comes, and fills a buffer for longer).
+    pub fn excused(&self) -> bool {
+        let explained = self.counts.loss_ratio() <= 2.0 * self.waited;
+        match self.validity {
+            Validity::Valid => false,
+            Validity::Noisy(_) => !self.passes() && explained,
+            Validity::Invalid(_) => self.counts.closes() && explained,
+        }
+    }
+
     /// Frames per second that came through, all senders together.
     pub fn forwarded_rate(&self) -> f64 {
         if self.seconds > 0.0 {

@@ -27,6 +27,8 @@ pub use probe::{Ended, Found, Limit, Phase, Probe, Step, TrialOutcome};
 
 /// A device that carried nothing at all at so many amounts in a row, and of which nothing has passed, is not tried further.
 const DEAD: u32 = 3;
+/// An amount of which less than this share was carried has failed beyond doubt: no further trial is spent on it.
+const HOPELESS: f64 = 0.8;
 /// Most hints followed in one search.
 pub const HINTS: u32 = 3;
 /// No difference below this share of the range is pursued, whatever [`Bisection::step`] says.
@@ -150,6 +152,9 @@ impl<A: Amount> Bisection<A> {
                 TrialOutcome::Fail { carried: seen } => {
                     failed += 1;
                     carried = seen.or(carried);
+                    if seen.is_some_and(|seen| seen.value() < HOPELESS * amount.value()) {
+                        failed += repeats;
+                    }
                 }
                 TrialOutcome::Invalid { offered: seen } => {
                     invalid += 1;
