@@ -26,6 +26,9 @@ pub enum RigError {
     /// Namespaces or interfaces could not be set up.
     #[error(transparent)]
     Namespace(#[from] host::namespace::Error),
+    /// A core was refused.
+    #[error(transparent)]
+    Core(#[from] host::pin::PinError),
     /// This rig cannot do what the order asks.
     #[error("{rig} cannot {what}; {remedy}")]
     Unable {

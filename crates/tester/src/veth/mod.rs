@@ -11,6 +11,7 @@
 
 mod dut;
 mod generators;
+pub mod lanes;
 mod record;
 mod rig;
 mod sending;

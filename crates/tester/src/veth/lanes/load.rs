@@ -1,0 +1,330 @@
+//! Closed-loop load: every core makes new frames when those before are through, so nothing has to be searched for and no queue
+//! overflows: the rate at which frames arrive is the highest that the device sustains with the generators beside it.
+//!
+//! An engine inside the kernel forwards in the very call that sends: it is its own brake ([`Pace::Call`]). One on threads of its own
+//! would be outrun, so no more than a window of frames is on the way at any time ([`Pace::Window`]); a generator that has to wait
+//! sleeps, for the core is the workers' too. Whether frames were lost all the same is counted, and where.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use fastpath::generate::{Destinations, Frames, Generator};
+use host::{CoreId, Pinned};
+
+use super::ledger::Reading;
+use super::{INGRESS, Lanes, Losses};
+use crate::disturbance::Watch;
+use crate::frame::{DESTINATION_PORT, SOURCE_PORT, TIME_TO_LIVE};
+use crate::rig::RigError;
+use crate::sizes::FCS;
+use crate::trial::{Counts, Validity, judge};
+
+/// Time after the first frames before counting begins: the caches are cold.
+const WARM_UP: Duration = Duration::from_millis(10);
+/// Pause between looks for the first frames.
+const PATIENCE: Duration = Duration::from_micros(500);
+/// Longest wait for the first frames.
+const PATIENCE_MAX: Duration = Duration::from_millis(500);
+/// Shortest counting.
+const LENGTH_MIN: Duration = Duration::from_millis(20);
+/// Frames of one call where a call is the brake: some milliseconds.
+const CALL: u32 = 1 << 14;
+/// Frames of one call where a window is.
+const PART: u32 = 256;
+/// Sleep of a generator whose window is full.
+const NAP: Duration = Duration::from_micros(100);
+/// When nothing has arrived for so long, what is still out is taken for lost and the window opens again.
+const FORGET: Duration = Duration::from_millis(100);
+/// Pause between looks at the sink while frames are still on their way.
+const LOOK: Duration = Duration::from_millis(1);
+/// When nothing has arrived for so long, what has not come is lost: a device with threads of its own may be kept from its core for a
+/// while on a busy machine.
+const QUIET: Duration = Duration::from_millis(200);
+/// The same where the call that sends returns when the frames are through.
+const QUIET_AFTER_CALL: Duration = Duration::from_millis(10);
+
+/// What keeps the generators from outrunning the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// The call that sends returns when the frames are through.
+    Call,
+    /// At most so many frames are on their way for each core; at least 256.
+    Window(u32),
+}
+
+/// What came of a load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    /// Frames that arrived a second while they were counted, all cores together; 0 when none arrived at all.
+    pub frames_per_second: f64,
+    /// All frames, those before and after the counting too. The sums close, or the trial is invalid.
+    pub counts: Counts,
+    /// Where the lost ones went.
+    pub losses: Losses,
+    /// Whether the figure counts.
+    pub validity: Validity,
+}
+
+/// Generators for frames of one size at a time, kept from one measurement to the next.
+#[derive(Default)]
+pub struct Load {
+    frame_bytes: u32,
+    /// The generators for n cores, at place n - 1.
+    by_cores: Vec<Vec<Generator>>,
+}
+
+impl Load {
+    /// Sends frames of `frame_bytes` (with FCS) on the first `cores` cores of `lanes`, and counts arrivals for `length`, at least
+    /// 20 ms.
+    ///
+    /// # Errors
+    /// When an interface has vanished, a core or a program is refused, or the user interrupts. A device that forwards nothing is
+    /// no error.
+    pub fn carry(
+        &mut self,
+        lanes: &Lanes,
+        (frame_bytes, cores): (u32, usize),
+        pace: Pace,
+        length: Duration,
+    ) -> Result<Carried, RigError> {
+        let carried = self
+            .prepare(lanes, frame_bytes, cores)
+            .and_then(|generators| run(lanes, generators, pace, length.max(LENGTH_MIN)));
+        if host::interrupted() {
+            return Err(RigError::Interrupted);
+        }
+        // An interface that has gone fails in many ways; this is the one to name.
+        if !matches!(&carried, Ok(carried) if carried.counts.received > 0) {
+            lanes.check_interfaces()?;
+        }
+        carried
+    }
+
+    fn prepare(
+        &mut self,
+        lanes: &Lanes,
+        frame_bytes: u32,
+        cores: usize,
+    ) -> Result<&mut [Generator], RigError> {
+        if self.frame_bytes != frame_bytes {
+            self.by_cores.clear();
+            self.frame_bytes = frame_bytes;
+        }
+        while self.by_cores.len() < cores {
+            self.by_cores.push(Vec::new());
+        }
+        let generators = &mut self.by_cores[cores - 1];
+        if generators.is_empty() {
+            *generators = make(lanes, frame_bytes, cores)?;
+            let before = lanes.arrived()?;
+            // The first call of a generator takes some 20 ms more.
+            for generator in &mut *generators {
+                generator.send(1)?;
+            }
+            settle(lanes, before + cores as u64, QUIET)?;
+        }
+        Ok(generators)
+    }
+}
+
+/// Every generator has its share of the destinations, so that together they send to all of them.
+fn make(lanes: &Lanes, frame_bytes: u32, cores: usize) -> Result<Vec<Generator>, RigError> {
+    let share = lanes.destinations.len().div_ceil(cores).max(1);
+    let (near, far) = (&lanes.generator, &lanes.ingress);
+    let each = (0..cores).map(|core| {
+        // With fewer destinations than cores some are sent to by several.
+        let from = (core * share).min(lanes.destinations.len().saturating_sub(share));
+        let own = &lanes.destinations[from..(from + share).min(lanes.destinations.len())];
+        let frames = Frames {
+            source_mac: near.mac,
+            destination_mac: far.mac,
+            vlan: None,
+            source: IpAddr::V4(Ipv4Addr::from_bits(INGRESS.to_bits() + 1)),
+            destinations: Destinations::V4(own.iter().copied().map(Ipv4Addr::from_bits).collect()),
+            source_port: SOURCE_PORT,
+            source_ports: 1,
+            destination_port: DESTINATION_PORT,
+            ttl: TIME_TO_LIVE,
+            lengths: vec![frame_bytes as u16 - FCS],
+            stream: 0,
+            stamp_every: 0,
+        };
+        Ok(near
+            .namespace
+            .enter(|| Generator::new(near.index, &frames))??)
+    });
+    each.collect()
+}
+
+/// What the generators share.
+struct Brake<'a> {
+    lanes: &'a Lanes,
+    /// Most frames on their way; `None`: the call is the brake.
+    window: Option<u64>,
+    /// Arrivals before the first frame.
+    base: u64,
+    /// Frames that generators have taken upon themselves to send.
+    claimed: AtomicU64,
+    /// Frames taken for lost.
+    forgotten: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Brake<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || host::interrupted()
+    }
+
+    /// Sends until stopped; frames sent.
+    fn drive(&self, generator: &mut Generator) -> Result<u64, RigError> {
+        let mut sent = 0;
+        let (mut last, mut since) = (0, Instant::now());
+        while !self.stopped() {
+            let Some(window) = self.window else {
+                sent += u64::from(generator.send(CALL)?);
+                continue;
+            };
+            let arrived = self.lanes.arrived()? - self.base;
+            if arrived != last {
+                (last, since) = (arrived, Instant::now());
+            }
+            let forgotten = self.forgotten.load(Ordering::Relaxed);
+            let claimed = self.claimed.load(Ordering::Relaxed);
+            let out = claimed.saturating_sub(arrived + forgotten);
+            if out + u64::from(PART) <= window {
+                self.claimed.fetch_add(u64::from(PART), Ordering::Relaxed);
+                sent += u64::from(generator.send(PART)?);
+            } else if since.elapsed() > FORGET {
+                self.forgotten.fetch_max(forgotten + out, Ordering::Relaxed);
+                since = Instant::now();
+            } else {
+                thread::sleep(NAP);
+            }
+        }
+        Ok(sent)
+    }
+}
+
+fn run(
+    lanes: &Lanes,
+    generators: &mut [Generator],
+    pace: Pace,
+    length: Duration,
+) -> Result<Carried, RigError> {
+    let cores = &lanes.cores[..generators.len()];
+    let before = Reading::now(lanes)?;
+    let arrived_before = lanes.arrived_per_core(cores.len())?;
+    let base: u64 = arrived_before.iter().sum();
+    let watch = Watch::new(cores, &[]);
+    let brake = Brake {
+        lanes,
+        window: match pace {
+            Pace::Call => None,
+            Pace::Window(each) => Some(u64::from(each.max(PART)) * cores.len() as u64),
+        },
+        base,
+        claimed: AtomicU64::new(0),
+        forgotten: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+    };
+    let start = Barrier::new(cores.len() + 1);
+    let (rate, sent) = thread::scope(|scope| {
+        let drive = |(generator, &core): (_, &CoreId)| {
+            let (brake, start) = (&brake, &start);
+            scope.spawn(move || {
+                let pinned = Pinned::to(core);
+                start.wait();
+                let _pinned = pinned.map_err(RigError::from)?;
+                brake.drive(generator)
+            })
+        };
+        let threads: Vec<_> = generators.iter_mut().zip(cores).map(drive).collect();
+        start.wait();
+        let all = pace == Pace::Call;
+        let rate = count(lanes, &arrived_before, all, length, || {
+            threads.iter().all(ScopedJoinHandle::is_finished)
+        });
+        brake.stop.store(true, Ordering::Relaxed);
+        let sent: Result<u64, RigError> = threads.into_iter().map(join).sum();
+        (rate, sent)
+    });
+    let (rate, sent) = (rate?, sent?);
+    let disturbance = watch.end();
+    let quiet = match pace {
+        Pace::Call => QUIET_AFTER_CALL,
+        Pace::Window(_) => QUIET,
+    };
+    let arrived = settle(lanes, base + sent, quiet)? - base;
+    let after = Reading::now(lanes)?;
+    let received = arrived.min(sent);
+    let counts = Counts {
+        intended: sent,
+        sent,
+        received,
+        lost: sent - received,
+        stray: arrived - received,
+        arrivals: arrived,
+        ..Counts::default()
+    };
+    Ok(Carried {
+        frames_per_second: if received == 0 { 0.0 } else { rate },
+        counts,
+        losses: before.losses(&after, counts.lost),
+        validity: judge(&counts, None, &disturbance),
+    })
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Frames a second over `length`, counted once they have begun to arrive: on every core when frames arrive where they were sent
+/// (`all`), else anywhere. 0 when none come.
+fn count(
+    lanes: &Lanes,
+    before: &[u64],
+    all: bool,
+    length: Duration,
+    given_up: impl Fn() -> bool,
+) -> Result<f64, RigError> {
+    let begun = Instant::now();
+    loop {
+        let now = lanes.arrived_per_core(before.len())?;
+        let mut pairs = now.iter().zip(before);
+        let has_begun = if all {
+            pairs.all(|(now, before)| now > before)
+        } else {
+            pairs.any(|(now, before)| now > before)
+        };
+        if has_begun {
+            break;
+        }
+        if begun.elapsed() > PATIENCE_MAX || given_up() || host::interrupted() {
+            return Ok(0.0);
+        }
+        thread::sleep(PATIENCE);
+    }
+    thread::sleep(WARM_UP);
+    let (first, start) = (lanes.arrived()?, Instant::now());
+    thread::sleep(length);
+    let (last, end) = (lanes.arrived()?, Instant::now());
+    Ok((last - first) as f64 / (end - start).as_secs_f64())
+}
+
+/// Waits until `all` have arrived, or nothing has for `quiet`; the count then.
+fn settle(lanes: &Lanes, all: u64, quiet: Duration) -> Result<u64, RigError> {
+    let (mut last, mut since) = (lanes.arrived()?, Instant::now());
+    while last < all && since.elapsed() < quiet && !host::interrupted() {
+        thread::sleep(LOOK);
+        let now = lanes.arrived()?;
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+    Ok(last)
+}

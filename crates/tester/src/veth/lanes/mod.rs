@@ -1,0 +1,140 @@
+//! A device between two cables, loaded by every core at once: what forwarding costs, core by core.
+//!
+//! ```text
+//! [ generator: out ]──veth──[ in :dut: out ]──veth──[ in: sink ]
+//! ```
+//!
+//! Frames are made inside the kernel by a program run on live frames, and counted by a program at the sink. Each core in use carries
+//! its own share of everything: on core n runs the n-th generator, the forwarding of its frames (the veth's queue n is served by the
+//! core that filled it) and their counting. So a rate on one core includes the generator's work, and a rate on two is comparable to
+//! it. [`Load`] offers the frames; where lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go away with
+//! this value.
+//!
+//! What it cannot do: keep a rate, time a frame, check a payload. [`XdpRig`](super::XdpRig) does that, from one core.
+
+mod ledger;
+mod load;
+
+use std::net::Ipv4Addr;
+
+use fastpath::attach::Request;
+use fastpath::sink::{Checks, Sink};
+use host::namespace::End;
+use host::{CoreId, Namespace, Veth};
+
+pub use ledger::Losses;
+pub use load::{Carried, Load, Pace};
+
+use crate::rig::RigError;
+
+/// The device's address towards the generator; the generator is the next one.
+const INGRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// The device's address towards the sink; the next hops follow it.
+const EGRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
+/// Next hops behind the egress that routes can be given out to, all at the sink.
+pub const NEXT_HOPS: u16 = 16;
+/// MTU of the cables, bytes.
+pub const MTU: u16 = 1500;
+
+/// Generator's side, device and sink.
+pub struct Lanes {
+    generator: End,
+    ingress: End,
+    egress: End,
+    sink_end: End,
+    sink: Sink,
+    cores: Vec<CoreId>,
+    destinations: Vec<u32>,
+}
+
+impl Lanes {
+    /// Builds it; `name` tells its namespaces from those of others. Frames go to `destinations`, IPv4 addresses.
+    ///
+    /// # Errors
+    /// Without root, or when the kernel refuses a namespace, a cable or a program.
+    pub fn new(name: &str, cores: &[CoreId], destinations: &[u32]) -> Result<Self, RigError> {
+        let generator = Namespace::new(&format!("{name}-generator"))?;
+        let dut = Namespace::new(&format!("{name}-dut"))?;
+        let sink_side = Namespace::new(&format!("{name}-sink"))?;
+        // A frame is served by queue (core modulo queues), so there must be one for the highest core number.
+        let queues = cores.iter().map(|core| core.0 + 1).max().unwrap_or(1);
+        let input = Veth::new((&generator, "out"), (&dut, "in"), queues)?;
+        let output = Veth::new((&dut, "out"), (&sink_side, "in"), queues)?;
+        dut.ip(["address", "add", &format!("{INGRESS}/24"), "dev", "in"])?;
+        dut.ip(["address", "add", &format!("{EGRESS}/24"), "dev", "out"])?;
+        for key in ["all", "default", "in", "out"] {
+            dut.set(&format!("net.ipv4.conf.{key}.rp_filter"), "0")?;
+        }
+        let sink_mac = output.b.mac.map(|byte| format!("{byte:02x}")).join(":");
+        for next_hop in 1..=NEXT_HOPS {
+            let address = next_hop_address(next_hop);
+            let line = format!("neighbour add {address} lladdr {sink_mac} dev out nud permanent");
+            dut.ip(line.split_whitespace())?;
+        }
+        dut.enter(|| host::offload::generic_receive("in", true))??;
+        let mut sink = Sink::new(Checks::COUNT)?;
+        sink_side.enter(|| sink.attach("in", Request::Any))??;
+        Ok(Self {
+            generator: input.a,
+            ingress: input.b,
+            egress: output.a,
+            sink_end: output.b,
+            sink,
+            cores: cores.to_vec(),
+            destinations: destinations.to_vec(),
+        })
+    }
+
+    /// The device's namespace.
+    pub fn dut(&self) -> &Namespace {
+        &self.ingress.namespace
+    }
+
+    /// The device's end of the cable from the generator.
+    pub fn ingress(&self) -> &End {
+        &self.ingress
+    }
+
+    /// The device's end of the cable to the sink.
+    pub fn egress(&self) -> &End {
+        &self.egress
+    }
+
+    /// The hardware address of every next hop.
+    pub fn sink_mac(&self) -> [u8; 6] {
+        self.sink_end.mac
+    }
+
+    /// Frames that have arrived on each of the first `cores` cores; arrivals on other cores are added to the last.
+    fn arrived_per_core(&self, cores: usize) -> Result<Vec<u64>, RigError> {
+        let per_core = self.sink.frames_per_cpu()?;
+        let count = |core: &CoreId| per_core.get(core.0 as usize).copied().unwrap_or(0);
+        let mut counts: Vec<u64> = self.cores[..cores].iter().map(count).collect();
+        let elsewhere = per_core.iter().sum::<u64>() - counts.iter().sum::<u64>();
+        if let Some(last) = counts.last_mut() {
+            *last += elsewhere;
+        }
+        Ok(counts)
+    }
+
+    /// Frames that have arrived since it was built.
+    fn arrived(&self) -> Result<u64, RigError> {
+        Ok(self.sink.frames_per_cpu()?.iter().sum())
+    }
+
+    /// Names an interface that is not there any more.
+    ///
+    /// # Errors
+    /// The first one that has vanished.
+    pub fn check_interfaces(&self) -> Result<(), RigError> {
+        for end in [&self.generator, &self.ingress, &self.egress, &self.sink_end] {
+            end.namespace.interface_index(&end.interface)?;
+        }
+        Ok(())
+    }
+}
+
+/// The address of a next hop, counted from 1: behind the device's egress.
+pub fn next_hop_address(next_hop: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(EGRESS.to_bits() + u32::from(next_hop))
+}

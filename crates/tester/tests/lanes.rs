@@ -1,0 +1,131 @@
+//! Closed-loop load on every core at once, with the kernel between the cables: what arrives, and where the rest went. Needs root.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use host::CoreId;
+use tester::trial::Validity;
+use tester::veth::lanes::{Lanes, Load, Losses, Pace, next_hop_address};
+
+const LENGTH: Duration = Duration::from_millis(50);
+/// 10.0.0.0/9 and the half above it.
+const LOWER: u32 = 0x0a00_0000;
+const UPPER: u32 = 0x0a80_0000;
+
+/// One at a time: they would take the cores from each other.
+static CORES: Mutex<()> = Mutex::new(());
+
+/// Two cores at most, a kernel that forwards 10/9, and destinations by turns in both halves of 10/8 or in the lower alone.
+fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'static, ()>)> {
+    if !host::process::is_root() {
+        println!("skipped: needs root for network namespaces and eBPF");
+        return None;
+    }
+    let guard = CORES
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut cores: Vec<CoreId> = host::allowed_cores().unwrap();
+    cores.truncate(2);
+    let destinations: Vec<u32> = (0..1000)
+        .map(|number| {
+            let half = if both_halves && number % 2 == 1 {
+                UPPER
+            } else {
+                LOWER
+            };
+            half + 1 + number
+        })
+        .collect();
+    let lanes = Lanes::new(name, &cores, &destinations).unwrap();
+    let dut = lanes.dut();
+    dut.set("net.ipv4.ip_forward", "1").unwrap();
+    let hop = next_hop_address(1).to_string();
+    dut.ip(["route", "add", "10.0.0.0/9", "via", &hop]).unwrap();
+    dut.ip(["route", "add", "blackhole", "10.128.0.0/9"])
+        .unwrap();
+    Some((lanes, cores.len(), guard))
+}
+
+#[test]
+fn what_is_sent_arrives_whichever_the_brake_is() {
+    let Some((lanes, cores, _guard)) = lanes("lanes", false) else {
+        return;
+    };
+    let mut load = Load::default();
+    for cores in 1..=cores {
+        for frame_bytes in [64, 1518] {
+            for pace in [Pace::Call, Pace::Window(1024)] {
+                let carried = load
+                    .carry(&lanes, (frame_bytes, cores), pace, LENGTH)
+                    .unwrap();
+                let what = format!("{cores} cores, {frame_bytes} bytes, {pace:?}: {carried:?}");
+                assert!(
+                    carried.counts.closes() && carried.counts.received > 1000,
+                    "{what}"
+                );
+                assert!(carried.frames_per_second > 0.0, "{what}");
+                assert_eq!(carried.counts.lost, sum(carried.losses), "{what}");
+                assert!(!matches!(carried.validity, Validity::Invalid(_)), "{what}");
+            }
+        }
+    }
+}
+
+fn sum(losses: Losses) -> u64 {
+    losses.to_device + losses.in_device + losses.from_device
+}
+
+#[test]
+fn what_the_device_drops_is_counted_as_its_own() {
+    let Some((lanes, cores, _guard)) = lanes("holed", true) else {
+        return;
+    };
+    // A window that lost frames fill opens again only after a tenth of a second.
+    for (pace, length) in [(Pace::Call, LENGTH), (Pace::Window(1024), 10 * LENGTH)] {
+        let carried = Load::default()
+            .carry(&lanes, (64, cores), pace, length)
+            .unwrap();
+        let (sent, losses) = (carried.counts.sent, carried.losses);
+        assert!(carried.counts.closes());
+        assert_eq!(carried.counts.lost, sum(losses));
+        // Every second destination is in the hole.
+        let expected = sent as f64 / 2.0;
+        assert!(
+            (losses.in_device as f64 / expected - 1.0).abs() < 0.02,
+            "{pace:?}: {carried:?}"
+        );
+        assert!(carried.frames_per_second > 0.0, "{carried:?}");
+    }
+}
+
+#[test]
+fn a_device_that_forwards_nothing_is_no_error() {
+    let Some((lanes, cores, _guard)) = lanes("idle", false) else {
+        return;
+    };
+    lanes.dut().set("net.ipv4.ip_forward", "0").unwrap();
+    for pace in [Pace::Call, Pace::Window(1024)] {
+        let carried = Load::default()
+            .carry(&lanes, (64, cores), pace, LENGTH)
+            .unwrap();
+        assert!(carried.counts.sent > 0 && carried.counts.received == 0);
+        assert_eq!(carried.losses.in_device, carried.counts.sent);
+        assert!(carried.frames_per_second.abs() < f64::EPSILON);
+    }
+}
+
+#[test]
+fn an_interface_that_vanishes_is_named() {
+    let Some((lanes, cores, _guard)) = lanes("vanish", false) else {
+        return;
+    };
+    lanes.dut().ip(["link", "delete", "out"]).unwrap();
+    let error = Load::default()
+        .carry(&lanes, (64, cores), Pace::Call, LENGTH)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("out") && error.contains("vanished"),
+        "{error}"
+    );
+}
