@@ -313,6 +313,10 @@ impl Port for XskPort {
             self.rings.rx.release();
         }
         self.fill(pool);
+        // What the kernel did not take before must not wait for the next frame to be sent.
+        if count == 0 && !self.rings.tx.is_drained() {
+            self.kick()?;
+        }
         if (count == 0 && self.busy_poll) || self.rings.fill.needs_wakeup() {
             match self.socket.wake_receive() {
                 Ok(()) => {}
