@@ -22,6 +22,13 @@ pub enum Block {
     Heading(String),
     /// A paragraph of plain text.
     Text(String),
+    /// Sentences that belong together, under a title.
+    List {
+        /// Shown above; empty for none.
+        title: String,
+        /// One sentence each, or a few.
+        items: Vec<String>,
+    },
     /// A table with its caption.
     Table(Table),
     /// A plot with its caption.

@@ -36,6 +36,7 @@ pub fn render(document: &Document) -> String {
             Block::Text(text) => {
                 let _ = writeln!(out, "<p>{}</p>", escape(text));
             }
+            Block::List { title, items } => out.push_str(&list(title, items)),
             Block::Table(table) => out.push_str(&table.to_html()),
             Block::Plot(plot) => out.push_str(&figure(plot)),
             Block::Html(markup) => out.push_str(markup),
@@ -58,6 +59,19 @@ pub fn render(document: &Document) -> String {
 /// When the file cannot be created, written or renamed.
 pub fn write(path: impl AsRef<Path>, document: &Document) -> Result<(), WriteError> {
     json::write_file(path.as_ref(), render(document).as_bytes())
+}
+
+fn list(title: &str, items: &[String]) -> String {
+    let mut out = String::new();
+    if !title.is_empty() {
+        let _ = writeln!(out, "<h3>{}</h3>", escape(title));
+    }
+    out.push_str("<ul>\n");
+    for item in items {
+        let _ = writeln!(out, "<li>{}</li>", escape(item));
+    }
+    out.push_str("</ul>\n");
+    out
 }
 
 /// A plot drawn for both widths; the style sheet shows one of them.
@@ -91,6 +105,10 @@ mod tests {
                 .verdict("Good & well.")
                 .heading("Part")
                 .text("Words.")
+                .block(Block::List {
+                    title: "Points".into(),
+                    items: vec!["One < two.".into()],
+                })
                 .block(Block::Table(Table::new("t").text("a").row(["1"])))
                 .block(Block::Plot(
                     Plot::new("p", Axis::new("x"), Axis::new("y"))
@@ -109,6 +127,7 @@ mod tests {
                 && page.contains("6 &lt;")
         );
         assert!(page.contains("<hr>"));
+        assert!(page.contains("<h3>Points</h3>\n<ul>\n<li>One &lt; two.</li>"));
         assert_eq!(page.matches("<svg").count(), 2);
     }
 }

@@ -33,6 +33,15 @@ pub fn render(document: &Document) -> String {
                 wrap(&mut out, text);
                 out.push('\n');
             }
+            Block::List { title, items } => {
+                if !title.is_empty() {
+                    let _ = writeln!(out, "{title}");
+                }
+                for item in items {
+                    wrap(&mut out, &format!("- {item}"));
+                }
+                out.push('\n');
+            }
             Block::Table(table) => {
                 let bare = crate::Table {
                     caption: String::new(),

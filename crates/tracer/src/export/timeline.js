@@ -357,6 +357,8 @@ async function corelaneTimeline(id, data) {
   };
   new ResizeObserver(() => figure.clientWidth !== width && fit()).observe(figure);
   dark.addEventListener("change", redraw);
+  // Paper has another width, and its light colours.
+  addEventListener("beforeprint", fit);
   fit();
   figure.dataset["slices"] = String(slices);
   figure.dataset["ready"] = String(Math.round(performance.now() - started));
