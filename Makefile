@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: fuzz miri guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
+.PHONY: readme fuzz miri guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -9,6 +9,10 @@ CORELANE = target/release/corelane
 # Options go in ARGS: make study ARGS="--engine memory --quick"
 study: build
 	@$(CORELANE) study $(ARGS)
+
+# Measures with every engine (as root, on a quiet machine) and puts tables and plot into the README.
+readme: study
+	scripts/readme-tables study.json
 
 build:
 	@scripts/setup

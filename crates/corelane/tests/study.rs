@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,15 +13,23 @@ use serde_json::Value;
 const ROUTES: &str =
     "1.0.0.0/8\n1.2.0.0/16\n2.0.0.0/9\n100.64.0.0/10\n203.0.113.0/24\n2001:db8::/32\n";
 
+/// One study at a time: they would take the cores from each other.
+static CORES: Mutex<()> = Mutex::new(());
+
 struct Place {
     directory: Directory,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Place {
     fn new() -> Self {
+        let alone = CORES.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = Directory::new("study").unwrap();
         std::fs::write(directory.path().join("routes.txt"), ROUTES).unwrap();
-        Self { directory }
+        Self {
+            directory,
+            _alone: alone,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -65,7 +74,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "--cores",
         "1",
         "--seconds",
-        "1",
+        "8",
         "--routes",
         "routes.txt",
         "--seed",
@@ -123,6 +132,34 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+
+    let again = place.run(&[
+        "--from",
+        "study.json",
+        "--html",
+        "again.html",
+        "--markdown",
+        "tables.md",
+        "--plots",
+        "plots",
+    ]);
+    assert!(again.status.success(), "{again:?}");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+    let markdown = std::fs::read_to_string(place.path("tables.md")).unwrap();
+    assert!(markdown.contains("**Table 1. One core, frames/s**"));
+    assert!(place.path("again.html").exists() && place.path("plots/plot-1.svg").exists());
+}
+
+#[test]
+fn a_result_that_is_none_is_refused() {
+    let place = Place::new();
+    let error = place.refused(&["--from", "absent.json"]);
+    assert!(
+        error.contains("absent.json") && error.contains("study.json"),
+        "{error}"
+    );
+    let error = place.refused(&["--from", "routes.txt"]);
+    assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
 /// The keys and values that `corelane-study/1` promises.
@@ -179,17 +216,66 @@ fn bad_input_is_refused_by_name_with_the_remedy() {
         error.contains("absent.txt") && error.contains("prefix a line"),
         "{error}"
     );
-    if !host::process::is_root() {
-        let error = place.refused(&["--engine", "kernel"]);
-        assert!(
-            error.contains("needs root") && error.contains("sudo"),
-            "{error}"
-        );
-    }
 }
 
-/// Starts a study between interfaces and waits until its namespaces are there.
-fn started(place: &Place) -> Option<Child> {
+/// The study in a user namespace where this user is nobody, root or not.
+fn as_nobody(place: &Place, arguments: &[&str]) -> Option<Output> {
+    let nobody = |program: &str| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", program])
+            .current_dir(place.directory.path());
+        command
+    };
+    if !nobody("true")
+        .output()
+        .is_ok_and(|output| output.status.success())
+    {
+        println!("skipped: needs user namespaces to be without root");
+        return None;
+    }
+    let mut command = nobody(env!("CARGO_BIN_EXE_corelane"));
+    Some(command.arg("study").args(arguments).output().unwrap())
+}
+
+#[test]
+fn without_root_an_engine_that_needs_it_is_refused_and_the_others_are_measured() {
+    let place = Place::new();
+    for engine in ["kernel", "xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
+        let Some(output) = as_nobody(&place, &["--engine", engine]) else {
+            return;
+        };
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(
+            error.contains(&format!("engine {engine} needs root")) && error.contains("sudo"),
+            "{error}"
+        );
+        assert!(!place.path("study.json").exists());
+    }
+    let quick = [
+        "--quick",
+        "--seconds",
+        "0",
+        "--cores",
+        "1",
+        "--routes",
+        "routes.txt",
+    ];
+    let output = as_nobody(&place, &quick).expect("it worked before");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("Not measured without root: kernel, xdp"),
+        "{text}"
+    );
+    let study = json(&place.path("study.json"));
+    let rows = study["forwarding"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["engine"] == "memory") && !rows.is_empty());
+}
+
+/// Starts a study of an engine between interfaces and waits until its namespaces are there.
+fn started(place: &Place, engine: &str) -> Option<Child> {
     if !host::process::is_root() {
         println!("skipped: needs root to make network namespaces");
         return None;
@@ -197,7 +283,7 @@ fn started(place: &Place) -> Option<Child> {
     let child = place
         .command(&[
             "--engine",
-            "kernel",
+            engine,
             "--cores",
             "1",
             "--routes",
@@ -214,9 +300,22 @@ fn started(place: &Place) -> Option<Child> {
         assert!(Instant::now() < deadline, "no namespaces after 30 s");
         thread::sleep(Duration::from_millis(10));
     }
-    // Into the measurement.
-    thread::sleep(Duration::from_secs(1));
+    while arrived(child.id(), engine) < 1000 {
+        assert!(Instant::now() < deadline, "no frames after 30 s");
+        thread::sleep(Duration::from_millis(10));
+    }
     Some(child)
+}
+
+/// Frames that have come to the sink of an engine's bench.
+fn arrived(pid: u32, engine: &str) -> u64 {
+    let sink = format!("cl-{pid}-{engine}-sink");
+    let output = Command::new("ip")
+        .args(["-n", &sink, "-s", "-j", "link", "show", "in"])
+        .output()
+        .unwrap();
+    let links: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    links[0]["stats64"]["rx"]["packets"].as_u64().unwrap_or(0)
 }
 
 fn namespaces_of(pid: u32) -> Vec<String> {
@@ -240,23 +339,27 @@ fn signal(child: &Child, name: &str) {
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
     let place = Place::new();
-    let Some(child) = started(&place) else { return };
-    let pid = child.id();
-    signal(&child, "-INT");
-    let output = child.wait_with_output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        !output.status.success() && error.contains("interrupted"),
-        "{error}"
-    );
-    assert_eq!(namespaces_of(pid), [""; 0]);
-    assert!(!place.path("study.json").exists());
+    for engine in ["kernel", "af-packet"] {
+        let Some(child) = started(&place, engine) else {
+            return;
+        };
+        let pid = child.id();
+        signal(&child, "-INT");
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && error.contains("interrupted"),
+            "{error}"
+        );
+        assert_eq!(namespaces_of(pid), [""; 0]);
+        assert!(!place.path("study.json").exists());
+    }
 }
 
 #[test]
 fn the_next_run_clears_what_a_crash_left() {
     let place = Place::new();
-    let Some(mut child) = started(&place) else {
+    let Some(mut child) = started(&place, "kernel") else {
         return;
     };
     let pid = child.id();
@@ -285,25 +388,28 @@ fn the_next_run_clears_what_a_crash_left() {
 #[test]
 fn an_interface_that_vanishes_is_named() {
     let place = Place::new();
-    let Some(child) = started(&place) else { return };
-    let name = format!("cl-{}-kernel-dut", child.id());
-    assert!(
-        Command::new("ip")
-            .args(["-n", &name, "link", "delete", "in"])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let output = child.wait_with_output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        !output.status.success() && error.contains("vanished"),
-        "{error}"
-    );
+    for (engine, interface) in [("kernel", "in"), ("xdp", "out"), ("af-packet", "out")] {
+        let Some(child) = started(&place, engine) else {
+            return;
+        };
+        let pid = child.id();
+        let name = format!("cl-{pid}-{engine}-dut");
+        let deleted = Command::new("ip")
+            .args(["-n", &name, "link", "delete", interface])
+            .status();
+        assert!(deleted.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && error.contains("vanished") && error.contains(interface),
+            "{engine}: {error}"
+        );
+        assert_eq!(namespaces_of(pid), [""; 0]);
+    }
 }
 
 #[test]
-fn packet_sockets_are_measured_by_a_search() {
+fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
     if !host::process::is_root() {
         println!("skipped: needs root to make network namespaces");
         return;
@@ -313,11 +419,11 @@ fn packet_sockets_are_measured_by_a_search() {
         .command(&[
             "--quick",
             "--engine",
-            "af-packet",
+            "af-xdp,af-packet",
             "--cores",
             "1",
             "--seconds",
-            "0",
+            "12",
             "--routes",
             "routes.txt",
         ])
@@ -331,11 +437,21 @@ fn packet_sockets_are_measured_by_a_search() {
     assert_eq!(namespaces_of(pid), [""; 0]);
     let study = json(&place.path("study.json"));
     let rows = study["forwarding"].as_array().unwrap();
-    assert_eq!(rows.len(), 2 * 3, "two organisations, three frame sizes");
-    rows.iter().for_each(check_row);
-    let method = study["methods"][0]["text"].as_str().unwrap();
-    assert!(
-        method.contains("share the cores") && method.contains("RFC 2544"),
-        "{method}"
+    let of = |engine: &str| rows.iter().filter(|row| row["engine"] == engine).count();
+    assert_eq!(
+        (of("af-xdp"), of("af-packet")),
+        (8 + 3, 3 * (8 + 3)),
+        "organisations times (eight sizes and three rates of route changes)"
     );
+    rows.iter().for_each(check_row);
+    let costs = study["route_changes"].as_array().unwrap();
+    assert_eq!(costs.len(), 4 * 3);
+    for method in study["methods"].as_array().unwrap() {
+        let method = method["text"].as_str().unwrap();
+        assert!(
+            method.contains("share each core") && method.contains("frames sent"),
+            "{method}"
+        );
+        assert!(!method.contains("nothing explains"), "{method}");
+    }
 }

@@ -51,6 +51,17 @@ pub(crate) struct Case {
     pub(crate) changes: u64,
 }
 
+impl Case {
+    /// Whether `other` is the same but for the route changes.
+    pub(crate) fn differs_in_changes_only(&self, other: &Self) -> bool {
+        let changes = other.changes;
+        Self {
+            changes,
+            ..self.clone()
+        } == *other
+    }
+}
+
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -76,7 +87,7 @@ impl fmt::Display for Case {
 /// What one measurement of a case gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// Frames forwarded a second, over all workers.
+    /// Frames forwarded a second, over all workers; 0 when none came through.
     pub(crate) frames_per_second: f64,
     /// Route changes a second that were really made.
     pub(crate) changes_per_second: f64,

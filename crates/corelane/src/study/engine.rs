@@ -17,6 +17,7 @@ pub(crate) const ENGINES: &[Kind] = &[
     Kind::root("kernel", kernel::open),
     Kind::root("xdp", xdp::open),
     Kind::root("xdp-kernel-fib", xdp::open_kernel_fib),
+    Kind::root("af-xdp", xdp::open_sockets),
     Kind::root("af-packet", af_packet::open),
 ];
 
@@ -73,12 +74,8 @@ pub(crate) struct Abilities {
     pub(crate) most_workers: usize,
     /// Whether routes can change while it forwards.
     pub(crate) takes_changes: bool,
-    /// About how many trials one measurement takes: 1 for a plain rate, more for a search.
-    pub(crate) trials: u32,
-    /// Time of a measurement beyond its trials: warming up, making frames.
+    /// Time of a measurement beyond its trial: warming up, making frames.
     pub(crate) overhead: Duration,
-    /// It is measured in the first of every so many rounds: 1 for all rounds, more where a measurement takes long.
-    pub(crate) every: usize,
 }
 
 /// Something that forwards frames and can be measured doing so.
@@ -89,7 +86,7 @@ pub(crate) trait Engine {
     /// What the reader of the report must know about how it was measured: one paragraph.
     fn method(&self) -> String;
 
-    /// Measures a case of its own once, with trials of about `trial`.
+    /// Measures a case of its own once, for about `trial`. A rate of 0: nothing came through.
     ///
     /// # Errors
     /// When the case cannot be measured: a core is refused, an interface has vanished, the user interrupts.

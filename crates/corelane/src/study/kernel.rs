@@ -6,23 +6,22 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use host::Namespace;
-use report::units::grouped;
+use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address};
 
 use super::Error;
-use super::bench::{Bench, Flood, NEXT_HOPS, next_hop_address};
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
 use super::routes::Routes;
+use super::tally::Tally;
 
 /// Making generators and emptying queues.
-const OVERHEAD: Duration = Duration::from_millis(100);
+const OVERHEAD: Duration = Duration::from_millis(60);
 
 struct Kernel {
-    bench: Bench,
-    flood: Flood,
+    lanes: Lanes,
+    load: Load,
     cores: usize,
-    sent: u64,
-    lost: u64,
+    tally: Tally,
 }
 
 /// Makes the namespaces and loads the routing table into the kernel's.
@@ -30,15 +29,14 @@ struct Kernel {
 /// # Errors
 /// When a namespace cannot be made or a route is refused.
 pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
-    let bench = Bench::new("kernel", setting.cores, &setting.routes.destinations)?;
-    bench.dut().set("net.ipv4.ip_forward", "1")?;
-    load(bench.dut(), setting.routes, setting.seed)?;
+    let lanes = Lanes::new("kernel", setting.cores, &setting.routes.destinations)?;
+    lanes.dut().set("net.ipv4.ip_forward", "1")?;
+    load(lanes.dut(), setting.routes, setting.seed)?;
     Ok(Box::new(Kernel {
-        bench,
-        flood: Flood::default(),
+        lanes,
+        load: Load::default(),
         cores: setting.cores.len(),
-        sent: 0,
-        lost: 0,
+        tally: Tally::default(),
     }))
 }
 
@@ -50,30 +48,25 @@ impl Engine for Kernel {
             sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: false,
-            trials: 2,
             overhead: OVERHEAD,
-            every: 1,
         }
     }
 
     fn method(&self) -> String {
         format!(
             "Linux's own forwarding between two veth pairs, the same routes in its table. A program inside the kernel makes the frames, \
-             on the core that forwards and counts them, so the generator's share is in every figure. It cannot outrun the device: \
-             of {} frames sent, {} were lost.",
-            grouped(self.sent),
-            grouped(self.lost)
+             on the core that forwards and counts them, so the generator's share is in every figure. It makes the next ones when those \
+             before are through. {}",
+            self.tally.sentence()
         )
     }
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
-        let flow = self
-            .flood
-            .measure(&self.bench, case.frame_bytes, case.workers, trial)?;
-        self.sent += flow.sent;
-        self.lost += flow.lost;
+        let wanted = (case.frame_bytes, case.workers);
+        let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
+        self.tally.add(&carried)?;
         Ok(Sample {
-            frames_per_second: flow.frames_per_second,
+            frames_per_second: carried.frames_per_second,
             changes_per_second: 0.0,
         })
     }

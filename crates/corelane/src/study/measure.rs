@@ -7,15 +7,13 @@ use host::{CoreId, Environment};
 use report::Progress;
 
 use super::Error;
-use super::case::{Row, Sample};
+use super::case::{Case, Row, Sample};
 use super::engine::{Abilities, Engine, Setting};
 use super::options::Choice;
 use super::plan::Plan;
-use super::result::{ChangesMade, Method, SCHEMA, Study};
+use super::result::{Method, SCHEMA, Study};
+use super::route_changes::RouteChanges;
 use super::routes::{self, Routes};
-
-/// Below this share of the route changes asked for, the report says how many were made.
-const CHANGES_KEPT: f64 = 0.95;
 
 /// Runs the whole study.
 ///
@@ -43,7 +41,7 @@ pub(crate) fn study(
     }
     drop(progress);
     let mut study = run(&mut engines, &choice.cores, &routes, rounds, time, seed)?;
-    study.left_out.clone_from(&choice.left_out);
+    study.left_out.splice(0..0, choice.left_out.iter().cloned());
     Ok(study)
 }
 
@@ -112,46 +110,43 @@ fn run(
                 text: engine.method(),
             })
             .collect(),
-        changes_made: changes_made(&plan, &samples),
+        route_changes: RouteChanges::all(&plan.cases, &samples),
         noise,
         traces: Vec::new(),
-        left_out: Vec::new(),
+        left_out: nothing_came(&plan.cases, &samples),
     })
 }
 
-/// Cases whose route changes fell behind what was asked for.
-fn changes_made(plan: &Plan, samples: &[Vec<Sample>]) -> Vec<ChangesMade> {
-    let cases = plan
-        .cases
+/// A sentence for each case in which nothing came through, in some rounds or in all.
+fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
+    let silent = |samples: &[Sample]| {
+        let none = |sample: &&Sample| sample.frames_per_second <= 0.0;
+        samples.iter().filter(none).count()
+    };
+    cases
         .iter()
         .zip(samples)
-        .filter(|(case, _)| case.changes > 0);
-    cases
-        .filter_map(|(case, samples)| {
-            let rates: Vec<f64> = samples
-                .iter()
-                .map(|sample| sample.changes_per_second)
-                .collect();
-            let made = scaling::statistics::median(&rates);
-            (made < CHANGES_KEPT * case.changes as f64).then(|| ChangesMade {
-                engine: case.engine.to_owned(),
-                table: case.table,
-                asked: case.changes,
-                made,
-            })
+        .map(|(case, samples)| (case, silent(samples), samples.len()))
+        .filter(|&(_, silent, _)| silent > 0)
+        .map(|(case, silent, rounds)| {
+            format!(
+                "{case}: in {silent} of {rounds} rounds none of the frames sent came through, so there is no rate."
+            )
         })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Case, FRAME_SIZES, Table};
+    use super::super::case::{FRAME_SIZES, Table};
     use super::*;
 
-    /// Forwards a fixed rate per worker; makes half of the route changes; fails when told to.
+    /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards nothing of a size, when told to.
+    #[derive(Default)]
     struct Double {
         measured: usize,
         fail_at: usize,
+        deaf_to: u32,
     }
 
     impl Engine for Double {
@@ -162,9 +157,7 @@ mod tests {
                 sizes: &FRAME_SIZES,
                 most_workers: 8,
                 takes_changes: true,
-                trials: 1,
                 overhead: Duration::ZERO,
-                every: 1,
             }
         }
 
@@ -177,47 +170,69 @@ mod tests {
             if self.measured == self.fail_at {
                 return Err("the interface has vanished".into());
             }
+            let deaf = case.frame_bytes == self.deaf_to;
             Ok(Sample {
-                frames_per_second: 1e6 * case.workers as f64,
+                frames_per_second: if deaf { 0.0 } else { 1e6 * case.workers as f64 },
                 changes_per_second: case.changes as f64 / 2.0,
             })
         }
     }
 
-    fn run_double(fail_at: usize) -> Result<Study, Error> {
+    fn run_double(double: Double) -> Result<Study, Error> {
         let routes = Routes {
             prefixes: fib::prefix_file::Prefixes::default(),
             destinations: vec![1, 2, 3],
             from: "nowhere".to_owned(),
         };
         let cores = [CoreId(0), CoreId(1)];
-        let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Double {
-            measured: 0,
-            fail_at,
-        })];
+        let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(double)];
         run(&mut engines, &cores, &routes, 3, Duration::from_secs(1), 1)
     }
 
     #[test]
     fn every_case_becomes_a_row() {
-        let study = run_double(0).unwrap();
+        let study = run_double(Double::default()).unwrap();
         assert_eq!(study.forwarding.len(), 2 * 8 + 3);
         let row = study.smallest("double", Table::PerCore, 2).unwrap();
         assert_eq!((row.frames_per_second.0, row.destinations), (2e6, 3));
-        assert_eq!(
-            study.changes_made.len(),
-            3,
-            "half the changes is too few to keep quiet about"
-        );
+        assert_eq!(study.route_changes.len(), 3);
+        for changes in &study.route_changes {
+            assert!((changes.kept - 1.0).abs() < 1e-12);
+            assert!(
+                changes.fell_behind(),
+                "half the changes is too few to keep quiet about"
+            );
+        }
+        assert!(study.left_out.is_empty());
         assert_eq!(study.methods[0].text, "It multiplies.");
     }
 
     #[test]
     fn a_failure_names_the_case() {
-        let error = run_double(7).err().unwrap().to_string();
+        let double = Double {
+            fail_at: 7,
+            ..Double::default()
+        };
+        let error = run_double(double).err().unwrap().to_string();
         assert!(
             error.contains("double, per-core table") && error.contains("vanished"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_case_without_a_frame_is_a_row_with_a_reason() {
+        let double = Double {
+            deaf_to: 512,
+            ..Double::default()
+        };
+        let study = run_double(double).unwrap();
+        let row = study.row("double", Table::PerCore, 2, 512, 0).unwrap();
+        assert!(row.frames_per_second.0.abs() < f64::EPSILON);
+        assert_eq!(study.left_out.len(), 2, "one worker and two");
+        assert!(study.left_out[0].contains("1 worker, 512 bytes: in 3 of 3 rounds none"));
+        // All that is shown can be made of it.
+        report::html::render(&super::super::page::page(&study));
+        report::terminal::render(&super::super::page::summary(&study));
     }
 }

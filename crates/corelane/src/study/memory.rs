@@ -81,9 +81,7 @@ impl Engine for Memory {
             sizes: &FRAME_SIZES,
             most_workers: self.cores.len(),
             takes_changes: true,
-            trials: 1,
             overhead: WARM_UP,
-            every: 1,
         }
     }
 

@@ -4,8 +4,8 @@
 //! everything shown is a function of that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
 
 mod af_packet;
-mod bench;
 mod case;
+mod changer;
 mod engine;
 mod kernel;
 mod measure;
@@ -15,10 +15,13 @@ mod page;
 mod pictures;
 mod plan;
 mod plots;
+mod readme;
 mod result;
+mod route_changes;
 mod routes;
 mod sentences;
 mod tables;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod xdp;
@@ -27,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use self::result::Study;
 use crate::common::{Outcome, ResultOptions};
 
 /// Why a study ends without a result.
@@ -52,12 +56,58 @@ pub(crate) struct Arguments {
     /// Write each plot as an SVG file into DIRECTORY
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
+    /// Write the tables as Markdown to FILE
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Measure nothing: show what FILE, a study.json, holds
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "cores", "routes", "seconds"])]
+    from: Option<PathBuf>,
     #[command(flatten)]
     output: ResultOptions,
 }
 
-/// Runs the study.
+/// Measures, or reads what was measured, and shows it.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let study = match &arguments.from {
+        Some(file) => read(file)?,
+        None => take(arguments)?,
+    };
+    print!("{}", report::terminal::render(&page::summary(&study)));
+
+    // What was read is not written again unless asked for.
+    let json = arguments.output.json.as_deref();
+    let json = json.or(arguments.from.is_none().then_some(Path::new("study.json")));
+    let html = arguments.output.html.as_deref();
+    let html = html.unwrap_or(Path::new("report.html"));
+    if let Some(json) = json {
+        report::json::write(json, &study)?;
+    }
+    report::html::write(html, &page::page(&study))?;
+    if let Some(directory) = &arguments.plots {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            format!(
+                "cannot make the directory {} for the plots: {error}; name one that may be written",
+                directory.display()
+            )
+        })?;
+        for (number, plot) in plots::all(&study).iter().enumerate() {
+            let name = format!("plot-{}.svg", number + 1);
+            report::json::write_file(&directory.join(name), plot.to_svg_file().as_bytes())?;
+        }
+    }
+    if let Some(markdown) = &arguments.markdown {
+        report::json::write_file(markdown, readme::fragment(&study).as_bytes())?;
+    }
+    for path in std::iter::once(html).chain(json) {
+        let absolute = std::path::absolute(path);
+        let path = absolute.as_deref().unwrap_or(path);
+        eprintln!("written: {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the study.
+fn take(arguments: &Arguments) -> Result<Study, Error> {
     const QUICK: (Duration, usize) = (Duration::from_secs(15), 3);
     const THOROUGH: (Duration, usize) = (Duration::from_secs(95), 5);
     host::cleanup::on_signal()?;
@@ -75,34 +125,23 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(pictures) => study.traces = pictures,
         Err(reason) => study.left_out.push(reason),
     }
-    print!("{}", report::terminal::render(&page::summary(&study)));
+    Ok(study)
+}
 
-    let json = arguments
-        .output
-        .json
-        .as_deref()
-        .unwrap_or(Path::new("study.json"));
-    let html = arguments
-        .output
-        .html
-        .as_deref()
-        .unwrap_or(Path::new("report.html"));
-    report::json::write(json, &study)?;
-    report::html::write(html, &page::page(&study))?;
-    if let Some(directory) = &arguments.plots {
-        for (number, plot) in plots::all(&study).iter().enumerate() {
-            let name = format!("plot-{}.svg", number + 1);
-            report::json::write_file(&directory.join(name), plot.to_svg_file().as_bytes())?;
-        }
+/// Reads a study that was measured before.
+fn read(file: &Path) -> Result<Study, Error> {
+    let name = file.display();
+    let text = std::fs::read(file)
+        .map_err(|error| format!("cannot read {name}: {error}; name a study.json"))?;
+    let study: Study = serde_json::from_slice(&text)
+        .map_err(|error| format!("{name} is no result of this version's study: {error}"))?;
+    if study.schema != result::SCHEMA {
+        return Err(format!(
+            "{name} has the form \"{}\"; this version reads \"{}\"",
+            study.schema,
+            result::SCHEMA
+        )
+        .into());
     }
-    for path in [html, json] {
-        eprintln!(
-            "written: {}",
-            std::path::absolute(path)
-                .as_deref()
-                .unwrap_or(path)
-                .display()
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(study)
 }

@@ -94,6 +94,8 @@ mod tests {
             routes: None,
             seconds: None,
             plots: None,
+            markdown: None,
+            from: None,
             output: crate::common::ResultOptions::default(),
         }
     }

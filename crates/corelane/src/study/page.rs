@@ -24,15 +24,20 @@ pub(crate) fn page(study: &Study) -> Document {
     document.blocks.extend(trace_blocks(study));
     document = document.heading("How it was measured");
     document = document.text(format!(
-        "Every case was measured in {} rounds of {:.0} ms trials, each round in a random order of its own; figures are medians of the \
-         rounds, with the lowest and the highest beside them. A speed-up compares with one core, same engine, same table \
-         organisation, same frame size.",
+        "Every case of every engine was measured once in each of {} rounds, for {:.0} ms; each round has a random order of its own, in which \
+         the rates of route changes that are compared with each other stay together. Figures are medians of the rounds, with the lowest \
+         and the highest beside them. A speed-up compares with one core, same engine, same table organisation, same frame size. What \
+         route changes cost is the median of the rounds' own ratios.",
         study.rounds, study.trial_milliseconds
     ));
     document = document.text(format!("Routing table: {}.", study.routes_from));
-    for method in &study.methods {
-        document = document.text(format!("{}: {}", method.engine, method.text));
-    }
+    let methods = study.methods.iter();
+    document = document.block(Block::List {
+        title: String::new(),
+        items: methods
+            .map(|method| format!("{}: {}", method.engine, method.text))
+            .collect(),
+    });
     document.environment(study.environment.facts())
 }
 
@@ -63,10 +68,14 @@ fn trace_blocks(study: &Study) -> Vec<Block> {
         if index == 0 {
             blocks.push(Block::Heading("What the cores did".to_owned()));
         }
-        let mut words = vec![format!("{}.", picture.title)];
-        words.extend(picture.trace.verdict.iter().cloned());
-        blocks.push(Block::Text(words.join(" ")));
-        blocks.push(Block::Html(picture.timeline.clone()));
+        blocks.push(Block::List {
+            title: picture.title.clone(),
+            items: picture.trace.verdict.clone(),
+        });
+        // A study read from its JSON form has the words only.
+        if !picture.timeline.is_empty() {
+            blocks.push(Block::Html(picture.timeline.clone()));
+        }
     }
     blocks
 }

@@ -28,8 +28,6 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     /// Length of one trial.
     pub(crate) trial: Duration,
-    /// For each case: it is measured in the first of every so many rounds.
-    every: Vec<usize>,
     seed: u64,
 }
 
@@ -46,28 +44,15 @@ impl Plan {
             .iter()
             .flat_map(|engine| cases(engine, cores))
             .collect();
-        let count = |engine: &Abilities| {
-            cases
-                .iter()
-                .filter(|case| case.engine == engine.name)
-                .count() as u32
-                * rounds.div_ceil(engine.every) as u32
-        };
-        let trials: u32 = engines
-            .iter()
-            .map(|engine| count(engine) * engine.trials)
-            .sum();
         let overhead: Duration = engines
             .iter()
-            .map(|engine| engine.overhead * count(engine))
+            .map(|engine| {
+                let own = cases.iter().filter(|case| case.engine == engine.name);
+                engine.overhead * (own.count() * rounds) as u32
+            })
             .sum();
-        let trial = time.saturating_sub(overhead) / trials.max(1);
-        let every = cases.iter().map(|case| {
-            let engine = engines.iter().find(|engine| engine.name == case.engine);
-            engine.map_or(1, |engine| engine.every)
-        });
+        let trial = time.saturating_sub(overhead) / (cases.len() * rounds).max(1) as u32;
         Self {
-            every: every.collect(),
             cases,
             rounds,
             trial: trial.clamp(TRIAL_MIN, TRIAL_MAX),
@@ -75,30 +60,38 @@ impl Plan {
         }
     }
 
-    /// The positions of the cases of one round, in its order: frame sizes in random order, and in random order the cases of a size,
-    /// for frames are made anew when the size changes.
+    /// The positions of the cases of one round, in its order: frame sizes in random order, for frames are made anew when the size
+    /// changes; within a size engines with their tables and workers in random order; and one after the other, in random order too,
+    /// the rates of route changes of one of these, for they are compared with each other.
     pub(crate) fn order(&self, round: usize) -> Vec<usize> {
         let mut random = Random::new(self.seed.wrapping_add(round as u64));
         let mut sizes = FRAME_SIZES;
         random.shuffle(&mut sizes);
         let mut order = Vec::with_capacity(self.cases.len());
         for size in sizes {
-            let mut cases: Vec<usize> = (0..self.cases.len())
-                .filter(|&index| self.cases[index].frame_bytes == size)
-                .filter(|&index| round.is_multiple_of(self.every[index]))
-                .collect();
-            random.shuffle(&mut cases);
-            order.extend(cases);
+            let mut groups: Vec<Vec<usize>> = Vec::new();
+            for index in (0..self.cases.len()).filter(|&at| self.cases[at].frame_bytes == size) {
+                let case = &self.cases[index];
+                match groups
+                    .iter_mut()
+                    .find(|group| self.cases[group[0]].differs_in_changes_only(case))
+                {
+                    Some(group) => group.push(index),
+                    None => groups.push(vec![index]),
+                }
+            }
+            random.shuffle(&mut groups);
+            for group in &mut groups {
+                random.shuffle(group);
+                order.append(group);
+            }
         }
         order
     }
 
     /// Number of measurements in all rounds.
     pub(crate) fn measurements(&self) -> usize {
-        self.every
-            .iter()
-            .map(|&every| self.rounds.div_ceil(every))
-            .sum()
+        self.cases.len() * self.rounds
     }
 }
 
@@ -150,9 +143,7 @@ mod tests {
         sizes: &FRAME_SIZES,
         most_workers: usize::MAX,
         takes_changes: true,
-        trials: 1,
         overhead: Duration::from_millis(5),
-        every: 1,
     };
 
     fn plan(cores: usize, seconds: u64) -> Plan {
@@ -199,19 +190,30 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_engine_sits_rounds_out() {
-        let slow = Abilities {
-            name: "slow",
-            sizes: &[64, 512],
-            every: 3,
-            ..MEMORY
-        };
-        let plan = Plan::new(&[MEMORY, slow], 2, 5, Duration::from_secs(1), 1);
-        let measured: Vec<usize> = (0..5).map(|round| plan.order(round).len()).collect();
-        let (all, fast) = (plan.cases.len(), 2 * (2 * 8 + 3));
-        assert_eq!(all - fast, 2 * (2 * 2 + 3), "two sizes");
-        assert_eq!(measured, [all, fast, fast, all, fast]);
-        assert_eq!(plan.measurements(), measured.iter().sum::<usize>());
+    fn rates_of_route_changes_are_measured_next_to_each_other() {
+        let plan = plan(2, 10);
+        for round in 0..3 {
+            let order = plan.order(round);
+            let place = |wanted: &Case| {
+                order
+                    .iter()
+                    .position(|&index| plan.cases[index] == *wanted)
+                    .unwrap()
+            };
+            for table in [Table::Locked, Table::PerCore] {
+                let places = CHANGE_RATES.map(|changes| {
+                    place(&Case {
+                        engine: "memory",
+                        table,
+                        workers: 2,
+                        frame_bytes: SMALLEST,
+                        changes,
+                    })
+                });
+                let (first, last) = (places.iter().min().unwrap(), places.iter().max().unwrap());
+                assert_eq!(last - first, CHANGE_RATES.len() - 1, "round {round}");
+            }
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use report::{Axis, Plot, Series, Style};
 
-use super::case::{FRAME_SIZES, Row, SMALLEST, Table};
+use super::case::{FRAME_SIZES, SMALLEST, Table};
 use super::plan::CHANGE_RATES;
-use super::result::{Study, ratio};
+use super::result::Study;
+use super::route_changes::RouteChanges;
 use super::sentences::{cores_in_words, engine_in_words};
 
 /// Most series that a reader can tell apart in one plot.
@@ -176,31 +177,26 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
         Axis::new("% of the frames without changes").from_zero(),
     );
     for engine in study.engines() {
-        let workers = study.most_workers(engine);
         for table in study.tables(engine) {
-            let Some(quiet) = study.smallest(engine, table, workers) else {
-                continue;
-            };
-            let mut series = Series::new(format!("{engine}, {table}"), Style::Bars)
-                .colour(place(study, engine, table));
-            let rows: Vec<(usize, &Row)> = CHANGE_RATES
+            let costs: Vec<(usize, &RouteChanges)> = CHANGE_RATES
                 .into_iter()
                 .enumerate()
                 .filter_map(|(place, rate)| {
-                    Some((place, study.row(engine, table, workers, SMALLEST, rate)?))
+                    Some((place, study.cost_of_changes(engine, table, rate)?))
                 })
                 .collect();
-            if rows.len() < 2 {
+            if costs.is_empty() {
                 continue;
             }
-            for (place, row) in rows {
-                let percent = |rate: f64| 100.0 * rate / quiet.frames_per_second.0;
-                let middle = ratio(row, quiet).map_or(f64::NAN, |share| 100.0 * share);
+            let mut series = Series::new(format!("{engine}, {table}"), Style::Bars)
+                .colour(place(study, engine, table))
+                .point(0.0, 100.0);
+            for (place, cost) in costs {
                 series = series.spread(
                     place as f64,
-                    middle,
-                    percent(row.low.0),
-                    percent(row.high.0),
+                    100.0 * cost.kept,
+                    100.0 * cost.kept_low,
+                    100.0 * cost.kept_high,
                 );
             }
             plot = plot.series(series);
@@ -208,7 +204,8 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
     }
     (!plot.series.is_empty()).then(|| {
         plot.caption(format!(
-            "{SMALLEST}-byte frames on {}. The thread that changes routes shares the cores with the workers.",
+            "{SMALLEST}-byte frames on {}, each round against its own rate without changes; bars are medians, lines the range of the \
+             rounds. The thread that changes routes shares the cores with the workers.",
             cores_in_words(study.cores).to_lowercase()
         ))
     })

@@ -4,6 +4,7 @@ use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Row, SMALLEST, Table};
+use super::route_changes::RouteChanges;
 
 /// Name and version of the JSON form.
 pub(crate) const SCHEMA: &str = "corelane-study/1";
@@ -24,8 +25,8 @@ pub(crate) struct Study {
     pub(crate) routes_from: String,
     /// How each engine was measured.
     pub(crate) methods: Vec<Method>,
-    /// Route changes a second that were really made, where they were fewer than asked for.
-    pub(crate) changes_made: Vec<ChangesMade>,
+    /// What route changes cost.
+    pub(crate) route_changes: Vec<RouteChanges>,
     /// What disturbed the run.
     pub(crate) noise: Noise,
     /// What the cores did, in the profiler's words; empty without root.
@@ -40,15 +41,6 @@ pub(crate) struct Study {
 pub(crate) struct Method {
     pub(crate) engine: String,
     pub(crate) text: String,
-}
-
-/// A rate of route changes that was not reached.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ChangesMade {
-    pub(crate) engine: String,
-    pub(crate) table: Table,
-    pub(crate) asked: u64,
-    pub(crate) made: f64,
 }
 
 impl Study {
@@ -127,12 +119,16 @@ impl Study {
             .find(|table| tables.contains(table))
     }
 
-    /// Whether routes changed while this organisation forwarded.
-    pub(crate) fn changed(&self, engine: &str, table: Table) -> bool {
-        let changed = |row: &Row| row.route_changes_per_second > 0;
-        self.forwarding
+    /// What `changes` route changes a second cost this organisation.
+    pub(crate) fn cost_of_changes(
+        &self,
+        engine: &str,
+        table: Table,
+        changes: u64,
+    ) -> Option<&RouteChanges> {
+        self.route_changes
             .iter()
-            .any(|row| row.engine == engine && row.table == table && changed(row))
+            .find(|cost| cost.engine == engine && cost.table == table && cost.asked == changes)
     }
 
     /// The largest number of workers of `engine`.

@@ -63,7 +63,7 @@ pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     destinations.retain(|&address| is_forwarded(address));
     destinations.truncate(DESTINATIONS);
     if destinations.is_empty() {
-        return Err(format!("no prefix of {source} has an address that routers forward to; give one outside 0/8, 127/8, 224/3 and 198.18/15").into());
+        return Err(format!("no prefix of {source} has an address that routers forward to; give one outside 0/8, 127/8, 169.254/16, 224/3 and 198.18/15").into());
     }
     Ok(Routes {
         prefixes,
@@ -72,9 +72,11 @@ pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     })
 }
 
-/// Whether routers forward to `address` (RFC 1812 §4.2.2.11, §5.3.7); 198.18/15 is the bench's own (RFC 2544 appendix C).
+/// Whether routers forward to `address`, by the rule that ours keeps too; 198.18/15 is the bench's own (RFC 2544 appendix C).
 fn is_forwarded(address: u32) -> bool {
-    !matches!(address >> 24, 0 | 127 | 224..) && address >> 17 != BENCH_NETWORK >> 17
+    !wire::ipv4::destination_is_martian(address)
+        && !wire::ipv4::destination_is_group(address)
+        && address >> 17 != BENCH_NETWORK >> 17
 }
 
 fn read(path: &Path) -> Result<Prefixes, Error> {
@@ -149,6 +151,7 @@ mod tests {
         for address in [
             "0.1.2.3",
             "127.0.0.1",
+            "169.254.1.1",
             "224.0.0.1",
             "255.255.255.255",
             "198.18.0.1",

@@ -8,6 +8,9 @@ use super::case::{Row, SMALLEST, Table};
 use super::plan::CHANGE_RATES;
 use super::result::{Study, ratio};
 
+/// A share of the frames at and above which nothing is said to be lost.
+const VISIBLE: f64 = 0.99;
+
 /// Under table 1.
 pub(crate) fn one_core(study: &Study) -> String {
     let parts: Vec<String> = study
@@ -67,9 +70,13 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
         format!("so they forward {} one core's frames", Times(times))
     };
     Some(format!(
-        "{}: the lock costs {} of the frames: behind it {} forward {} of {SMALLEST} bytes, without it {}; {bought}.",
+        "{}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; {bought}.",
         capital(engine_in_words(engine)),
-        percent(1.0 - share),
+        if share < VISIBLE {
+            format!("{} of the frames", percent(1.0 - share))
+        } else {
+            "nothing that shows".to_owned()
+        },
         cores_in_words(cores).to_lowercase(),
         frames(locked),
         frames(free)
@@ -109,28 +116,28 @@ pub(crate) fn unlocked(study: &Study) -> String {
 /// Under table 4: what route changes cost.
 pub(crate) fn changes(study: &Study) -> String {
     let fastest = CHANGE_RATES[CHANGE_RATES.len() - 1];
-    let mut parts: Vec<String> = Vec::new();
-    for engine in study.engines() {
-        let workers = study.most_workers(engine);
-        for table in study.tables(engine) {
-            let share = study
-                .row(engine, table, workers, SMALLEST, fastest)
-                .zip(study.smallest(engine, table, workers))
-                .and_then(|(row, quiet)| ratio(row, quiet));
-            let Some(share) = share else { continue };
-            parts.push(format!(
-                "{engine} {} keeps {:.1} %",
-                with_table(table),
-                share * 100.0
-            ));
-        }
-    }
+    let at_most = study
+        .route_changes
+        .iter()
+        .filter(|cost| cost.asked == fastest);
+    let parts: Vec<String> = at_most
+        .map(|cost| {
+            format!(
+                "{} {} keeps {:.1} % ({:.1} to {:.1} by round)",
+                cost.engine,
+                with_table(cost.table),
+                cost.kept * 100.0,
+                cost.kept_low * 100.0,
+                cost.kept_high * 100.0
+            )
+        })
+        .collect();
     let mut text = format!(
         "Of the frames that go without changes, at {} route changes a second {}.",
         grouped(fastest),
         list(&parts)
     );
-    for short in &study.changes_made {
+    for short in study.route_changes.iter().filter(|cost| cost.fell_behind()) {
         let _ = write!(
             text,
             " {} {} made only {} of the {} changes a second asked for.",
@@ -242,6 +249,7 @@ pub(crate) fn engine_in_words(engine: &str) -> &str {
         "kernel" => "the Linux kernel",
         "xdp" => "XDP with our table",
         "xdp-kernel-fib" => "XDP with the kernel's table",
+        "af-xdp" => "XDP sockets (af-xdp)",
         "af-packet" => "packet sockets (af-packet)",
         other => other,
     }
@@ -319,13 +327,16 @@ mod tests {
     #[test]
     fn route_changes_that_were_not_made_are_not_hidden() {
         let mut study = study();
-        assert!(changes(&study).contains("memory with a table per core keeps 97.0 %"));
-        study.changes_made.push(super::super::result::ChangesMade {
-            engine: "memory".into(),
-            table: Table::Locked,
-            asked: 100_000,
-            made: 61_234.5,
-        });
+        assert!(
+            changes(&study)
+                .contains("memory with a table per core keeps 97.0 % (96.0 to 98.0 by round)")
+        );
+        assert!(!changes(&study).contains("made only"));
+        let last = study
+            .route_changes
+            .iter_mut()
+            .rfind(|cost| cost.table == Table::Locked);
+        last.unwrap().made = 61_234.5;
         assert!(
             changes(&study).contains("made only 61,234 of the 100,000 changes a second asked for")
         );

@@ -92,36 +92,44 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
     .text("table")
     .number("route changes/s")
     .number("frames/s")
-    .number("share of those without changes")
-    .number("frames/s, lowest to highest round");
+    .number("of those without changes")
+    .number("lowest to highest round");
     for engine in study.engines() {
         for table in study.tables(engine) {
             let workers = study.most_workers(engine);
-            if !study.changed(engine, table) {
-                continue;
-            }
-            let Some(quiet) = study.smallest(engine, table, workers) else {
-                continue;
-            };
             for rate in CHANGE_RATES {
                 let Some(row) = study.row(engine, table, workers, SMALLEST, rate) else {
                     continue;
                 };
-                let share = ratio(row, quiet).map_or(NOTHING.to_owned(), |share| {
-                    format!("{:.1} %", share * 100.0)
-                });
+                let cost = study.cost_of_changes(engine, table, rate);
+                // Without route changes in the plan, the row without is no row of this table.
+                let changes = study.cost_of_changes(engine, table, CHANGE_RATES[1]);
+                if cost.or(changes).is_none() {
+                    continue;
+                }
+                let [kept, spread] =
+                    cost.map_or([NOTHING.to_owned(), NOTHING.to_owned()], |cost| {
+                        let spread =
+                            format!("{} to {}", share(cost.kept_low), share(cost.kept_high));
+                        [share(cost.kept), spread]
+                    });
                 shown.push([
                     engine.to_owned(),
                     table.to_string(),
                     grouped(rate),
                     bare(row.frames_per_second),
-                    share,
-                    spread(row),
+                    kept,
+                    spread,
                 ]);
             }
         }
     }
     (!shown.rows.is_empty()).then(|| shown.caption(sentences::changes(study)))
+}
+
+/// `97.3 %`.
+fn share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 fn cells(row: &Row, times: Option<f64>) -> [String; 7] {

@@ -5,6 +5,7 @@ use host::{Environment, Noise};
 use super::case::{Case, FRAME_SIZES, Row, SMALLEST, Sample, Table};
 use super::plan::CHANGE_RATES;
 use super::result::{SCHEMA, Study};
+use super::route_changes::RouteChanges;
 
 /// Two cores, engines `memory` and `kernel`: one core forwards 30 M frames/s of any size; see the factors below.
 pub(crate) fn study() -> Study {
@@ -43,6 +44,21 @@ pub(crate) fn study() -> Study {
             );
         }
     }
+    let mut route_changes = Vec::new();
+    for table in [Table::Locked, Table::Shared, Table::PerCore] {
+        for asked in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
+            let kept = if asked == 100_000 { 0.97 } else { 1.0 };
+            route_changes.push(RouteChanges {
+                engine: "memory".to_owned(),
+                table,
+                asked,
+                made: asked as f64,
+                kept,
+                kept_low: kept - 0.01,
+                kept_high: kept + 0.01,
+            });
+        }
+    }
     for frame_bytes in FRAME_SIZES {
         add("kernel", Table::Kernel, 1, frame_bytes, 0, 0.8e6);
         add("kernel", Table::Kernel, 2, frame_bytes, 0, 1.4e6);
@@ -56,7 +72,7 @@ pub(crate) fn study() -> Study {
         trial_milliseconds: 20.0,
         routes_from: "generated".to_owned(),
         methods: Vec::new(),
-        changes_made: Vec::new(),
+        route_changes,
         noise: Noise::default(),
         traces: Vec::new(),
         left_out: Vec::new(),

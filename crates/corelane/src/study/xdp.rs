@@ -1,41 +1,72 @@
-//! Engines `xdp` and `xdp-kernel-fib`: forwarding inside the kernel, by our table or by the kernel's own look-up.
+//! Engines with an XDP program: `xdp` and `xdp-kernel-fib` forward inside the kernel, by our table or by the kernel's own look-up;
+//! `af-xdp` gives the frames to workers behind sockets.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fastpath::attach::Request;
 use fastpath::forward::Lookup;
-use fib::generated::Random;
 use fib::{NextHop, Prefix};
 use report::units::{Bytes, grouped};
+use router::engine::af_xdp::{AfXdp, Requirement};
 use router::engine::xdp::Xdp;
-use router::engine::{Change, Engine as _, MAIN_TABLE, Port};
+use router::engine::{Change, Engine as Router, MAIN_TABLE, Port};
+use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
 
-use super::bench::{Bench, Flood, MTU, NEXT_HOPS};
+use super::af_packet::adjacency;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
+use super::changer::while_routes_change;
 use super::engine::{Abilities, Engine, Setting};
 use super::routes::Routes;
+use super::tally::Tally;
 use super::{Error, kernel};
 
 /// Making generators and emptying queues.
-const OVERHEAD: Duration = Duration::from_millis(100);
+const OVERHEAD: Duration = Duration::from_millis(60);
 /// Routes given to the engine at once while loading.
 const ROUTES_AT_ONCE: usize = 16 << 10;
-/// How often route changes that are due are made.
-const TICK: Duration = Duration::from_millis(1);
+/// Frames on their way to sockets for each core, at most: half a socket's ring.
+const WINDOW: u32 = 1024;
 
-struct InKernel {
-    lookup: Lookup,
+/// Which of the engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Our table, in the kernel.
+    Own,
+    /// The kernel's look-up, in the kernel.
+    KernelFib,
+    /// Our table, in the kernel and again in the workers.
+    Sockets,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "xdp",
+            Self::KernelFib => "xdp-kernel-fib",
+            Self::Sockets => "af-xdp",
+        }
+    }
+
+    /// Attaches to `ports` in the calling thread's namespace.
+    fn start(self, ports: &[String]) -> Result<Box<dyn Router>, Error> {
+        Ok(match self {
+            Self::Own => Box::new(Xdp::open(Lookup::Own, ports, Request::Any)?),
+            Self::KernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, Request::Any)?),
+            Self::Sockets => Box::new(AfXdp::open(ports, Requirement::default())?),
+        })
+    }
+}
+
+struct Attached {
+    kind: Kind,
     // Dropped before the interfaces that it is attached to.
-    engine: Xdp,
-    bench: Bench,
-    flood: Flood,
+    engine: Box<dyn Router>,
+    lanes: Lanes,
+    load: Load,
     cores: usize,
     prefixes: Vec<Prefix<u32>>,
     mode: &'static str,
-    sent: u64,
-    lost: u64,
+    tally: Tally,
 }
 
 /// Our table.
@@ -43,9 +74,8 @@ struct InKernel {
 /// # Errors
 /// When the namespaces cannot be made, the programs not attached, or the routes not loaded.
 pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
-    let mut opened = attach("xdp", Lookup::Own, setting)?;
+    let mut opened = attach(Kind::Own, setting)?;
     load(&mut opened, setting.routes, setting.seed)?;
-    opened.prefixes.clone_from(&setting.routes.prefixes.v4);
     Ok(Box::new(opened))
 }
 
@@ -54,19 +84,32 @@ pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_kernel_fib(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
-    let opened = attach("xdp-kernel", Lookup::Kernel, setting)?;
-    kernel::load(opened.bench.dut(), setting.routes, setting.seed)?;
+    let opened = attach(Kind::KernelFib, setting)?;
+    kernel::load(opened.lanes.dut(), setting.routes, setting.seed)?;
     Ok(Box::new(opened))
 }
 
-fn attach(name: &str, lookup: Lookup, setting: &Setting) -> Result<InKernel, Error> {
-    let bench = Bench::new(name, setting.cores, &setting.routes.destinations)?;
-    bench.dut().set("net.ipv4.ip_forward", "1")?;
-    let ports = [&bench.ingress, &bench.egress];
+/// Our table, workers behind sockets.
+///
+/// # Errors
+/// As [`open`], and when a socket cannot be opened.
+pub(crate) fn open_sockets(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+    let mut opened = attach(Kind::Sockets, setting)?;
+    load(&mut opened, setting.routes, setting.seed)?;
+    Ok(Box::new(opened))
+}
+
+fn attach(kind: Kind, setting: &Setting) -> Result<Attached, Error> {
+    let lanes = Lanes::new(kind.name(), setting.cores, &setting.routes.destinations)?;
+    lanes.dut().set("net.ipv4.ip_forward", "1")?;
+    if kind != Kind::KernelFib {
+        // For what the program leaves to the kernel, a frame in 65,536 with a checksum that looks unfinished by chance.
+        let hop = next_hop_address(1).to_string();
+        lanes.dut().ip(["route", "add", "default", "via", &hop])?;
+    }
+    let ports = [lanes.ingress(), lanes.egress()];
     let names = ports.map(|end| end.interface.clone());
-    let mut engine = bench
-        .dut()
-        .enter(|| Xdp::open(lookup, &names, Request::Any))??;
+    let mut engine = lanes.dut().enter(|| kind.start(&names))??;
     for end in ports {
         let port = Port {
             ifindex: end.index,
@@ -77,29 +120,28 @@ fn attach(name: &str, lookup: Lookup, setting: &Setting) -> Result<InKernel, Err
             table: MAIN_TABLE,
             vlans: Vec::new(),
         };
-        bench
+        lanes
             .dut()
             .enter(|| engine.apply(&[Change::Port(port)]))??;
     }
     let mode = engine.modes().first().map_or("native", |port| port.mode);
-    Ok(InKernel {
-        lookup,
+    Ok(Attached {
+        kind,
         engine,
-        bench,
-        flood: Flood::default(),
+        lanes,
+        load: Load::default(),
         cores: setting.cores.len(),
-        prefixes: Vec::new(),
+        prefixes: setting.routes.prefixes.v4.clone(),
         mode,
-        sent: 0,
-        lost: 0,
+        tally: Tally::default(),
     })
 }
 
 /// Next hops and all routes of both families, next hops given out at random.
-fn load(opened: &mut InKernel, routes: &Routes, seed: u64) -> Result<(), Error> {
-    let bench = &opened.bench;
+fn load(opened: &mut Attached, routes: &Routes, seed: u64) -> Result<(), Error> {
+    let lanes = &opened.lanes;
     let hops: Vec<Change> = (1..=NEXT_HOPS)
-        .map(|number| next_hop(bench, number))
+        .map(|number| next_hop(lanes, number))
         .collect();
     opened.engine.apply(&hops)?;
     let prefixes = &routes.prefixes;
@@ -141,18 +183,18 @@ fn numbered(number: u16) -> NextHop {
     NextHop(router::engine::fixed::FIRST_FREE + number - 1)
 }
 
-fn next_hop(bench: &Bench, number: u16) -> Change {
+fn next_hop(lanes: &Lanes, number: u16) -> Change {
     Change::NextHop {
         id: numbered(number),
-        entry: bench.adjacency(),
+        entry: adjacency(lanes),
     }
 }
 
-impl Engine for InKernel {
+impl Engine for Attached {
     fn abilities(&self) -> Abilities {
-        let own = self.lookup == Lookup::Own;
+        let own = self.kind != Kind::KernelFib;
         Abilities {
-            name: if own { "xdp" } else { "xdp-kernel-fib" },
+            name: self.kind.name(),
             tables: if own {
                 &[Table::Shared]
             } else {
@@ -161,87 +203,79 @@ impl Engine for InKernel {
             sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: own,
-            trials: 2,
             overhead: OVERHEAD,
-            every: 1,
         }
     }
 
     fn method(&self) -> String {
-        let what = match self.lookup {
-            Lookup::Own => format!(
-                "Our program in the kernel, our table ({}, both address families)",
-                Bytes(self.engine.memory())
-            ),
-            Lookup::Kernel => {
+        let table = Bytes(self.engine.memory());
+        let what = match self.kind {
+            Kind::Own => {
+                format!("Our program in the kernel, our table ({table}, both address families)")
+            }
+            Kind::KernelFib => {
                 "Our program in the kernel, which asks the kernel's table for every packet"
                     .to_owned()
             }
+            Kind::Sockets => format!(
+                "Our program in the kernel gives what our table ({table}) can forward to workers behind AF_XDP sockets, which look it up \
+                 again and send it; generator, worker and sink share each core, and at most {WINDOW} frames for each core are on their way"
+            ),
+        };
+        let mut tally = self.tally.clone();
+        let mut left = 0;
+        for count in self.engine.counters().unwrap_or_default().reasons {
+            if count.punted {
+                left += count.frames;
+            } else {
+                tally.explain(count.reason, count.frames);
+            }
+        }
+        let left = match (self.kind, left) {
+            (Kind::KernelFib, _) | (_, 0) => String::new(),
+            (_, left) => format!(
+                " {} frames of these the program left to the kernel, which forwarded them.",
+                grouped(left)
+            ),
         };
         format!(
-            "{what}; XDP mode {}, between the same veth pairs and with the same generator as the engine kernel. Of {} frames sent, {} \
-             were lost.",
+            "{what}; mode {}, between the same veth pairs and with the same generator as the engine kernel. {}{left}",
             self.mode,
-            grouped(self.sent),
-            grouped(self.lost)
+            tally.sentence()
         )
     }
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
         let Self {
+            kind,
             engine,
-            bench,
-            flood,
+            lanes,
+            load,
             prefixes,
             ..
         } = self;
-        let stop = AtomicBool::new(false);
-        let (flow, changed) = thread::scope(|scope| {
-            let changer = (case.changes > 0)
-                .then(|| scope.spawn(|| change_routes(engine, prefixes, case.changes, &stop)));
-            let flow = flood.measure(bench, case.frame_bytes, case.workers, trial);
-            stop.store(true, Ordering::Relaxed);
-            let join = |changer: thread::ScopedJoinHandle<'_, _>| {
-                changer
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            (flow, changer.map_or(Ok(0.0), join))
-        });
-        let (flow, changes_per_second) = (flow?, changed?);
-        self.sent += flow.sent;
-        self.lost += flow.lost;
+        let pace = match kind {
+            Kind::Own | Kind::KernelFib => Pace::Call,
+            Kind::Sockets => Pace::Window(WINDOW),
+        };
+        let change = |changes: &[(Prefix<u32>, NextHop)]| {
+            let changes: Vec<Change> = changes
+                .iter()
+                .map(|&(prefix, hop)| route(prefix, hop))
+                .collect();
+            Ok(engine.apply(&changes)?)
+        };
+        let (carried, changes_per_second) =
+            while_routes_change(case.changes, prefixes, change, || {
+                let wanted = (case.frame_bytes, case.workers);
+                Ok(load.carry(lanes, wanted, pace, trial)?)
+            })?;
+        // A worker that has ended explains why nothing was carried.
+        self.engine.check()?;
+        self.tally.add(&carried)?;
         Ok(Sample {
-            frames_per_second: flow.frames_per_second,
+            frames_per_second: carried.frames_per_second,
             changes_per_second,
         })
     }
-}
-
-/// Moves random prefixes to other next hops, `rate` a second, until told to stop; the rate really made.
-fn change_routes(
-    engine: &mut Xdp,
-    prefixes: &[Prefix<u32>],
-    rate: u64,
-    stop: &AtomicBool,
-) -> Result<f64, Error> {
-    let mut random = Random::new(rate);
-    let begun = Instant::now();
-    let mut made = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let due = (begun.elapsed().as_secs_f64() * rate as f64) as u64 - made;
-        let changes: Vec<Change> = (0..due.min(ROUTES_AT_ONCE as u64))
-            .map(|_| {
-                let prefix = prefixes[random.below(prefixes.len())];
-                route(
-                    prefix,
-                    NextHop(1 + random.below(usize::from(NEXT_HOPS)) as u16),
-                )
-            })
-            .collect();
-        engine.apply(&changes)?;
-        made += changes.len() as u64;
-        thread::sleep(TICK);
-    }
-    Ok(made as f64 / begun.elapsed().as_secs_f64())
 }

@@ -1,0 +1,108 @@
+//! Route changes beside the forwarding: random prefixes move to other next hops at a rate, made by a thread of their own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use fib::generated::Random;
+use fib::{NextHop, Prefix};
+use tester::veth::lanes::NEXT_HOPS;
+
+use super::Error;
+
+/// How often route changes that are due are made.
+const TICK: Duration = Duration::from_millis(1);
+/// Most changes made at once.
+const AT_ONCE: u64 = 16 << 10;
+
+/// Runs `work` while `rate` routes a second change; what it gave, and the rate really made. A rate of 0 changes nothing.
+///
+/// # Errors
+/// Those of `work`, else the first of `apply`.
+pub(crate) fn while_routes_change<T>(
+    rate: u64,
+    prefixes: &[Prefix<u32>],
+    apply: impl FnMut(&[(Prefix<u32>, NextHop)]) -> Result<(), Error> + Send,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<(T, f64), Error> {
+    if rate == 0 || prefixes.is_empty() {
+        return Ok((work()?, 0.0));
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let changer: ScopedJoinHandle<'_, Result<f64, Error>> =
+            scope.spawn(|| change(rate, prefixes, apply, &stop));
+        let given = work();
+        stop.store(true, Ordering::Relaxed);
+        let made = changer
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((given?, made?))
+    })
+}
+
+fn change(
+    rate: u64,
+    prefixes: &[Prefix<u32>],
+    mut apply: impl FnMut(&[(Prefix<u32>, NextHop)]) -> Result<(), Error>,
+    stop: &AtomicBool,
+) -> Result<f64, Error> {
+    let mut random = Random::new(rate);
+    let begun = Instant::now();
+    let mut made = 0;
+    loop {
+        let due = (begun.elapsed().as_secs_f64() * rate as f64) as u64 - made;
+        let changes: Vec<(Prefix<u32>, NextHop)> = (0..due.min(AT_ONCE))
+            .map(|_| {
+                let next_hop = 1 + random.below(usize::from(NEXT_HOPS)) as u16;
+                (prefixes[random.below(prefixes.len())], NextHop(next_hop))
+            })
+            .collect();
+        apply(&changes)?;
+        made += changes.len() as u64;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(made as f64 / begun.elapsed().as_secs_f64());
+        }
+        thread::sleep(TICK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_made_while_work_goes_on_and_counted() {
+        let prefixes = [Prefix::containing(0x0a00_0000, 8)];
+        let mut seen = 0_u64;
+        let apply = |changes: &[(Prefix<u32>, NextHop)]| {
+            seen += changes.len() as u64;
+            assert!(
+                changes
+                    .iter()
+                    .all(|(_, hop)| (1..=NEXT_HOPS).contains(&hop.0))
+            );
+            Ok(())
+        };
+        let begun = Instant::now();
+        let work = || {
+            thread::sleep(Duration::from_millis(50));
+            Ok("done")
+        };
+        let (given, made) = while_routes_change(10_000, &prefixes, apply, work).unwrap();
+        assert_eq!(given, "done");
+        assert!(seen > 0 && made > 0.0);
+        assert!(seen as f64 <= 10_000.0 * begun.elapsed().as_secs_f64());
+    }
+
+    #[test]
+    fn nothing_is_made_when_nothing_is_asked_for_and_errors_come_out() {
+        let refuse = |_: &[(Prefix<u32>, NextHop)]| -> Result<(), Error> { Err("refused".into()) };
+        let prefixes = [Prefix::containing(0x0a00_0000, 8)];
+        assert_eq!(
+            while_routes_change(0, &prefixes, refuse, || Ok(1)).unwrap(),
+            (1, 0.0)
+        );
+        assert!(while_routes_change(1, &prefixes, refuse, || Ok(1)).is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! The study as a piece of Markdown, for a README: the three tables turned so that engines stand side by side.
+
+use std::fmt::Write as _;
+
+use report::Table as Shown;
+use report::units::{FramesPerSecond, Times, engineering, grouped};
+
+use super::case::{FRAME_SIZES, Row, Table};
+use super::result::Study;
+use super::sentences::{self, cores_in_words, engine_in_words};
+
+/// Machine, table, the three tables, and the sentence under each.
+pub(crate) fn fragment(study: &Study) -> String {
+    let mut text = String::new();
+    let first = study.forwarding.first();
+    let (routes, destinations) = first.map_or((0, 0), |row| (row.routes, row.destinations));
+    let facts = study.environment.facts();
+    let fact = |wanted: &str| {
+        let found = facts.iter().find(|(name, _)| name == wanted);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let _ = writeln!(
+        text,
+        "{}; {}; {}. Routing table: {}. The frames go to {} destinations in random order; frame bytes include the FCS. \
+         Medians of {} interleaved rounds of {:.0} ms; {} IPv4 routes in every row.\n",
+        study.environment.machine(),
+        fact("caches"),
+        fact("time"),
+        study.routes_from,
+        grouped(destinations as u64),
+        study.rounds,
+        study.trial_milliseconds,
+        grouped(routes as u64),
+    );
+    let cores = cores_in_words(study.cores);
+    let one: Vec<Column> = study
+        .engines()
+        .into_iter()
+        .filter_map(|engine| best(study, engine, 1))
+        .collect();
+    section(
+        &mut text,
+        "Table 1. One core, frames/s",
+        &turned(study, &one, false),
+        &sentences::one_core(study),
+    );
+    let locked: Vec<Column> = study
+        .engines()
+        .into_iter()
+        .filter(|engine| study.tables(engine).contains(&Table::Locked))
+        .map(|engine| Column::new(study, engine, Table::Locked))
+        .collect();
+    section(
+        &mut text,
+        &format!("Table 2. {cores}, one table behind a lock: frames/s and speed-up over one core"),
+        &turned(study, &locked, true),
+        &sentences::locked(study),
+    );
+    section(
+        &mut text,
+        &format!("Table 3. {cores}, nothing locked: frames/s and speed-up over one core"),
+        &turned(study, &unlocked(study), true),
+        &sentences::unlocked(study),
+    );
+    if !study.route_changes.is_empty() {
+        let _ = writeln!(text, "{}", sentences::changes(study));
+    }
+    text
+}
+
+/// Rows of one engine, table organisation and number of workers.
+struct Column<'a> {
+    heading: String,
+    engine: &'a str,
+    table: Table,
+    workers: usize,
+}
+
+impl<'a> Column<'a> {
+    /// On all cores.
+    fn new(study: &Study, engine: &'a str, table: Table) -> Self {
+        Self {
+            heading: capital_of(engine, table),
+            engine,
+            table,
+            workers: study.most_workers(engine),
+        }
+    }
+}
+
+fn capital_of(engine: &str, table: Table) -> String {
+    match table {
+        Table::Kernel => engine_in_words(engine).to_owned(),
+        table => format!("{}, {table}", engine_in_words(engine)),
+    }
+}
+
+/// The organisation without a lock that speaks for an engine.
+fn best<'a>(study: &Study, engine: &'a str, workers: usize) -> Option<Column<'a>> {
+    let table = study.best_table(engine)?;
+    Some(Column {
+        workers,
+        ..Column::new(study, engine, table)
+    })
+}
+
+/// Both organisations of the first engine, which the study is about; one of each other.
+fn unlocked(study: &Study) -> Vec<Column<'_>> {
+    let mut columns = Vec::new();
+    for (place, engine) in study.engines().into_iter().enumerate() {
+        let best = best(study, engine, study.most_workers(engine));
+        let both = place == 0 && study.tables(engine).contains(&Table::Shared);
+        let shared = both.then(|| Column::new(study, engine, Table::Shared));
+        let is_same =
+            |column: &Column| best.as_ref().is_some_and(|best| best.table == column.table);
+        let shared = shared.filter(|column| !is_same(column));
+        columns.extend(best.into_iter().chain(shared));
+    }
+    columns
+}
+
+/// A row for each frame size, a column for each of `columns`.
+fn turned(study: &Study, columns: &[Column], with_speed_up: bool) -> Shown {
+    let mut shown = Shown::new("").number("frame bytes");
+    for column in columns {
+        shown = shown.number(column.heading.clone());
+    }
+    for frame_bytes in FRAME_SIZES {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let row = study.row(column.engine, column.table, column.workers, frame_bytes, 0);
+                row.map_or("-".to_owned(), |row| cell(study, row, with_speed_up))
+            })
+            .collect();
+        shown.push(std::iter::once(frame_bytes.to_string()).chain(cells));
+    }
+    shown
+}
+
+fn cell(study: &Study, row: &Row, with_speed_up: bool) -> String {
+    let FramesPerSecond(rate) = row.frames_per_second;
+    let rate = engineering(rate, "");
+    match study.speed_up(row).filter(|_| with_speed_up) {
+        Some(times) => format!("{} ({})", rate.trim_end(), Times(times)),
+        None => rate.trim_end().to_owned(),
+    }
+}
+
+fn section(text: &mut String, title: &str, table: &Shown, sentence: &str) {
+    if table.columns.len() > 1 {
+        let _ = writeln!(text, "**{title}**\n\n{}\n{sentence}\n", table.to_markdown());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::study;
+    use super::*;
+
+    #[test]
+    fn engines_stand_side_by_side_with_their_figures() {
+        let text = fragment(&study());
+        assert!(
+            text.contains("| frame bytes | memory ports, per-core | the Linux kernel |"),
+            "{text}"
+        );
+        assert!(text.contains("| 64 | 30.0 M | 800 k |"), "{text}");
+        assert!(
+            text.contains("| 64 | 59.4 M (1.98×) | 58.5 M (1.95×) | 1.40 M (1.75×) |"),
+            "{text}"
+        );
+        assert!(text.contains("| 1518 | 9.00 M (0.40×) |"), "{text}");
+        assert!(text.contains("the lock costs 85 %"), "{text}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What route changes cost: each round's rate with changes against the same round's rate without, measured right before or after.
+
+use serde::{Deserialize, Serialize};
+
+use super::case::{Case, Sample, Table};
+
+/// Below this share of the route changes asked for, the report says how many were made.
+const ENOUGH: f64 = 0.95;
+
+/// Forwarding while routes changed, against none. Shares are of the frames without changes, round by round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RouteChanges {
+    pub(crate) engine: String,
+    pub(crate) table: Table,
+    /// Route changes a second asked for.
+    pub(crate) asked: u64,
+    /// Route changes a second really made: the median of the rounds.
+    pub(crate) made: f64,
+    /// Share of the frames that was kept: the median of the rounds.
+    pub(crate) kept: f64,
+    /// Its lowest round.
+    pub(crate) kept_low: f64,
+    /// Its highest round.
+    pub(crate) kept_high: f64,
+}
+
+impl RouteChanges {
+    /// From the rounds of `case`, which has route changes, and those of the same case without, round by round; `None` when frames
+    /// came through in no round of both.
+    pub(crate) fn new(case: &Case, rounds: &[Sample], quiet: &[Sample]) -> Option<Self> {
+        let pairs = rounds
+            .iter()
+            .zip(quiet)
+            .filter(|(_, quiet)| quiet.frames_per_second > 0.0);
+        let kept: Vec<f64> = pairs
+            .map(|(sample, quiet)| sample.frames_per_second / quiet.frames_per_second)
+            .collect();
+        if kept.is_empty() {
+            return None;
+        }
+        let made: Vec<f64> = rounds
+            .iter()
+            .map(|sample| sample.changes_per_second)
+            .collect();
+        Some(Self {
+            engine: case.engine.to_owned(),
+            table: case.table,
+            asked: case.changes,
+            made: scaling::statistics::median(&made),
+            kept: scaling::statistics::median(&kept),
+            kept_low: kept.iter().copied().fold(f64::INFINITY, f64::min),
+            kept_high: kept.iter().copied().fold(0.0, f64::max),
+        })
+    }
+
+    /// All of `cases` that have route changes; `samples` are theirs, in the same order.
+    pub(crate) fn all(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<Self> {
+        let changing = cases
+            .iter()
+            .zip(samples)
+            .filter(|(case, _)| case.changes > 0);
+        changing
+            .filter_map(|(case, rounds)| {
+                let is_quiet =
+                    |other: &Case| other.changes == 0 && other.differs_in_changes_only(case);
+                let quiet = cases.iter().position(is_quiet)?;
+                Self::new(case, rounds, &samples[quiet])
+            })
+            .collect()
+    }
+
+    /// Whether so few changes were made that it has to be said.
+    pub(crate) fn fell_behind(&self) -> bool {
+        self.made < ENOUGH * self.asked as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(changes: u64) -> Case {
+        Case {
+            engine: "memory",
+            table: Table::Shared,
+            workers: 2,
+            frame_bytes: 64,
+            changes,
+        }
+    }
+
+    fn rounds(rates: [f64; 3]) -> Vec<Sample> {
+        rates
+            .map(|frames_per_second| Sample {
+                frames_per_second,
+                changes_per_second: 900.0,
+            })
+            .to_vec()
+    }
+
+    /// A machine that slows down from round to round slows both: the share stays what it is.
+    #[test]
+    fn rounds_are_compared_with_themselves() {
+        let cases = [case(0), case(1000)];
+        let samples = [rounds([100.0, 50.0, 10.0]), rounds([90.0, 44.0, 9.5])];
+        let all = RouteChanges::all(&cases, &samples);
+        assert_eq!(all.len(), 1);
+        let changes = &all[0];
+        assert!((changes.kept - 0.9).abs() < 1e-12);
+        assert!((changes.kept_low - 0.88).abs() < 1e-12);
+        assert!((changes.kept_high - 0.95).abs() < 1e-12);
+        assert!(changes.fell_behind());
+    }
+
+    #[test]
+    fn without_a_quiet_rate_there_is_no_share() {
+        let quiet = rounds([0.0; 3]);
+        assert_eq!(
+            RouteChanges::new(&case(1000), &rounds([1.0; 3]), &quiet),
+            None
+        );
+    }
+}
