@@ -1,6 +1,11 @@
 //! The verdict: plain sentences with figures, and how far to believe them.
 
+mod lock;
+
 use std::fmt::Write as _;
+
+pub use lock::title;
+use lock::{contention, no_lock, prediction};
 
 use crate::analyse::Analysis;
 use crate::analyse::budget::{Budget, WaitFor};
@@ -9,8 +14,7 @@ use crate::analyse::critical_path::Link;
 use crate::analyse::interrupts;
 use crate::analyse::locks::{Lock, Range};
 use crate::threads::Role;
-use crate::timeline::Timeline;
-use crate::trace::{NameSource, Trace};
+use crate::trace::Trace;
 
 /// What the analyses come to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +41,10 @@ const LEAST_PROGRAM: u64 = 1_000_000;
 const BLAME_CORES: f64 = 0.03;
 /// ...or when threads stand before it for this share of the time.
 const BLAME_SHARE: f64 = 0.05;
+/// Fewer waits than this are no evidence.
+const ENOUGH_WAITS: u64 = 20;
+/// A change of throughput smaller than this is lost in the noise of two runs.
+const LEAST_GAIN: f64 = 1.03;
 /// Cores taken by others: below this it is the ordinary noise of a machine.
 const NOTICEABLE: f64 = 0.05;
 /// Parts of a core smaller than this are not worth a word.
@@ -54,7 +62,7 @@ pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
         return verdict;
     }
     verdict.enough = true;
-    verdict.blamed = blamed(&analysis.locks);
+    verdict.blamed = blamed(&analysis.locks, budget.cores_used());
     serial(analysis, &mut verdict);
     used(analysis, &mut verdict);
     for index in verdict.blamed.clone() {
@@ -86,19 +94,32 @@ fn too_little(trace: &Trace, analysis: &Analysis) -> String {
     )
 }
 
-fn blamed(locks: &[Lock]) -> Vec<usize> {
+fn blamed(locks: &[Lock], cores_used: f64) -> Vec<usize> {
     const MOST: usize = 3;
     locks
         .iter()
         .enumerate()
-        .filter(|(_, lock)| {
-            lock.lost_cores >= BLAME_CORES
-                || lock.spinning >= BLAME_SHARE
-                || lock.contended_share >= BLAME_SHARE && lock.mean_waiters >= BLAME_SHARE
-        })
+        .filter(|(_, lock)| matters(lock, cores_used))
         .map(|(index, _)| index)
         .take(MOST)
         .collect()
+}
+
+/// A lock matters when waiting for it costs something, when that is no accident, and when doing away with it would be felt.
+fn matters(lock: &Lock, cores_used: f64) -> bool {
+    let waits = &lock.waited.waits;
+    // One holder that was put off its core makes one long wait: that is an accident, and taken out.
+    let without_longest = 1.0 - waits.longest as f64 / (waits.sum as f64).max(1.0);
+    let costs = lock.lost_cores * without_longest >= BLAME_CORES
+        || lock.spinning >= BLAME_SHARE
+        || lock.contended_share.min(lock.mean_waiters) * without_longest >= BLAME_SHARE;
+    let again_and_again = waits.count >= ENOUGH_WAITS;
+    // The waiting, turned into work, is the most there is to gain; the prediction may say that it is less.
+    let bound = 1.0 + (lock.mean_waiters + lock.spinning) / cores_used.max(0.1);
+    let gain = lock.gain.map_or(bound, |gain| gain.removed.high);
+    // A kernel lock that one thread alone waits for serialises the program with somebody else, not with itself.
+    let between_its_own = !lock.class.is_kernel() || lock.waited.waiters().len() > 1;
+    costs && again_and_again && between_its_own && bound >= LEAST_GAIN && gain >= LEAST_GAIN
 }
 
 /// What one core alone must do: stretches in which nothing else could run, and the busiest lock's holds.
@@ -221,106 +242,6 @@ pub fn what(reason: WaitFor, analysis: &Analysis) -> String {
         WaitFor::Device => "devices".to_owned(),
         WaitFor::Thread => "messages of other threads (pipes, sockets, children)".to_owned(),
         WaitFor::Nothing => "nothing".to_owned(),
-    }
-}
-
-/// A lock's kind and name.
-pub fn title(lock: &Lock) -> String {
-    match lock.named_by {
-        Some(NameSource::Marker | NameSource::Symbol) => {
-            format!("{} `{}`", lock.class.name(), lock.name)
-        }
-        Some(NameSource::Place) => format!("{} {}", lock.class.name(), lock.name),
-        None => format!("{} at {}", lock.class.name(), lock.name),
-    }
-}
-
-fn contention(lock: &Lock, timeline: &Timeline) -> String {
-    let waiters = lock.waited.waiters();
-    let mut sentence = format!(
-        "The {}: {} {} waited {} times, {} on average and {} at most; for {:.0} % of the time at least one stood before it, {:.2} on average.",
-        title(lock),
-        waiters.len(),
-        if waiters.len() == 1 {
-            "thread"
-        } else {
-            "threads"
-        },
-        lock.waited.waits.count,
-        time(lock.waited.waits.mean() as u64),
-        time(lock.waited.waits.longest),
-        lock.contended_share * 100.0,
-        lock.mean_waiters
-    );
-    let holders = lock.waited.holders();
-    let all: u64 = holders.iter().map(|(_, time)| time).sum();
-    if all > 0 {
-        let list: Vec<String> = holders
-            .iter()
-            .take(4)
-            .map(|(tid, time)| {
-                format!(
-                    "{} {:.0} %",
-                    timeline.threads.name(*tid),
-                    *time as f64 / all as f64 * 100.0
-                )
-            })
-            .collect();
-        let _ = write!(sentence, " They waited for {}.", list.join(", "));
-    }
-    if lock.hand_off_share > lock.contended_share * 0.3 && lock.hand_off_share > 0.02 {
-        let _ = write!(
-            sentence,
-            " For {:.0} % of the time it was free while its next owner was still on the way to a core: a convoy.",
-            lock.hand_off_share * 100.0
-        );
-    }
-    if lock.spinning >= WORTH_SAYING {
-        let _ = write!(
-            sentence,
-            " Besides, {:.2} threads on average polled for it without sleeping (by samples of the running code).",
-            lock.spinning
-        );
-    }
-    if let Some((place, _)) = lock.places.first()
-        && !lock.class.is_kernel()
-    {
-        let _ = write!(sentence, " It is waited for in `{place}`.");
-    }
-    sentence
-}
-
-fn prediction(lock: &Lock) -> String {
-    let (Some(demand), Some(gain)) = (lock.demand, lock.gain) else {
-        return format!(
-            "What the removal of this {} would bring cannot be said: fewer than 30 holds are visible, or the holder is not. Record longer, or mark the lock (marker::NamedLock) to count its holds.",
-            lock.class.name()
-        );
-    };
-    let how = if demand.exact {
-        "counted by the program"
-    } else {
-        "from the visible holds; time spent spinning before the wait counts as work, so the true gain may be higher"
-    };
-    format!(
-        "An operation holds it for {} of {} ({:.0} % is serial, {how}). Two such locks are predicted to give {} times the throughput, one for each thread {} times.",
-        time(demand.hold as u64),
-        time(demand.operation as u64),
-        demand.serial * 100.0,
-        range(gain.halved),
-        range(gain.removed)
-    )
-}
-
-fn no_lock(locks: &[Lock]) -> String {
-    match locks.first() {
-        None => "No lock stands in the way: nobody waited for one.".to_owned(),
-        Some(lock) => format!(
-            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} % of the time and cost {:.3} of a core.",
-            title(lock),
-            lock.contended_share * 100.0,
-            lock.lost_cores
-        ),
     }
 }
 
@@ -476,13 +397,5 @@ pub fn time(nanoseconds: u64) -> String {
         1_000..1_000_000 => format!("{:.1} µs", value / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
         _ => format!("{:.2} s", value / 1e9),
-    }
-}
-
-fn range(range: Range) -> String {
-    if (range.high - range.low) < 0.05 {
-        format!("{:.2}", range.high)
-    } else {
-        format!("{:.2} to {:.2}", range.low, range.high)
     }
 }

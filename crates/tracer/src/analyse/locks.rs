@@ -190,27 +190,41 @@ fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSou
     }
 }
 
-/// Functions that every way to a lock leads through: they say nothing about which lock it is.
-const LOCK_FUNCTIONS: [&str; 18] = [
+/// Functions that every way to a lock leads through say nothing about which lock it is: words in their names...
+const LOCK_WORDS: [&str; 7] = [
     "lock",
     "spin",
     "mutex",
     "futex",
     "syscall",
     "rwsem",
+    "contention",
+];
+/// ...and beginnings of their names, without leading underscores.
+const LOCK_BEGINNINGS: [&str; 10] = [
     "down_",
     "up_",
-    "contention",
     "perf_",
     "trace_",
+    "traceiter_",
     "do_raw",
     "entry_SYSCALL",
     "rt_",
     "percpu_",
-    "__traceiter",
     "bpf_",
-    "osq_",
 ];
+
+/// True for a function that is neither a lock's own nor nameless.
+fn tells(frame: &str) -> bool {
+    let bare = frame
+        .rsplit("::")
+        .next()
+        .unwrap_or(frame)
+        .trim_start_matches('_');
+    !frame.starts_with("0x")
+        && !LOCK_WORDS.iter().any(|word| bare.contains(word))
+        && !LOCK_BEGINNINGS.iter().any(|word| bare.starts_with(word))
+}
 
 fn places(trace: &Trace, waited: &Waited) -> Vec<(String, u64)> {
     let mut counts: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
@@ -218,16 +232,7 @@ fn places(trace: &Trace, waited: &Waited) -> Vec<(String, u64)> {
         let Some(frames) = trace.trailer.stacks.get(*stack as usize) else {
             continue;
         };
-        let telling = frames.iter().find(|frame| {
-            let bare = frame
-                .rsplit("::")
-                .next()
-                .unwrap_or(frame)
-                .trim_start_matches('_');
-            !LOCK_FUNCTIONS
-                .iter()
-                .any(|word| bare.contains(word.trim_matches('_')))
-        });
+        let telling = frames.iter().find(|frame| tells(frame));
         if let Some(frame) = telling.or(frames.first()) {
             *counts.entry(frame).or_default() += count;
         }
@@ -341,5 +346,29 @@ fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: Option<f
         removed: of(together.max(1)),
         halved: of(2),
         eighth: of(8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tells;
+
+    #[test]
+    fn a_place_is_the_first_function_that_is_not_the_locks_own() {
+        for own in [
+            "__lll_lock_wait",
+            "std::sys::sync::mutex::futex::Mutex::lock_contended",
+            "down_write",
+            "__up_read",
+            "rt_mutex_slowlock",
+            "__traceiter_contention_begin",
+            "entry_SYSCALL_64_after_hwframe",
+            "0x7fec108b412b",
+        ] {
+            assert!(!tells(own), "{own}");
+        }
+        for place in ["insert_route", "fib::lookup", "start_worker", "do_unlinkat"] {
+            assert!(tells(place), "{place}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use crate::analyse::Analysis;
 use crate::event::{Context, Event, Interrupt, Kind, Left, Tid};
 use crate::threads::Role;
-use crate::timeline::{Cause, Doing};
+use crate::timeline::{Cause, Doing, UNKNOWN};
 use crate::trace::Trace;
 use crate::verdict::title;
 
@@ -42,6 +42,13 @@ impl Message {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// `fixed64`, which flow numbers are.
+    fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
+        self.varint(u64::from(field) << 3 | 1);
+        self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
@@ -298,15 +305,15 @@ fn bundle(
     packet
 }
 
-/// Waits for locks: a row under every thread that waited.
+/// Waits for locks: a row under every thread that waited, and an arrow from the thread that let go to the one that went on.
 fn lock_waits(
     analysis: &Analysis,
     offset: i64,
     packet: &mut impl FnMut(&Message) -> io::Result<()>,
 ) -> io::Result<()> {
+    const INSTANT: u64 = 3;
     const SLICE_BEGIN: u64 = 1;
     const SLICE_END: u64 = 2;
-    const STATE_CLEARED: u64 = 1;
     let timeline = &analysis.timeline;
     let name = |object: u32| {
         analysis
@@ -315,64 +322,89 @@ fn lock_waits(
             .find(|lock| lock.index == object)
             .map(title)
     };
-    let mut cleared = false;
-    for life in timeline
+    let waits: Vec<_> = timeline
         .lives
         .iter()
         .filter(|life| timeline.threads.role(life.tid) == Role::Target)
-    {
-        let waits: Vec<_> = life
-            .segments
-            .iter()
-            .filter_map(|segment| match segment.doing {
-                Doing::Blocked(Cause::Futex(object) | Cause::KernelLock(object)) => {
-                    Some((segment, name(object)?))
-                }
-                _ => None,
-            })
-            .collect();
-        if waits.is_empty() {
-            continue;
-        }
-        let (thread_track, wait_track) =
-            (u64::from(life.tid) << 8 | 1, u64::from(life.tid) << 8 | 2);
-        let mut thread = Message::default();
-        thread
-            .number(1, u64::from(timeline.threads.process(life.tid)))
-            .number(2, u64::from(life.tid));
-        let mut described = Message::default();
-        described.number(1, thread_track).message(4, &thread);
-        let mut child = Message::default();
-        child
-            .number(1, wait_track)
-            .text(2, "lock waits")
-            .number(5, thread_track);
-        for descriptor in [&described, &child] {
-            let mut message = Message::default();
-            message.number(10, SEQUENCE);
-            if !cleared {
-                message.number(13, STATE_CLEARED);
-                cleared = true;
+        .flat_map(|life| life.segments.iter().map(|segment| (life.tid, segment)))
+        .filter_map(|(tid, segment)| match segment.doing {
+            Doing::Blocked(Cause::Futex(object) | Cause::KernelLock(object)) => {
+                Some((tid, segment, name(object)?))
             }
-            message.message(60, descriptor);
+            _ => None,
+        })
+        .collect();
+    let ends = waits
+        .iter()
+        .map(|(_, segment, _)| segment.waker)
+        .filter(|waker| *waker != UNKNOWN);
+    let threads: BTreeSet<Tid> = waits.iter().map(|(tid, ..)| *tid).chain(ends).collect();
+    for (number, tid) in threads.iter().enumerate() {
+        for message in tracks(*tid, timeline.threads.process(*tid), number == 0) {
             packet(&message)?;
         }
-        for (segment, name) in waits {
-            for (kind, time) in [(SLICE_BEGIN, segment.start), (SLICE_END, segment.end)] {
-                let mut event = Message::default();
-                event.number(9, kind).number(11, wait_track);
-                if kind == SLICE_BEGIN {
-                    event.text(23, &name);
-                }
-                let mut message = Message::default();
-                message
-                    .number(8, boot(time, offset))
-                    .number(58, BOOTTIME)
-                    .number(10, SEQUENCE)
-                    .message(11, &event);
-                packet(&message)?;
-            }
+    }
+    let mut event = |kind: u64, tid: Tid, time: u64, name: Option<&str>, flow: Option<u64>| {
+        let mut event = Message::default();
+        event.number(9, kind).number(11, wait_track(tid));
+        if let Some(name) = name {
+            event.text(23, name);
+        }
+        if let Some(flow) = flow {
+            event.fixed(47, flow);
+        }
+        let mut message = Message::default();
+        message
+            .number(8, boot(time, offset))
+            .number(58, BOOTTIME)
+            .number(10, SEQUENCE)
+            .message(11, &event);
+        packet(&message)
+    };
+    for (flow, (tid, segment, name)) in (1..).zip(&waits) {
+        event(SLICE_BEGIN, *tid, segment.start, Some(name), None)?;
+        event(SLICE_END, *tid, segment.end, None, None)?;
+        if segment.waker != UNKNOWN {
+            let (gives, has) = (format!("gives {name}"), format!("goes on with {name}"));
+            event(
+                INSTANT,
+                segment.waker,
+                segment.end,
+                Some(&gives),
+                Some(flow),
+            )?;
+            event(INSTANT, *tid, segment.end, Some(&has), Some(flow))?;
         }
     }
     Ok(())
+}
+
+fn wait_track(tid: Tid) -> u64 {
+    u64::from(tid) << 8 | 2
+}
+
+/// Describes a thread's track and the one under it; the first message of the sequence says that nothing came before it.
+fn tracks(tid: Tid, process: Tid, first: bool) -> [Message; 2] {
+    const STATE_CLEARED: u64 = 1;
+    let thread_track = u64::from(tid) << 8 | 1;
+    let mut thread = Message::default();
+    thread
+        .number(1, u64::from(process))
+        .number(2, u64::from(tid));
+    let mut described = Message::default();
+    described.number(1, thread_track).message(4, &thread);
+    let mut child = Message::default();
+    child
+        .number(1, wait_track(tid))
+        .text(2, "lock waits")
+        .number(5, thread_track);
+    [(described, first), (child, false)].map(|(descriptor, first)| {
+        let mut message = Message::default();
+        message.number(10, SEQUENCE);
+        if first {
+            message.number(13, STATE_CLEARED);
+        }
+        message.message(60, &descriptor);
+        message
+    })
 }

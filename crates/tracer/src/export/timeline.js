@@ -362,6 +362,7 @@ async function corelaneTimeline(id, data) {
   fit();
   figure.dataset["slices"] = String(slices);
   figure.dataset["ready"] = String(Math.round(performance.now() - started));
+  requestAnimationFrame(() => setTimeout(() => (figure.dataset["painted"] = String(Math.round(performance.now())))));
   /** For tests and for links from elsewhere on the page. */
-  Object.assign(figure, { show, span: () => [left, right] });
+  Object.assign(figure, { show, span: () => [left, right], tops: () => tops, label: () => label });
 }

@@ -163,9 +163,7 @@ impl Drain {
             }
         }
         self.witness.look();
-        let tids: std::collections::BTreeSet<Tid> =
-            self.stacks.fresh().iter().map(|(tid, _)| *tid).collect();
-        self.witness.keep_maps(tids.into_iter());
+        self.witness.keep_maps(self.stacks.fresh());
         self.write(false)
     }
 

@@ -18,7 +18,9 @@ mod drain;
 mod ear;
 mod layout;
 mod machine;
+mod points;
 mod program;
+mod refusal;
 mod ring;
 mod session;
 mod side;
@@ -26,6 +28,7 @@ mod sources;
 mod stacks;
 mod switches;
 mod symbols;
+mod system;
 mod tracefs;
 mod witness;
 
@@ -35,6 +38,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use session::{Recorded, Recording};
+pub use system::System;
 
 use crate::event::Tid;
 use crate::format::read::ReadError;
@@ -77,8 +81,8 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// How switches are heard of.
     pub backend: Backend,
-    /// The kernel's type information.
-    pub types: PathBuf,
+    /// Where the kernel is asked.
+    pub system: System,
 }
 
 impl Default for Options {
@@ -90,7 +94,7 @@ impl Default for Options {
             packets: false,
             output: None,
             backend: Backend::Fastest,
-            types: PathBuf::from("/sys/kernel/btf/vmlinux"),
+            system: System::default(),
         }
     }
 }
@@ -158,45 +162,6 @@ pub enum RecordError {
     /// The trace just written cannot be read back.
     #[error("the trace just recorded cannot be read: {0}")]
     Read(#[from] ReadError),
-}
-
-/// What to do about a refused `perf_event_open`.
-pub(crate) fn refusal(cause: &io::Error) -> RecordError {
-    let read = |path: &str| {
-        std::fs::read_to_string(path)
-            .map(|text| text.trim().to_owned())
-            .unwrap_or_default()
-    };
-    let remedy = match cause.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            let lockdown = read("/sys/kernel/security/lockdown");
-            // SAFETY: geteuid cannot fail and has no arguments.
-            let root = unsafe { libc::geteuid() } == 0;
-            if lockdown.contains("[confidentiality]") {
-                "the kernel is locked down (confidentiality); start it with lockdown=integrity or none".to_owned()
-            } else if root {
-                "root is not enough here: a container or seccomp filter forbids perf_event_open; give it CAP_PERFMON and CAP_SYS_ADMIN, or record on the host with --pid".to_owned()
-            } else {
-                format!(
-                    "run as root, or give the program CAP_PERFMON and CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is {}). `corelane trace report` reads a trace recorded elsewhere without any rights",
-                    read("/proc/sys/kernel/perf_event_paranoid")
-                )
-            }
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "too many open files: one for every tracepoint and core is needed; raise `ulimit -n`"
-                .to_owned()
-        }
-        Some(libc::ENOSYS) => "the kernel is built without CONFIG_PERF_EVENTS".to_owned(),
-        Some(libc::ENODEV | libc::ENOENT) => {
-            "a core went offline or the tracepoint is gone; try again".to_owned()
-        }
-        _ => "see perf_event_open(2)".to_owned(),
-    };
-    RecordError::Refused {
-        cause: io::Error::from_raw_os_error(cause.raw_os_error().unwrap_or(0)),
-        remedy,
-    }
 }
 
 /// Records for `duration` and returns the trace.

@@ -9,13 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::catalogue::{CATALOGUE, Decoder, Entry, Point};
 use super::drain::{Drain, Drained};
-use super::layout::Layout;
-use super::sources::{Chain, Core, Wanted};
-use super::switches::{Switches, Which};
-use super::{Backend, Options, RecordError, Target, machine, tracefs};
-use crate::event::Interrupt;
+use super::points::{paths, points, switches};
+use super::refusal::refusal;
+use super::sources::Core;
+use super::{Options, RecordError, Target, machine, tracefs};
 use crate::format::write::FileWriter;
 use crate::trace::{Header, Scope, Trace};
 
@@ -96,14 +94,19 @@ impl Recording {
         };
         let page = 4096;
         let pages = options.ring_bytes.div_ceil(page).next_power_of_two();
-        let formats = tracefs::formats(&paths(options))?;
+        let formats = tracefs::formats(&options.system, &paths(options))?;
         let switches = switches(options, &mut header);
-        let (decoders, wanted) = points(options, &formats, switches.as_ref(), &mut header)?;
+        let (decoders, wanted) = points(
+            options,
+            &formats,
+            switches.as_ref().map(|(_, which)| *which),
+            &mut header,
+        )?;
         raise_file_limit(header.cores.len() * (wanted.len() + 1));
         let cores = header
             .cores
             .iter()
-            .map(|cpu| Core::open(*cpu, pages, &wanted))
+            .map(|cpu| Core::open(*cpu, pages, &wanted, &options.system))
             .collect::<Result<Vec<_>, _>>()?;
         let switches = switches.map(|(switches, _)| switches);
         let output = options.output.clone();
@@ -120,7 +123,8 @@ impl Recording {
         };
         let file = FileWriter::new(sink, &header).map_err(unwritable)?;
         for core in &cores {
-            core.enable().map_err(|cause| super::refusal(&cause))?;
+            core.enable()
+                .map_err(|cause| refusal(&cause, &options.system))?;
         }
         let mut drain = Drain::new(cores, switches, decoders, file, options);
         drain.tasks(machine::threads());
@@ -299,121 +303,6 @@ fn spawn(words: &[std::ffi::OsString]) -> Result<Child, RecordError> {
         .args(arguments)
         .spawn()
         .map_err(failed)
-}
-
-/// The decoders by tracepoint number, and what to open.
-type Points = (Vec<Option<Decoder>>, Vec<Wanted>);
-
-fn entries(options: &Options) -> impl Iterator<Item = &'static Entry> {
-    let packets = options.packets;
-    CATALOGUE
-        .iter()
-        .filter(move |entry| packets || !entry.packets)
-}
-
-fn paths(options: &Options) -> Vec<String> {
-    entries(options)
-        .map(|entry| entry.path.to_owned())
-        .collect()
-}
-
-/// The programs for switches and wake-ups, where the kernel takes them; otherwise the header tells why not.
-fn switches(options: &Options, header: &mut Header) -> Option<(Switches, Which)> {
-    if options.backend == Backend::Perf {
-        "perf, as asked".clone_into(&mut header.switches);
-        return None;
-    }
-    let which = Which {
-        // Only perf has the code places of wake-ups.
-        wakings: !options.stacks,
-    };
-    let last = header.cores.last().copied()?;
-    match Switches::open(&options.types, last, options.ring_bytes, which) {
-        Ok(switches) => {
-            "eBPF".clone_into(&mut header.switches);
-            Some((switches, which))
-        }
-        Err(reason) => {
-            header.switches = format!("perf: {reason}");
-            None
-        }
-    }
-}
-
-fn points(
-    options: &Options,
-    formats: &[Option<String>],
-    switches: Option<&(Switches, Which)>,
-    header: &mut Header,
-) -> Result<Points, RecordError> {
-    let by_program = |point: Point| match (point, switches) {
-        (Point::Switch, Some(_)) => true,
-        (Point::Waking, Some((_, which))) => which.wakings,
-        _ => false,
-    };
-    let mut decoders: Vec<Option<Decoder>> = Vec::new();
-    let mut wanted = Vec::new();
-    for (entry, format) in entries(options).zip(formats) {
-        if by_program(entry.point) {
-            header.events.push(entry.path.replace('/', ":"));
-            continue;
-        }
-        let layout = format.as_deref().and_then(Layout::parse);
-        let decoder = layout
-            .as_ref()
-            .and_then(|layout| Decoder::new(entry, layout));
-        let (Some(layout), Some(decoder)) = (layout, decoder) else {
-            let Some(without) = entry.without else {
-                return Err(RecordError::NoPoint {
-                    kernel: header.kernel.clone(),
-                    point: entry.path,
-                });
-            };
-            header
-                .missing
-                .push(format!("{}: {without}", entry.path.replace('/', ":")));
-            continue;
-        };
-        let id = usize::from(layout.id);
-        if decoders.len() <= id {
-            decoders.resize(id + 1, None);
-        }
-        decoders[id] = Some(decoder);
-        header.events.push(entry.path.replace('/', ":"));
-        wanted.push(Wanted {
-            id: layout.id,
-            stack: chain(entry.point, options.stacks),
-        });
-    }
-    Ok((decoders, wanted))
-}
-
-/// The code places that are recorded with a tracepoint.
-fn chain(point: Point, stacks: bool) -> Option<Chain> {
-    /// Enough to get out of the lock's own functions.
-    const PLACE: u16 = 24;
-    /// Enough to get out of the interrupt's entry and see who polls.
-    const SAMPLE: u16 = 8;
-    match point {
-        // Slow paths of kernel locks are rare, and without their caller most kernel locks have no name.
-        Point::LockBegin => Some(Chain {
-            kernel: true,
-            user: stacks,
-            frames: PLACE,
-        }),
-        Point::FutexEnter | Point::Waking if stacks => Some(Chain {
-            kernel: false,
-            user: true,
-            frames: PLACE,
-        }),
-        // The tick that comes anyway samples the running code; an event of its own would cost an interrupt each.
-        Point::Begin(Interrupt::Timer) => Some(Chain {
-            kernel: true,
-            user: true,
-            frames: SAMPLE,
-        }),
-        _ => None,
-    }
 }
 
 /// Every core and tracepoint needs a descriptor; the soft limit of 1024 is too few for many cores.

@@ -8,8 +8,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use perf_event_open_sys as sys;
 use sys::bindings::{self, perf_event_attr};
 
+use super::refusal::refusal;
 use super::ring::Ring;
-use super::{RecordError, refusal};
+use super::{RecordError, System};
 
 /// One core's part.
 pub(crate) struct Core {
@@ -36,16 +37,22 @@ pub(crate) struct Chain {
 
 impl Core {
     /// Opens the ring of `cpu` and the tracepoints `wanted`, all silent.
-    pub(crate) fn open(cpu: u16, pages: usize, wanted: &[Wanted]) -> Result<Self, RecordError> {
-        let owner = open(&mut side_attr(pages), cpu).map_err(|cause| refusal(&cause))?;
+    pub(crate) fn open(
+        cpu: u16,
+        pages: usize,
+        wanted: &[Wanted],
+        system: &System,
+    ) -> Result<Self, RecordError> {
+        let refused = |cause: io::Error| refusal(&cause, system);
+        let owner = open(&mut side_attr(pages), cpu).map_err(refused)?;
         let ring =
             Ring::map(&owner, pages).map_err(|cause| RecordError::Ring { cpu, pages, cause })?;
         let mut points = Vec::with_capacity(wanted.len());
         for want in wanted {
-            let point = open(&mut point_attr(want), cpu).map_err(|cause| refusal(&cause))?;
+            let point = open(&mut point_attr(want), cpu).map_err(refused)?;
             // SAFETY: both descriptors are open perf events of the same core; the call takes no memory.
             check(unsafe { sys::ioctls::SET_OUTPUT(point.as_raw_fd(), owner.as_raw_fd()) })
-                .map_err(|cause| refusal(&cause))?;
+                .map_err(refused)?;
             points.push(point);
         }
         Ok(Self {

@@ -6,26 +6,33 @@
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use super::RecordError;
-
-/// The usual places of tracefs.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+use super::{RecordError, System};
 
 /// Reads the `format` files of `events` (`subsystem/name`), `None` for each one this kernel has not.
 ///
 /// # Errors
 /// [`RecordError::NoTracefs`] when tracefs is not mounted and cannot be.
-pub(crate) fn formats(events: &[String]) -> Result<Vec<Option<String>>, RecordError> {
-    if let Some(root) = PLACES
+pub(crate) fn formats(
+    system: &System,
+    events: &[String],
+) -> Result<Vec<Option<String>>, RecordError> {
+    if let Some(root) = system
+        .tracing
         .iter()
-        .map(Path::new)
         .find(|root| root.join("events/sched").is_dir())
     {
         return Ok(read_all(root, events));
     }
+    let place = system.tracing.first().cloned().unwrap_or_default();
+    if !system.mounts {
+        return Err(RecordError::NoTracefs(format!(
+            "it is not mounted at {}",
+            place.display()
+        )));
+    }
     let events = events.to_vec();
     std::thread::spawn(move || {
-        let root = mount_for_this_thread()?;
+        let root = mount_for_this_thread(&place)?;
         Ok(read_all(&root, &events))
     })
     .join()
@@ -43,10 +50,10 @@ fn read_all(root: &Path, events: &[String]) -> Vec<Option<String>> {
         .collect()
 }
 
-fn mount_for_this_thread() -> Result<PathBuf, RecordError> {
+fn mount_for_this_thread(place: &Path) -> Result<PathBuf, RecordError> {
     let failed =
         |what: &str| RecordError::NoTracefs(format!("{what}: {}", std::io::Error::last_os_error()));
-    let target = PLACES[0];
+    let target = &place.to_string_lossy();
     // SAFETY: unshare concerns this thread alone; it has no memory arguments.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
         return Err(failed(
@@ -62,7 +69,7 @@ fn mount_for_this_thread() -> Result<PathBuf, RecordError> {
         libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
     )
     .map_err(|()| failed("mounting it was refused"))?;
-    Ok(PathBuf::from(target))
+    Ok(place.to_path_buf())
 }
 
 fn mount(source: &str, target: &str, kind: Option<&str>, flags: libc::c_ulong) -> Result<(), ()> {

@@ -16,6 +16,9 @@ const PROBES: u32 = 6;
 /// Words that are remembered; a program with more distinct waited-for words keeps the first.
 const WORDS: usize = 8192;
 
+/// From here on addresses are the kernel's.
+const KERNEL: u64 = 1 << 63;
+
 /// See the file's beginning.
 #[derive(Default)]
 pub(crate) struct Witness {
@@ -159,10 +162,22 @@ impl Witness {
         readings
     }
 
-    /// Keeps the maps of the processes whose code places are to be named later.
-    pub(crate) fn keep_maps(&mut self, tids: impl Iterator<Item = Tid>) {
-        for tid in tids {
-            let process = self.process(tid);
+    /// Keeps the maps of the processes whose code places are to be named later. They are long to read, so only once for each part of
+    /// a program that is seen.
+    pub(crate) fn keep_maps(&mut self, places: &[(Tid, Vec<u64>)]) {
+        for (tid, frames) in places {
+            // What lies further out may be anything in a program without frame pointers.
+            let Some(innermost) = frames.iter().find(|frame| **frame < KERNEL) else {
+                continue;
+            };
+            let process = self.process(*tid);
+            let known = self.maps.get(&process).is_some_and(|maps| {
+                maps.iter()
+                    .any(|mapping| (mapping.start..mapping.end).contains(innermost))
+            });
+            if known {
+                continue;
+            }
             let maps = symbols::mappings(process);
             if !maps.is_empty() {
                 self.maps.insert(process, maps);
@@ -219,8 +234,7 @@ impl Witness {
     }
 
     fn frames(&mut self, tid: Tid, frames: &[u64], kernel: &[Symbol]) -> Vec<String> {
-        /// Above this the addresses are the kernel's; the call chain's context marks are at the very top.
-        const KERNEL: u64 = 1 << 63;
+        /// The call chain's context marks are at the very top.
         const CONTEXT_MARKS: u64 = u64::MAX - 4095;
         /// Where the timer's interrupt begins (x86).
         const TIMER_ENTRY: &str = "asm_sysvec_apic_timer_interrupt";

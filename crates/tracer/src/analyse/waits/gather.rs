@@ -1,0 +1,296 @@
+//! The walk over the events that counts the waits.
+
+use super::Waited;
+use crate::event::{Context, Event, FutexCall, Kind, Tid};
+use crate::fast_map::FastMap;
+use crate::threads::Role;
+use crate::timeline::Timeline;
+use crate::trace::Trace;
+
+const TIMED_OUT: i32 = -libc::ETIMEDOUT;
+const CHANGED: i32 = -libc::EAGAIN;
+
+/// Counts the waits of the threads under study.
+pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
+    let mut gatherer = Gatherer {
+        timeline,
+        start: timeline.start,
+        end: timeline.end,
+        found: timeline
+            .objects
+            .iter()
+            .map(|object| Waited::new(*object))
+            .collect(),
+        index: timeline
+            .objects
+            .iter()
+            .enumerate()
+            .map(|(at, object)| ((object.process, object.address), at))
+            .collect(),
+        threads: FastMap::default(),
+        numbers: timeline.threads.iter().map(|thread| thread.tid).collect(),
+    };
+    for event in &trace.events {
+        gatherer.event(event);
+    }
+    gatherer.finish()
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    call: FutexCall,
+    object: Option<usize>,
+    enter: u64,
+    on_core: u64,
+    woken: Option<u64>,
+    arrived: bool,
+}
+
+#[derive(Default)]
+struct OneThread {
+    studied: bool,
+    process: Tid,
+    on_since: Option<u64>,
+    ran: u64,
+    call: Option<Open>,
+    /// Objects got after a wait: (object, instant, time on core by then).
+    acquired: Vec<(usize, u64, u64)>,
+    /// Objects let go: (object, time on core by then).
+    released: Vec<(usize, u64)>,
+    kernel: Vec<(usize, u64)>,
+    last_wait: Option<usize>,
+}
+
+impl OneThread {
+    fn on_core(&self, time: u64) -> u64 {
+        self.ran + self.on_since.map_or(0, |since| time.saturating_sub(since))
+    }
+}
+
+struct Gatherer<'a> {
+    timeline: &'a Timeline,
+    start: u64,
+    end: u64,
+    found: Vec<Waited>,
+    index: FastMap<(Tid, u64), usize>,
+    threads: FastMap<Tid, OneThread>,
+    numbers: std::collections::HashSet<Tid>,
+}
+
+impl Gatherer<'_> {
+    fn thread(&mut self, tid: Tid) -> &mut OneThread {
+        self.threads.entry(tid).or_insert_with(|| OneThread {
+            studied: self.timeline.threads.role(tid) == Role::Target,
+            process: self.timeline.threads.process(tid),
+            ..OneThread::default()
+        })
+    }
+
+    fn event(&mut self, event: &Event) {
+        let time = event.time.clamp(self.start, self.end);
+        let tells_who_runs =
+            event.tid != 0 && !matches!(event.kind, Kind::Lost(_) | Kind::Progress { .. });
+        if tells_who_runs && self.thread(event.tid).on_since.is_none() {
+            // The switch to it was not told.
+            self.arrive(event.tid, time);
+        }
+        match event.kind {
+            Kind::Switch { next, .. } => {
+                let leaving = self.thread(event.tid);
+                if let Some(since) = leaving.on_since.take() {
+                    leaving.ran += time - since.min(time);
+                }
+                self.arrive(next, time);
+            }
+            Kind::Waking { woken, by, .. } => self.waking(event.tid, woken, by, time),
+            Kind::FutexEnter(call) => self.enter(event.tid, call, time),
+            Kind::FutexExit(result) => self.exit(event.tid, result, time),
+            Kind::LockBegin { address, flags } => {
+                self.kernel_begin(event.tid, address, flags, time);
+            }
+            Kind::LockEnd { address, .. } => self.kernel_end(event.tid, address, time),
+            Kind::Stack(stack) => {
+                if let Some(object) = self.thread(event.tid).last_wait.take() {
+                    *self.found[object].places.entry(stack).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn arrive(&mut self, tid: Tid, time: u64) {
+        let thread = self.thread(tid);
+        thread.on_since = Some(time);
+        if let Some(call) = &mut thread.call
+            && call.woken.is_some()
+            && !call.arrived
+        {
+            call.arrived = true;
+            if let Some(object) = call.object {
+                self.found[object].arrive(time);
+            }
+        }
+    }
+
+    fn waking(&mut self, waker: Tid, woken: Tid, by: Context, time: u64) {
+        let waking_call = match by {
+            Context::Thread => self
+                .threads
+                .get(&waker)
+                .and_then(|thread| thread.call)
+                .filter(|c| c.call.operation.wakes()),
+            _ => None,
+        };
+        let Some(thread) = self.threads.get_mut(&woken) else {
+            return;
+        };
+        let Some(call) = &mut thread.call else { return };
+        let (Some(object), None) = (call.object, call.woken) else {
+            return;
+        };
+        call.woken = Some(time);
+        let (since, studied) = (call.enter, thread.studied);
+        if !studied {
+            return;
+        }
+        let found = &mut self.found[object];
+        found.wake(time);
+        if waking_call.is_some() {
+            found.futex.ended_by_call += 1;
+            found.parts.entry(waker).or_default().blocked_others += time - since;
+        } else if by == Context::Thread {
+            found.futex.ended_without_call += 1;
+        }
+    }
+
+    fn enter(&mut self, tid: Tid, call: FutexCall, time: u64) {
+        let is_number =
+            self.numbers.contains(&(call.value & 0x3fff_ffff)) && call.value & 0x3fff_ffff > 1;
+        let thread = self.thread(tid);
+        let (process, studied, on_core) = (thread.process, thread.studied, thread.on_core(time));
+        let object = self.index.get(&(process, call.address)).copied();
+        let thread = self.thread(tid);
+        thread.call = Some(Open {
+            call,
+            object,
+            enter: time,
+            on_core,
+            woken: None,
+            arrived: false,
+        });
+        let Some(object) = object.filter(|_| studied) else {
+            return;
+        };
+        let got = thread
+            .acquired
+            .iter()
+            .position(|(held, ..)| *held == object)
+            .map(|at| thread.acquired.swap_remove(at));
+        if call.operation.waits() {
+            thread.last_wait = Some(object);
+            let gone = thread
+                .released
+                .iter()
+                .position(|(let_go, _)| *let_go == object);
+            let between = gone.map(|at| on_core - thread.released.swap_remove(at).1);
+            let found = &mut self.found[object];
+            if let Some(between) = between {
+                found.between.add(between);
+            }
+            found.missed += u64::from(got.is_some());
+            found.begin(time);
+            found.futex.wait(&call, is_number);
+        } else if call.operation.wakes() {
+            thread.released.retain(|(let_go, _)| *let_go != object);
+            thread.released.push((object, on_core));
+            let found = &mut self.found[object];
+            if let Some((_, instant, by_then)) = got {
+                found.holds.add(time - instant);
+                found.holds_on_core.add(on_core - by_then);
+            }
+            found.futex.wake(&call);
+        }
+    }
+
+    fn exit(&mut self, tid: Tid, result: i32, time: u64) {
+        let thread = self.thread(tid);
+        let Some(call) = thread.call.take() else {
+            return;
+        };
+        let (Some(object), true) = (call.object, thread.studied) else {
+            return;
+        };
+        let on_core = thread.on_core(time);
+        self.found[object].in_calls += on_core - call.on_core;
+        if !call.call.operation.waits() {
+            return;
+        }
+        let thread = self.thread(tid);
+        if result == 0 || result == CHANGED {
+            thread.acquired.push((object, time, on_core));
+        }
+        let found = &mut self.found[object];
+        found.end(time);
+        if call.woken.is_some() && !call.arrived {
+            found.arrive(time);
+        }
+        found.futex.timed_out += u64::from(result == TIMED_OUT);
+        found.futex.changed += u64::from(result == CHANGED);
+        let waited = time - call.enter;
+        found.waits.add(waited);
+        found.parts.entry(tid).or_default().waits.add(waited);
+    }
+
+    fn kernel_begin(&mut self, tid: Tid, address: u64, flags: u8, time: u64) {
+        let Some(object) = self.index.get(&(0, address)).copied() else {
+            return;
+        };
+        let thread = self.thread(tid);
+        if !thread.studied {
+            return;
+        }
+        thread.kernel.push((object, time));
+        thread.last_wait = Some(object);
+        self.found[object].flags = flags;
+        self.found[object].begin(time);
+    }
+
+    fn kernel_end(&mut self, tid: Tid, address: u64, time: u64) {
+        let Some(object) = self.index.get(&(0, address)).copied() else {
+            return;
+        };
+        let thread = self.thread(tid);
+        let Some(at) = thread.kernel.iter().rposition(|(open, _)| *open == object) else {
+            return;
+        };
+        let (_, begin) = thread.kernel.swap_remove(at);
+        let found = &mut self.found[object];
+        found.end(time);
+        found.waits.add(time - begin);
+        found.parts.entry(tid).or_default().waits.add(time - begin);
+    }
+
+    fn finish(mut self) -> Vec<Waited> {
+        for (tid, thread) in &self.threads {
+            if let Some(call) = &thread.call
+                && let (Some(object), true, true) =
+                    (call.object, thread.studied, call.call.operation.waits())
+            {
+                let found = &mut self.found[object];
+                found.unfinished += 1;
+                found
+                    .parts
+                    .entry(*tid)
+                    .or_default()
+                    .waits
+                    .add(self.end - call.enter.min(self.end));
+            }
+        }
+        for found in &mut self.found {
+            if found.waiting > 0 {
+                found.contended += self.end.saturating_sub(found.waiting_since);
+            }
+        }
+        self.found
+    }
+}

@@ -1,0 +1,311 @@
+//! Which tracepoints are opened, by what the kernel has and what was asked for.
+
+use super::catalogue::{CATALOGUE, Decoder, Entry, Point};
+use super::layout::Layout;
+use super::sources::{Chain, Wanted};
+use super::switches::{Switches, Which};
+use super::{Backend, Options, RecordError};
+use crate::event::Interrupt;
+use crate::trace::Header;
+
+/// The decoders by tracepoint number, and what to open.
+pub(super) type Points = (Vec<Option<Decoder>>, Vec<Wanted>);
+
+fn entries(options: &Options) -> impl Iterator<Item = &'static Entry> {
+    let packets = options.packets;
+    CATALOGUE
+        .iter()
+        .filter(move |entry| packets || !entry.packets)
+}
+
+/// The tracepoints' paths below `events`, in the order of the catalogue.
+pub(super) fn paths(options: &Options) -> Vec<String> {
+    entries(options)
+        .map(|entry| entry.path.to_owned())
+        .collect()
+}
+
+/// The programs for switches and wake-ups, where the kernel takes them; otherwise the header tells why not.
+pub(super) fn switches(options: &Options, header: &mut Header) -> Option<(Switches, Which)> {
+    if options.backend == Backend::Perf {
+        "perf, as asked".clone_into(&mut header.switches);
+        return None;
+    }
+    let which = Which {
+        // Only perf has the code places of wake-ups.
+        wakings: !options.stacks,
+    };
+    let last = header.cores.last().copied()?;
+    match Switches::open(&options.system.types, last, options.ring_bytes, which) {
+        Ok(switches) => {
+            "eBPF".clone_into(&mut header.switches);
+            Some((switches, which))
+        }
+        Err(reason) => {
+            header.switches = format!("perf: {reason}");
+            None
+        }
+    }
+}
+
+/// Reads the `format` files; what is missing is told in the header.
+///
+/// # Errors
+/// [`RecordError::NoPoint`] when one is missing without which nothing works.
+pub(super) fn points(
+    options: &Options,
+    formats: &[Option<String>],
+    programs: Option<Which>,
+    header: &mut Header,
+) -> Result<Points, RecordError> {
+    let by_program = |point: Point| match (point, programs) {
+        (Point::Switch, Some(_)) => true,
+        (Point::Waking, Some(which)) => which.wakings,
+        _ => false,
+    };
+    let mut decoders: Vec<Option<Decoder>> = Vec::new();
+    let mut wanted = Vec::new();
+    for (entry, format) in entries(options).zip(formats) {
+        if by_program(entry.point) {
+            header.events.push(entry.path.replace('/', ":"));
+            continue;
+        }
+        let layout = format.as_deref().and_then(Layout::parse);
+        let decoder = layout
+            .as_ref()
+            .and_then(|layout| Decoder::new(entry, layout));
+        let (Some(layout), Some(decoder)) = (layout, decoder) else {
+            let Some(without) = entry.without else {
+                return Err(RecordError::NoPoint {
+                    kernel: header.kernel.clone(),
+                    point: entry.path,
+                });
+            };
+            header
+                .missing
+                .push(format!("{}: {without}", entry.path.replace('/', ":")));
+            continue;
+        };
+        let id = usize::from(layout.id);
+        if decoders.len() <= id {
+            decoders.resize(id + 1, None);
+        }
+        decoders[id] = Some(decoder);
+        header.events.push(entry.path.replace('/', ":"));
+        wanted.push(Wanted {
+            id: layout.id,
+            stack: chain(entry.point, options.stacks),
+        });
+    }
+    Ok((decoders, wanted))
+}
+
+/// The code places that are recorded with a tracepoint.
+fn chain(point: Point, stacks: bool) -> Option<Chain> {
+    /// Enough to get out of the lock's own functions.
+    const PLACE: u16 = 24;
+    /// Enough to get out of the interrupt's entry and see who polls.
+    const SAMPLE: u16 = 8;
+    match point {
+        // Slow paths of kernel locks are rare, and without their caller most kernel locks have no name.
+        Point::LockBegin => Some(Chain {
+            kernel: true,
+            user: stacks,
+            frames: PLACE,
+        }),
+        Point::FutexEnter | Point::Waking if stacks => Some(Chain {
+            kernel: false,
+            user: true,
+            frames: PLACE,
+        }),
+        // The tick that comes anyway samples the running code; an event of its own would cost an interrupt each.
+        Point::Begin(Interrupt::Timer) => Some(Chain {
+            kernel: true,
+            user: true,
+            frames: SAMPLE,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Kind, Left};
+    use crate::record::{System, tracefs};
+
+    /// A tracefs of another kernel: its `format` files, laid out from one text.
+    struct Elsewhere(std::path::PathBuf);
+
+    impl Elsewhere {
+        fn new(kernel: &str, text: &str) -> Self {
+            static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let root = std::env::temp_dir()
+                .join(format!("corelane-{kernel}-{}-{number}", std::process::id()));
+            for part in text.split("=== ").skip(1) {
+                let (path, format) = part.split_once('\n').expect("a path and a text");
+                let place = root.join("events").join(path);
+                std::fs::create_dir_all(&place).expect("a temporary directory");
+                std::fs::write(place.join("format"), format).expect("a temporary file");
+            }
+            Self(root)
+        }
+
+        fn options(&self) -> Options {
+            Options {
+                backend: Backend::Perf,
+                system: System {
+                    tracing: vec!["/nowhere".into(), self.0.clone()],
+                    ..System::default()
+                },
+                ..Options::default()
+            }
+        }
+    }
+
+    impl Drop for Elsewhere {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const KERNELS: [(&str, &str); 3] = [
+        (
+            "5.10-rt",
+            include_str!("../../tests/fixtures/formats-5.10-rt.txt"),
+        ),
+        ("6.1", include_str!("../../tests/fixtures/formats-6.1.txt")),
+        ("6.8", include_str!("../../tests/fixtures/formats-6.8.txt")),
+    ];
+
+    fn on(kernel: usize) -> (Points, Header, Elsewhere) {
+        let (name, text) = KERNELS[kernel];
+        let elsewhere = Elsewhere::new(name, text);
+        let options = elsewhere.options();
+        let formats = tracefs::formats(&options.system, &paths(&options)).expect("it is there");
+        let mut header = Header::default();
+        let found = points(&options, &formats, None, &mut header).expect("all that is needed");
+        (found, header, elsewhere)
+    }
+
+    #[test]
+    fn records_of_other_kernels_are_read_by_their_own_layouts() {
+        for kernel in 0..KERNELS.len() {
+            let ((decoders, _), _, elsewhere) = on(kernel);
+            let decoder = |point: Point| {
+                decoders
+                    .iter()
+                    .flatten()
+                    .find(|decoder| decoder.point == point)
+                    .unwrap_or_else(|| panic!("{}: {point:?}", elsewhere.0.display()))
+            };
+            // Real-time kernels of that age have two more bytes that all records share.
+            let (state, next) = [(40, 64), (32, 56), (32, 56)][kernel];
+            let mut raw = [0_u8; 80];
+            raw[state] = 2;
+            raw[next..next + 4].copy_from_slice(&4711_u32.to_le_bytes());
+            assert_eq!(
+                decoder(Point::Switch).kind(&raw, 0),
+                Kind::Switch {
+                    left: Left::Uninterruptible,
+                    next: 4711
+                },
+                "{}",
+                elsewhere.0.display()
+            );
+            let mut raw = [0_u8; 80];
+            let (pid, core) = [(28, 40), (24, 32), (24, 32)][kernel];
+            raw[pid] = 77;
+            raw[core] = 3;
+            assert!(
+                matches!(
+                    decoder(Point::Waking).kind(&raw, 0),
+                    Kind::Waking {
+                        woken: 77,
+                        target: 3,
+                        ..
+                    }
+                ),
+                "{}",
+                elsewhere.0.display()
+            );
+        }
+    }
+
+    #[test]
+    fn an_old_kernel_tells_what_it_cannot_say() {
+        let (_, header, _elsewhere) = on(0);
+        assert!(
+            header.missing.iter().any(|missing| missing.starts_with("lock:contention_begin: waits for kernel locks")),
+            "{:?}",
+            header.missing
+        );
+        let (_, header, _elsewhere) = on(2);
+        assert!(
+            !header
+                .missing
+                .iter()
+                .any(|missing| missing.contains("contention")),
+            "{:?}",
+            header.missing
+        );
+    }
+
+    #[test]
+    fn nothing_goes_without_switches() {
+        let options = Options::default();
+        let none: Vec<Option<String>> = paths(&options).iter().map(|_| None).collect();
+        let mut header = Header {
+            kernel: "4.0".to_owned(),
+            ..Header::default()
+        };
+        let Err(error) = points(&options, &none, None, &mut header) else {
+            panic!("a kernel without tracepoints was taken");
+        };
+        let words = error.to_string();
+        assert!(
+            words.contains("4.0")
+                && words.contains("sched/sched_switch")
+                && words.contains("CONFIG_TRACING"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn without_tracefs_the_error_says_so() {
+        let system = System {
+            tracing: vec!["/nowhere".into()],
+            mounts: false,
+            ..System::default()
+        };
+        let Err(error) = tracefs::formats(&system, &["sched/sched_switch".to_owned()]) else {
+            panic!("there is no tracefs at /nowhere");
+        };
+        let words = error.to_string();
+        assert!(
+            words.contains("/nowhere") && words.contains("mount -t tracefs"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn without_type_information_perf_does_it_and_the_trace_says_why() {
+        let options = Options {
+            system: System {
+                types: "/nowhere/vmlinux".into(),
+                ..System::default()
+            },
+            ..Options::default()
+        };
+        let mut header = Header {
+            cores: vec![0],
+            ..Header::default()
+        };
+        assert!(switches(&options, &mut header).is_none());
+        assert_eq!(
+            header.switches,
+            "perf: no type information in /nowhere/vmlinux"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! What is said of one lock.
+
+use std::fmt::Write as _;
+
+use super::{WORTH_SAYING, time};
+use crate::analyse::locks::{Lock, Range};
+use crate::timeline::Timeline;
+use crate::trace::NameSource;
+
+/// A lock's kind and name.
+pub fn title(lock: &Lock) -> String {
+    match lock.named_by {
+        Some(NameSource::Marker | NameSource::Symbol) => {
+            format!("{} `{}`", lock.class.name(), lock.name)
+        }
+        Some(NameSource::Place) => format!("{} {}", lock.class.name(), lock.name),
+        None => format!("{} at {}", lock.class.name(), lock.name),
+    }
+}
+
+/// Who waited, how often, how long, and for whom.
+pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
+    let waiters = lock.waited.waiters();
+    let mut sentence = format!(
+        "The {}: {} {} waited {} times, {} on average and {} at most; for {:.0} % of the time at least one stood before it, {:.2} on average.",
+        title(lock),
+        waiters.len(),
+        if waiters.len() == 1 {
+            "thread"
+        } else {
+            "threads"
+        },
+        lock.waited.waits.count,
+        time(lock.waited.waits.mean() as u64),
+        time(lock.waited.waits.longest),
+        lock.contended_share * 100.0,
+        lock.mean_waiters
+    );
+    let holders = lock.waited.holders();
+    let all: u64 = holders.iter().map(|(_, time)| time).sum();
+    if all > 0 {
+        let list: Vec<String> = holders
+            .iter()
+            .take(4)
+            .map(|(tid, time)| {
+                format!(
+                    "{} {:.0} %",
+                    timeline.threads.name(*tid),
+                    *time as f64 / all as f64 * 100.0
+                )
+            })
+            .collect();
+        let _ = write!(sentence, " They waited for {}.", list.join(", "));
+    }
+    if lock.hand_off_share > lock.contended_share * 0.3 && lock.hand_off_share > 0.02 {
+        let _ = write!(
+            sentence,
+            " For {:.0} % of the time it was free while its next owner was still on the way to a core: a convoy.",
+            lock.hand_off_share * 100.0
+        );
+    }
+    if lock.spinning >= WORTH_SAYING {
+        let _ = write!(
+            sentence,
+            " Besides, {:.2} threads on average polled for it without sleeping (by samples of the running code).",
+            lock.spinning
+        );
+    }
+    if let Some((place, _)) = lock.places.first()
+        && !lock.class.is_kernel()
+    {
+        let _ = write!(sentence, " It is waited for in `{place}`.");
+    }
+    sentence
+}
+
+/// What its removal is predicted to bring.
+pub(super) fn prediction(lock: &Lock) -> String {
+    let (Some(demand), Some(gain)) = (lock.demand, lock.gain) else {
+        return format!(
+            "What the removal of this {} would bring cannot be said: fewer than 30 holds are visible, or the holder is not. Record longer, or mark the lock (marker::NamedLock) to count its holds.",
+            lock.class.name()
+        );
+    };
+    let how = if demand.exact {
+        "counted by the program"
+    } else {
+        "from the visible holds; time spent spinning before the wait counts as work, so the true gain may be higher"
+    };
+    format!(
+        "An operation holds it for {} of {} ({:.0} % is serial, {how}). Two such locks are predicted to give {} times the throughput, one for each thread {} times.",
+        time(demand.hold as u64),
+        time(demand.operation as u64),
+        demand.serial * 100.0,
+        range(gain.halved),
+        range(gain.removed)
+    )
+}
+
+/// That none stands in the way.
+pub(super) fn no_lock(locks: &[Lock]) -> String {
+    match locks.first() {
+        None => "No lock stands in the way: nobody waited for one.".to_owned(),
+        Some(lock) => format!(
+            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} % of the time and cost {:.3} of a core.",
+            title(lock),
+            lock.contended_share * 100.0,
+            lock.lost_cores
+        ),
+    }
+}
+
+fn range(range: Range) -> String {
+    if (range.high - range.low) < 0.05 {
+        format!("{:.2}", range.high)
+    } else {
+        format!("{:.2} to {:.2}", range.low, range.high)
+    }
+}
