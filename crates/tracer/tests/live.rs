@@ -1,37 +1,12 @@
 //! Recordings of this machine. Root only: elsewhere each test says that it is skipped.
 
+mod live_help;
+
 use std::time::Duration;
 
+use live_help::{command, root, run};
 use tracer::event::Kind;
 use tracer::record::{self, Options, RecordError, Recording, Target};
-
-fn root() -> bool {
-    // SAFETY: geteuid has no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        println!("skipped: needs root to open tracepoints");
-    }
-    root
-}
-
-fn command(words: &[&str]) -> Options {
-    Options {
-        target: Target::Command(words.iter().map(Into::into).collect()),
-        ..Options::default()
-    }
-}
-
-fn run(options: &Options) -> tracer::Trace {
-    let mut recording = Recording::start(options).expect("root may record");
-    while !recording.ended() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    recording
-        .stop()
-        .expect("the recording ends")
-        .into_trace()
-        .expect("our own trace")
-}
 
 #[test]
 fn a_command_is_seen_from_its_start_to_its_end() {

@@ -1,8 +1,11 @@
 //! Live programs with known locks: each is named and classified, and what only looks like a lock is not accused. Root only.
 
+mod live_help;
+
 use std::sync::{Condvar, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
+use live_help::{BUSY, busy, root};
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
 use tracer::record::{self, Options};
@@ -17,25 +20,6 @@ struct Raw(std::cell::UnsafeCell<libc::pthread_mutex_t>);
 // SAFETY: a pthread mutex is made to be used by several threads.
 unsafe impl Sync for Raw {}
 static GLIBC: Raw = Raw(std::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
-
-/// Only one recording at a time: each test's process is its own target.
-static ONE: Mutex<()> = Mutex::new(());
-
-fn root() -> bool {
-    // SAFETY: geteuid has no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        println!("skipped: needs root to open tracepoints");
-    }
-    root
-}
-
-fn busy(time: Duration) {
-    let start = Instant::now();
-    while start.elapsed() < time {
-        std::hint::spin_loop();
-    }
-}
 
 /// Two threads repeat `work` for a fifth of a second.
 fn two(work: impl Fn() + Sync) {
@@ -52,7 +36,7 @@ fn two(work: impl Fn() + Sync) {
 }
 
 fn traced(work: impl FnOnce()) -> (tracer::Trace, Analysis) {
-    let _one = ONE.lock();
+    let _one = BUSY.lock();
     let ((), trace) = record::record_while(&Options::default(), work).expect("root may record");
     let analysis = Analysis::new(&trace);
     (trace, analysis)
@@ -182,4 +166,95 @@ fn a_condition_variable_and_a_join_are_not_accused() {
         .filter(|l| !l.class.is_kernel())
         .collect();
     assert!(blamed.is_empty(), "{:?}", found.sentences);
+}
+
+#[test]
+fn parking_lots_mutex_is_declared_unnamed() {
+    if !root() {
+        return;
+    }
+    let table = parking_lot::Mutex::new(0_u64);
+    let (trace, analysis) = traced(|| {
+        two(|| {
+            let mut table = table.lock();
+            busy(Duration::from_micros(300));
+            *table += 1;
+        });
+    });
+    let found = verdict(&trace, &analysis);
+    assert!(
+        analysis.classes.contains(&Class::Parking),
+        "{:?}",
+        analysis.classes
+    );
+    let all = found.sentences.join(" ");
+    assert!(
+        all.contains("the locks behind them have no address"),
+        "{all}"
+    );
+    assert!(
+        !found
+            .blamed
+            .iter()
+            .any(|index| !analysis.locks[*index].class.is_kernel()),
+        "{all}"
+    );
+}
+
+#[test]
+fn a_kernel_lock_has_the_name_of_its_variable_or_of_who_takes_it() {
+    if !root() {
+        return;
+    }
+    let directory =
+        std::env::temp_dir().join(format!("corelane-kernel-lock-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a temporary directory");
+    // Files are made and removed in one directory: its lock is the kernel's.
+    let (trace, analysis) = traced(|| {
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let file = directory.join(number.to_string());
+                scope.spawn(move || {
+                    let start = Instant::now();
+                    while start.elapsed() < Duration::from_millis(300) {
+                        let _ = std::fs::write(&file, b"");
+                        let _ = std::fs::remove_file(&file);
+                    }
+                });
+            }
+        });
+    });
+    // The temporary directory is cleaned by the system if this fails.
+    let _ = std::fs::remove_dir_all(&directory);
+    if trace
+        .header
+        .missing
+        .iter()
+        .any(|missing| missing.contains("contention"))
+    {
+        println!("skipped: this kernel tells nothing of its locks (5.19 does)");
+        return;
+    }
+    let kernel: Vec<_> = analysis
+        .locks
+        .iter()
+        .filter(|lock| lock.class.is_kernel())
+        .collect();
+    assert!(
+        !kernel.is_empty(),
+        "four threads in one directory never met"
+    );
+    for lock in kernel {
+        assert!(
+            lock.named_by.is_some() || lock.name.starts_with("0x"),
+            "{}",
+            lock.name
+        );
+    }
+    assert!(
+        analysis.locks.iter().any(|lock| lock.class.is_kernel()
+            && (lock.name.starts_with("taken in ")
+                || lock.named_by == Some(tracer::trace::NameSource::Symbol))),
+        "no kernel lock has a name"
+    );
 }

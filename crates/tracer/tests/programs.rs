@@ -1,0 +1,313 @@
+//! Whole programs under the recorder: in C with marks, with a core stolen from them, with their lock taken away. Root and a C
+//! compiler; what is missing is said.
+
+mod live_help;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use live_help::{BUSY, busy, command, go_before_others, pin, root, run};
+use tracer::analyse::Analysis;
+use tracer::analyse::classify::Class;
+use tracer::record::{self, Options};
+use tracer::summary::{Summary, progress};
+use tracer::verdict::verdict;
+
+/// A directory that goes with the test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("corelane-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Compiles the C program with these words, strictly.
+fn compiled(directory: &Directory, compiler: &str, words: &[&str]) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = directory.0.join(format!("marked-{compiler}"));
+    let output = Command::new(compiler)
+        .args([
+            "-O1",
+            "-fno-omit-frame-pointer",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pthread",
+        ])
+        .args(words)
+        .arg("-I")
+        .arg(here.join("../marker/include"))
+        .arg(here.join("tests/programs/marked.c"))
+        .arg("-o")
+        .arg(&program)
+        .output();
+    match output {
+        Ok(output) => {
+            assert!(
+                output.status.success(),
+                "{compiler}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            Some(program)
+        }
+        Err(error) => {
+            println!("skipped: {compiler}: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_header_is_clean_c_and_cplusplus() {
+    let directory = Directory::new("header");
+    let _ = compiled(
+        &directory,
+        "gcc",
+        &["-std=c99", "-pedantic", "-D_GNU_SOURCE"],
+    );
+    let _ = compiled(&directory, "g++", &["-x", "c++", "-std=c++11"]);
+}
+
+#[test]
+fn a_c_programs_marks_name_its_lock_and_count_its_work() {
+    if !root() {
+        return;
+    }
+    let directory = Directory::new("marks");
+    let Some(program) = compiled(&directory, "gcc", &["-std=gnu99"]) else {
+        return;
+    };
+    let program = program.display().to_string();
+    let _one = BUSY.lock();
+    let options = Options {
+        stacks: true,
+        ..command(&[&program])
+    };
+    let trace = run(&options);
+    let analysis = Analysis::new(&trace);
+    let found = verdict(&trace, &analysis);
+    let lock = analysis
+        .locks
+        .iter()
+        .find(|lock| lock.name == "routes of the C program")
+        .unwrap_or_else(|| panic!("{:?}", found.sentences));
+    assert_eq!(lock.class, Class::Mutex);
+    assert!(
+        found
+            .sentences
+            .iter()
+            .any(|s| s.contains("mutex `routes of the C program`")),
+        "{:?}",
+        found.sentences
+    );
+    let points = progress(&trace);
+    assert!(
+        points
+            .iter()
+            .any(|(name, rate)| name == "routes inserted" && *rate > 0.0),
+        "{points:?}"
+    );
+    // Code places: glibc's own functions keep no frame pointers, so the frame above the one that locks is sure.
+    assert!(
+        lock.places
+            .iter()
+            .any(|(place, _)| place == "worker" || place == "insert_route"),
+        "{:?}",
+        lock.places
+    );
+    assert!(!Path::new(&format!("/dev/shm/corelane-marker-{}", lock.process)).exists());
+}
+
+/// A process that takes all of core 1 (real-time: shares of groups do not count then), and is no child of this program.
+struct Thief(
+    libc::pid_t,
+    #[expect(dead_code, reason = "removed with it")] Directory,
+);
+
+impl Thief {
+    fn new() -> Self {
+        let directory = Directory::new("thief");
+        let name = directory.0.join("corethief");
+        std::os::unix::fs::symlink("/bin/sh", &name).expect("a link");
+        // The shell in between ends at once, so that the thief is somebody else's child.
+        let script = format!(
+            "chrt -f 1 taskset -c 1 {} -c 'while :; do :; done' >/dev/null 2>&1 & echo $!",
+            name.display()
+        );
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .output()
+            .expect("a shell is everywhere");
+        let process = String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .expect("the shell tells the number");
+        Self(process, directory)
+    }
+}
+
+impl Drop for Thief {
+    fn drop(&mut self) {
+        // SAFETY: a signal to the process that was made above and never ends by itself.
+        unsafe { libc::kill(self.0, libc::SIGKILL) };
+    }
+}
+
+#[test]
+fn a_stolen_core_is_called_starvation_and_the_thief_is_named() {
+    if !root() || !two_cores() {
+        return;
+    }
+    let _one = BUSY.lock();
+    let _thief = Thief::new();
+    std::thread::sleep(Duration::from_millis(50));
+    let lock = Mutex::new(0_u64);
+    let (analysis, found) = {
+        let work = || {
+            std::thread::scope(|scope| {
+                for core in 0..2 {
+                    let lock = &lock;
+                    scope.spawn(move || {
+                        pin(core);
+                        let start = Instant::now();
+                        while start.elapsed() < Duration::from_millis(400) {
+                            busy(Duration::from_micros(200));
+                            if let Ok(mut value) = lock.lock() {
+                                *value += 1;
+                            }
+                        }
+                    });
+                }
+            });
+        };
+        let ((), trace) = record::record_while(&Options::default(), work).expect("root may record");
+        let analysis = Analysis::new(&trace);
+        let found = verdict(&trace, &analysis);
+        (analysis, found)
+    };
+    let starved = found
+        .sentences
+        .iter()
+        .find(|sentence| sentence.starts_with("Starvation"));
+    let starved = starved.unwrap_or_else(|| panic!("{:?}", found.sentences));
+    assert!(starved.contains("corethief"), "{starved}");
+    assert!(
+        analysis
+            .budget
+            .thieves
+            .iter()
+            .any(|(name, taken, _)| name == "corethief" && *taken > 50_000_000),
+        "{:?}",
+        analysis.budget.thieves
+    );
+    let blamed: Vec<_> = found
+        .blamed
+        .iter()
+        .map(|index| &analysis.locks[*index].name)
+        .collect();
+    assert!(
+        blamed.is_empty(),
+        "a lock is blamed for a stolen core: {blamed:?}"
+    );
+}
+
+fn two_cores() -> bool {
+    let enough = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+    if !enough {
+        println!("skipped: needs two cores");
+    }
+    enough
+}
+
+/// The time in which two threads on two cores do `operations` each: hold for `hold`, then work for `think`. With one lock, or with
+/// one for each.
+fn time_of(
+    locks: [&Mutex<u64>; 2],
+    operations: u32,
+    hold: Duration,
+    think: Duration,
+) -> Option<Duration> {
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = locks
+            .into_iter()
+            .enumerate()
+            .map(|(core, lock)| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    pin(core);
+                    let first = go_before_others();
+                    barrier.wait();
+                    let start = Instant::now();
+                    for _ in 0..operations {
+                        if let Ok(mut value) = lock.lock() {
+                            busy(hold);
+                            *value += 1;
+                        }
+                        busy(think);
+                    }
+                    first.then_some(start.elapsed())
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().ok().flatten())
+            .collect::<Option<Vec<_>>>()
+    })
+    .and_then(|times| times.into_iter().max())
+}
+
+static SHARED: Mutex<u64> = Mutex::new(0);
+
+#[test]
+fn a_removed_locks_measured_gain_lies_inside_the_predicted_interval() {
+    const OPERATIONS: u32 = 1_000;
+    const HOLD: Duration = Duration::from_micros(100);
+    const THINK: Duration = Duration::from_micros(60);
+    /// Two runs of one program differ by this on a shared machine.
+    const NOISE: f64 = 0.07;
+    if !root() || !two_cores() {
+        return;
+    }
+    let _one = BUSY.lock();
+    let shared = || time_of([&SHARED, &SHARED], OPERATIONS, HOLD, THINK);
+    let (before, trace) =
+        record::record_while(&Options::default(), shared).expect("root may record");
+    let own = [Mutex::new(0), Mutex::new(0)];
+    let after = time_of([&own[0], &own[1]], OPERATIONS, HOLD, THINK);
+    let (Some(before), Some(after)) = (before, after) else {
+        println!(
+            "skipped: no right to go before other programs, so that their work would be measured too"
+        );
+        return;
+    };
+    let analysis = Analysis::new(&trace);
+    let summary = Summary::new(&trace, &analysis);
+    let lock = summary
+        .locks
+        .iter()
+        .find(|lock| lock.name.contains("SHARED"));
+    let lock = lock.unwrap_or_else(|| panic!("{:?}", summary.verdict));
+    assert!(lock.blamed, "{:?}", summary.verdict);
+    let [low, high] = lock
+        .predicted_gain
+        .unwrap_or_else(|| panic!("{:?}", summary.verdict));
+    let measured = before.as_secs_f64() / after.as_secs_f64();
+    assert!(
+        (low * (1.0 - NOISE)..=high * (1.0 + NOISE)).contains(&measured),
+        "measured {measured:.3}, predicted {low:.3} to {high:.3}: {:?}",
+        summary.verdict
+    );
+}
