@@ -62,6 +62,7 @@ lint:
 	@scripts/setup
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@scripts/lint-javascript
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; \
 	else echo "skipped: cargo deny check (to install: cargo install --locked cargo-deny)"; fi
 
@@ -74,10 +75,10 @@ bpf:
 bench-router:
 	scripts/bench-router
 
-# What tracing costs: slowdown, time for each event beside perf record, bytes, analysis time. Needs root.
-bench-trace:
-	cargo build --release -p corelane
-	./scripts/bench-trace
+# What tracing costs, with what must be reached: slowdown, time for each event beside perf record, bytes, analysis, page. Needs root, 40 s.
+bench-trace: build
+	@scripts/setup bench
+	scripts/bench-trace
 
 # The tester's speed, with trafgen as its peer in the same run. Needs root and about a minute.
 bench-tester:
