@@ -102,6 +102,7 @@ fn wire() -> Result<f64, Error> {
         schedule: Schedule::burst(WIRE_FRAMES),
         direction: Direction::OneWay,
         destinations: 256,
+        traffic: tester::traffic::Traffic::default(),
         time_every_frame: true,
         waits: Waits::QUICK,
     };

@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             schedule: Schedule::burst(20_000_000),
             direction: Direction::OneWay,
             destinations: 256,
+            traffic: tester::traffic::Traffic::default(),
             time_every_frame: true,
             waits: Waits::QUICK,
         };

@@ -2,15 +2,20 @@
 //!
 //! The lower half belongs to the device's input side, the upper half to its output side. Port `p` (from 0) of the device has
 //! `.1` on network `p + 1` of its side; the tester's end has `.2` there, and stands for a router with networks behind it. RFC 2544
-//! wants 256 networks, but its own plan leaves 190 a side (65 to 254): ours reach from 198.19.64.0/24 as far as needed, beyond
-//! 192 networks through addresses within a /24, so that 2^20 destinations are 192 networks of many hosts.
+//! wants 256 networks and has no room for them: its own plan leaves 190 a side (65 to 254). Up to 192 destinations are one in each /24
+//! from 198.18.64.0 and 198.19.64.0 on; more, up to 2^20, are in 256 networks below 10.0.0.0/9 (input side) and 10.128.0.0/9 (output
+//! side), one in each network first.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// First network behind the tester's end, as the third octet.
 const FIRST_NETWORK: u32 = 64;
-/// /24 networks behind each end.
+/// /24 networks behind each end: so many destinations have addresses for benchmarks.
 pub const NETWORKS: u32 = 192;
+/// Networks behind each end when there are more destinations (RFC 2544 §12).
+pub const WIDE_NETWORKS: u32 = 256;
+/// Bits of the addresses that a side has then.
+const WIDE_BITS: u32 = 23;
 
 /// Which side of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,10 +101,32 @@ pub fn behind_v6(port: u8) -> (Ipv6Addr, u8) {
     (destination_v6(port, 0, 1), 56)
 }
 
+/// The 256 networks behind port `port` that hold more than [`NETWORKS`] destinations: what the device needs routes for then.
+pub fn wide_networks_v4(port: u8, ports: u8) -> impl Iterator<Item = (Ipv4Addr, u8)> {
+    let (base, bits) = wide(port, ports);
+    (0..WIDE_NETWORKS)
+        .map(move |network| (Ipv4Addr::from(base + (network << bits)), 32 - bits as u8))
+}
+
+/// First address of a port's wide networks, and bits of the hosts in each.
+fn wide(port: u8, ports: u8) -> (u32, u32) {
+    let of_side = u32::from(ports.max(2)).div_ceil(2).next_power_of_two();
+    let bits = WIDE_BITS - of_side.ilog2();
+    let base = u32::from(Ipv4Addr::new(10, 0, 0, 0))
+        + (Side::of_port(port).bits() << WIDE_BITS)
+        + (u32::from(port / 2) << bits);
+    (base, bits - WIDE_NETWORKS.ilog2())
+}
+
 /// Destination number `index` of `count` behind port `port`: networks by turns first, then hosts from .2 upward within them.
 ///
-/// `count` beyond the addresses there are wraps around.
+/// `count` beyond the addresses there are (2^20 with up to eight ports) wraps around.
 pub fn destination_v4(port: u8, ports: u8, index: u32, count: u32) -> Ipv4Addr {
+    if count > NETWORKS {
+        let (base, bits) = wide(port, ports);
+        let host = 2 + (index / WIDE_NETWORKS) % ((1 << bits) - 3);
+        return Ipv4Addr::from(base + ((index % WIDE_NETWORKS) << bits) + host);
+    }
     let (first, networks) = share(port, ports);
     let spread = networks.min(count.max(1));
     let network = first + index % spread;
@@ -186,18 +213,20 @@ mod tests {
     fn destinations_lie_in_the_routed_networks_and_differ() {
         for ports in [2, 4] {
             for port in 0..ports {
-                let routes = behind_v4(port, ports);
-                let mut seen = HashSet::new();
-                for index in 0..10_000 {
-                    let address = u32::from(destination_v4(port, ports, index, 10_000));
-                    assert!(seen.insert(address));
-                    assert!(
-                        routes.iter().any(|&(network, length)| {
-                            (address ^ u32::from(network)) >> (32 - u32::from(length)) == 0
-                        }),
-                        "{} of port {port} of {ports}",
-                        Ipv4Addr::from(address)
-                    );
+                let wide: Vec<_> = wide_networks_v4(port, ports).collect();
+                for (count, routes) in [(190, behind_v4(port, ports)), (10_000, wide)] {
+                    let mut seen = HashSet::new();
+                    for index in 0..count {
+                        let address = u32::from(destination_v4(port, ports, index, count));
+                        assert!(seen.insert(address));
+                        assert!(
+                            routes.iter().any(|&(network, length)| {
+                                (address ^ u32::from(network)) >> (32 - u32::from(length)) == 0
+                            }),
+                            "{} of port {port} of {ports}",
+                            Ipv4Addr::from(address)
+                        );
+                    }
                 }
             }
         }
@@ -207,6 +236,25 @@ mod tests {
                 (Ipv4Addr::new(198, 19, 64, 0), 18),
                 (Ipv4Addr::new(198, 19, 128, 0), 17)
             ]
+        );
+    }
+
+    #[test]
+    fn a_million_destinations_differ_and_256_are_a_network_each() {
+        for ports in [2, 8] {
+            let mut seen = HashSet::new();
+            let million = 1 << 20;
+            assert!(
+                (0..million).all(|index| seen.insert(destination_v4(1, ports, index, million)))
+            );
+        }
+        let networks: HashSet<u32> = (0..256)
+            .map(|index| u32::from(destination_v4(1, 2, index, 256)) >> 15)
+            .collect();
+        assert_eq!(networks.len(), 256);
+        assert_eq!(
+            wide_networks_v4(1, 2).last(),
+            Some((Ipv4Addr::new(10, 255, 128, 0), 17))
         );
     }
 

@@ -34,7 +34,7 @@ pub struct ExpectationError {
     what: String,
 }
 
-const TESTS: [Test; 7] = [
+const TESTS: [Test; 9] = [
     Test::Selftest,
     Test::Throughput,
     Test::Latency,
@@ -42,6 +42,8 @@ const TESTS: [Test; 7] = [
     Test::BackToBack,
     Test::Recovery,
     Test::Reset,
+    Test::Sweep,
+    Test::Bursts,
 ];
 const LATENCY_FIELDS: [&str; 6] = ["min", "mean", "median", "p99", "worst", "max"];
 /// Factors to frames/s, nanoseconds and milliseconds; what is measured in seconds takes its own unit.

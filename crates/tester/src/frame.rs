@@ -104,6 +104,17 @@ impl Template {
         template
     }
 
+    /// Whether a frame is of this template's length and protocol.
+    #[inline]
+    pub fn fits(&self, frame: &[u8]) -> bool {
+        frame.len() == self.bytes.len() && frame[12..14] == self.bytes[12..14]
+    }
+
+    /// The protocol of its frames.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
     /// Bytes of a frame without FCS.
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -169,6 +180,46 @@ impl Template {
             Content::Corrupt
         }
     }
+}
+
+/// A frame with a UDP datagram over IPv4, no checksum of its own, between ports `(from, to)`; padded to Ethernet's minimum.
+pub(crate) fn udp_v4(
+    ends: &Ends,
+    destination: Ipv4Addr,
+    ports: (u16, u16),
+    payload: &[u8],
+) -> Vec<u8> {
+    const HEADERS: usize = 20 + 8;
+    let mut bytes = vec![0_u8; (ETHERNET + HEADERS + payload.len()).max(60)];
+    bytes[0..6].copy_from_slice(&ends.destination_mac);
+    bytes[6..12].copy_from_slice(&ends.source_mac);
+    bytes[12..14].copy_from_slice(&[0x08, 0x00]);
+    bytes[14] = 0x45;
+    bytes[16..18].copy_from_slice(&((HEADERS + payload.len()) as u16).to_be_bytes());
+    bytes[22] = TIME_TO_LIVE;
+    bytes[23] = 17;
+    bytes[26..30].copy_from_slice(&ends.source_v4.octets());
+    bytes[30..34].copy_from_slice(&destination.octets());
+    let checksum = ipv4_checksum(&bytes[14..34]);
+    bytes[24..26].copy_from_slice(&checksum);
+    bytes[34..36].copy_from_slice(&ports.0.to_be_bytes());
+    bytes[36..38].copy_from_slice(&ports.1.to_be_bytes());
+    bytes[38..40].copy_from_slice(&((8 + payload.len()) as u16).to_be_bytes());
+    bytes[42..42 + payload.len()].copy_from_slice(payload);
+    bytes
+}
+
+/// The checksum of an IPv4 header, whatever its checksum field says; in network order.
+pub(crate) fn ipv4_checksum(header: &[u8]) -> [u8; 2] {
+    let present = sum(&header[10..12]);
+    (!fold(sum(header) - present)).to_be_bytes()
+}
+
+/// UDP source port of an IPv4 frame; `None` for anything else.
+pub(crate) fn udp_source_v4(frame: &[u8]) -> Option<u16> {
+    let port = frame.get(34..36)?;
+    (frame[12..15] == [0x08, 0x00, 0x45] && frame[23] == 17)
+        .then(|| u16::from_be_bytes([port[0], port[1]]))
 }
 
 /// Reads the signature of a frame that carries our mark.

@@ -10,6 +10,7 @@
 
 pub mod addresses;
 pub mod bench;
+pub mod capture;
 pub mod clock;
 pub mod disturbance;
 pub mod engine;
@@ -29,5 +30,6 @@ pub mod search;
 pub mod sequence;
 pub mod session;
 pub mod sizes;
+pub mod traffic;
 pub mod trial;
 pub mod veth;

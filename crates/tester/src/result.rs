@@ -33,6 +33,8 @@ pub enum Test {
     Reset,
     /// UDP payload against throughput, delay and jitter.
     Sweep,
+    /// RFC 2544 §21.
+    Bursts,
 }
 
 impl Test {
@@ -47,6 +49,7 @@ impl Test {
             Self::Recovery => "recovery",
             Self::Reset => "reset",
             Self::Sweep => "sweep",
+            Self::Bursts => "bursts",
         }
     }
 }
@@ -107,6 +110,11 @@ pub enum Details {
     Reset(Reset),
     /// One payload of a sweep.
     Sweep(SweepPoint),
+    /// Bursty traffic.
+    Bursts {
+        /// By length of the bursts.
+        points: Vec<BurstPoint>,
+    },
 }
 
 /// The tester without a device.
@@ -214,6 +222,17 @@ pub struct LossPoint {
     pub runs: u64,
     /// Longest run, frames.
     pub longest: u64,
+}
+
+/// Bursts of one length (RFC 2544 §21).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BurstPoint {
+    /// Frames in each.
+    pub frames: u64,
+    /// Smallest interval between the beginnings of two bursts without loss, ns.
+    pub interval_ns: Option<u64>,
+    /// What that amounts to, frames/s.
+    pub frames_per_second: Option<f64>,
 }
 
 /// RFC 9004.

@@ -29,6 +29,12 @@ pub enum RigError {
     /// A core was refused.
     #[error(transparent)]
     Core(#[from] host::pin::PinError),
+    /// The far machine of a test between two.
+    #[error("{0}")]
+    Far(String),
+    /// A file of ours could not be written.
+    #[error("cannot write a file for the set-up: {0}")]
+    File(#[from] std::io::Error),
     /// This rig cannot do what the order asks.
     #[error("{rig} cannot {what}; {remedy}")]
     Unable {

@@ -90,12 +90,22 @@ impl<'a> Session<'a> {
 
     /// As [`Session::trial`], again while the tester fails to do as intended, at most [`Profile::retries`] times more.
     pub fn valid_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
-        let mut last = self.trial(schedule.clone(), purpose, None)?;
+        self.valid_trial_during(schedule, purpose, None)
+    }
+
+    /// As [`Session::valid_trial`], with something that happens to the device in each of them.
+    pub fn valid_trial_during(
+        &mut self,
+        schedule: &Schedule,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Option<Trial> {
+        let mut last = self.trial(schedule.clone(), purpose, event)?;
         for _ in 0..self.profile.retries {
             if last.validity.counts() {
                 break;
             }
-            last = self.trial(schedule.clone(), purpose, None)?;
+            last = self.trial(schedule.clone(), purpose, event)?;
         }
         Some(last)
     }

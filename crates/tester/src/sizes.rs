@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of the frame check sequence.
 pub const FCS: u16 = 4;
+/// Bytes of a frame that its MTU does not count: Ethernet header and FCS.
+pub const FRAMING: u16 = 18;
 /// Preamble, start delimiter and the smallest gap between two frames, in bytes on the wire.
 pub const PREAMBLE_AND_GAP: u16 = 20;
 /// Sizes of RFC 2544 §9.1 for Ethernet.
@@ -27,6 +29,9 @@ pub enum Family {
     /// IPv6.
     Ipv6,
 }
+
+/// Both, in the order of their numbers as enum.
+pub const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
 
 impl Family {
     /// Smallest frame that carries Ethernet, IP, UDP and our 18 bytes of check and signature, FCS included.
@@ -74,7 +79,7 @@ pub enum SizeError {
         family: Family,
     },
     /// Larger than the port's MTU allows.
-    #[error("{size} bytes do not fit a port with MTU {mtu}: the largest frame is {} bytes with FCS", u32::from(*mtu) + 18)]
+    #[error("{size} bytes do not fit a port with MTU {mtu}: the largest frame is {} bytes with FCS", u32::from(*mtu + FRAMING))]
     TooLarge {
         /// What was asked, bytes with FCS.
         size: u32,
@@ -92,7 +97,7 @@ impl FrameSize {
         if size < u32::from(family.minimum()) {
             return Err(SizeError::TooSmall { size, family });
         }
-        if size > u32::from(mtu) + 18 {
+        if size > u32::from(mtu + FRAMING) {
             return Err(SizeError::TooLarge { size, mtu });
         }
         Ok(Self(size as u16))

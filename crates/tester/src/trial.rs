@@ -9,28 +9,50 @@ use crate::disturbance::Disturbance;
 use crate::latency::Latency;
 use crate::schedule::{RATE_TOLERANCE, Schedule, TOLERANCE};
 use crate::sizes::{Family, FrameSize};
+use crate::traffic::Traffic;
 
-/// Which port sends to which.
+/// Which port sends to which. Even ports are the device's inputs, odd ones its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From port 0 to port 1.
+    /// From every input to all outputs by turns, all inputs in the same order (RFC 2544 §16); with two ports from port 0 to port 1.
     OneWay,
-    /// Ports 0 and 1 to each other at the same rate (RFC 2544 §14).
+    /// The same in both directions at the same rate (RFC 2544 §14, §16).
     BothWays,
     /// Every port to all others by turns, beginning with its successor (RFC 2889 §5.1).
     Mesh,
+    /// From every input to the output beside it: what a cable can carry of [`Direction::OneWay`].
+    CablesOneWay,
+    /// Between every input and the output beside it: what a cable can carry of the others.
+    CablesBothWays,
 }
 
 impl Direction {
-    /// The streams between `ports` ports, in the order in which each port takes them.
+    /// The streams between `ports` ports, in the order in which each port takes them; those of a port stand together.
     pub fn streams(self, ports: u8) -> Vec<(u8, u8)> {
+        let across = |from: u8| {
+            (0..ports)
+                .skip(usize::from(1 - from % 2))
+                .step_by(2)
+                .map(move |to| (from, to))
+        };
         match self {
-            Self::OneWay => vec![(0, 1)],
-            Self::BothWays => vec![(0, 1), (1, 0)],
+            Self::OneWay => (0..ports).step_by(2).flat_map(across).collect(),
+            Self::BothWays => (0..ports).flat_map(across).collect(),
             Self::Mesh => (0..ports)
                 .flat_map(|from| (1..ports).map(move |step| (from, (from + step) % ports)))
                 .collect(),
+            Self::CablesOneWay => (0..ports).step_by(2).map(|from| (from, from ^ 1)).collect(),
+            Self::CablesBothWays => (0..ports).map(|from| (from, from ^ 1)).collect(),
+        }
+    }
+
+    /// The same load on every sending port, where cables take the device's place.
+    #[must_use]
+    pub const fn over_cables(self) -> Self {
+        match self {
+            Self::OneWay | Self::CablesOneWay => Self::CablesOneWay,
+            Self::BothWays | Self::Mesh | Self::CablesBothWays => Self::CablesBothWays,
         }
     }
 }
@@ -78,6 +100,8 @@ pub struct Order {
     pub direction: Direction,
     /// Destination addresses behind each port, 1 to 2^20.
     pub destinations: u32,
+    /// What else is sent.
+    pub traffic: Traffic,
     /// Every frame carries its departure time. Otherwise some may do, where reading the clock for each would cost rate.
     pub time_every_frame: bool,
     /// Waits around the traffic.
@@ -87,8 +111,20 @@ pub struct Order {
 impl Order {
     /// The size, or the mean of a mix, in bytes with FCS.
     pub fn mean_size(&self) -> f64 {
+        if let Some(capture) = &self.traffic.replay {
+            return capture.mean_size();
+        }
         let sum: u64 = self.sizes.iter().map(|size| u64::from(size.bytes())).sum();
         sum as f64 / self.sizes.len().max(1) as f64
+    }
+
+    /// Whether test frames of a protocol are sent.
+    pub fn sends(&self, family: Family) -> bool {
+        match (&self.traffic.replay, self.traffic.blend) {
+            (Some(_), _) => false,
+            (None, Some(_)) => true,
+            (None, None) => family == self.family,
+        }
     }
 
     /// The same order with another timetable.
@@ -128,6 +164,12 @@ pub struct Counts {
     pub residual: u64,
     /// Not ours at all: neighbour discovery and the like.
     pub stray: u64,
+    /// Modifier frames (RFC 2544 §11) sent in the place of test frames.
+    #[serde(default)]
+    pub modifiers: u64,
+    /// What the device answered to them.
+    #[serde(default)]
+    pub answers: u64,
     /// Lost by the tester's own receiver, as its port tells.
     pub tester_dropped: u64,
     /// Frames taken off the ports in all.
@@ -141,7 +183,7 @@ pub struct Counts {
 impl Counts {
     /// Whether every frame is accounted for, on both sides.
     pub fn closes(&self) -> bool {
-        let sending = self.intended == self.sent + self.unsent;
+        let sending = self.intended == self.sent + self.unsent + self.modifiers;
         let across = self.sent == self.received + self.lost;
         let arriving = self.arrivals
             == self.received
@@ -150,7 +192,8 @@ impl Counts {
                 + self.corrupt
                 + self.misdirected
                 + self.residual
-                + self.stray;
+                + self.stray
+                + self.answers;
         sending && across && arriving
     }
 
@@ -410,5 +453,31 @@ mod tests {
             [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)]
         );
         assert_eq!(Direction::BothWays.streams(2), [(0, 1), (1, 0)]);
+    }
+
+    #[test]
+    fn inputs_visit_the_outputs_in_the_same_order() {
+        assert_eq!(Direction::OneWay.streams(2), [(0, 1)]);
+        assert_eq!(
+            Direction::OneWay.streams(4),
+            [(0, 1), (0, 3), (2, 1), (2, 3)]
+        );
+        assert_eq!(
+            Direction::BothWays.streams(4),
+            [
+                (0, 1),
+                (0, 3),
+                (1, 0),
+                (1, 2),
+                (2, 1),
+                (2, 3),
+                (3, 0),
+                (3, 2)
+            ]
+        );
+        assert_eq!(
+            Direction::Mesh.over_cables().streams(4),
+            [(0, 1), (1, 0), (2, 3), (3, 2)]
+        );
     }
 }

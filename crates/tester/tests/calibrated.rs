@@ -262,7 +262,7 @@ fn the_loss_curve_is_the_set_loss() {
         ..Settings::default()
     };
     let entry = with(settings, profile(), |session| {
-        bench::loss::run(session, &subject())
+        bench::loss::run(session, &subject(), None)
     });
     let Details::Loss { points, maximum } = entry.details else {
         panic!("{:?}", entry.details)
@@ -279,7 +279,7 @@ fn the_loss_curve_is_the_set_loss() {
         ..Settings::default()
     };
     let entry = with(settings, profile(), |session| {
-        bench::loss::run(session, &subject())
+        bench::loss::run(session, &subject(), None)
     });
     let Details::Loss { points, .. } = entry.details else {
         panic!("{:?}", entry.details)
@@ -330,7 +330,7 @@ fn recovery_is_the_set_sulk() {
         ..Settings::default()
     };
     let entry = with(settings, profile(), |session| {
-        bench::recovery::run(session, &subject(), Some(100_000.0))
+        bench::recovery::run(session, &subject(), Some(100_000.0), None)
     });
     let Details::Recovery(found) = entry.details else {
         panic!("{:?}", entry.details)

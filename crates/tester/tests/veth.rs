@@ -187,7 +187,9 @@ fn packet_sockets_carry_every_byte() {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let bench = Bench::new(1500, true).unwrap();
-    let [first, second] = bench.ends();
+    let [first, second] = bench.ends() else {
+        panic!("two ends")
+    };
     let open = |end: &End| -> Box<dyn port::Port> {
         let name = end.interface.clone();
         Box::new(
@@ -197,7 +199,11 @@ fn packet_sockets_carry_every_byte() {
                 .unwrap(),
         )
     };
-    let link = Ports::new(vec![open(first), open(second)]);
+    let link = Ports::new(
+        "packet sockets",
+        vec![open(first), open(second)],
+        "the kernel",
+    );
     let mut engine = Engine::new(link, vec![first.macs, second.macs], 1518, 1e6, 1).unwrap();
     for (size, family) in [(64, Family::Ipv4), (1518, Family::Ipv4), (84, Family::Ipv6)] {
         let order = Order {

@@ -2,31 +2,46 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::thread;
+use std::time::Duration;
 
 use host::CoreId;
 use tester::addresses;
-use tester::engine::Macs;
-use tester::rig::RigError;
-use tester::veth::{Bench, End, XdpRig};
+use tester::link::device::Settings;
+use tester::rig::{Rig, RigError};
+use tester::veth::{Bench, End};
 
-use super::{Dut, Options};
+use super::hooks::shell;
+use super::options::{Dut, Options};
+use super::plan::Plan;
+use super::rigs::Maker;
+use super::{external, far, filters};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long the router may take until it forwards.
 const READY: Duration = Duration::from_secs(10);
 
-/// The device, the tester's ends and the cable for the self-test.
+/// Where the device is.
+enum Place {
+    /// In namespaces of our own.
+    Bench(Bench),
+    /// Between given interfaces; of the bench only the self-test's cables are used.
+    External { bench: Bench, ends: Vec<End> },
+    /// In this process.
+    Memory(Settings),
+}
+
+/// The device, the tester's ends and the cables for the self-test.
 pub(super) struct Device {
-    /// Namespaces; of an external device only the self-test's cable is used.
-    bench: Bench,
+    place: Place,
     router: Mutex<Option<Router>>,
-    external: Option<[End; 2]>,
     dut: Dut,
+    what: String,
+    /// Commands of nft, when the device filters.
+    filters: Option<Vec<String>>,
 }
 
 /// A running `corelane run`, killed when dropped.
@@ -43,18 +58,49 @@ impl Drop for Router {
 }
 
 impl Device {
-    pub(super) fn new(options: &Options, mtu: u16) -> Result<Self, Error> {
-        let external = match options.dut {
-            Dut::External => Some(external(options)?),
-            _ => None,
+    /// Sets the device up.
+    ///
+    /// # Errors
+    /// Without root, or when the kernel, the interfaces or the router refuse.
+    pub(super) fn new(options: &Options, plan: &Plan) -> Result<Self, Error> {
+        let bench = |forwarding| Bench::with_ports(plan.ports, plan.mtu, forwarding);
+        let place = match options.dut {
+            Dut::Kernel | Dut::Corelane => Place::Bench(bench(true)?),
+            Dut::External => {
+                let ends = external::ends(options)?;
+                Place::External {
+                    bench: bench(false)?,
+                    ends,
+                }
+            }
+            Dut::Calibrated => Place::Memory(plan.calibrated.clone()),
         };
-        let bench = Bench::new(mtu, options.dut != Dut::External)?;
+        let what = match options.dut {
+            Dut::Kernel => "the kernel's forwarding".to_owned(),
+            Dut::Corelane => format!("corelane run --engine {}", options.engine),
+            Dut::External => "an external device".to_owned(),
+            Dut::Calibrated => "a calibrated device".to_owned(),
+        };
         let device = Self {
-            bench,
+            place,
             router: Mutex::new(None),
-            external,
             dut: options.dut,
+            what,
+            filters: options
+                .filters
+                .map(|rules| filters::commands(rules, &plan.families(), plan.ports)),
         };
+        if let Place::Bench(bench) = &device.place {
+            if options.destinations > addresses::NETWORKS && !options.ipv6 {
+                bench.widen()?;
+            }
+            if plan.traffic.replay.is_some() {
+                bench.route_everything()?;
+            }
+            if let Some(commands) = &device.filters {
+                filters::set(&bench.device.namespace, commands)?;
+            }
+        }
         if options.dut == Dut::Corelane {
             device.start(&options.engine)?;
         }
@@ -63,11 +109,14 @@ impl Device {
 
     /// Starts the router in the device's namespace and waits until it forwards.
     fn start(&self, engine: &str) -> Result<(), Error> {
+        let Place::Bench(bench) = &self.place else {
+            return Ok(());
+        };
         let program = std::env::current_exe()?;
-        let mut command = self.bench.device.namespace.command(program);
+        let mut command = bench.device.namespace.command(program);
         command.args(["run", "--engine", engine, "--metrics", "", "--instance"]);
         command.arg(format!("test-{}", std::process::id()));
-        for port in &self.bench.device.ports {
+        for port in &bench.device.ports {
             command.args(["--port", &port.interface]);
         }
         // In a process group of its own: Ctrl-C ends the test first, which then ends it.
@@ -96,38 +145,63 @@ impl Device {
     }
 
     /// The rig with the device in it.
-    pub(super) fn rig(&self, options: &Options) -> Result<XdpRig, RigError> {
-        let what = match self.dut {
-            Dut::Kernel => "the kernel's forwarding".to_owned(),
-            Dut::Corelane => format!("corelane run --engine {}", options.engine),
-            Dut::External => "an external device".to_owned(),
-        };
-        match &self.external {
-            Some(ends) => {
-                let core = host::allowed_cores()
-                    .ok()
-                    .and_then(|cores| cores.first().copied())
-                    .unwrap_or(CoreId(0));
-                Ok(XdpRig::new(ends, core, &what, options.output.seed)?
-                    .with_line_rate(options.line_rate))
-            }
-            None => self.bench.rig(&what, options.output.seed),
+    ///
+    /// # Errors
+    /// The kernel refuses the ports, or the generator cannot work on them.
+    pub(super) fn rig(
+        &self,
+        maker: &Maker,
+        plan: &Plan,
+        options: &Options,
+    ) -> Result<Box<dyn Rig>, RigError> {
+        match &self.place {
+            Place::Memory(settings) => maker.calibrated(settings),
+            Place::Bench(bench) => maker.rig(bench.ends(), bench.device_threads(), &self.what),
+            Place::External { ends, .. } => match (&options.far, &ends[..]) {
+                (Some(host), [here, ..]) => far::rig(maker, plan, options, host, here),
+                _ => maker.rig(ends, &[], &self.what),
+            },
         }
     }
 
-    /// The rig with a cable in its place.
-    pub(super) fn wire(&self, seed: u64) -> Result<XdpRig, RigError> {
-        self.bench.wire(seed)
+    /// The rig with cables in its place.
+    ///
+    /// # Errors
+    /// As [`Device::rig`].
+    pub(super) fn wire(&self, maker: &Maker) -> Result<Box<dyn Rig>, RigError> {
+        match &self.place {
+            Place::Memory(_) => maker.wire_in_memory(),
+            Place::Bench(bench) | Place::External { bench, .. } => {
+                maker.rig(bench.cable_ends(), bench.cable_threads(), "a cable (veth)")
+            }
+        }
+    }
+
+    /// The core that frames are made on.
+    pub(super) fn generator_core(&self) -> CoreId {
+        match &self.place {
+            Place::Memory(_) => host::allowed_cores()
+                .ok()
+                .and_then(|cores| cores.first().copied())
+                .unwrap_or(CoreId(0)),
+            Place::Bench(bench) | Place::External { bench, .. } => bench.generator_core(),
+        }
     }
 
     /// Facts for the report.
     pub(super) fn facts(&self) -> Vec<(String, String)> {
-        let mut facts = vec![("Cores".to_owned(), self.bench.cores())];
-        if self.external.is_some() {
+        let mut facts = Vec::new();
+        if let Place::Bench(bench) | Place::External { bench, .. } = &self.place {
+            facts.push(("Cores".to_owned(), bench.cores()));
+        }
+        if matches!(self.place, Place::External { .. }) {
             facts.push((
                 "Self-test".to_owned(),
                 "over a veth cable on the same cores, not over the ports of the test".to_owned(),
             ));
+        }
+        if let Some(commands) = &self.filters {
+            facts.push(("Filters".to_owned(), commands.join("; ")));
         }
         facts
     }
@@ -156,134 +230,13 @@ impl Device {
                 );
                 self.start(&options.engine)
             }
-            (None, _) => self.bench.flap(true).map_err(Into::into),
+            (None, _) => match &self.place {
+                Place::Bench(bench) => bench.flap(true).map_err(Into::into),
+                Place::External { .. } | Place::Memory(_) => Ok(()),
+            },
         };
         if let Err(error) = done {
             eprintln!("corelane: reset: {error}");
         }
-    }
-}
-
-/// Runs a hook.
-pub(super) fn shell(command: &str) -> Result<(), Error> {
-    let status = Command::new("sh")
-        .args(["-c", command])
-        .process_group(0)
-        .status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("the command \"{command}\" ended with {status}").into())
-    }
-}
-
-/// The tester's ends of an external device.
-fn external(options: &Options) -> Result<[End; 2], Error> {
-    let mut ends = Vec::new();
-    for (number, interface) in (0_u8..).zip(&options.ports) {
-        if !options.i_know && carries_default_route(interface) {
-            return Err(format!(
-                "--ports {interface}: this interface carries a default route; test traffic does not belong there (RFC 6815). \
-                 Choose another, or say --i-know"
-            )
-            .into());
-        }
-        let index = fastpath::attach::index_of(interface)?;
-        let own =
-            fs::read_to_string(format!("/sys/class/net/{interface}/address")).unwrap_or_default();
-        let own = mac(own.trim()).ok_or_else(|| format!("{interface} has no Ethernet address"))?;
-        let device = match options.device_macs.get(usize::from(number)) {
-            Some(text) => mac(text).ok_or_else(|| format!("--device-macs {text}: write it as 02:00:00:00:00:01"))?,
-            None => neighbour(interface, number).ok_or_else(|| {
-                format!(
-                    "the device's address {} is not in the neighbour table of {interface}; give this port {}/24 and ping it, \
-                     or say --device-macs",
-                    addresses::device_v4(number),
-                    addresses::tester_v4(number)
-                )
-            })?,
-        };
-        ends.push(End {
-            namespace: None,
-            interface: interface.clone(),
-            index,
-            macs: Macs {
-                tester: own,
-                device,
-            },
-        });
-    }
-    <[End; 2]>::try_from(ends).map_err(|_| "--ports needs two interfaces".into())
-}
-
-/// `RTF_REJECT` of `linux/route.h`: the kernel's own "no route to anywhere" stands on the loopback interface.
-const REJECT: u32 = 0x200;
-
-/// Whether a default route leaves by an interface (`/proc/net/route`, `/proc/net/ipv6_route`).
-fn carries_default_route(interface: &str) -> bool {
-    let v4 = fs::read_to_string("/proc/net/route").unwrap_or_default();
-    let v6 = fs::read_to_string("/proc/net/ipv6_route").unwrap_or_default();
-    let in_v4 = v4.lines().any(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        matches!(fields[..], [name, destination, _, _, _, _, _, mask, ..]
-            if name == interface && destination == "00000000" && mask == "00000000")
-    });
-    let in_v6 = v6.lines().any(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        matches!(fields[..], [destination, length, .., flags, name]
-            if name == interface && length == "00" && destination.bytes().all(|digit| digit == b'0')
-                && u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & REJECT == 0))
-    });
-    in_v4 || in_v6
-}
-
-fn neighbour(interface: &str, number: u8) -> Option<[u8; 6]> {
-    let address = addresses::device_v4(number).to_string();
-    let deadline = Instant::now() + Duration::from_secs(2);
-    loop {
-        let output = Command::new("ip")
-            .args(["neigh", "show", &address, "dev", interface])
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut words = text
-            .split_whitespace()
-            .skip_while(|word| *word != "lladdr")
-            .skip(1);
-        if let Some(found) = words.next().and_then(mac) {
-            return Some(found);
-        }
-        if Instant::now() > deadline {
-            return None;
-        }
-        // Asking for it makes the kernel resolve it.
-        let _ = Command::new("ping")
-            .args(["-c", "1", "-W", "1", "-I", interface, &address])
-            .output();
-    }
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let bytes: Vec<u8> = text
-        .split(':')
-        .map(|part| u8::from_str_radix(part, 16).ok())
-        .collect::<Option<_>>()?;
-    bytes.try_into().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hardware_addresses() {
-        assert_eq!(mac("02:00:00:00:00:0a"), Some([2, 0, 0, 0, 0, 10]));
-        assert_eq!(mac("02:00:00"), None);
-        assert_eq!(mac("02:00:00:00:00:zz"), None);
-    }
-
-    #[test]
-    fn loopback_carries_no_default_route() {
-        assert!(!carries_default_route("lo"));
     }
 }

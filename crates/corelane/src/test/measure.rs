@@ -7,16 +7,40 @@ use tester::result::{Entry, Report, SCHEMA, Test};
 use tester::rig::Rig;
 use tester::search::mlr::Goal;
 use tester::session::Session;
+use tester::trial::Order;
 
-use super::Options;
-use super::device::{Device, shell};
-use super::plan::{Item, Plan};
+use super::device::Device;
+use super::hooks::shell;
+use super::items::Item;
+use super::options::Options;
+use super::plan::Plan;
+use super::rigs::Maker;
+use super::traffic;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
+/// What a run leaves, whatever became of it.
+pub(super) struct Measured {
+    /// Everything that was measured.
+    pub(super) report: Report,
+    /// Why the run ended early, when not by a signal.
+    pub(super) failure: Option<Error>,
+}
+
 /// Runs the plan.
-pub(super) fn run(plan: &Plan, options: &Options) -> Result<Report, Error> {
-    let device = Device::new(options, plan.mtu)?;
+///
+/// # Errors
+/// Nothing could be set up. What fails later is in what is returned, beside all that was measured before.
+pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
+    let device = Device::new(options, plan)?;
+    let maker = Maker {
+        generator: plan.generator,
+        core: device.generator_core(),
+        ports: plan.ports,
+        largest: plan.largest(),
+        line_rate: options.line_rate,
+        seed: options.output.seed,
+    };
     let mut report = Report {
         schema: SCHEMA.to_owned(),
         environment: Environment::read(env!("CARGO_PKG_VERSION"), options.output.seed),
@@ -29,24 +53,38 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Report, Error> {
         results: Vec::new(),
         stopped: None,
     };
-    let mut progress = Progress::new(plan.items.len());
     // Cables and programs of the self-test are made once: its rig and the device's use the same cores, never at the same time.
-    let mut wire = device.wire(options.output.seed)?;
-    let mut rig = if plan.test == Test::Selftest {
-        None
-    } else {
-        Some(device.rig(options)?)
+    let mut wire = device.wire(&maker)?;
+    let mut rig = match plan.test {
+        Test::Selftest => None,
+        _ => Some(device.rig(&maker, plan, options)?),
     };
-    let described: &dyn Rig = match &rig {
-        Some(rig) => rig,
-        None => &wire,
-    };
-    report
-        .setup
-        .insert(0, ("Rig".to_owned(), described.describe()));
+    let described = rig.as_ref().unwrap_or(&wire).describe();
+    report.setup.insert(0, ("Rig".to_owned(), described));
+    report.setup.extend(traffic::facts(&plan.traffic));
+    let failure = items(plan, options, &device, wire.as_mut(), &mut rig, &mut report).err();
+    if host::interrupted() {
+        report.stopped = Some("interrupted".to_owned());
+    } else if let Some(error) = &failure {
+        report.stopped = Some(error.to_string());
+    }
+    Ok(Measured { report, failure })
+}
+
+/// Runs the plan's items; what each yields is in the report before the next begins.
+fn items(
+    plan: &Plan,
+    options: &Options,
+    device: &Device,
+    wire: &mut dyn Rig,
+    rig: &mut Option<Box<dyn Rig>>,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut progress = Progress::new(plan.items.len());
     for item in &plan.items {
         progress.step(&format!("{} {}: self-test", plan.test.name(), item.label));
-        let selftest = with_session(plan, options, item, &mut wire, &progress, |session| {
+        let order = plan.selftest_order(item, options.destinations);
+        let selftest = with_session(plan, item, order, wire, &progress, |session| {
             bench::selftest::run(session, &item.label)
         });
         let subject = Subject {
@@ -58,8 +96,9 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Report, Error> {
             if let Some(command) = &options.before {
                 shell(command)?;
             }
-            let entry = with_session(plan, options, item, rig, &progress, |session| {
-                test(plan, options, item, &device, &subject, session)
+            let order = plan.order(item, options.destinations);
+            let entry = with_session(plan, item, order, rig.as_mut(), &progress, |session| {
+                test(plan, options, item, device, &subject, session)
             });
             report.results.push(entry);
             if let Some(command) = &options.after {
@@ -67,30 +106,24 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Report, Error> {
             }
         }
         if host::interrupted() {
-            report.stopped = Some("interrupted".to_owned());
             break;
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Runs something in a session over one rig, with its progress on the terminal.
 fn with_session(
     plan: &Plan,
-    options: &Options,
     item: &Item,
+    order: Order,
     rig: &mut dyn Rig,
     progress: &Progress,
     work: impl FnOnce(Session<'_>) -> Entry,
 ) -> Entry {
     let mut say =
         |words: &str| progress.note(&format!("{} {}: {words}", plan.test.name(), item.label));
-    work(Session::new(
-        rig,
-        plan.profile,
-        plan.order(item, options.destinations),
-        &mut say,
-    ))
+    work(Session::new(rig, plan.profile, order, &mut say))
 }
 
 fn test(
@@ -111,15 +144,26 @@ fn test(
             bench::throughput::run(session, subject, goals)
         }
         Test::Latency => bench::latency::run(session, subject, options.rate),
-        Test::Loss => bench::loss::run(session, subject),
+        Test::Loss => bench::loss::run(session, subject, options.rate),
         Test::BackToBack => bench::back_to_back::run(session, subject, options.rate),
-        Test::Recovery => bench::recovery::run(session, subject, options.rate),
+        Test::Recovery => {
+            let hook = options.overload.as_ref().map(|command| {
+                move || {
+                    if let Err(error) = shell(command) {
+                        eprintln!("corelane: overload: {error}");
+                    }
+                }
+            });
+            let overloaded = hook.as_ref().map(|hook| hook as &(dyn Fn() + Sync));
+            bench::recovery::run(session, subject, options.rate, overloaded)
+        }
         Test::Reset => {
             let words = device.reset_words(options);
             bench::reset::run(session, subject, options.rate, &words, &|| {
                 device.reset(options);
             })
         }
+        Test::Bursts => bench::bursts::run(session, subject),
         Test::Sweep => bench::sweep::run(session, subject, item.payload.unwrap_or(0)),
         Test::Selftest => bench::selftest::run(session, &item.label),
     }

@@ -29,6 +29,14 @@ impl Plan {
         }
     }
 
+    /// A single point, at the maximum.
+    pub fn one_point() -> Self {
+        Self {
+            step: 1.0,
+            ..Self::new(0.1, 0)
+        }
+    }
+
     /// The next share to try, or `None` at the end.
     pub fn next_share(&mut self) -> Option<f64> {
         if self.zeros < 2 && self.next > self.step / 2.0 {
@@ -63,10 +71,15 @@ impl Plan {
     }
 }
 
-/// The test. 100 % is the medium's rate, or where there is none the most that the tester has proved in its self-test.
-pub fn run(mut session: Session<'_>, subject: &Subject) -> Entry {
-    let maximum = throughput::high(&session, subject);
-    let mut plan = Plan::new(session.profile.loss_step, session.profile.loss_knee_points);
+/// The test. 100 % is the medium's rate, or where there is none the most that the tester has proved in its self-test. With `only` in
+/// frames/s there is one point, at that rate.
+pub fn run(mut session: Session<'_>, subject: &Subject, only: Option<f64>) -> Entry {
+    let maximum = only.unwrap_or_else(|| throughput::high(&session, subject));
+    let mut plan = match only {
+        Some(_) => Plan::one_point(),
+        None => Plan::new(session.profile.loss_step, session.profile.loss_knee_points),
+    };
+    let mut clean: Option<f64> = None;
     let mut points: Vec<LossPoint> = Vec::new();
     while let Some(share) = plan.next_share() {
         session.say(&format!("loss at {:.1} % of the maximum", share * 100.0));
@@ -85,6 +98,9 @@ pub fn run(mut session: Session<'_>, subject: &Subject) -> Entry {
                 f64::MIN_POSITIVE
             },
         );
+        if trial.passes() {
+            clean = Some(clean.map_or(trial.offered_rate, |rate| rate.max(trial.offered_rate)));
+        }
         if trial.validity.counts() {
             points.push(LossPoint {
                 share,
@@ -96,10 +112,6 @@ pub fn run(mut session: Session<'_>, subject: &Subject) -> Entry {
         }
     }
     points.sort_by(|a, b| b.share.total_cmp(&a.share));
-    let clean = points
-        .iter()
-        .find(|point| point.loss_ratio <= 0.0)
-        .map(|point| point.rate);
     let limit = if points.iter().any(|point| point.loss_ratio > 0.0) {
         Limit::Device
     } else {
@@ -110,7 +122,7 @@ pub fn run(mut session: Session<'_>, subject: &Subject) -> Entry {
         Some(rate) => honest::grade(rate, subject.selftest, limit, noise(&session).as_deref()),
         None => (
             Grade::Failed,
-            format!("loss at every rate; {}", complaint(&session)),
+            format!("no rate passed; {}", complaint(&session)),
         ),
     };
     entry(

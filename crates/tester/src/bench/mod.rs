@@ -1,6 +1,7 @@
 //! The tests as short procedures over a [`Session`](crate::session::Session): each asks for trials and makes one [`Entry`] of them.
 
 pub mod back_to_back;
+pub mod bursts;
 pub mod latency;
 pub mod loss;
 pub mod recovery;

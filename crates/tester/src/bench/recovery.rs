@@ -6,6 +6,7 @@
 use super::{Subject, complaint, entry, mean, noise, throughput};
 use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, Recovery, Test};
+use crate::rig::Event;
 use crate::schedule::Schedule;
 use crate::search::Limit;
 use crate::session::Session;
@@ -13,8 +14,13 @@ use crate::session::Session;
 /// Overload as a multiple of the throughput.
 const OVERLOAD: f64 = 1.1;
 
-/// The test, with `throughput` in frames/s or after searching it.
-pub fn run(mut session: Session<'_>, subject: &Subject, throughput: Option<f64>) -> Entry {
+/// The test, with `throughput` in frames/s or after searching it. `overloaded` is called when an overload begins, in every trial.
+pub fn run(
+    mut session: Session<'_>,
+    subject: &Subject,
+    throughput: Option<f64>,
+    overloaded: Option<&(dyn Fn() + Sync)>,
+) -> Entry {
     let high = throughput::high(&session, subject);
     let throughput = throughput.or_else(|| throughput::search(&mut session, high).lower);
     let Some(throughput) = throughput else {
@@ -43,7 +49,8 @@ pub fn run(mut session: Session<'_>, subject: &Subject, throughput: Option<f64>)
             "recovery {repeat} of {}",
             profile.recovery_repeats
         ));
-        let Some(trial) = session.valid_trial(&schedule, "recovery") else {
+        let event = overloaded.map(|action| Event { at_ns: 0, action });
+        let Some(trial) = session.valid_trial_during(&schedule, "recovery", event) else {
             break;
         };
         if trial.validity.counts() {

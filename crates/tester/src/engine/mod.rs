@@ -7,23 +7,33 @@
 //!
 //! Memory: the engine owns the pool; frames are the link's between transmit and receive.
 
+mod agent;
+mod clocks;
+mod protocol;
 mod receiver;
+mod record;
+mod remote;
 mod sender;
 
-use host::CoreId;
+pub use agent::serve;
+pub use protocol::Open;
+pub use remote::{Far, Remote};
+
+use host::{CoreId, Pinned};
 use port::pool::Layout;
 use port::{Burst, Pool};
 
 use crate::addresses;
+use crate::capture::Departures;
 use crate::clock::{self, Clock, Monotonic};
 use crate::disturbance::{Disturbance, Watch};
 use crate::frame::Ends;
-use crate::latency::Latency;
 use crate::link::Link;
 use crate::rig::{Event, Rig, RigError};
-use crate::trial::{Counts, Order, Trial, judge};
+use crate::trial::{Order, Trial};
 use receiver::Receiver;
-use sender::Sender;
+use record::{record, sent_by_stream};
+use sender::{Run, Sender};
 
 /// Buffers of the pool: what may be under way in a device.
 const BUFFERS: u32 = 1 << 15;
@@ -53,6 +63,10 @@ pub struct Engine<L, C = Monotonic> {
     missed: u64,
     ceiling: f64,
     line_rate: Option<f64>,
+    /// Where trials run; `None` for wherever the caller runs.
+    core: Option<CoreId>,
+    /// Kernel threads that take part.
+    threads: Vec<libc::pid_t>,
     seed: u64,
 }
 
@@ -70,6 +84,11 @@ impl<L: Link> Engine<L> {
     ) -> Result<Self, RigError> {
         Engine::with_clock(link, Monotonic, macs, largest, ceiling, seed)
     }
+
+    /// An engine whose frames live in `pool`, which the link's ports share with the kernel.
+    pub fn with_pool(link: L, pool: Pool, macs: Vec<Macs>, ceiling: f64, seed: u64) -> Self {
+        Self::assemble(link, Monotonic, pool, macs, ceiling, seed)
+    }
 }
 
 impl<L: Link, C: Clock> Engine<L, C> {
@@ -78,7 +97,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
     /// # Errors
     /// No memory for the frames.
     pub fn with_clock(
-        mut link: L,
+        link: L,
         clock: C,
         macs: Vec<Macs>,
         largest: u16,
@@ -90,18 +109,46 @@ impl<L: Link, C: Clock> Engine<L, C> {
         } else {
             Layout::ordinary(BUFFERS)
         };
+        let pool = Pool::new(layout)?;
+        Ok(Self::assemble(link, clock, pool, macs, ceiling, seed))
+    }
+
+    fn assemble(
+        mut link: L,
+        clock: C,
+        pool: Pool,
+        macs: Vec<Macs>,
+        ceiling: f64,
+        seed: u64,
+    ) -> Self {
         let missed = link.missed();
-        Ok(Self {
+        Self {
             link,
             clock,
-            pool: Pool::new(layout)?,
+            pool,
             macs,
             number: 0,
             missed,
             ceiling,
             line_rate: None,
+            core: None,
+            threads: Vec::new(),
             seed,
-        })
+        }
+    }
+
+    /// Names kernel threads that take part: a trial in which they had to wait for their core is noisy.
+    #[must_use]
+    pub fn watching(mut self, threads: &[libc::pid_t]) -> Self {
+        self.threads = threads.to_vec();
+        self
+    }
+
+    /// Trials run on `core`, if this process may use it.
+    #[must_use]
+    pub fn on(mut self, core: CoreId) -> Self {
+        self.core = Some(core);
+        self
     }
 
     /// States the rate of the medium, bits per second.
@@ -186,7 +233,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
                 }
                 if !sending {
                     deadline = now + order.waits.residual_ns;
-                    receiver.expect(senders);
+                    receiver.expect(&sent_by_stream(senders, receiver.streams()));
                 } else if senders
                     .iter()
                     .any(|sender| sender.stuck_for(now) > STUCK_NS)
@@ -212,66 +259,53 @@ impl<L: Link, C: Clock> Engine<L, C> {
         }
     }
 
-    fn record(
-        &mut self,
+    /// What each sending port sends in a trial with these streams between `ports` ports.
+    fn senders(
+        &self,
+        streams: &[(u8, u8)],
+        ports: u8,
         order: &Order,
-        purpose: &str,
-        senders: &[Sender],
-        receiver: Receiver,
-        noise: &Disturbance,
-    ) -> Trial {
-        let mut counts = Counts {
-            tester_dropped: self.link.missed() - self.missed,
-            ..Counts::default()
+        trial: u8,
+        departures: &Departures,
+    ) -> Vec<Sender> {
+        let run = Run {
+            trial,
+            seed: self.seed,
+            departures,
         };
-        let mut longest_ns = 0;
-        let (mut lateness, mut largest) = (0, 0);
-        for sender in senders {
-            counts.intended += order.schedule.frames();
-            counts.sent += sender.sent();
-            longest_ns = longest_ns.max(sender.elapsed_ns());
-            lateness = lateness.max(sender.worst_lateness_ns());
-            largest = largest.max(sender.largest_burst);
-        }
-        counts.unsent = counts.intended - counts.sent;
-        let seen = receiver.finish(senders, &mut counts);
-        counts.lost = counts.sent.saturating_sub(counts.received);
-        let each = senders.len().max(1) as f64;
-        let intended_seconds = order.schedule.duration_ns().map(|ns| ns as f64 / 1e9);
-        let seconds = longest_ns as f64 / 1e9;
-        let intended_rate =
-            intended_seconds.map(|seconds| order.schedule.frames() as f64 / seconds);
-        let offered_rate = if seconds > 0.0 {
-            counts.sent as f64 / each / seconds
-        } else {
-            0.0
-        };
-        let error = intended_rate.map(|rate| offered_rate / rate - 1.0);
-        Trial {
-            number: self.number,
-            purpose: purpose.to_owned(),
-            frame_bytes: order.mean_size(),
-            intended_rate,
-            offered_rate,
-            senders: senders.len() as u8,
-            intended_seconds,
-            seconds,
-            counts,
-            latency: seen.latency.summary(),
-            response: intended_rate
-                .and_then(|_| seen.response.summary())
-                .map(Latency::without_distribution),
-            worst_lateness_ns: lateness,
-            largest_burst: largest,
-            batch: Burst::CAPACITY as u32,
-            last_lost_ns: seen.last_lost_ns,
-            longest_silence_ns: seen.longest_silence_ns,
-            steal: noise.steal,
-            waited: noise.waited,
-            involuntary_switches: noise.involuntary_switches,
-            validity: judge(&counts, error, noise),
-        }
+        let mut sending: Vec<u8> = streams.iter().map(|&(from, _)| from).collect();
+        sending.dedup();
+        sending
+            .into_iter()
+            .map(|port| Sender::new(port, &self.ends(port), streams, ports, order, &run))
+            .collect()
     }
+}
+
+/// Runs the traffic of a trial on its core, with what happens to the device beside it, and says what disturbed it and `threads`.
+fn conducted<R>(
+    core: Option<CoreId>,
+    event: Option<Event<'_>>,
+    threads: &[libc::pid_t],
+    traffic: impl FnOnce() -> R,
+) -> (R, Disturbance) {
+    let pinned = core.and_then(|core| Pinned::to(core).ok());
+    let cores = match &pinned {
+        Some(pinned) => vec![pinned.core()],
+        None => host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]),
+    };
+    let watch = Watch::new(&cores, threads);
+    let ran = std::thread::scope(|scope| {
+        if let Some(event) = event {
+            let at = clock::now_ns() + event.at_ns;
+            scope.spawn(move || {
+                clock::wait_until(at, host::interrupted);
+                (event.action)();
+            });
+        }
+        traffic()
+    });
+    (ran, watch.end())
 }
 
 impl<L: Link, C: Clock> Rig for Engine<L, C> {
@@ -284,43 +318,23 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
         self.number += 1;
         let trial = self.number as u8;
         let streams = order.direction.streams(self.link.ports());
-        let mut ports: Vec<u8> = streams.iter().map(|&(from, _)| from).collect();
-        ports.dedup();
-        let mut senders: Vec<Sender> = ports
-            .iter()
-            .map(|&port| {
-                Sender::new(
-                    port,
-                    self.ends(port),
-                    &streams,
-                    self.link.ports(),
-                    order,
-                    trial,
-                    self.seed,
-                )
-            })
-            .collect();
-        let mut receiver = Receiver::new(&streams, order, trial);
+        let departures = Departures::new();
+        let mut senders = self.senders(&streams, self.link.ports(), order, trial, &departures);
+        let mut receiver = Receiver::new(&streams, order, trial, &departures);
         self.drain()?;
         self.learn(&mut senders, order.waits.learning_ns)?;
-        let cores = host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]);
-        let watch = Watch::new(&cores, &[]);
-        let ran = std::thread::scope(|scope| {
-            if let Some(event) = event {
-                let at = clock::now_ns() + event.at_ns;
-                scope.spawn(move || {
-                    clock::wait_until(at, host::interrupted);
-                    (event.action)();
-                });
-            }
+        let threads = std::mem::take(&mut self.threads);
+        let (ran, noise) = conducted(self.core, event, &threads, || {
             self.traffic(&mut senders, &mut receiver, order)
         });
-        let noise = watch.end();
+        self.threads = threads;
         for sender in &mut senders {
             sender.give_back(&mut self.pool);
         }
         ran?;
-        let record = self.record(order, purpose, &senders, receiver, &noise);
+        let mut arrived = receiver.finish(&sent_by_stream(&senders, streams.len()));
+        arrived.counts.tester_dropped = self.link.missed() - self.missed;
+        let record = record(self.number, order, purpose, &senders, arrived, &noise);
         self.clock.wait_until(
             self.clock.now_ns() + order.waits.settle_ns,
             host::interrupted,
@@ -329,7 +343,11 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
     }
 
     fn describe(&self) -> String {
-        format!("user-space engine on one thread, {}", self.link.describe())
+        let place = match self.core {
+            Some(core) => format!("core {core}"),
+            None => "one thread".to_owned(),
+        };
+        format!("user-space engine on {place}, {}", self.link.describe())
     }
 
     fn line_rate(&self) -> Option<f64> {

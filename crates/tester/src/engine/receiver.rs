@@ -1,16 +1,20 @@
 //! The receiving half: checks every frame that arrives and keeps the counts.
 
+use std::sync::Arc;
+
 use port::{Burst, Pool};
 
-use super::sender::Sender;
-use crate::frame::{Content, Ends, Template, read_signature};
+use super::record::Arrived;
+use crate::capture::{Capture, Departures};
+use crate::frame::{Content, Ends, Template, read_signature, udp_source_v4};
 use crate::latency::Delays;
 use crate::sequence::{FLOWS, SequenceWindow};
+use crate::sizes::FAMILIES;
+use crate::traffic::{Modifier, SNMP};
 use crate::trial::{Counts, Order};
 
 /// One stream as seen from its end.
 struct Stream {
-    from: u8,
     to: u8,
     window: SequenceWindow,
     /// Frames that the sender's port took, once it has finished.
@@ -21,6 +25,10 @@ struct Stream {
 pub(super) struct Receiver {
     trial: u8,
     templates: Vec<Template>,
+    /// The capture that is replayed in place of test frames, and when its frames left.
+    replay: Option<(Arc<Capture>, Departures)>,
+    /// Whether the device is asked by SNMP and may answer.
+    asked: bool,
     streams: Vec<Stream>,
     delays: Delays,
     response: Delays,
@@ -33,45 +41,56 @@ pub(super) struct Receiver {
     counts: Counts,
 }
 
-/// What a receiver knows besides the counts.
-pub(super) struct Seen {
-    pub(super) latency: Delays,
-    pub(super) response: Delays,
-    pub(super) last_lost_ns: Option<u64>,
-    pub(super) longest_silence_ns: Option<u64>,
-}
-
 impl Receiver {
-    pub(super) fn new(streams: &[(u8, u8)], order: &Order, trial: u8) -> Self {
-        let flows = order.destinations.clamp(1, FLOWS);
+    pub(super) fn new(
+        streams: &[(u8, u8)],
+        order: &Order,
+        trial: u8,
+        departures: &Departures,
+    ) -> Self {
+        // Of the flows in a capture nothing is known: its order is that of the whole.
+        let flows = match order.traffic.replay {
+            Some(_) => 1,
+            None => order.destinations.clamp(1, FLOWS),
+        };
         let nobody = Ends {
             source_mac: [0; 6],
             destination_mac: [0; 6],
             source_v4: std::net::Ipv4Addr::UNSPECIFIED,
             source_v6: std::net::Ipv6Addr::UNSPECIFIED,
         };
-        let mut templates: Vec<Template> = order
-            .sizes
-            .iter()
-            .map(|&size| Template::new(size, order.family, &nobody))
+        let mut templates: Vec<Template> = FAMILIES
+            .into_iter()
+            .filter(|&family| order.sends(family))
+            .flat_map(|family| {
+                let sizes = order.sizes.iter();
+                sizes.map(move |&size| Template::new(size, family, &nobody))
+            })
             .collect();
-        templates.sort_by_key(Template::len);
-        templates.dedup_by_key(|template| template.len());
+        templates.sort_by_key(|template| (template.len(), template.family() as u8));
+        templates.dedup_by_key(|template| (template.len(), template.family() as u8));
         let senders = streams
             .iter()
             .filter(|(from, _)| *from == streams[0].0)
             .count();
         let interval_ns = match order.schedule.segments() {
-            [only] if only.rate.is_finite() => 1e9 / only.rate * senders as f64,
+            [only] if only.rate.is_finite() && order.traffic.modifier.is_none() => {
+                1e9 / only.rate * senders as f64
+            }
             _ => 0.0,
         };
         Self {
             trial,
             templates,
+            replay: order
+                .traffic
+                .replay
+                .as_ref()
+                .map(|capture| (Arc::clone(capture), departures.clone())),
+            asked: order.traffic.modifier == Some(Modifier::Management),
             streams: streams
                 .iter()
-                .map(|&(from, to)| Stream {
-                    from,
+                .map(|&(_, to)| Stream {
                     to,
                     window: SequenceWindow::new(flows),
                     expected: None,
@@ -92,10 +111,15 @@ impl Receiver {
         self.start_ns = start_ns;
     }
 
-    /// Learns how many frames to wait for.
-    pub(super) fn expect(&mut self, senders: &[Sender]) {
-        for (stream, index) in self.streams.iter_mut().zip(0_u8..) {
-            stream.expected = senders.iter().find_map(|sender| sender.sent_of(index));
+    /// How many streams there are.
+    pub(super) fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Learns how many frames of each stream to wait for.
+    pub(super) fn expect(&mut self, sent: &[u32]) {
+        for (stream, &sent) in self.streams.iter_mut().zip(sent) {
+            stream.expected = Some(sent);
         }
     }
 
@@ -140,19 +164,23 @@ impl Receiver {
 
     #[inline]
     fn frame(&mut self, port: u8, bytes: &[u8], now: u64) {
-        let content = match self
-            .templates
-            .iter()
-            .find(|template| template.len() == bytes.len())
-        {
-            Some(template) => template.judge(bytes),
-            None if read_signature(bytes).is_some() => Content::Corrupt,
-            None => Content::Stray,
+        let template = self.templates.iter().find(|template| template.fits(bytes));
+        let content = match (template, &self.replay) {
+            (Some(template), _) => template.judge(bytes),
+            (None, Some((capture, departures))) => {
+                capture.judge(bytes, departures, u16::from(self.trial) << 8)
+            }
+            (None, None) if read_signature(bytes).is_some() => Content::Corrupt,
+            (None, None) => Content::Stray,
         };
         let signature = match content {
             Content::Good(signature) => signature,
             Content::Corrupt => {
                 self.counts.corrupt += 1;
+                return;
+            }
+            Content::Stray if self.asked && udp_source_v4(bytes) == Some(SNMP) => {
+                self.counts.answers += 1;
                 return;
             }
             Content::Stray => {
@@ -183,20 +211,13 @@ impl Receiver {
         }
     }
 
-    /// Ends the trial: adds what the windows know to the counts.
-    pub(super) fn finish(mut self, senders: &[Sender], counts: &mut Counts) -> Seen {
-        let mut last_lost_ns = None;
-        let taken = self.counts;
-        counts.arrivals = taken.arrivals;
-        counts.corrupt = taken.corrupt;
-        counts.misdirected = taken.misdirected;
-        counts.residual = taken.residual;
-        counts.stray = taken.stray;
-        for (stream, index) in self.streams.drain(..).zip(0_u8..) {
-            let Some(sender) = senders.iter().find(|sender| sender.port == stream.from) else {
-                continue;
-            };
-            let sequenced = stream.window.finish(sender.sent_of(index).unwrap_or(0));
+    /// Ends a trial in which so many frames of each stream were sent.
+    pub(super) fn finish(mut self, sent: &[u32]) -> Arrived {
+        let mut counts = self.counts;
+        counts.received = 0;
+        let mut last_lost = Vec::new();
+        for ((stream, index), &sent) in self.streams.drain(..).zip(0_u8..=u8::MAX).zip(sent) {
+            let sequenced = stream.window.finish(sent);
             counts.received += sequenced.received;
             counts.duplicate += sequenced.duplicate;
             counts.reordered += sequenced.reordered;
@@ -205,15 +226,13 @@ impl Receiver {
             counts.longest_loss_run = counts
                 .longest_loss_run
                 .max(u64::from(sequenced.longest_gap));
-            let lost_at = sequenced
-                .last_lost
-                .and_then(|sequence| sender.planned_ns(index, sequence));
-            last_lost_ns = last_lost_ns.max(lost_at);
+            last_lost.extend(sequenced.last_lost.map(|sequence| (index, sequence)));
         }
-        Seen {
-            latency: self.delays,
-            response: self.response,
-            last_lost_ns,
+        Arrived {
+            counts,
+            latency: self.delays.summary(),
+            response: self.response.summary(),
+            last_lost,
             longest_silence_ns: (self.first_ns > 0).then_some(self.silence_ns),
         }
     }

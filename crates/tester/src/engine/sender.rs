@@ -1,19 +1,63 @@
 //! The sending half: builds what is due and hands it to the port.
 
+use std::sync::Arc;
+
 use port::{Burst, Pool, PortError};
 
 use crate::addresses;
+use crate::capture::{Capture, Departures};
 use crate::frame::{Ends, Signature, Template};
 use crate::link::Link;
 use crate::schedule::{BURST, Pacer, Schedule};
-use crate::sizes::Family;
+use crate::sizes::{FAMILIES, Family};
+use crate::traffic::Blend;
 use crate::trial::Order;
 
-/// Destination addresses of a stream, as numbers.
+/// Destination addresses of a stream, as numbers; a protocol that is not sent has none.
 #[derive(Debug)]
-enum Addresses {
-    V4(Vec<u32>),
-    V6(Vec<u128>),
+struct Addresses {
+    v4: Vec<u32>,
+    v6: Vec<u128>,
+    count: usize,
+}
+
+/// Other frames in the place of test frames: the first of every so many places of the timetable.
+#[derive(Debug)]
+struct Modified {
+    every: u64,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Modified {
+    /// The frame at place `slot` (from 0), if it is not a test frame.
+    #[inline]
+    fn at(&self, slot: u64) -> Option<&[u8]> {
+        if slot.is_multiple_of(self.every) {
+            let turn = (slot / self.every) % self.frames.len() as u64;
+            Some(&self.frames[turn as usize])
+        } else {
+            None
+        }
+    }
+
+    /// How many of the first `slots` places are not test frames.
+    fn among(&self, slots: u64) -> u64 {
+        slots.div_ceil(self.every)
+    }
+
+    /// The place of the `index`th test frame (from 0).
+    fn slot(&self, index: u64) -> u64 {
+        let between = self.every.saturating_sub(1).max(1);
+        index + index / between + 1
+    }
+}
+
+/// The frames of a capture, and where their departures are noted.
+#[derive(Debug)]
+struct Replay {
+    capture: Arc<Capture>,
+    departures: Departures,
+    macs: [[u8; 6]; 2],
 }
 
 /// One stream of a sending port.
@@ -28,11 +72,25 @@ struct Stream {
     position: usize,
 }
 
+/// What the senders of a trial have in common.
+pub(super) struct Run<'a> {
+    pub(super) trial: u8,
+    pub(super) seed: u64,
+    pub(super) departures: &'a Departures,
+}
+
 /// What one port sends.
 pub(super) struct Sender {
     pub(super) port: u8,
     trial: u8,
-    templates: Vec<Template>,
+    /// By protocol, then by size; a protocol that is not sent has none.
+    templates: [Vec<Template>; 2],
+    /// Sizes that the templates take by turns.
+    sizes: usize,
+    family: Family,
+    blend: Option<Blend>,
+    modified: Option<Modified>,
+    replay: Option<Replay>,
     streams: Vec<Stream>,
     schedule: Schedule,
     pacer: Pacer,
@@ -51,12 +109,11 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(
         port: u8,
-        ends: Ends,
+        ends: &Ends,
         streams: &[(u8, u8)],
         ports: u8,
         order: &Order,
-        trial: u8,
-        seed: u64,
+        run: &Run<'_>,
     ) -> Self {
         let own = streams
             .iter()
@@ -65,19 +122,38 @@ impl Sender {
         let streams = own
             .map(|(&(_, to), index)| Stream {
                 index,
-                addresses: destinations(order, to, ports, seed),
+                addresses: destinations(order, to, ports, run.seed),
                 sequence: 0,
                 position: 0,
             })
             .collect();
+        let templates = FAMILIES.map(|family| {
+            let sizes = order.sizes.iter().filter(|_| order.sends(family));
+            sizes
+                .map(|&size| Template::new(size, family, ends))
+                .collect()
+        });
+        // A capture is replayed as it is.
+        let modifier = order.traffic.modifier;
+        let modifier = modifier.filter(|_| order.traffic.replay.is_none());
+        let modified = modifier.map(|modifier| Modified {
+            every: modifier.every(&order.schedule),
+            frames: modifier.frames(ends, addresses::device_v4(port)),
+        });
+        let replay = order.traffic.replay.as_ref().map(|capture| Replay {
+            capture: Arc::clone(capture),
+            departures: run.departures.clone(),
+            macs: [ends.destination_mac, ends.source_mac],
+        });
         Self {
             port,
-            trial,
-            templates: order
-                .sizes
-                .iter()
-                .map(|&size| Template::new(size, order.family, &ends))
-                .collect(),
+            trial: run.trial,
+            templates,
+            sizes: order.sizes.len(),
+            family: order.family,
+            blend: order.traffic.blend,
+            modified,
+            replay,
             streams,
             schedule: order.schedule.clone(),
             pacer: Pacer::new(&order.schedule, BURST),
@@ -93,7 +169,10 @@ impl Sender {
 
     /// Frames of sequence number 0 to the first destinations, for the device to learn from; they count nowhere.
     pub(super) fn learning(&self, pool: &mut Pool, burst: &mut Burst) {
-        let Some(template) = self.templates.first() else {
+        if self.replay.is_some() {
+            return;
+        }
+        let Some(template) = self.template(0) else {
             return;
         };
         for stream in &self.streams {
@@ -156,16 +235,39 @@ impl Sender {
         Ok(())
     }
 
+    /// Whether all frames are test frames of one length and protocol.
+    fn is_plain(&self) -> bool {
+        self.sizes == 1 && self.blend.is_none() && self.modified.is_none() && self.replay.is_none()
+    }
+
+    /// The template of a place of the timetable.
+    #[inline]
+    fn template(&self, slot: u64) -> Option<&Template> {
+        let family = self.blend.map_or(self.family, |blend| blend.family(slot));
+        let size = (slot % self.sizes.max(1) as u64) as usize;
+        self.templates[family as usize].get(size)
+    }
+
+    /// Bytes of the frame at a place of the timetable.
+    fn length(&self, slot: u64) -> usize {
+        if let Some(other) = self.modified.as_ref().and_then(|other| other.at(slot)) {
+            return other.len();
+        }
+        match &self.replay {
+            Some(replay) => replay.capture.length(slot),
+            None => self.template(slot).map_or(0, Template::len),
+        }
+    }
+
     /// Builds up to `count` frames; fewer when the pool is empty.
     #[inline]
     fn build(&mut self, pool: &mut Pool, count: usize, now: u64) -> usize {
         let mut built = 0;
-        if let [template] = &self.templates[..] {
-            built = pool.allocate_burst(count, template.len() as u16, &mut self.pending);
+        if self.is_plain() {
+            built = pool.allocate_burst(count, self.length(0) as u16, &mut self.pending);
         } else {
-            for step in 0..count {
-                let template = &self.templates[(self.built as usize + step) % self.templates.len()];
-                let Some(frame) = pool.allocate(template.len() as u16) else {
+            for step in 0..count as u64 {
+                let Some(frame) = pool.allocate(self.length(self.built + step) as u16) else {
                     break;
                 };
                 let pushed = self.pending.push(frame);
@@ -173,29 +275,40 @@ impl Sender {
                 built += 1;
             }
         }
-        let mixed = self.templates.len();
-        for (step, frame) in self.pending.frames().iter().enumerate() {
-            let template = &self.templates[if mixed == 1 {
-                0
-            } else {
-                (self.built as usize + step) % mixed
-            }];
+        for (frame, slot) in self.pending.frames().iter().zip(self.built..) {
+            let bytes = pool.bytes_mut(frame);
+            if let Some(other) = self.modified.as_ref().and_then(|other| other.at(slot)) {
+                bytes.copy_from_slice(other);
+                continue;
+            }
             let stream = &mut self.streams[self.turn];
             stream.sequence += 1;
+            if let Some(replay) = &self.replay {
+                replay.capture.write(bytes, stream.sequence, replay.macs);
+                replay.departures.note(stream.sequence, now);
+                continue;
+            }
+            let family = self.blend.map_or(self.family, |blend| blend.family(slot));
+            let size = if self.sizes == 1 {
+                0
+            } else {
+                (slot % self.sizes as u64) as usize
+            };
             let signature = Signature {
                 stream: u16::from(self.trial) << 8 | u16::from(stream.index),
                 sequence: stream.sequence,
                 sent_ns: now,
             };
+            let template = &self.templates[family as usize][size];
             write(
                 template,
                 &stream.addresses,
                 stream.position,
-                pool.bytes_mut(frame),
+                bytes,
                 signature,
             );
             stream.position += 1;
-            if stream.position == stream.addresses.len() {
+            if stream.position == stream.addresses.count {
                 stream.position = 0;
             }
             self.turn += 1;
@@ -221,9 +334,21 @@ impl Sender {
         }
     }
 
-    /// Frames that the port took.
-    pub(super) fn sent(&self) -> u64 {
+    /// Frames that the port took, whatever they were.
+    fn taken(&self) -> u64 {
         self.built - self.pending.len() as u64
+    }
+
+    /// Modifier frames that the port took.
+    pub(super) fn modifiers(&self) -> u64 {
+        self.modified
+            .as_ref()
+            .map_or(0, |other| other.among(self.taken()))
+    }
+
+    /// Test frames that the port took.
+    pub(super) fn sent(&self) -> u64 {
+        self.taken() - self.modifiers()
     }
 
     /// Frames of one stream (by its index) that the port took.
@@ -257,7 +382,11 @@ impl Sender {
             .streams
             .iter()
             .position(|stream| stream.index == index)? as u64;
-        let slot = u64::from(sequence.saturating_sub(1)) * self.streams.len() as u64 + place;
+        let index = u64::from(sequence.saturating_sub(1)) * self.streams.len() as u64 + place;
+        let slot = self
+            .modified
+            .as_ref()
+            .map_or(index, |other| other.slot(index));
         Some(self.schedule.departure_ns(self.pacer.place(slot)))
     }
 
@@ -274,15 +403,6 @@ impl Sender {
     }
 }
 
-impl Addresses {
-    fn len(&self) -> usize {
-        match self {
-            Self::V4(list) => list.len(),
-            Self::V6(list) => list.len(),
-        }
-    }
-}
-
 #[inline]
 fn write(
     template: &Template,
@@ -291,26 +411,26 @@ fn write(
     frame: &mut [u8],
     signature: Signature,
 ) {
-    match addresses {
-        Addresses::V4(list) => template.write_v4(frame, list[position], signature),
-        Addresses::V6(list) => template.write_v6(frame, list[position], signature),
+    match template.family() {
+        Family::Ipv4 => template.write_v4(frame, addresses.v4[position], signature),
+        Family::Ipv6 => template.write_v6(frame, addresses.v6[position], signature),
     }
 }
 
 /// The destinations behind a port, in random order (RFC 2544 §12).
 fn destinations(order: &Order, port: u8, ports: u8, seed: u64) -> Addresses {
     let count = order.destinations.max(1);
-    let indices = addresses::shuffled(count, seed);
-    match order.family {
-        Family::Ipv4 => Addresses::V4(
-            indices
-                .map(|index| u32::from(addresses::destination_v4(port, ports, index, count)))
-                .collect(),
-        ),
-        Family::Ipv6 => Addresses::V6(
-            indices
-                .map(|index| u128::from(addresses::destination_v6(port, index, count)))
-                .collect(),
-        ),
+    let indices = |family| {
+        let none = if order.sends(family) { count } else { 0 };
+        addresses::shuffled(none, seed)
+    };
+    Addresses {
+        v4: indices(Family::Ipv4)
+            .map(|index| u32::from(addresses::destination_v4(port, ports, index, count)))
+            .collect(),
+        v6: indices(Family::Ipv6)
+            .map(|index| u128::from(addresses::destination_v6(port, index, count)))
+            .collect(),
+        count: count as usize,
     }
 }

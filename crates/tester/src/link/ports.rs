@@ -1,24 +1,43 @@
 //! Ports of crate `port`, with a device of somebody else's between them.
 
+use fastpath::steer::Steer;
 use port::{Burst, Pool, Port, PortError};
 
 use super::Link;
 
 /// The tester's ports, in order.
 pub struct Ports {
-    ports: Vec<Box<dyn Port>>,
+    /// What they are, for the report.
+    kind: &'static str,
+    list: Vec<Box<dyn Port>>,
+    /// What lies between them, for the report.
+    between: String,
+    /// Programs that give the frames of an interface to its port; they go when the ports have gone.
+    steers: Vec<Steer>,
 }
 
 impl Ports {
-    /// Takes the ports over; port 0 sends in a one-way test.
-    pub fn new(ports: Vec<Box<dyn Port>>) -> Self {
-        Self { ports }
+    /// Takes the ports over; port 0 sends in a one-way test. `kind` and `between` are words for the report.
+    pub fn new(kind: &'static str, ports: Vec<Box<dyn Port>>, between: &str) -> Self {
+        Self {
+            kind,
+            list: ports,
+            between: between.to_owned(),
+            steers: Vec::new(),
+        }
+    }
+
+    /// Keeps the programs that steer frames to the ports.
+    #[must_use]
+    pub fn steered_by(mut self, steers: Vec<Steer>) -> Self {
+        self.steers = steers;
+        self
     }
 }
 
 impl Link for Ports {
     fn ports(&self) -> u8 {
-        self.ports.len() as u8
+        self.list.len() as u8
     }
 
     fn transmit(
@@ -28,7 +47,7 @@ impl Link for Ports {
         burst: &mut Burst,
         _: u64,
     ) -> Result<usize, PortError> {
-        self.ports[usize::from(port)].transmit(pool, burst)
+        self.list[usize::from(port)].transmit(pool, burst)
     }
 
     fn receive(
@@ -38,15 +57,30 @@ impl Link for Ports {
         burst: &mut Burst,
         _: u64,
     ) -> Result<usize, PortError> {
-        self.ports[usize::from(port)].receive(pool, burst)
+        self.list[usize::from(port)].receive(pool, burst)
     }
 
     fn missed(&mut self) -> u64 {
-        self.ports.iter_mut().map(|port| port.missed()).sum()
+        self.list.iter_mut().map(|port| port.missed()).sum()
     }
 
     fn describe(&self) -> String {
-        let names: Vec<&str> = self.ports.iter().map(|port| port.name()).collect();
-        format!("sockets on {}", names.join(", "))
+        let names: Vec<&str> = self.list.iter().map(|port| port.name()).collect();
+        let steered: Vec<String> = self
+            .steers
+            .iter()
+            .map(|steer| format!(" ({} XDP)", steer.mode()))
+            .collect();
+        let names: Vec<String> = names
+            .iter()
+            .enumerate()
+            .map(|(place, name)| format!("{name}{}", steered.get(place).map_or("", String::as_str)))
+            .collect();
+        format!(
+            "{} on {} through {}",
+            self.kind,
+            names.join(", "),
+            self.between
+        )
     }
 }

@@ -1,9 +1,9 @@
-//! Longest bursts.
+//! Longest bursts, and bursts that come again and again.
 
 use report::units::FramesPerSecond;
 use report::{Axis, Block, Plot, Series, Table};
 
-use super::cells::{nanoseconds, of};
+use super::cells::{nanoseconds, of, rate, time};
 use crate::result::{Details, Report, Test};
 
 pub(super) fn back_to_back(report: &Report) -> Vec<Block> {
@@ -55,4 +55,48 @@ pub(super) fn back_to_back(report: &Report) -> Vec<Block> {
         Axis::new("frames").from_zero(),
     );
     vec![Block::Table(table), Block::Plot(plot.series(bars))]
+}
+
+pub(super) fn bursty(report: &Report) -> Vec<Block> {
+    let mut table = Table::new("Bursty traffic (RFC 2544 §21)")
+        .text("frame bytes")
+        .number("frames in a burst")
+        .number("smallest interval")
+        .number("amounts to")
+        .text("verdict")
+        .caption(
+            "Smallest interval between the beginnings of two bursts without loss. Within a burst frames go as fast as the tester sends.",
+        );
+    let mut lines = Vec::new();
+    for entry in of(report, Test::Bursts) {
+        let Details::Bursts { points } = &entry.details else {
+            continue;
+        };
+        let mut line = Series::line(format!("{} bytes", entry.label));
+        for point in points {
+            table.push([
+                entry.label.clone(),
+                point.frames.to_string(),
+                time(point.interval_ns),
+                rate(point.frames_per_second),
+                entry.verdict.word().to_owned(),
+            ]);
+            if let Some(interval) = point.interval_ns {
+                line = line.point(point.frames as f64, interval as f64 / 1e3);
+            }
+        }
+        lines.push(line);
+    }
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    let mut plot = Plot::new(
+        "Smallest interval between bursts without loss",
+        Axis::new("frames in a burst").logarithmic(),
+        Axis::new("interval, µs").logarithmic(),
+    );
+    for line in lines {
+        plot = plot.series(line);
+    }
+    vec![Block::Table(table), Block::Plot(plot)]
 }

@@ -52,6 +52,7 @@ pub fn document(report: &Report) -> Document {
         delay::by_load(report),
         loss::curve(report),
         bursts::back_to_back(report),
+        bursts::bursty(report),
         interruption::recovery(report),
         interruption::reset(report),
         delay::by_payload(report),

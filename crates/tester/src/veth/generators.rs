@@ -42,6 +42,13 @@ impl XdpRig {
                 remedy: "send one way or both ways",
             });
         }
+        if let Some(what) = order.traffic.unusual() {
+            return Err(RigError::Unable {
+                rig: "the in-kernel generator",
+                what: what.to_owned(),
+                remedy: "use --generator packet or af-xdp",
+            });
+        }
         let made = Made {
             lengths: order.sizes.iter().map(|size| size.bytes() - FCS).collect(),
             family: order.family,

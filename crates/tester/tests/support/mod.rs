@@ -22,6 +22,7 @@ pub(crate) fn order(size: u32, family: Family, schedule: Schedule) -> Order {
         schedule,
         direction: Direction::OneWay,
         destinations: 1,
+        traffic: tester::traffic::Traffic::default(),
         time_every_frame: true,
         waits: Waits::QUICK,
     }

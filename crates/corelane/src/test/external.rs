@@ -1,0 +1,138 @@
+//! An external device: the tester's interfaces towards it, and what the tester has to know of it.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tester::addresses;
+use tester::engine::Macs;
+use tester::veth::End;
+
+use super::options::Options;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// The tester's ends of an external device.
+///
+/// # Errors
+/// No such interface, one that carries a default route, or a device whose hardware address nobody knows.
+pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
+    let mut ends = Vec::new();
+    // Of two machines this one has only the first port.
+    let here = if options.far.is_some() {
+        1
+    } else {
+        options.ports.len()
+    };
+    for (number, interface) in (0_u8..).zip(&options.ports[..here]) {
+        if !options.i_know && carries_default_route(interface) {
+            return Err(format!(
+                "--ports {interface}: this interface carries a default route; test traffic does not belong there (RFC 6815). \
+                 Choose another, or say --i-know"
+            )
+            .into());
+        }
+        let index = fastpath::attach::index_of(interface)?;
+        let own = hardware_address(interface)
+            .ok_or_else(|| format!("{interface} has no Ethernet address"))?;
+        let device = match options.device_macs.get(usize::from(number)) {
+            Some(text) => mac(text).ok_or_else(|| format!("--device-macs {text}: write it as 02:00:00:00:00:01"))?,
+            None => neighbour(interface, number).ok_or_else(|| {
+                format!(
+                    "the device's address {} is not in the neighbour table of {interface}; give this port {}/24 and ping it, \
+                     or say --device-macs",
+                    addresses::device_v4(number),
+                    addresses::tester_v4(number)
+                )
+            })?,
+        };
+        ends.push(End {
+            namespace: None,
+            interface: interface.clone(),
+            index,
+            macs: Macs {
+                tester: own,
+                device,
+            },
+        });
+    }
+    Ok(ends)
+}
+
+/// The hardware address of an interface here.
+pub(super) fn hardware_address(interface: &str) -> Option<[u8; 6]> {
+    let text = fs::read_to_string(format!("/sys/class/net/{interface}/address")).ok()?;
+    mac(text.trim())
+}
+
+/// `RTF_REJECT` of `linux/route.h`: the kernel's own "no route to anywhere" stands on the loopback interface.
+const REJECT: u32 = 0x200;
+
+/// Whether a default route leaves by an interface (`/proc/net/route`, `/proc/net/ipv6_route`).
+fn carries_default_route(interface: &str) -> bool {
+    let v4 = fs::read_to_string("/proc/net/route").unwrap_or_default();
+    let v6 = fs::read_to_string("/proc/net/ipv6_route").unwrap_or_default();
+    let in_v4 = v4.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        matches!(fields[..], [name, destination, _, _, _, _, _, mask, ..]
+            if name == interface && destination == "00000000" && mask == "00000000")
+    });
+    let in_v6 = v6.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        matches!(fields[..], [destination, length, .., flags, name]
+            if name == interface && length == "00" && destination.bytes().all(|digit| digit == b'0')
+                && u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & REJECT == 0))
+    });
+    in_v4 || in_v6
+}
+
+fn neighbour(interface: &str, number: u8) -> Option<[u8; 6]> {
+    let address = addresses::device_v4(number).to_string();
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        let output = Command::new("ip")
+            .args(["neigh", "show", &address, "dev", interface])
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut words = text
+            .split_whitespace()
+            .skip_while(|word| *word != "lladdr")
+            .skip(1);
+        if let Some(found) = words.next().and_then(mac) {
+            return Some(found);
+        }
+        if Instant::now() > deadline {
+            return None;
+        }
+        // Asking for it makes the kernel resolve it.
+        let _ = Command::new("ping")
+            .args(["-c", "1", "-W", "1", "-I", interface, &address])
+            .output();
+    }
+}
+
+fn mac(text: &str) -> Option<[u8; 6]> {
+    let bytes: Vec<u8> = text
+        .split(':')
+        .map(|part| u8::from_str_radix(part, 16).ok())
+        .collect::<Option<_>>()?;
+    bytes.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hardware_addresses() {
+        assert_eq!(mac("02:00:00:00:00:0a"), Some([2, 0, 0, 0, 0, 10]));
+        assert_eq!(mac("02:00:00"), None);
+        assert_eq!(mac("02:00:00:00:00:zz"), None);
+    }
+
+    #[test]
+    fn loopback_carries_no_default_route() {
+        assert!(!carries_default_route("lo"));
+    }
+}

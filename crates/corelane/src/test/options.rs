@@ -1,0 +1,152 @@
+//! The options of a test.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use tester::expect::Expectation;
+
+use crate::common::ResultOptions;
+
+/// What is tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Dut {
+    /// Linux's own forwarding, in namespaces made for the test
+    Kernel,
+    /// Our router (`corelane run`), in namespaces made for the test
+    Corelane,
+    /// Whatever lies between the interfaces of --ports
+    External,
+    /// A device in memory that does what --calibrated says: the tester's own yardstick, without root
+    Calibrated,
+}
+
+/// Who makes and checks the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Generator {
+    /// eBPF programs in the kernel: fastest; two ports, one protocol
+    Xdp,
+    /// `AF_XDP` sockets: every byte compared
+    AfXdp,
+    /// `AF_PACKET` sockets: every byte compared, any interface
+    Packet,
+    /// Memory: for --dut calibrated
+    Memory,
+}
+
+/// Frames that are no test frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Modify {
+    /// One frame in a hundred goes to the hardware broadcast address
+    Broadcast,
+    /// The first frame of each second asks the device by SNMP
+    Management,
+    /// A RIP response at the start and every 30 s
+    Routing,
+}
+
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// What is tested
+    #[arg(long, value_enum, default_value = "kernel")]
+    pub(super) dut: Dut,
+    /// Engine of --dut corelane
+    #[arg(long, value_name = "ENGINE", default_value = "xdp")]
+    pub(super) engine: String,
+    /// Settings of --dut calibrated, as rate=500kpps,buffer=256,delay=20us,loss=0.1%
+    #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',')]
+    pub(super) calibrated: Vec<String>,
+    /// Who makes and checks the frames [default: xdp; packet where xdp cannot do what is asked]
+    #[arg(long, value_enum)]
+    pub(super) generator: Option<Generator>,
+    /// Frame sizes in bytes with FCS, separated by commas; `imix` for the simple Internet mix [default: the standard ones]
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
+    pub(super) sizes: Vec<String>,
+    /// UDP payloads of a sweep, bytes [default: 64 to 1464 in steps of 100]
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
+    pub(super) payloads: Vec<u32>,
+    /// Test with IPv6
+    #[arg(long)]
+    pub(super) ipv6: bool,
+    /// Test with IPv4 and IPv6 by turns, in this proportion (RFC 5180 §5.3)
+    #[arg(long, value_name = "V4:V6", conflicts_with = "ipv6")]
+    pub(super) mix: Option<String>,
+    /// Other frames in the place of some of the test frames (RFC 2544 §11.1 to §11.3)
+    #[arg(long, value_enum)]
+    pub(super) modifier: Option<Modify>,
+    /// Filter rules in the kernel under test, 1 or 25 (RFC 2544 §11.4)
+    #[arg(long, value_name = "RULES")]
+    pub(super) filters: Option<u8>,
+    /// Send the frames of a capture over and over in place of test frames
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sizes", "modifier", "mix", "both_ways", "mesh"])]
+    pub(super) replay: Option<PathBuf>,
+    /// Send both ways at once
+    #[arg(long)]
+    pub(super) both_ways: bool,
+    /// Send from every port to all others by turns (RFC 2889 §5.1)
+    #[arg(long, conflicts_with = "both_ways")]
+    pub(super) mesh: bool,
+    /// Ports of a device made for the test, an even number
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(super) port_count: u8,
+    /// Destination addresses behind each port, 1 to 1048576
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(super) destinations: u32,
+    /// Also search the non-drop and the partial drop rate (multiple loss ratio search)
+    #[arg(long)]
+    pub(super) loss_ratio: bool,
+    /// Rate of the tests that build on a throughput, frames/s, instead of searching it
+    #[arg(long, value_name = "FRAMES/S")]
+    pub(super) rate: Option<f64>,
+    /// Interfaces of --dut external: where frames leave the tester and where they come back, by turns
+    #[arg(long, value_name = "P0,P1,...", value_delimiter = ',')]
+    pub(super) ports: Vec<String>,
+    /// Hardware addresses of the external device's ports [default: from the neighbour table]
+    #[arg(long, value_name = "M0,M1,...", value_delimiter = ',')]
+    pub(super) device_macs: Vec<String>,
+    /// Another machine, USER@HOST: the second of --ports is there, and the same program
+    #[arg(long, value_name = "USER@HOST")]
+    pub(super) far: Option<String>,
+    /// Command that runs a program on the far machine; the machine and the program follow
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh -o BatchMode=yes",
+        requires = "far"
+    )]
+    pub(super) ssh: String,
+    /// This program on the far machine
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "corelane",
+        requires = "far"
+    )]
+    pub(super) far_program: String,
+    /// Rate of the external medium, bits/s
+    #[arg(long, value_name = "BITS/S")]
+    pub(super) line_rate: Option<f64>,
+    /// Send even into an interface that carries a default route
+    #[arg(long)]
+    pub(super) i_know: bool,
+    /// Shell command run before each test
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) before: Option<String>,
+    /// Shell command run after each test
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) after: Option<String>,
+    /// Shell command that resets the device [default: kernel: its ports down and up; corelane: kill and start again]
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) reset: Option<String>,
+    /// Shell command run when an overload begins (recovery)
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) overload: Option<String>,
+    /// Fail unless this holds, 'throughput[64] >= 1.0Mpps'; may be given again
+    #[arg(long, value_name = "EXPECTATION")]
+    pub(super) expect: Vec<Expectation>,
+    #[command(flatten)]
+    pub(super) output: ResultOptions,
+}

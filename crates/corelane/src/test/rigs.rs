@@ -1,0 +1,167 @@
+//! From the generator's name to a rig over given ends.
+
+use fastpath::attach::Request;
+use fastpath::steer::Steer;
+use host::CoreId;
+use port::packet::PacketPort;
+use port::xsk::{self, XskPort};
+use port::{Pool, Port};
+use tester::engine::{Engine, Far, Macs, Remote};
+use tester::link::device::{Device, Settings};
+use tester::link::ports::Ports;
+use tester::link::wire::Wire;
+use tester::rig::{Rig, RigError};
+use tester::veth::{End, XdpRig};
+
+use super::options::Generator;
+
+/// Rate at which searches begin with sockets, frames/s: beyond what one core sends through any of them.
+const SOCKET_CEILING: f64 = 2e6;
+/// The same over memory.
+const MEMORY_CEILING: f64 = 40e6;
+/// The longest frame that an `AF_XDP` buffer holds, bytes with FCS.
+const XSK_LARGEST: u16 = 2048 - xsk::HEADROOM + 4;
+
+/// Makes rigs.
+pub(super) struct Maker {
+    pub(super) generator: Generator,
+    pub(super) core: CoreId,
+    pub(super) ports: u8,
+    /// Longest frame, bytes with FCS.
+    pub(super) largest: u16,
+    pub(super) line_rate: Option<f64>,
+    pub(super) seed: u64,
+}
+
+impl Maker {
+    /// A rig over ends with `what` between them, whose work is done in the kernel's `threads`.
+    ///
+    /// # Errors
+    /// The kernel refuses the ports, or the generator cannot use them.
+    pub(super) fn rig(
+        &self,
+        ends: &[End],
+        threads: &[i32],
+        what: &str,
+    ) -> Result<Box<dyn Rig>, RigError> {
+        match (self.generator, ends) {
+            (Generator::Xdp, [first, second]) => {
+                let ends = [first.clone(), second.clone()];
+                let rig = XdpRig::new(&ends, self.core, what, self.seed)?;
+                Ok(Box::new(
+                    rig.with_line_rate(self.line_rate).watching(threads),
+                ))
+            }
+            _ => Ok(Box::new(self.sockets(ends, what)?.watching(threads))),
+        }
+    }
+
+    /// An engine over sockets.
+    ///
+    /// # Errors
+    /// The kernel refuses the ports, or this is no generator of sockets.
+    pub(super) fn sockets(&self, ends: &[End], what: &str) -> Result<Engine<Ports>, RigError> {
+        let engine = match self.generator {
+            Generator::Packet => self.packet(ends, what)?,
+            Generator::AfXdp => self.xsk(ends, what)?,
+            Generator::Xdp | Generator::Memory => {
+                return Err(RigError::Unable {
+                    rig: "this generator",
+                    what: format!("use {} ports with sockets", ends.len()),
+                    remedy: "use --generator packet or af-xdp",
+                });
+            }
+        };
+        Ok(engine.on(self.core).with_line_rate(self.line_rate))
+    }
+
+    /// A rig that sends from `here`, received on another machine.
+    ///
+    /// # Errors
+    /// As [`Maker::sockets`].
+    pub(super) fn remote(
+        &self,
+        here: &End,
+        what: &str,
+        far: Far,
+    ) -> Result<Box<dyn Rig>, RigError> {
+        let engine = self.sockets(std::slice::from_ref(here), what)?;
+        Ok(Box::new(Remote::new(engine, far)))
+    }
+
+    /// The calibrated device.
+    ///
+    /// # Errors
+    /// No memory for the frames.
+    pub(super) fn calibrated(&self, settings: &Settings) -> Result<Box<dyn Rig>, RigError> {
+        self.engine(Device::new(settings.clone(), self.ports), MEMORY_CEILING)
+    }
+
+    /// A wire in memory.
+    ///
+    /// # Errors
+    /// No memory for the frames.
+    pub(super) fn wire_in_memory(&self) -> Result<Box<dyn Rig>, RigError> {
+        self.engine(Wire::new(self.ports), MEMORY_CEILING)
+    }
+
+    fn engine(
+        &self,
+        link: impl tester::link::Link + 'static,
+        ceiling: f64,
+    ) -> Result<Box<dyn Rig>, RigError> {
+        let macs = vec![Macs::default(); usize::from(self.ports)];
+        let engine = Engine::new(link, macs, self.largest, ceiling, self.seed)?;
+        Ok(Box::new(engine.on(self.core)))
+    }
+
+    fn packet(&self, ends: &[End], what: &str) -> Result<Engine<Ports>, RigError> {
+        let ports = ends
+            .iter()
+            .map(|end| -> Result<Box<dyn Port>, RigError> {
+                Ok(Box::new(
+                    end.enter(|| PacketPort::open(&end.interface, None))??,
+                ))
+            })
+            .collect::<Result<_, _>>()?;
+        let link = Ports::new("AF_PACKET sockets", ports, what);
+        Engine::new(link, macs(ends), self.largest, SOCKET_CEILING, self.seed)
+    }
+
+    fn xsk(&self, ends: &[End], what: &str) -> Result<Engine<Ports>, RigError> {
+        if self.largest > XSK_LARGEST {
+            return Err(RigError::Unable {
+                rig: "the AF_XDP generator",
+                what: format!("make frames of {} bytes", self.largest),
+                remedy: "use frames of at most 1796 bytes, or --generator packet",
+            });
+        }
+        let options = xsk::Options::default();
+        let mut pool = Pool::new(options.layout(ends.len() as u32))?;
+        let mut memory = xsk::Memory::default();
+        let mut ports: Vec<Box<dyn Port>> = Vec::new();
+        let mut steers = Vec::new();
+        for end in ends {
+            let (port, steer) = end.enter(|| -> Result<_, RigError> {
+                let steer = Steer::attach(&end.interface, Some(end.macs.tester), Request::Any)?;
+                let port = XskPort::open(&end.interface, 0, &mut pool, &mut memory, options)?;
+                steer.insert(0, &port)?;
+                Ok((port, steer))
+            })??;
+            ports.push(Box::new(port));
+            steers.push(steer);
+        }
+        let link = Ports::new("AF_XDP sockets", ports, what).steered_by(steers);
+        Ok(Engine::with_pool(
+            link,
+            pool,
+            macs(ends),
+            SOCKET_CEILING,
+            self.seed,
+        ))
+    }
+}
+
+fn macs(ends: &[End]) -> Vec<Macs> {
+    ends.iter().map(|end| end.macs).collect()
+}

@@ -1,0 +1,151 @@
+//! The devices: the kernel, our router, and a router between given interfaces. Needs root.
+
+use host::{Namespace, Veth};
+use tester::addresses;
+
+use crate::support::{alone, directory, path, received, root, rows, stored, text, trials};
+
+#[test]
+fn the_kernel_between_namespaces_of_our_own() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let directory = directory();
+    let (_, result) = stored(
+        directory.path(),
+        &[
+            "throughput",
+            "--dut",
+            "kernel",
+            "--sizes",
+            "64,512",
+            "--quick",
+        ],
+    );
+    let found = rows(&result, "throughput");
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|row| received(row) > 0));
+    let setup = result["setup"].to_string();
+    assert!(setup.contains("in-kernel generator"), "{setup}");
+}
+
+#[test]
+fn our_router_is_started_killed_and_started_again() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let directory = directory();
+    let words = ["reset", "--dut", "corelane", "--sizes", "64", "--quick"];
+    let rate = ["--rate", "2000"];
+    let (_, result) = stored(directory.path(), &[&words[..], &rate].concat());
+    let row = rows(&result, "reset")[0];
+    assert!(received(row) > 0);
+    let details = row["details"].to_string();
+    assert!(details.contains("SIGKILL"), "{details}");
+}
+
+/// A kernel router laid by hand, as a user's own device would be.
+struct Lab {
+    tester: Namespace,
+    _device: Namespace,
+}
+
+fn lab() -> Lab {
+    let tester = Namespace::new("cli-tester").unwrap();
+    let device = Namespace::new("cli-device").unwrap();
+    device.set("net.ipv4.ip_forward", "1").unwrap();
+    for port in 0..2 {
+        let (near, far) = (format!("p{port}"), format!("q{port}"));
+        let cable = Veth::new((&tester, &near), (&device, &far), 1).unwrap();
+        let (own, its) = (addresses::tester_v4(port), addresses::device_v4(port));
+        let mac = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
+        let at = |namespace: &Namespace, line: String| {
+            namespace.ip(line.split_whitespace()).unwrap();
+        };
+        at(&tester, format!("addr add {own}/24 dev {near}"));
+        at(&device, format!("addr add {its}/24 dev {far}"));
+        at(
+            &tester,
+            format!("neigh add {its} lladdr {} dev {near}", mac(cable.b.mac)),
+        );
+        at(
+            &device,
+            format!("neigh add {own} lladdr {} dev {far}", mac(cable.a.mac)),
+        );
+        for (network, length) in addresses::behind_v4(port, 2) {
+            at(&device, format!("route add {network}/{length} via {own}"));
+        }
+        device
+            .enter(|| host::offload::generic_receive(&far, true))
+            .unwrap()
+            .unwrap();
+    }
+    Lab {
+        tester,
+        _device: device,
+    }
+}
+
+#[test]
+fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let lab = lab();
+    let directory = directory();
+    let (notes, notes_name) = path(&directory, "notes");
+    let (file, file_name) = path(&directory, "result.json");
+    let hook = |word: &str| format!("echo {word} >> {notes_name}");
+    let test = |ports: &str, more: &[&str]| {
+        let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
+        command.args(["test", "reset", "--dut", "external", "--ports", ports]);
+        command.args(["--sizes", "64", "--quick", "--rate", "1000"]);
+        command.args(["--json", &file_name]).args(more);
+        command.args(["--before", &hook("before"), "--after", &hook("after")]);
+        command.args(["--reset", &hook("reset")]).output().unwrap()
+    };
+    let output = test("p0,p1", &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result = crate::support::read(&file);
+    let row = rows(&result, "reset")[0];
+    assert!(received(row) > 0);
+    let words = std::fs::read_to_string(&notes).unwrap();
+    let resets = vec!["reset"; trials(row).len()].join("\n");
+    assert_eq!(words, format!("before\n{resets}\nafter\n"));
+
+    // What was measured before a hook failed is kept; the program says that it failed.
+    std::fs::remove_file(&file).unwrap();
+    let output = test("p0,p1", &["--before", "exit 3"]);
+    assert!(!output.status.success(), "a flag given twice is refused");
+    let output = test("p0,nothing", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing"));
+    lab.tester
+        .ip(["route", "add", "default", "dev", "p1"])
+        .unwrap();
+    let output = test("p0,p1", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("p1") && said.contains("--i-know"), "{said}");
+}
+
+#[test]
+fn a_failing_hook_ends_the_run_and_keeps_what_was_measured() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    let directory = directory();
+    let (file, name) = path(&directory, "result.json");
+    let output = crate::support::run(&[
+        "loss", "--quick", "--rate", "1000", "--sizes", "64", "--before", "exit 3", "--json", &name,
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("exit 3"));
+    let result = crate::support::read(&file);
+    assert!(result["stopped"].as_str().unwrap().contains("exit 3"));
+    assert_eq!(rows(&result, "selftest").len(), 1);
+}

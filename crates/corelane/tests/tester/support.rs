@@ -1,0 +1,86 @@
+//! Runs the program and reads what it wrote.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// One run at a time: they would take the cores from each other.
+static CORES: Mutex<()> = Mutex::new(());
+
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    CORES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn root() -> bool {
+    let root = host::process::is_root();
+    if !root {
+        println!("skipped: needs root for network namespaces and raw sockets");
+    }
+    root
+}
+
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_corelane"))
+}
+
+/// Runs `corelane test` with words.
+pub(crate) fn run(words: &[&str]) -> Output {
+    program().arg("test").args(words).output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A run that must succeed, with what it stored.
+pub(crate) fn stored(directory: &Path, words: &[&str]) -> (Output, Value) {
+    let file = directory.join("result.json");
+    let output = run(&[words, &["--json", file.to_str().unwrap()]].concat());
+    assert!(
+        output.status.success(),
+        "{words:?}: {}",
+        text(&output.stderr)
+    );
+    let value = read(&file);
+    assert_eq!(value["schema"], "corelane-test/1");
+    (output, value)
+}
+
+pub(crate) fn read(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+/// Rows of a test in a stored result.
+pub(crate) fn rows<'a>(result: &'a Value, test: &str) -> Vec<&'a Value> {
+    let rows = result["results"].as_array().unwrap().iter();
+    rows.filter(|row| row["test"] == test).collect()
+}
+
+/// All trials of a row.
+pub(crate) fn trials(row: &Value) -> &Vec<Value> {
+    row["trials"].as_array().unwrap()
+}
+
+/// Frames that came through in all trials of a row, and asserts that the counts of each close.
+pub(crate) fn received(row: &Value) -> u64 {
+    let mut sum = 0;
+    for trial in trials(row) {
+        let count = |name: &str| trial["counts"][name].as_u64().unwrap();
+        assert_eq!(count("sent"), count("received") + count("lost"), "{trial}");
+        sum += count("received");
+    }
+    sum
+}
+
+/// A directory that is removed when dropped.
+pub(crate) fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+pub(crate) fn path(directory: &tempfile::TempDir, name: &str) -> (PathBuf, String) {
+    let path = directory.path().join(name);
+    let text = path.to_str().unwrap().to_owned();
+    (path, text)
+}

@@ -1,0 +1,97 @@
+//! The record of a trial, from what was sent and what arrived.
+
+use port::Burst;
+use serde::{Deserialize, Serialize};
+
+use super::sender::Sender;
+use crate::disturbance::Disturbance;
+use crate::latency::Latency;
+use crate::trial::{Counts, Order, Trial, judge};
+
+/// What the receiving half knows at the end of a trial; with two machines it travels between them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Arrived {
+    /// Of the counts, those of the receiving side.
+    pub(super) counts: Counts,
+    pub(super) latency: Option<Latency>,
+    pub(super) response: Option<Latency>,
+    /// Largest missing sequence number of each stream that lost frames.
+    pub(super) last_lost: Vec<(u8, u32)>,
+    pub(super) longest_silence_ns: Option<u64>,
+}
+
+/// Puts the two halves together.
+pub(super) fn record(
+    number: u32,
+    order: &Order,
+    purpose: &str,
+    senders: &[Sender],
+    arrived: Arrived,
+    noise: &Disturbance,
+) -> Trial {
+    let mut counts = arrived.counts;
+    let mut longest_ns = 0;
+    let (mut lateness, mut largest) = (0, 0);
+    for sender in senders {
+        counts.intended += order.schedule.frames();
+        counts.sent += sender.sent();
+        counts.modifiers += sender.modifiers();
+        longest_ns = longest_ns.max(sender.elapsed_ns());
+        lateness = lateness.max(sender.worst_lateness_ns());
+        largest = largest.max(sender.largest_burst);
+    }
+    counts.unsent = counts.intended - counts.sent - counts.modifiers;
+    counts.lost = counts.sent.saturating_sub(counts.received);
+    let each = senders.len().max(1) as f64;
+    let intended_seconds = order.schedule.duration_ns().map(|ns| ns as f64 / 1e9);
+    let seconds = longest_ns as f64 / 1e9;
+    let intended_rate = intended_seconds.map(|seconds| order.schedule.frames() as f64 / seconds);
+    let offered_rate = if seconds > 0.0 {
+        (counts.sent + counts.modifiers) as f64 / each / seconds
+    } else {
+        0.0
+    };
+    let error = intended_rate.map(|rate| offered_rate / rate - 1.0);
+    let lost_at = arrived.last_lost.iter().filter_map(|&(stream, sequence)| {
+        senders
+            .iter()
+            .find_map(|sender| sender.planned_ns(stream, sequence))
+    });
+    Trial {
+        number,
+        purpose: purpose.to_owned(),
+        frame_bytes: order.mean_size(),
+        intended_rate,
+        offered_rate,
+        senders: senders.len() as u8,
+        intended_seconds,
+        seconds,
+        counts,
+        latency: arrived.latency,
+        response: intended_rate
+            .and(arrived.response)
+            .map(Latency::without_distribution),
+        worst_lateness_ns: lateness,
+        largest_burst: largest,
+        batch: Burst::CAPACITY as u32,
+        last_lost_ns: lost_at.max(),
+        longest_silence_ns: arrived.longest_silence_ns,
+        steal: noise.steal,
+        waited: noise.waited,
+        involuntary_switches: noise.involuntary_switches,
+        validity: judge(&counts, error, noise),
+    }
+}
+
+/// Frames of each stream that the ports took, in the order of the streams.
+pub(super) fn sent_by_stream(senders: &[Sender], streams: usize) -> Vec<u32> {
+    (0..=u8::MAX)
+        .take(streams)
+        .map(|stream| {
+            senders
+                .iter()
+                .find_map(|sender| sender.sent_of(stream))
+                .unwrap_or(0)
+        })
+        .collect()
+}

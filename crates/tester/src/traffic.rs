@@ -1,0 +1,272 @@
+//! What is sent besides plain test frames of one protocol: both protocols by turns, and the modifiers of RFC 2544 §11.
+//!
+//! A modifier frame takes the place of a test frame in the timetable (§11: the stream as a whole keeps its rate). It is not expected
+//! back; it counts as [`Counts::modifiers`](crate::trial::Counts::modifiers), and what the device answers to a management query as
+//! [`Counts::answers`](crate::trial::Counts::answers).
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capture::Capture;
+use crate::frame::{Ends, udp_v4};
+use crate::schedule::Schedule;
+use crate::sizes::Family;
+
+/// What is sent besides, or instead of, plain test frames.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Traffic {
+    /// Both protocols by turns, whatever the order's own.
+    pub blend: Option<Blend>,
+    /// Other frames in the place of test frames.
+    pub modifier: Option<Modifier>,
+    /// The frames of a capture in the place of test frames.
+    pub replay: Option<Arc<Capture>>,
+}
+
+impl Traffic {
+    /// What is out of the ordinary, in words; `None` for plain test frames.
+    pub fn unusual(&self) -> Option<&'static str> {
+        if self.replay.is_some() {
+            Some("replay a capture")
+        } else if self.modifier.is_some() {
+            Some("send modifier frames")
+        } else if self.blend.is_some() {
+            Some("send both protocols at once")
+        } else {
+            None
+        }
+    }
+}
+
+/// Both protocols in one stream (RFC 5180 §5.3 wants 90:10, 50:50 and 10:90), spread as evenly as whole frames allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blend {
+    /// Of every `v4 + v6` frames so many are IPv4.
+    pub v4: u32,
+    /// And so many IPv6.
+    pub v6: u32,
+}
+
+impl Blend {
+    /// The protocol of frame `slot` (from 0) of the timetable.
+    #[inline]
+    pub fn family(self, slot: u64) -> Family {
+        let (v6, all) = (u64::from(self.v6), u64::from(self.v4 + self.v6));
+        // The number of IPv6 frames among the first n is n × v6 / all, rounded down.
+        let place = slot % all;
+        if (place + 1) * v6 / all > place * v6 / all {
+            Family::Ipv6
+        } else {
+            Family::Ipv4
+        }
+    }
+}
+
+/// Frames that are no test frames (RFC 2544 §11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Modifier {
+    /// Every hundredth frame goes to the hardware broadcast address, of a type that no router processes (§11.1).
+    Broadcast,
+    /// The first frame of each second asks the device by SNMP for its uptime and the counters of an interface (§11.2).
+    Management,
+    /// The first frame, and one every 30 s, is a RIP response: two by turns, about networks outside the test (§11.3, C.2.6.2).
+    Routing,
+}
+
+/// Every so many frames one is a broadcast (§11.1: 1 %).
+const BROADCAST_EVERY: u64 = 100;
+/// Between two routing updates of RIP, s (C.2.3).
+const UPDATES_S: f64 = 30.0;
+/// `EtherType` set aside for local experiments (IEEE 802): nobody processes it.
+const EXPERIMENTAL: [u8; 2] = [0x88, 0xB5];
+const EVERYBODY: [u8; 6] = [0xFF; 6];
+/// UDP port of SNMP.
+pub(crate) const SNMP: u16 = 161;
+/// UDP port of RIP. RFC 2544 prints it as "208", which is hexadecimal.
+const RIP: u16 = 520;
+/// First network of the updates, 198.18.33.0: set aside for ports that the tests here do not use.
+const UPDATED: [u8; 4] = [198, 18, 33, 0];
+/// Networks in an update (C.2.6.2).
+const NETWORKS: u8 = 6;
+/// Metric of networks in the first update (C.2.6.2), and in the second: unreachable (RFC 1058 §3.2).
+const METRICS: [u8; 2] = [7, 16];
+
+impl Modifier {
+    /// Its name as on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Broadcast => "broadcast",
+            Self::Management => "management",
+            Self::Routing => "routing",
+        }
+    }
+
+    /// Of how many frames of the timetable the first is a modifier's.
+    pub fn every(self, schedule: &Schedule) -> u64 {
+        let rate = schedule
+            .segments()
+            .first()
+            .map_or(f64::INFINITY, |segment| segment.rate);
+        let spaced = |seconds: f64| {
+            if rate.is_finite() {
+                (rate * seconds).round().max(1.0) as u64
+            } else {
+                u64::MAX
+            }
+        };
+        match self {
+            Self::Broadcast => BROADCAST_EVERY,
+            Self::Management => spaced(1.0),
+            Self::Routing => spaced(UPDATES_S),
+        }
+    }
+
+    /// Its frames, sent by turns, for a port with these ends whose device has address `device` there.
+    pub fn frames(self, ends: &Ends, device: Ipv4Addr) -> Vec<Vec<u8>> {
+        match self {
+            Self::Broadcast => {
+                let mut frame = vec![0; 60];
+                frame[0..6].copy_from_slice(&EVERYBODY);
+                frame[6..12].copy_from_slice(&ends.source_mac);
+                frame[12..14].copy_from_slice(&EXPERIMENTAL);
+                vec![frame]
+            }
+            Self::Management => vec![udp_v4(ends, device, (SNMP, SNMP), &snmp_get())],
+            Self::Routing => {
+                let everybody = Ends {
+                    destination_mac: EVERYBODY,
+                    ..*ends
+                };
+                let mut network = device.octets();
+                network[3] = 255;
+                METRICS
+                    .map(|metric| {
+                        let response = rip_response(metric);
+                        udp_v4(&everybody, network.into(), (RIP, RIP), &response)
+                    })
+                    .to_vec()
+            }
+        }
+    }
+}
+
+/// A RIP version 1 response about networks in a row (RFC 1058 §3.1).
+fn rip_response(metric: u8) -> Vec<u8> {
+    let mut bytes = vec![2, 1, 0, 0];
+    for number in 0..NETWORKS {
+        let [a, b, c, d] = UPDATED;
+        bytes.extend([0, 2, 0, 0, a, b, c + number, d]);
+        bytes.extend([0; 8]);
+        bytes.extend([0, 0, 0, metric]);
+    }
+    bytes
+}
+
+/// An SNMP version 1 get request of community `public` (RFC 1157 §4.1.2) for what §11.2 names: sysUpTime, and octets and unicast
+/// packets in and out of the first interface.
+fn snmp_get() -> Vec<u8> {
+    /// Below 1.3.6.1.2.1, the first two numbers as one octet (X.690 §8.19).
+    const NAMES: [&[u8]; 5] = [
+        &[1, 3, 0],
+        &[2, 2, 1, 10, 1],
+        &[2, 2, 1, 16, 1],
+        &[2, 2, 1, 11, 1],
+        &[2, 2, 1, 17, 1],
+    ];
+    const MIB_2: [u8; 5] = [0x2B, 6, 1, 2, 1];
+    let bindings = NAMES.map(|name| {
+        let mut value = element(0x06, &[&MIB_2, name].concat());
+        value.extend(element(0x05, &[]));
+        element(0x30, &value)
+    });
+    let request = [
+        element(0x02, &[1]),
+        element(0x02, &[0]),
+        element(0x02, &[0]),
+        element(0x30, &bindings.concat()),
+    ];
+    let message = [
+        element(0x02, &[0]),
+        element(0x04, b"public"),
+        element(0xA0, &request.concat()),
+    ];
+    element(0x30, &message.concat())
+}
+
+/// Tag, length and value (X.690); the values here are shorter than 128 bytes.
+fn element(tag: u8, value: &[u8]) -> Vec<u8> {
+    debug_assert!(value.len() < 128, "a short length");
+    let mut bytes = vec![tag, value.len() as u8];
+    bytes.extend(value);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blend_is_spread_evenly() {
+        for (v4, v6) in [(90, 10), (50, 50), (10, 90), (9, 1), (0, 1)] {
+            let blend = Blend { v4, v6 };
+            let all = u64::from(v4 + v6);
+            let mut seen = 0;
+            for slot in 0..3 * all {
+                seen += u64::from(blend.family(slot) == Family::Ipv6);
+                assert!(seen.abs_diff((slot + 1) * u64::from(v6) / all) <= 1);
+            }
+            assert_eq!(seen, 3 * u64::from(v6));
+        }
+    }
+
+    #[test]
+    fn modifiers_come_as_often_as_the_rfc_wants() {
+        let schedule = Schedule::constant(5_000.0, 60.0);
+        assert_eq!(Modifier::Broadcast.every(&schedule), 100);
+        assert_eq!(Modifier::Management.every(&schedule), 5_000);
+        assert_eq!(Modifier::Routing.every(&schedule), 150_000);
+        assert_eq!(Modifier::Management.every(&Schedule::burst(9)), u64::MAX);
+    }
+
+    /// etherparse is somebody else's reading of the headers.
+    #[test]
+    fn modifier_frames_are_what_others_take_them_for() {
+        let ends = Ends {
+            source_mac: [2, 0, 0, 0, 0, 1],
+            destination_mac: [2, 0, 0, 0, 0, 2],
+            source_v4: Ipv4Addr::new(198, 18, 1, 2),
+            source_v6: crate::addresses::tester_v6(0),
+        };
+        let device = Ipv4Addr::new(198, 18, 1, 1);
+        let udp = |frame: &[u8]| {
+            let parsed = etherparse::SlicedPacket::from_ethernet(frame).unwrap();
+            let Some(etherparse::NetSlice::Ipv4(ip)) = parsed.net else {
+                panic!("no IPv4")
+            };
+            let header = ip.header().to_header();
+            assert_eq!(header.calc_header_checksum(), header.header_checksum);
+            let Some(etherparse::TransportSlice::Udp(udp)) = parsed.transport else {
+                panic!("no UDP")
+            };
+            (
+                header.destination,
+                udp.destination_port(),
+                udp.payload().to_vec(),
+            )
+        };
+        let query = &Modifier::Management.frames(&ends, device)[0];
+        let (to, port, payload) = udp(query);
+        assert_eq!((to, port), ([198, 18, 1, 1], 161));
+        assert_eq!(usize::from(payload[1]), payload.len() - 2);
+        let updates = Modifier::Routing.frames(&ends, device);
+        let (to, port, first) = udp(&updates[0]);
+        assert_eq!((to, port, first.len()), ([198, 18, 1, 255], 520, 4 + 120));
+        let (.., second) = udp(&updates[1]);
+        assert_eq!((first[23], second[23]), (7, 16));
+        let broadcast = &Modifier::Broadcast.frames(&ends, device)[0];
+        assert_eq!((broadcast.len(), &broadcast[..6]), (60, &[0xFF; 6][..]));
+    }
+}
