@@ -245,7 +245,7 @@ fn replace(netlink: &mut Socket, way: u8, link: u32) -> Result<(), Failure> {
     let mut acknowledged = false;
     while !acknowledged {
         netlink.wait(1000);
-        netlink.receive(false, |message| {
+        netlink.receive_answer(false, |message| {
             acknowledged |= i32::from(message.kind) == libc::NLMSG_ERROR;
         })?;
     }

@@ -6,9 +6,11 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fib::Prefix;
 use host::namespace::{Namespace, Veth};
-use router::control_plane::follower::Follower;
+use router::control_plane::follower::{Checking, Follower};
 use router::engine::recording::Recording;
+use router::engine::{Change, MAIN_TABLE, fixed};
 
 struct Net {
     router: Namespace,
@@ -141,7 +143,7 @@ fn what_the_kernel_removes_in_silence_is_gone_here() {
         route add 203.0.113.0/24 via 10.1.0.9\nroute add 203.0.113.0/24 via 10.2.0.9 metric 9\n\
         route add 172.16.0.0/16 nexthop via 10.0.0.9 nexthop via 10.1.0.9 weight 2 nexthop via 10.2.0.9\n\
         route add 172.17.0.0/16 via 10.0.0.9 src 10.0.0.1\n\
-        -6 route add 2001:db8:200::/48 nexthop via 2001:db8:0::9 nexthop via 2001:db8:1::9\n\
+        route add 2001:db8:200::/48 nexthop via 2001:db8:0::9 nexthop via 2001:db8:1::9\n\
         route add blackhole 172.18.0.0/16\nroute add unreachable 172.19.0.0/16\n",
     );
     let steps = [
@@ -155,8 +157,8 @@ fn what_the_kernel_removes_in_silence_is_gone_here() {
         "link set r2 down",
         "nexthop flush",
         "link set r2 up\nroute add 203.0.113.0/24 via 10.2.0.9",
-        "-6 route append 2001:db8:200::/48 via 2001:db8:2::9",
-        "-6 route del 2001:db8:200::/48 via 2001:db8:0::9",
+        "route append 2001:db8:200::/48 via 2001:db8:2::9",
+        "route del 2001:db8:200::/48 via 2001:db8:0::9",
         "route append 203.0.113.0/24 via 10.0.0.9\nroute del 203.0.113.0/24 via 10.2.0.9",
         "route add 10.200.0.0/16 via 10.0.0.9 table 100\nrule add from 10.9.0.0/16 lookup 100",
         "rule del from 10.9.0.0/16 lookup 100",
@@ -242,5 +244,89 @@ fn an_interface_goes_and_comes_back() {
         let r1 = follower.mirror().around().link_named("r1").unwrap().index;
         let id = follower.engine().lookup_v4(254, 0xC000_0201);
         assert_eq!(follower.engine().next_hop(id).port, r1);
+    });
+}
+
+#[test]
+fn a_route_change_does_not_wait_for_a_comparison() {
+    if !is_root() {
+        return;
+    }
+    let net = net("slices");
+    let router = &net.router;
+    let mut lines = String::from("route add 192.0.2.0/24 via 10.1.0.9\n");
+    for number in 0..10_000u32 {
+        let (high, low, via) = (number >> 8, number & 255, number % 3);
+        writeln!(lines, "route add 100.{high}.{low}.0/26 via 10.{via}.0.9").unwrap();
+    }
+    batch(router, &lines);
+    following(&net, |follower| {
+        let leaves_by = |follower: &Follower| {
+            let id = follower.engine().lookup_v4(MAIN_TABLE, 0xC000_0201);
+            let port = follower.engine().next_hop(id).port;
+            follower.mirror().around().links[&port].name.clone()
+        };
+        follower.begin_verification().unwrap();
+        while follower.checking() == Checking::Waiting {
+            assert!(follower.advance_verification().unwrap().is_none());
+        }
+        for (gateway, port) in [("10.2.0.9", "r2"), ("10.1.0.9", "r1"), ("10.2.0.9", "r2")] {
+            assert_eq!(follower.checking(), Checking::Comparing);
+            batch(router, &format!("route replace 192.0.2.0/24 via {gateway}"));
+            assert!(follower.advance_verification().unwrap().is_none());
+            assert_eq!(leaves_by(follower), port, "in the middle of the comparison");
+        }
+        let result = loop {
+            if let Some(result) = follower.advance_verification().unwrap() {
+                break result;
+            }
+        };
+        assert_eq!(result.differences, []);
+        assert!(result.compared > 20_000 && follower.checking() == Checking::No);
+    });
+}
+
+#[test]
+fn a_comparison_finds_what_differs_and_says_where() {
+    if !is_root() {
+        return;
+    }
+    let net = net("differ");
+    let lines =
+        "route add 192.0.2.0/24 via 10.1.0.9\nroute add 2001:db8:77::/48 via 2001:db8:2::9\n";
+    batch(&net.router, lines);
+    following(&net, |follower| {
+        let spoil = |next_hop| {
+            move |_: &mut _, out: &mut Vec<Change>| {
+                out.push(Change::RouteV4 {
+                    table: MAIN_TABLE,
+                    prefix: Prefix::containing(0xC000_0200, 24),
+                    next_hop,
+                });
+                out.push(Change::RouteV6 {
+                    table: MAIN_TABLE,
+                    prefix: Prefix::containing(0x2001_0db8_0077 << 80, 48),
+                    next_hop,
+                });
+            }
+        };
+        for next_hop in [fixed::BLACKHOLE, fixed::PUNT] {
+            follower.change(spoil(next_hop)).unwrap();
+            let result = follower.verify().unwrap();
+            // Both ends of either prefix, and its first address once more as the mirror's.
+            assert_eq!(
+                result.different, 6,
+                "{next_hop:?}: {:?}",
+                result.differences
+            );
+            let at = |address: &str| {
+                let address = address.parse::<std::net::IpAddr>().unwrap();
+                result
+                    .differences
+                    .iter()
+                    .any(|found| found.address == address)
+            };
+            assert!(at("192.0.2.255") && at("2001:db8:77::"), "{result:?}");
+        }
     });
 }

@@ -103,6 +103,14 @@ impl<A: Routed> Family<A> {
             .flat_map(RouteTable::prefixes)
     }
 
+    /// The prefixes of one part of a kernel table, from 0 to [`super::slots::PARTS`].
+    pub(super) fn part(&self, table: u32, number: usize) -> impl Iterator<Item = Prefix<A>> {
+        self.tables
+            .get(&table)
+            .into_iter()
+            .flat_map(move |routes| routes.part(number))
+    }
+
     /// The best way of a prefix in a kernel table.
     pub fn best(&self, table: u32, prefix: Prefix<A>) -> Option<&Stored> {
         self.ways.get(self.tables.get(&table)?.best(prefix)?.0)

@@ -8,19 +8,16 @@
 //! A resynchronisation happens when messages were lost, some time after events upon which the kernel removes things in
 //! silence, and when asked for.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-use fib::NextHop;
-
+use super::keep_alive::KeepAlive;
 use super::mirror::{Mirror, Swept};
-use super::model::nud;
 use super::netlink::decode::decode;
 use super::netlink::socket::{Dumped, GROUPS, Received, Socket};
 use super::netlink::{dump_all, use_neighbour};
-use super::verify::{Verification, verify};
+use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
 use crate::log::{self, log};
 
@@ -30,10 +27,6 @@ const BATCH: usize = 16 << 10;
 const SUSPICION_DELAY: Duration = Duration::from_secs(2);
 /// Such re-reads are this far apart at least: with a full table each costs about a second of one core.
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(30);
-/// Comparisons made before a difference counts.
-const VERIFY_ATTEMPTS: u32 = 3;
-/// How often next hops in use are looked at.
-const NEIGHBOUR_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What went wrong while following.
 #[derive(Debug, thiserror::Error)]
@@ -83,9 +76,20 @@ pub struct Follower {
     suspected: Option<Instant>,
     synced: Instant,
     resync_wanted: Option<&'static str>,
-    neighbours_due: Instant,
-    used: HashMap<NextHop, u64>,
+    keep_alive: KeepAlive,
+    check: Option<Check>,
     verified: Option<Verification>,
+}
+
+/// What a comparison with the kernel needs next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checking {
+    /// Nothing: there is none under way.
+    No,
+    /// The kernel's tables are being read by another thread.
+    Waiting,
+    /// The next slice of answers can be compared.
+    Comparing,
 }
 
 impl Follower {
@@ -121,8 +125,8 @@ impl Follower {
             suspected: None,
             synced: began,
             resync_wanted: None,
-            neighbours_due: began,
-            used: HashMap::new(),
+            keep_alive: KeepAlive::new(began),
+            check: None,
             verified: None,
         };
         follower.read_all()?;
@@ -196,7 +200,7 @@ impl Follower {
                 events,
                 ..
             } = self;
-            let received = events.receive(false, |message| {
+            let received = events.receive(|message| {
                 if let Some(event) = decode(message) {
                     mirror.apply(event, changes);
                 }
@@ -244,8 +248,7 @@ impl Follower {
         if let Some(reason) = self.resync_wanted.take() {
             self.resync(reason)?;
         }
-        if now >= self.neighbours_due {
-            self.neighbours_due = now + NEIGHBOUR_INTERVAL;
+        if self.keep_alive.is_due(now) {
             // What a port can do may change without its link changing, so the engine looks again now and then.
             self.changes
                 .extend(self.mirror.around().ports().into_iter().map(Change::Port));
@@ -276,22 +279,60 @@ impl Follower {
         Ok(())
     }
 
-    /// Compares the engine with the kernel. Differences that only say that something changed meanwhile go away by
-    /// comparing again; what remains after the third time is returned.
+    /// Begins to compare the engine with the kernel, unless that is under way already.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn begin_verification(&mut self) -> Result<(), FollowError> {
+        if self.check.is_none() {
+            self.check = Some(Check::begin(&self.mirror)?);
+        }
+        Ok(())
+    }
+
+    /// What the comparison under way, if one, needs next.
+    pub fn checking(&self) -> Checking {
+        match &self.check {
+            None => Checking::No,
+            Some(check) if check.is_waiting() => Checking::Waiting,
+            Some(_) => Checking::Comparing,
+        }
+    }
+
+    /// Takes in what was announced, then compares the next slice of answers. Returns the result at the end.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn advance_verification(&mut self) -> Result<Option<Verification>, FollowError> {
+        self.follow()?;
+        let Some(check) = &mut self.check else {
+            return Ok(None);
+        };
+        let result = check.advance(&self.mirror, &*self.engine);
+        if !matches!(result, Ok(None)) {
+            self.check = None;
+        }
+        let result = result?;
+        if result.is_some() {
+            self.verified.clone_from(&result);
+        }
+        Ok(result)
+    }
+
+    /// Compares the engine with the kernel, from beginning to end.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
     pub fn verify(&mut self) -> Result<Verification, FollowError> {
-        let mut attempts = 0;
+        self.check = None;
+        self.begin_verification()?;
         loop {
-            self.follow()?;
-            let verification = verify(&self.mirror, &*self.engine, &mut self.dumps)?;
-            attempts += 1;
-            if verification.different == 0 || attempts == VERIFY_ATTEMPTS {
-                self.verified = Some(verification.clone());
-                return Ok(verification);
+            if let Some(result) = self.advance_verification()? {
+                return Ok(result);
             }
-            std::thread::sleep(Duration::from_millis(20));
+            if self.checking() == Checking::Waiting {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 
@@ -342,34 +383,7 @@ impl Follower {
     /// confirmed: the kernel does not see the frames that go past it, and would let the entries grow stale.
     fn refresh_neighbours(&mut self) -> Result<(), FollowError> {
         let counters = self.engine.counters()?;
-        let carried: HashMap<NextHop, u64> = counters
-            .next_hops
-            .into_iter()
-            .map(|count| (count.id, count.frames))
-            .collect();
-        let around = self.mirror.around();
-        let mut due = Vec::new();
-        for (id, key) in self
-            .mirror
-            .next_hops()
-            .hops()
-            .filter(|(_, key)| around.is_ours(key.link))
-        {
-            let frames = carried.get(&id).copied().unwrap_or(0);
-            let active = frames != self.used.get(&id).copied().unwrap_or(0);
-            let state = around
-                .neighbours
-                .get(&(key.link, key.gateway))
-                .map_or(0, |neighbour| neighbour.state);
-            let stale = state & nud::STALE != 0;
-            let unresolved = state & (nud::VALID | nud::INCOMPLETE) == 0;
-            if (active && stale) || unresolved {
-                due.push((key.link, key.gateway));
-            }
-        }
-        due.sort_unstable();
-        due.dedup();
-        self.used = carried;
+        let due = self.keep_alive.neighbours(&self.mirror, counters);
         for (link, address) in due {
             self.health.refreshed += 1;
             // A full send buffer or a link that just went is no reason to stop: the next round tries again.

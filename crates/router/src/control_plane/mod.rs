@@ -4,7 +4,7 @@
 //!  model          the kernel's objects as plain values
 //!  surroundings   links, ports, addresses, neighbours
 //!  next_hops      numbers that routes answer with; buckets: members of groups; objects: `ip nexthop`
-//!  ways, routes   every route, 16 bytes each
+//!  ways, routes   every route, 16 bytes each; slots: the map under them
 //!  family         the answer for a prefix, composed of the kernel's tables; hosts: neighbours as routes;
 //!                 resolve: from a route to its next hop
 //!  mirror         the state machine: events in, changes out
@@ -14,7 +14,7 @@
 //!
 //! ```text
 //!  netlink        what the kernel's messages mean
-//!  follower       reads them, feeds the mirror, fills the engine
+//!  follower       reads them, feeds the mirror, fills the engine; keep_alive: neighbours in use
 //!  guard          what the kernel does to packets besides routing them
 //!  verify         every answer compared with the kernel's
 //! ```
@@ -24,15 +24,16 @@ pub mod family;
 pub mod follower;
 pub mod guard;
 pub mod hosts;
+mod keep_alive;
 pub mod mirror;
 pub mod model;
 pub mod netlink;
 pub mod next_hops;
 pub mod objects;
-mod ranges;
 pub mod resolve;
 pub mod routed;
 pub mod routes;
+mod slots;
 pub mod surroundings;
 pub mod verify;
 pub mod ways;

@@ -1,10 +1,8 @@
 //! The two address families as the engine names them.
 
-use std::net::IpAddr;
+use fib::{Address, NextHop, Prefix};
 
-use fib::{Address, IpPrefix, NextHop, Prefix};
-
-use crate::engine::Change;
+use crate::engine::{Change, Engine};
 
 /// A family whose changes and addresses have names of their own.
 pub trait Routed: Address {
@@ -12,10 +10,8 @@ pub trait Routed: Address {
     const V6: bool;
     /// The engine's word for a route of this family.
     fn change(table: u32, prefix: Prefix<Self>, next_hop: NextHop) -> Change;
-    /// The address, if it is of this family.
-    fn from_ip(address: IpAddr) -> Option<Self>;
-    /// The prefix, in the type of both families.
-    fn either(prefix: Prefix<Self>) -> IpPrefix;
+    /// The engine's answer for an address of this family in a table.
+    fn lookup(engine: &dyn Engine, table: u32, address: Self) -> NextHop;
 }
 
 impl Routed for u32 {
@@ -27,15 +23,8 @@ impl Routed for u32 {
             next_hop,
         }
     }
-    fn from_ip(address: IpAddr) -> Option<Self> {
-        if let IpAddr::V4(address) = address {
-            Some(address.into())
-        } else {
-            None
-        }
-    }
-    fn either(prefix: Prefix<Self>) -> IpPrefix {
-        IpPrefix::V4(prefix)
+    fn lookup(engine: &dyn Engine, table: u32, address: Self) -> NextHop {
+        engine.lookup_v4(table, address)
     }
 }
 
@@ -48,14 +37,7 @@ impl Routed for u128 {
             next_hop,
         }
     }
-    fn from_ip(address: IpAddr) -> Option<Self> {
-        if let IpAddr::V6(address) = address {
-            Some(address.into())
-        } else {
-            None
-        }
-    }
-    fn either(prefix: Prefix<Self>) -> IpPrefix {
-        IpPrefix::V6(prefix)
+    fn lookup(engine: &dyn Engine, table: u32, address: Self) -> NextHop {
+        engine.lookup_v6(table, address)
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use fib::{Address, Prefix};
 
 use super::model::Placement;
+use super::slots::Slots;
 use super::ways::WayId;
 
 /// One route of a prefix.
@@ -28,7 +29,7 @@ struct Slot {
 /// The routes of one table.
 #[derive(Debug)]
 pub struct RouteTable<A> {
-    slots: HashMap<Prefix<A>, Slot>,
+    slots: Slots<A, Slot>,
     lists: HashMap<Prefix<A>, Vec<Alternative>>,
     lengths: Vec<u32>,
 }
@@ -36,7 +37,7 @@ pub struct RouteTable<A> {
 impl<A: Address> Default for RouteTable<A> {
     fn default() -> Self {
         Self {
-            slots: HashMap::new(),
+            slots: Slots::default(),
             lists: HashMap::new(),
             lengths: vec![0; usize::from(A::BITS) + 1],
         }
@@ -56,7 +57,7 @@ impl<A: Address> RouteTable<A> {
 
     /// The ways of a prefix, best first.
     pub fn ways(&self, prefix: Prefix<A>) -> Vec<WayId> {
-        match self.slots.get(&prefix) {
+        match self.slots.get(prefix) {
             None => Vec::new(),
             Some(slot) if !slot.more => vec![slot.best.way],
             Some(_) => self
@@ -72,7 +73,7 @@ impl<A: Address> RouteTable<A> {
     /// The best way of a prefix, and whether there are others.
     pub fn best(&self, prefix: Prefix<A>) -> Option<(WayId, bool)> {
         self.slots
-            .get(&prefix)
+            .get(prefix)
             .map(|slot| (slot.best.way, slot.more))
     }
 
@@ -82,7 +83,7 @@ impl<A: Address> RouteTable<A> {
             .rev()
             .filter(|&length| self.lengths[usize::from(length)] > 0)
             .map(|length| Prefix::containing(address, length))
-            .find(|prefix| self.slots.contains_key(prefix))
+            .find(|prefix| self.slots.contains(*prefix))
     }
 
     /// Puts a route in. `same` says of an older way whether the new one takes its place whatever the placement.
@@ -97,7 +98,7 @@ impl<A: Address> RouteTable<A> {
         same: impl Fn(WayId) -> bool,
     ) -> Option<WayId> {
         let new = Alternative { way, mark };
-        let Some(slot) = self.slots.get_mut(&prefix) else {
+        let Some(slot) = self.slots.get_mut(prefix) else {
             self.slots.insert(
                 prefix,
                 Slot {
@@ -155,7 +156,7 @@ impl<A: Address> RouteTable<A> {
         prefix: Prefix<A>,
         gone: impl Fn(&Alternative) -> bool,
     ) -> Vec<WayId> {
-        let Some(slot) = self.slots.get_mut(&prefix) else {
+        let Some(slot) = self.slots.get_mut(prefix) else {
             return Vec::new();
         };
         if !slot.more {
@@ -163,7 +164,7 @@ impl<A: Address> RouteTable<A> {
                 return Vec::new();
             }
             let way = slot.best.way;
-            self.slots.remove(&prefix);
+            self.slots.remove(prefix);
             self.lengths[usize::from(prefix.length())] -= 1;
             return vec![way];
         }
@@ -174,7 +175,7 @@ impl<A: Address> RouteTable<A> {
         match left.as_slice() {
             [] => {
                 self.lists.remove(&prefix);
-                self.slots.remove(&prefix);
+                self.slots.remove(prefix);
                 self.lengths[usize::from(prefix.length())] -= 1;
             }
             [only] => {
@@ -204,7 +205,7 @@ impl<A: Address> RouteTable<A> {
 
     fn prefixes_with(&self, wanted: impl Fn(&Alternative) -> bool) -> Vec<Prefix<A>> {
         let mut found = Vec::new();
-        for (prefix, slot) in &self.slots {
+        for (prefix, slot) in self.slots.iter() {
             let hit = if slot.more {
                 self.lists
                     .get(prefix)
@@ -226,7 +227,12 @@ impl<A: Address> RouteTable<A> {
 
     /// Every prefix that has a route.
     pub fn prefixes(&self) -> impl Iterator<Item = Prefix<A>> {
-        self.slots.keys().copied()
+        self.slots.iter().map(|(prefix, _)| *prefix)
+    }
+
+    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`]: a walk that can pause between parts.
+    pub fn part(&self, number: usize) -> impl Iterator<Item = Prefix<A>> {
+        self.slots.part(number)
     }
 
     /// Gives back memory that a table once needed and no longer does.

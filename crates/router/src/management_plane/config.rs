@@ -137,8 +137,9 @@ impl Config {
             what,
         };
         let raw: Raw = toml::from_str(text).map_err(|refusal| {
-            let line = refusal.span().map_or(1, |span| line_of(span.start));
-            error(line, refusal.message().replace('\n', "; "))
+            let at = refusal.span().map_or(0, |span| span.start);
+            let message = refusal.message().replace('\n', "; ");
+            error(line_of(at), explained(text, at, &message))
         })?;
         let mut config = Self::default();
         if let Some(name) = raw.engine {
@@ -258,6 +259,43 @@ pub fn parse_metrics(text: &str) -> Result<Option<SocketAddr>, String> {
     }
 }
 
+/// Every key and what it may be, for errors.
+const KEYS: [(&str, &str); 8] = [
+    (
+        "ports",
+        "a list of interface names, such as [\"r0\", \"r1\"]",
+    ),
+    ("engine", EngineKind::NAMES),
+    ("require", Require::NAMES),
+    ("bypass-netfilter", "true, false"),
+    ("instance", "1 to 32 letters, digits, - and _"),
+    ("run-directory", "the path of a directory"),
+    (
+        "metrics",
+        "an address on loopback with its port, such as \"127.0.0.1:9470\", or \"\" for none",
+    ),
+    ("verify-seconds", "0 (never) to 4294967295"),
+];
+
+/// What the parser says about the place `at`, with the key there and what is allowed for it.
+fn explained(text: &str, at: usize, message: &str) -> String {
+    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    let assignment = text[..end]
+        .lines()
+        .rev()
+        .find_map(|line| line.split_once('='));
+    let Some((key, value)) = assignment.map(|(key, value)| (key.trim(), value.trim())) else {
+        return format!("{message}; a line is KEY = VALUE");
+    };
+    match KEYS.iter().find(|(known, _)| *known == key) {
+        Some((_, allowed)) => format!("{key} = {value}: {message}; allowed are {allowed}"),
+        None => {
+            let known = KEYS.map(|(key, _)| key).join(", ");
+            format!("{key}: no such key; allowed are {known}")
+        }
+    }
+}
+
 /// The file as written.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -341,24 +379,57 @@ mod tests {
             (
                 "ports = [\"r0\"]\nport = \"r1\"\n",
                 2,
-                "unknown field `port`",
+                "port: no such key; allowed are ports, engine,",
             ),
             ("ports = []\n", 1, "ports"),
             ("\nports = [\"r0\", \"r0\"]\n", 2, "twice"),
             (
                 "ports = [\"r0\"]\nmetrics = \"0.0.0.0:80\"\n",
                 2,
-                "loopback",
+                "metrics = \"0.0.0.0:80\": allowed is an address on loopback",
             ),
-            ("ports = [\"r0\"]\ninstance = \"../x\"\n", 2, "letters"),
-            ("ports = [\"r0\"]\nverify-seconds = -1\n", 2, "verify"),
-            ("ports = [\"r0\"\n", 1, ""),
-            ("ports = \"r0\"\n", 1, "sequence"),
+            (
+                "ports = [\"r0\"]\ninstance = \"../x\"\n",
+                2,
+                "instance = \"../x\": allowed are 1 to 32 letters",
+            ),
+            (
+                "ports = [\"r0\"]\nverify-seconds = -1\n",
+                2,
+                "verify-seconds = -1: ",
+            ),
+            (
+                "ports = [\"r0\"]\nverify-seconds = \"5\"\n",
+                2,
+                "allowed are 0 (never) to 4294967295",
+            ),
+            (
+                "bypass-netfilter = \"yes\"\nports = [\"r0\"]\n",
+                1,
+                "bypass-netfilter = \"yes\": ",
+            ),
+            ("engine = 7\n", 1, "allowed are xdp"),
+            ("require = []\n", 1, "allowed are any, native, generic"),
+            ("instance = 7\n", 1, "allowed are 1 to 32 letters"),
+            (
+                "run-directory = 7\n",
+                1,
+                "allowed are the path of a directory",
+            ),
+            ("metrics = 9470\n", 1, "127.0.0.1:9470"),
+            ("ports = \"r0\"\n", 1, "ports = \"r0\": "),
+            (
+                "ports = [\n  \"r0\",\n  7,\n]\n",
+                3,
+                "allowed are a list of interface names",
+            ),
+            ("ports = [\"r0\"\nengine = \"xdp\"\n", 2, "allowed are"),
+            ("forward everything\n", 1, "a line is KEY = VALUE"),
         ] {
             let error = Config::parse(text, "a.toml").unwrap_err();
             let shown = error.to_string();
             assert!(shown.starts_with(&format!("a.toml:{line}: ")), "{shown}");
-            assert!(word == "verify" || shown.contains(word), "{shown}");
+            assert!(shown.contains(word), "{word:?} is not in {shown:?}");
         }
     }
 }

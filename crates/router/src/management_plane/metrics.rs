@@ -98,7 +98,7 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
     page.family(
         "corelane_next_hop_frames",
         "counter",
-        "Frames by next hop; a group is named by its first member",
+        "Frames by next hop; those of a group under its members",
     );
     for count in &counters.next_hops {
         if let Some(key) = follower.mirror().next_hops().keys(count.id).first() {

@@ -6,6 +6,7 @@
 //!  answers    what `corelane show` prints
 //!  metrics    the same for a time-series database
 //!  client     asks a running router
+//!  supervisor tells the service manager that the router is ready, and alive
 //! ```
 
 pub mod answers;
@@ -13,3 +14,4 @@ pub mod client;
 pub mod config;
 pub mod metrics;
 pub mod server;
+pub mod supervisor;

@@ -133,7 +133,7 @@ pub fn ask_route(socket: &mut Socket, destination: IpAddr) -> io::Result<Verdict
     socket.request(libc::RTM_GETROUTE, 0, &body)?;
     let mut verdict = None;
     for _ in 0..10 {
-        socket.receive(false, |message| {
+        socket.receive_answer(false, |message| {
             verdict = Some(match i32::from(message.kind) {
                 libc::NLMSG_ERROR => Verdict::Other,
                 _ => verdict_of(message),

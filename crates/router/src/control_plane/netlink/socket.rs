@@ -159,12 +159,30 @@ impl Socket {
         }
     }
 
-    /// Reads what is waiting, once, and hands every message to `take`.
+    /// Reads what is waiting, once, and hands every announcement to `take`.
     ///
     /// # Errors
     /// When the socket is broken.
-    pub fn receive(
+    pub fn receive(&mut self, take: impl FnMut(Message<'_>)) -> io::Result<Received> {
+        self.receive_some(None, false, take)
+    }
+
+    /// As [`Socket::receive`], and only what answers the latest request: a refusal of an earlier one, which nobody waited
+    /// for, says nothing about this one.
+    ///
+    /// # Errors
+    /// When the socket is broken.
+    pub fn receive_answer(
         &mut self,
+        dumped: bool,
+        take: impl FnMut(Message<'_>),
+    ) -> io::Result<Received> {
+        self.receive_some(Some(self.sequence), dumped, take)
+    }
+
+    fn receive_some(
+        &mut self,
+        answering: Option<u32>,
         dumped: bool,
         mut take: impl FnMut(Message<'_>),
     ) -> io::Result<Received> {
@@ -180,7 +198,7 @@ impl Socket {
             }
         };
         let mut count = 0;
-        for message in messages(&self.buffer[..length], dumped) {
+        for message in messages(&self.buffer[..length], answering, dumped) {
             count += 1;
             take(message);
         }
@@ -230,7 +248,7 @@ impl Socket {
         loop {
             let mut done = false;
             let mut refusal = None;
-            let received = self.receive(true, |message| {
+            let received = self.receive_answer(true, |message| {
                 if message.flags & NLM_F_DUMP_INTR != 0 {
                     state = Dumped::Interrupted;
                 }
@@ -283,21 +301,46 @@ pub fn refused(payload: &[u8]) -> Option<io::Error> {
     (code < 0).then(|| io::Error::from_raw_os_error(-code))
 }
 
-/// The messages in a buffer; stops at the first that does not fit.
-fn messages(mut rest: &[u8], dumped: bool) -> impl Iterator<Item = Message<'_>> {
-    std::iter::from_fn(move || {
+/// The messages in a buffer, or those that answer one request; stops at the first that does not fit.
+fn messages(
+    mut rest: &[u8],
+    answering: Option<u32>,
+    dumped: bool,
+) -> impl Iterator<Item = Message<'_>> {
+    let all = std::iter::from_fn(move || {
         let header = rest.first_chunk::<HEADER>()?;
         let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
         let payload = rest.get(HEADER..length)?;
         let kind = u16::from_ne_bytes([header[4], header[5]]);
         let flags = u16::from_ne_bytes([header[6], header[7]]);
+        let sequence = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]);
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Message {
+        let message = Message {
             kind,
             flags,
             payload,
             dumped,
             living_only: false,
-        })
-    })
+        };
+        Some((sequence, message))
+    });
+    all.filter(move |(sequence, _)| answering.is_none_or(|answering| answering == *sequence))
+        .map(|(_, message)| message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_nobody_waited_for_does_not_end_the_next_dump() {
+        let mut socket = Socket::open(libc::NETLINK_ROUTE, &[]).unwrap();
+        let interface_0 = [0; 12];
+        socket.request(libc::RTM_NEWNEIGH, 0, &interface_0).unwrap();
+        socket.wait(1000);
+        let mut links = 0;
+        let dumped = socket.dump(libc::RTM_GETLINK, &[0; 16], |_| links += 1);
+        assert_eq!(dumped.unwrap(), Dumped::Whole);
+        assert!(links > 0, "every network namespace has lo");
+    }
 }

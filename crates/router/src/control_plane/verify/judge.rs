@@ -1,0 +1,136 @@
+//! One answer of the engine beside what the kernel would do.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use fib::next_hop::Kind;
+use fib::{NextHop, NextHopEntry};
+
+use super::Difference;
+use super::is_compared;
+use super::kernel::Expected;
+use crate::control_plane::next_hops::HopKey;
+use crate::control_plane::routed::Routed;
+use crate::control_plane::surroundings::{Surroundings, fixed_entry};
+use crate::engine::Engine;
+
+/// Differences that are described; beyond, they are only counted.
+const DESCRIBED: usize = 50;
+/// Addresses that are looked at again when they differed; when there are more, everything is.
+pub(super) const REMEMBERED: usize = 100_000;
+
+/// What comparing found so far.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) compared: u64,
+    pub(super) different: u64,
+    pub(super) differences: Vec<Difference>,
+    /// Where: table and address.
+    pub(super) places: Vec<(u32, IpAddr)>,
+}
+
+impl Found {
+    pub(super) fn differs(&mut self, table: u32, address: IpAddr, kernel: String, engine: String) {
+        self.different += 1;
+        if self.places.len() < REMEMBERED {
+            self.places.push((table, address));
+        }
+        if self.differences.len() < DESCRIBED {
+            self.differences.push(Difference {
+                table,
+                address,
+                kernel,
+                engine,
+            });
+        }
+    }
+}
+
+/// Compares answers of one domain.
+pub(super) struct Judge<'a> {
+    pub(super) domain: u32,
+    pub(super) expected: &'a [Expected],
+    pub(super) around: &'a Surroundings,
+    pub(super) engine: &'a dyn Engine,
+    pub(super) found: &'a mut Found,
+}
+
+impl Judge<'_> {
+    /// Compares one answer.
+    pub(super) fn answer<A: Routed>(&mut self, address: A, expected: u32, answer: NextHop) {
+        // Destinations that no engine forwards need no answer.
+        if !is_compared(address.to_ip()) {
+            return;
+        }
+        self.found.compared += 1;
+        let mut entries: Vec<NextHopEntry> = self
+            .engine
+            .buckets(answer)
+            .into_iter()
+            .collect::<BTreeSet<NextHop>>()
+            .into_iter()
+            .map(|member| bare(self.engine.next_hop(member)))
+            .collect();
+        if entries.is_empty() {
+            entries.push(bare(self.engine.next_hop(answer)));
+        }
+        let expected = &self.expected[expected as usize];
+        let wanted: Vec<NextHopEntry> = match expected {
+            Expected::Kernel | Expected::Special => Vec::new(),
+            Expected::Blackhole => vec![fixed_entry(Kind::Blackhole)],
+            Expected::Connected(link) => {
+                vec![self.around.entry(&HopKey {
+                    link: *link,
+                    gateway: address.to_ip(),
+                    mtu: 0,
+                })]
+            }
+            Expected::Hops(keys) => keys.iter().map(|key| self.around.entry(key)).collect(),
+        };
+        let decides =
+            |entry: &&NextHopEntry| matches!(entry.kind, Kind::Adjacency | Kind::Blackhole);
+        let wrong = entries
+            .iter()
+            .filter(decides)
+            .any(|entry| !wanted.contains(entry));
+        let missed = wanted
+            .iter()
+            .filter(decides)
+            .any(|entry| !entries.contains(entry));
+        if wrong || missed {
+            let engine = entries.iter().map(describe).collect::<Vec<_>>().join(", ");
+            let kernel = if wanted.is_empty() {
+                "nothing to forward".to_owned()
+            } else {
+                wanted.iter().map(describe).collect::<Vec<_>>().join(", ")
+            };
+            self.found
+                .differs(self.domain, address.to_ip(), kernel, engine);
+        }
+    }
+}
+
+/// An entry without what its engine adds for itself.
+fn bare(entry: NextHopEntry) -> NextHopEntry {
+    NextHopEntry {
+        flags: 0,
+        group_size: 0,
+        group_first: 0,
+        stamp: 0,
+        ..entry
+    }
+}
+
+fn describe(entry: &NextHopEntry) -> String {
+    if entry.kind != Kind::Adjacency {
+        return format!("{:?}", entry.kind).to_lowercase();
+    }
+    let mac = entry
+        .destination_mac
+        .map(|byte| format!("{byte:02x}"))
+        .join(":");
+    format!(
+        "port {} to {mac}, vlan {}, mtu {}",
+        entry.port, entry.vlan, entry.mtu
+    )
+}

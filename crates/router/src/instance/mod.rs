@@ -1,0 +1,240 @@
+//! A running router: the follower, the policy guard, the management plane and the signals, on one thread.
+//!
+//! It sleeps in `poll` until the kernel announces something, somebody asks something, or something is due. It ends on
+//! SIGINT or SIGTERM; dropping the engine detaches it, and the kernel forwards from then on. The same happens when the
+//! process is killed, because the kernel detaches what a dead process held.
+
+mod checks;
+mod policy;
+mod reload;
+
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use self::checks::Checks;
+use crate::control_plane::follower::{Checking, FollowError, Follower};
+use crate::control_plane::guard::{self, Finding};
+use crate::control_plane::mirror::Mirror;
+use crate::control_plane::netlink::socket::Socket;
+use crate::engine::{Change, Engine};
+use crate::log::{Level, log};
+use crate::management_plane::answers;
+use crate::management_plane::config::Config;
+use crate::management_plane::metrics;
+use crate::management_plane::server::{Asked, Question, Server};
+use crate::management_plane::supervisor::Supervisor;
+
+/// How often the kernel's rules are looked at; nftables changes are noticed at once.
+const GUARD_INTERVAL: Duration = Duration::from_secs(2);
+/// The longest sleep.
+const TICK: Duration = Duration::from_millis(250);
+/// The longest sleep while another thread reads the kernel's tables for a comparison.
+const WAITING: Duration = Duration::from_millis(5);
+
+/// Why a router did not start or stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum InstanceError {
+    /// Following the kernel failed.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// The management plane could not start.
+    #[error("{0}")]
+    Management(#[from] std::io::Error),
+}
+
+/// What the signal handlers set.
+#[derive(Debug, Clone, Default)]
+pub struct Signals {
+    /// Stop.
+    pub stop: Arc<AtomicBool>,
+    /// Read the configuration again.
+    pub reload: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Registers SIGINT and SIGTERM to stop, SIGHUP to reload.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn register() -> std::io::Result<Self> {
+        let signals = Self::default();
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
+        }
+        signal_hook::flag::register(libc::SIGHUP, Arc::clone(&signals.reload))?;
+        Ok(signals)
+    }
+}
+
+/// A router.
+pub struct Instance {
+    config: Config,
+    file: Option<PathBuf>,
+    as_read: Option<Config>,
+    follower: Follower,
+    server: Server,
+    rules: Option<Socket>,
+    findings: Vec<Finding>,
+    guard_due: Instant,
+    checks: Checks,
+    supervisor: Supervisor,
+}
+
+impl Instance {
+    /// Fills the engine from the kernel's tables, starts the management plane. `file` is what a reload reads.
+    ///
+    /// # Errors
+    /// When anything refuses; nothing is forwarded then.
+    pub fn start(
+        config: Config,
+        file: Option<PathBuf>,
+        engine: Box<dyn Engine>,
+    ) -> Result<Self, InstanceError> {
+        let mut server = Server::new()?;
+        server.listen_unix(&config.socket())?;
+        if let Some(address) = config.metrics {
+            server.listen_http(address)?;
+        }
+        // Ports start as the kernel's, and are taken over when the guard has looked.
+        let all = config.ports.clone();
+        let keep = |mirror: &mut Mirror, out: &mut Vec<Change>| {
+            for port in &all {
+                mirror.keep_port(port, true, out);
+            }
+        };
+        let follower = Follower::start_prepared(&config.ports, engine, keep)?;
+        let now = Instant::now();
+        let mut instance = Self {
+            checks: Checks::every(config.verify, now),
+            supervisor: Supervisor::from_environment(now),
+            as_read: file.as_ref().and_then(|file| Config::read(file).ok()),
+            config,
+            file,
+            follower,
+            server,
+            rules: guard::watch_nftables().ok(),
+            findings: Vec::new(),
+            guard_due: now + GUARD_INTERVAL,
+        };
+        instance.guard(true)?;
+        Ok(instance)
+    }
+
+    /// The one line that says that it forwards, and how.
+    pub fn ready_line(&self) -> String {
+        let modes: Vec<String> = self
+            .follower
+            .engine()
+            .modes()
+            .iter()
+            .map(|mode| format!("{}={}", mode.port, mode.mode))
+            .collect();
+        let (v4, v6) = self.follower.mirror().routes();
+        format!(
+            "ready engine={} {} routes4={v4} routes6={v6} load_seconds={:.3}",
+            self.follower.engine().name(),
+            modes.join(" "),
+            self.follower.health().load.as_secs_f64()
+        )
+    }
+
+    /// Runs until told to stop.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses something that it must not; the kernel forwards from then on.
+    pub fn run(&mut self, signals: &Signals) -> Result<(), InstanceError> {
+        self.supervisor.ready();
+        while !signals.stop.load(Ordering::Relaxed) {
+            self.sleep();
+            self.follower.follow()?;
+            for asked in self.server.take() {
+                self.answer(&asked)?;
+            }
+            if signals.reload.swap(false, Ordering::Relaxed) {
+                self.reload()?;
+            }
+            let now = Instant::now();
+            self.follower.tick(now)?;
+            if let Err(error) = self.follower.check_engine() {
+                log!(Level::Error, "engine", error);
+            }
+            if now >= self.guard_due || self.rules_changed() {
+                self.guard_due = now + GUARD_INTERVAL;
+                self.guard(false)?;
+            }
+            self.check(now)?;
+            self.supervisor.alive(now);
+        }
+        self.supervisor.stopping();
+        log!(Level::Info, "stop", reason = "signal");
+        Ok(())
+    }
+
+    fn sleep(&self) {
+        let entry = |fd: RawFd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let rules = self.rules.as_ref().map_or(-1, Socket::raw);
+        let longest = match self.follower.checking() {
+            Checking::No => TICK,
+            Checking::Waiting => WAITING,
+            Checking::Comparing => Duration::ZERO,
+        };
+        let mut polls = [
+            entry(self.follower.descriptor()),
+            entry(self.server.descriptor()),
+            entry(rules),
+        ];
+        // SAFETY: the pointer and the count describe `polls`; a negative descriptor is skipped.
+        unsafe {
+            libc::poll(
+                polls.as_mut_ptr(),
+                polls.len() as libc::nfds_t,
+                longest.as_millis() as i32,
+            )
+        };
+    }
+
+    fn rules_changed(&mut self) -> bool {
+        let mut changed = false;
+        if let Some(rules) = &mut self.rules {
+            use crate::control_plane::netlink::socket::Received;
+            while !matches!(rules.receive(|_| {}), Ok(Received::Nothing) | Err(_)) {
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    fn answer(&mut self, asked: &Asked) -> Result<(), InstanceError> {
+        let text = match &asked.question {
+            Question::Metrics => {
+                metrics::page(&self.follower).unwrap_or_else(|error| format!("# {error}\n# EOF\n"))
+            }
+            Question::Show(words) if words == &["verify"] => {
+                return self.asked_to_verify(asked.answer.clone());
+            }
+            Question::Show(words) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                let kept: Vec<String> = self
+                    .findings
+                    .iter()
+                    .map(|finding| finding.what.clone())
+                    .collect();
+                let value = answers::show(&words, &self.follower, &kept)
+                    .unwrap_or_else(|error| json!({ "error": error.to_string() }));
+                format!("{value}\n")
+            }
+        };
+        // Who asked may have gone away.
+        let _ = asked.answer.try_send(text);
+        Ok(())
+    }
+}

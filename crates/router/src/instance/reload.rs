@@ -1,0 +1,80 @@
+//! A reload changes what the file says otherwise than before, and nothing else; frames notice nothing of it.
+
+use std::time::Instant;
+
+use super::{Instance, InstanceError};
+use crate::log::{Level, log};
+use crate::management_plane::config::Config;
+
+impl Instance {
+    /// Reads the configuration again. What cannot change while running is named and left as it is.
+    pub(super) fn reload(&mut self) -> Result<(), InstanceError> {
+        let Some(file) = &self.file else {
+            log!(
+                Level::Warning,
+                "reload",
+                result = "nothing to read: started without a file"
+            );
+            return Ok(());
+        };
+        let config = match Config::read(file) {
+            Ok(config) => config,
+            Err(error) => {
+                log!(
+                    Level::Error,
+                    "reload",
+                    error,
+                    result = "the configuration of before stays"
+                );
+                return Ok(());
+            }
+        };
+        // Only what the file says otherwise than before is changed, so that the command line keeps winning.
+        let before = self.as_read.replace(config.clone()).unwrap_or_default();
+        let fixed = |config: &Config| {
+            let Config {
+                engine,
+                require,
+                instance,
+                run_directory,
+                metrics,
+                ..
+            } = config.clone();
+            (engine, require, instance, run_directory, metrics)
+        };
+        if fixed(&config) != fixed(&before) {
+            let what =
+                "engine, require, instance, run-directory and metrics change at the next start";
+            log!(Level::Warning, "reload", what);
+        }
+        let ports = if config.ports == before.ports {
+            self.config.ports.clone()
+        } else {
+            config.ports
+        };
+        let new: Vec<&str> = ports
+            .iter()
+            .filter(|name| !self.config.ports.contains(name))
+            .map(String::as_str)
+            .collect();
+        log!(
+            Level::Info,
+            "reload",
+            ports = ports.join(","),
+            new = new.join(",")
+        );
+        self.config.ports.clone_from(&ports);
+        if config.bypass_netfilter != before.bypass_netfilter {
+            self.config.bypass_netfilter = config.bypass_netfilter;
+        }
+        if config.verify != before.verify {
+            self.config.verify = config.verify;
+            self.checks.set_interval(config.verify, Instant::now());
+        }
+        self.follower.change(|mirror, out| {
+            mirror.set_ports(&ports, out);
+        })?;
+        self.guard(true)?;
+        Ok(())
+    }
+}
