@@ -9,6 +9,10 @@ use crate::namespace::Error;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// `ETHTOOL_SGRO` of `linux/ethtool.h`.
 const ETHTOOL_SGRO: u32 = 0x2c;
+/// `ETHTOOL_GFLAGS`, and its bits `ETH_FLAG_RXVLAN` and `ETH_FLAG_LRO`.
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const FLAG_RXVLAN: u32 = 1 << 8;
+const FLAG_LRO: u32 = 1 << 15;
 
 /// `struct ethtool_value` of `linux/ethtool.h`.
 #[repr(C)]
@@ -24,7 +28,12 @@ struct EthtoolValue {
 /// # Errors
 /// When there is no such interface, it has no such switch, or the rights are missing.
 pub fn generic_receive(interface: &str, on: bool) -> Result<(), Error> {
-    set(interface, on).map_err(|source| Error::Setting {
+    let value = EthtoolValue {
+        command: ETHTOOL_SGRO,
+        data: u32::from(on),
+    };
+    let set = ethtool(interface, value).map(|_| ());
+    set.map_err(|source| Error::Setting {
         name: "this namespace".to_owned(),
         key: format!("generic receive offload of {interface}"),
         value: if on { "on" } else { "off" }.to_owned(),
@@ -32,7 +41,33 @@ pub fn generic_receive(interface: &str, on: bool) -> Result<(), Error> {
     })
 }
 
-fn set(interface: &str, on: bool) -> io::Result<()> {
+/// What a card does to frames before a program in its driver sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Receiving {
+    /// It takes VLAN tags off.
+    pub strips_vlans: bool,
+    /// It joins segments into large frames, which cannot be forwarded (LRO).
+    pub joins_segments: bool,
+}
+
+/// What `interface`, in the network namespace of the calling thread, does on receive.
+///
+/// # Errors
+/// When there is no such interface, or its driver does not say.
+pub fn receiving(interface: &str) -> io::Result<Receiving> {
+    let value = EthtoolValue {
+        command: ETHTOOL_GFLAGS,
+        data: 0,
+    };
+    let flags = ethtool(interface, value)?;
+    Ok(Receiving {
+        strips_vlans: flags & FLAG_RXVLAN != 0,
+        joins_segments: flags & FLAG_LRO != 0,
+    })
+}
+
+/// One call with one value; returns the value as the kernel left it.
+fn ethtool(interface: &str, mut value: EthtoolValue) -> io::Result<u32> {
     // SAFETY: socket takes plain numbers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
@@ -40,10 +75,6 @@ fn set(interface: &str, on: bool) -> io::Result<()> {
     }
     // SAFETY: the descriptor is new and ours alone.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let mut value = EthtoolValue {
-        command: ETHTOOL_SGRO,
-        data: u32::from(on),
-    };
     // SAFETY: an ifreq is plain bytes and a union of plain things, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays zero.
@@ -55,10 +86,10 @@ fn set(interface: &str, on: bool) -> io::Result<()> {
         *cell = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request names an interface and points to an ethtool_value, which is what ETHTOOL_SGRO reads; both live through the call.
+    // SAFETY: the request names an interface and points to an ethtool_value, which is what the commands above read or write; both live through the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     if result == 0 {
-        Ok(())
+        Ok(value.data)
     } else {
         Err(io::Error::last_os_error())
     }
@@ -80,6 +111,8 @@ mod tests {
         one.enter(|| {
             generic_receive("a0", true).unwrap();
             generic_receive("a0", false).unwrap();
+            assert!(!receiving("a0").unwrap().joins_segments);
+            assert!(receiving("zz").is_err());
             assert!(
                 generic_receive("zz", true)
                     .unwrap_err()
