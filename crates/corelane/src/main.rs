@@ -10,6 +10,7 @@ mod scale;
 mod show;
 mod study;
 mod test;
+mod top;
 mod trace;
 
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ enum Verb {
     Show(show::Arguments),
     Study(study::Arguments),
     Test(test::Arguments),
+    Top(top::Arguments),
     Verify(show::VerifyArguments),
     Trace(trace::Arguments),
 }
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Verb::Show(arguments) => show::run(&arguments),
         Verb::Study(arguments) => study::run(&arguments),
         Verb::Test(arguments) => test::run(&arguments),
+        Verb::Top(arguments) => top::run(&arguments),
         Verb::Verify(arguments) => show::verify(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
     })

@@ -20,7 +20,7 @@ pub(crate) struct Which {
     run_directory: PathBuf,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Show what a running router knows and counts
@@ -45,7 +45,11 @@ pub(crate) struct VerifyArguments {
 
 const DIFFERENT: u8 = 2;
 
-fn ask(which: &Which, question: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+/// The answer of the router that `which` names.
+pub(crate) fn ask(
+    which: &Which,
+    question: &str,
+) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
     config::check_instance(&which.instance)?;
     let answer = client::ask(
         &config::socket_path(&which.run_directory, &which.instance),

@@ -1,0 +1,311 @@
+//! From two looks at a router to frames per second: pure, so that what is shown can be tested.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use report::Table;
+use report::units::{compact, grouped, prefixed};
+use serde_json::{Value, json};
+
+/// What a router said at one moment.
+pub(crate) struct Snapshot {
+    pub(crate) ports: Value,
+    pub(crate) workers: Value,
+    pub(crate) drops: Value,
+    pub(crate) engine: Value,
+    pub(crate) at: Instant,
+}
+
+/// What happened between two moments.
+pub(crate) struct View {
+    engine: Value,
+    ports: Vec<Port>,
+    cores: Vec<Core>,
+    reasons: Vec<Reason>,
+}
+
+struct Port {
+    name: String,
+    state: String,
+    mode: String,
+    /// Frames a second.
+    received: f64,
+    /// Bits a second, without FCS.
+    received_bits: f64,
+    /// Frames a second that came in here and were forwarded.
+    forwarded: f64,
+    forwarded_bits: f64,
+}
+
+struct Core {
+    number: u64,
+    received: f64,
+    forwarded: f64,
+    to_kernel: f64,
+    dropped: f64,
+}
+
+struct Reason {
+    port: String,
+    name: String,
+    fate: String,
+    rate: f64,
+    total: u64,
+}
+
+fn text(row: &Value, key: &str) -> String {
+    row[key].as_str().unwrap_or("").to_owned()
+}
+
+fn rows(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// The row of `list` that agrees with `row` in every one of `keys`.
+fn same<'a>(list: &'a Value, row: &Value, keys: &[&str]) -> &'a Value {
+    rows(list)
+        .find(|other| keys.iter().all(|key| other[*key] == row[*key]))
+        .unwrap_or(&Value::Null)
+}
+
+impl View {
+    /// The differences. A counter that is new, or began again because its interface did, counts from zero.
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Self {
+        let seconds = (after.at - before.at).as_secs_f64().max(1e-9);
+        let rate = |old: &Value, new: &Value, key: &str| {
+            let (old, new) = (
+                old[key].as_u64().unwrap_or(0),
+                new[key].as_u64().unwrap_or(0),
+            );
+            new.checked_sub(old).unwrap_or(new) as f64 / seconds
+        };
+        let ports = rows(&after.ports).map(|new| {
+            let old = same(&before.ports, new, &["port", "index"]);
+            Port {
+                name: text(new, "port"),
+                state: text(new, "state"),
+                mode: text(new, "mode"),
+                received: rate(old, new, "received"),
+                received_bits: 8.0 * rate(old, new, "received_bytes"),
+                forwarded: rate(old, new, "forwarded"),
+                forwarded_bits: 8.0 * rate(old, new, "forwarded_bytes"),
+            }
+        });
+        let cores = rows(&after.workers).map(|new| {
+            let old = same(&before.workers, new, &["core"]);
+            Core {
+                number: new["core"].as_u64().unwrap_or(0),
+                received: rate(old, new, "received"),
+                forwarded: rate(old, new, "forwarded"),
+                to_kernel: rate(old, new, "to_kernel"),
+                dropped: rate(old, new, "dropped"),
+            }
+        });
+        let reasons = rows(&after.drops).map(|new| {
+            let old = same(&before.drops, new, &["port", "reason", "fate"]);
+            Reason {
+                port: text(new, "port"),
+                name: text(new, "reason"),
+                fate: text(new, "fate"),
+                rate: rate(old, new, "frames"),
+                total: new["frames"].as_u64().unwrap_or(0),
+            }
+        });
+        let mut reasons: Vec<Reason> = reasons.collect();
+        reasons.sort_by(|one, other| {
+            (other.rate, other.total)
+                .partial_cmp(&(one.rate, one.total))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        Self {
+            engine: after.engine.clone(),
+            ports: ports.collect(),
+            cores: cores.collect(),
+            reasons,
+        }
+    }
+
+    /// Tables, the most important first.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = self.health();
+        let frames = |rate: f64| format!("{}/s", compact(rate));
+        let bits = |rate: f64| prefixed(rate, "bit/s");
+        let mut ports = Table::new("")
+            .text("port")
+            .text("state")
+            .text("mode")
+            .number("received")
+            .number("")
+            .number("forwarded")
+            .number("");
+        for port in &self.ports {
+            ports.push([
+                port.name.clone(),
+                port.state.clone(),
+                port.mode.clone(),
+                frames(port.received),
+                bits(port.received_bits),
+                frames(port.forwarded),
+                bits(port.forwarded_bits),
+            ]);
+        }
+        let mut cores = Table::new("")
+            .number("core")
+            .number("received")
+            .number("forwarded")
+            .number("to the kernel")
+            .number("dropped");
+        for core in &self.cores {
+            let rates = [core.received, core.forwarded, core.to_kernel, core.dropped];
+            cores.push(std::iter::once(core.number.to_string()).chain(rates.map(frames)));
+        }
+        let mut reasons = Table::new("")
+            .text("not forwarded because")
+            .text("port")
+            .text("fate")
+            .number("now")
+            .number("in all");
+        for reason in &self.reasons {
+            reasons.push([
+                reason.name.clone(),
+                reason.port.clone(),
+                reason.fate.clone(),
+                frames(reason.rate),
+                grouped(reason.total),
+            ]);
+        }
+        for table in [&ports, &cores, &reasons] {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\n{}", table.to_text());
+        }
+        text
+    }
+
+    fn health(&self) -> String {
+        let engine = &self.engine;
+        let milliseconds = |key: &str| engine[key].as_f64().unwrap_or(0.0) * 1e3;
+        let number = |value: &Value| grouped(value.as_u64().unwrap_or(0));
+        let verification = &engine["verification"];
+        let verified = match verification["equal"].as_bool() {
+            None => "not compared with the kernel yet".to_owned(),
+            Some(true) => format!(
+                "equal to the kernel in {} answers",
+                number(&verification["compared"])
+            ),
+            Some(false) => format!(
+                "DIFFERENT from the kernel in {} answers (corelane verify)",
+                number(&verification["different"])
+            ),
+        };
+        let mut text = format!(
+            "engine {}, {} resident; {verified}\nmirror lag {:.2} ms (longest {:.2} ms), {} announcements, {} re-reads, {} overruns\n",
+            text(engine, "engine"),
+            report::units::Bytes(engine["resident_bytes"].as_u64().unwrap_or(0)),
+            milliseconds("lag_seconds"),
+            milliseconds("lag_max_seconds"),
+            number(&engine["messages"]),
+            number(&engine["resyncs"]),
+            number(&engine["overruns"]),
+        );
+        for kept in rows(&engine["left_to_kernel"]) {
+            let _ = writeln!(text, "left to the kernel: {}", kept.as_str().unwrap_or(""));
+        }
+        text
+    }
+
+    /// The same as figures, per second.
+    pub(crate) fn to_json(&self) -> Value {
+        let ports = self.ports.iter().map(|port| {
+            json!({
+                "port": port.name, "state": port.state, "mode": port.mode,
+                "received_frames_per_second": port.received, "received_bits_per_second": port.received_bits,
+                "forwarded_frames_per_second": port.forwarded, "forwarded_bits_per_second": port.forwarded_bits,
+            })
+        });
+        let cores = self.cores.iter().map(|core| {
+            json!({
+                "core": core.number, "received_frames_per_second": core.received,
+                "forwarded_frames_per_second": core.forwarded, "to_kernel_frames_per_second": core.to_kernel,
+                "dropped_frames_per_second": core.dropped,
+            })
+        });
+        let reasons = self.reasons.iter().map(|reason| {
+            json!({
+                "port": reason.port, "reason": reason.name, "fate": reason.fate,
+                "frames_per_second": reason.rate, "frames": reason.total,
+            })
+        });
+        json!({
+            "schema": "corelane-top/1", "engine": self.engine, "ports": ports.collect::<Vec<_>>(),
+            "cores": cores.collect::<Vec<_>>(), "reasons": reasons.collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn snapshot(at: Instant, forwarded: u64, blackholes: u64) -> Snapshot {
+        Snapshot {
+            ports: json!([{
+                "port": "r0", "index": 2, "state": "forwarding", "mode": "native", "received": forwarded + blackholes,
+                "received_bytes": 60 * (forwarded + blackholes), "forwarded": forwarded, "forwarded_bytes": 60 * forwarded,
+            }]),
+            workers: json!([{
+                "core": 1, "received": forwarded + blackholes, "forwarded": forwarded, "to_kernel": 0,
+                "dropped": blackholes,
+            }]),
+            drops: json!([
+                { "port": "r0", "reason": "ipv4-time-to-live", "fate": "to the kernel", "frames": 7 },
+                { "port": "r0", "reason": "blackhole", "fate": "dropped", "frames": blackholes },
+            ]),
+            engine: json!({
+                "engine": "xdp", "resident_bytes": 1 << 20, "lag_seconds": 0.0005, "lag_max_seconds": 0.002,
+                "messages": 1234, "resyncs": 1, "overruns": 0, "left_to_kernel": ["a rule"],
+                "verification": { "equal": true, "compared": 5000, "different": 0 },
+            }),
+            at,
+        }
+    }
+
+    #[test]
+    fn rates_are_differences_over_time() {
+        let now = Instant::now();
+        let before = snapshot(now, 1000, 10);
+        let after = snapshot(now + Duration::from_secs(2), 5000, 30);
+        let view = View::between(&before, &after);
+        let value = view.to_json();
+        assert_eq!(value["ports"][0]["forwarded_frames_per_second"], 2000.0);
+        assert_eq!(
+            value["ports"][0]["forwarded_bits_per_second"],
+            2000.0 * 480.0
+        );
+        assert_eq!(value["cores"][0]["dropped_frames_per_second"], 10.0);
+        assert_eq!(
+            value["reasons"][0]["reason"], "blackhole",
+            "the busiest first"
+        );
+        let text = view.to_text();
+        for part in [
+            "mirror lag 0.50 ms (longest 2.00 ms), 1,234 announcements",
+            "equal to the kernel in 5,000 answers",
+            "left to the kernel: a rule",
+            "2 k/s",
+            "960 kbit/s",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_counter_that_began_again_counts_from_zero() {
+        let now = Instant::now();
+        let before = snapshot(now, 1_000_000, 10);
+        let after = snapshot(now + Duration::from_secs(1), 50, 0);
+        let value = View::between(&before, &after).to_json();
+        assert_eq!(value["ports"][0]["forwarded_frames_per_second"], 50.0);
+    }
+}
