@@ -51,8 +51,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let config = configuration(arguments)?;
     let signals = Signals::register()?;
-    let engine = open(&config)?;
+    // First, since engines start threads, and rights belong to threads.
     privileges::reduce(config.engine == EngineKind::AfXdp)?;
+    let engine = open(&config)?;
     let ports = config.ports.clone();
     let redirects = config.engine != EngineKind::AfXdp;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;

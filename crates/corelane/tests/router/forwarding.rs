@@ -1,7 +1,6 @@
-//! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, several ways, blackholes, tables, metrics.
+//! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, tables, tags, neighbours.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::lab::{Lab, has, is_root, ping, text, wait_for};
 
@@ -136,76 +135,6 @@ fn tcp_works_with_every_offload_on() {
 }
 
 #[test]
-fn several_ways_share_the_flows_and_a_blackhole_swallows() {
-    if !is_root() {
-        return;
-    }
-    let mut lab = Lab::new("ways");
-    let b = lab.b.clone();
-    lab.link(&b, 2);
-    lab.b
-        .ip(["addr", "add", "192.0.2.1/24", "dev", "lo"])
-        .unwrap();
-    lab.r
-        .ip([
-            "route",
-            "add",
-            "192.0.2.0/24",
-            "nexthop",
-            "via",
-            "10.1.0.2",
-            "nexthop",
-            "via",
-            "10.2.0.2",
-        ])
-        .unwrap();
-    lab.r
-        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
-        .unwrap();
-    let router = lab.run(&["r0", "r1", "r2"], &[]);
-    wait_for("both neighbours", 10, || {
-        lab.ping("10.1.0.2");
-        lab.ping("10.2.0.2");
-        let answer = router.show("routes 192.0.2.1");
-        let entries = answer["answers"][0]["entries"].as_array().unwrap().clone();
-        entries.len() == 2 && entries.iter().all(|entry| entry["kind"] == "adjacency")
-    });
-    let received = |interface: &str| -> u64 {
-        let path = format!("/sys/class/net/{interface}/statistics/rx_packets");
-        text(&lab.b.command("cat").arg(path).output().unwrap())
-            .trim()
-            .parse()
-            .unwrap()
-    };
-    let before = [received("e1"), received("e2")];
-    // With sums left for a card to complete, the kernel would forward these, and by one way only.
-    lab.a
-        .command("ethtool")
-        .args(["-K", "e0", "tx", "off"])
-        .output()
-        .unwrap();
-    // Each port is a flow of its own.
-    lab.a
-        .enter(|| {
-            let socket = std::net::UdpSocket::bind("10.0.0.2:0").unwrap();
-            for port in 20_000..20_400 {
-                // The refusals that come back are not of interest.
-                let _ = socket.send_to(b"x", ("192.0.2.1", port));
-            }
-        })
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    let shares = [received("e1") - before[0], received("e2") - before[1]];
-    assert!(
-        shares.iter().all(|share| *share > 100),
-        "400 flows went {shares:?}"
-    );
-    assert!(!lab.ping("198.51.100.1"));
-    assert!(router.reason("blackhole") > 0);
-    assert_eq!(router.verify()["different"], 0);
-}
-
-#[test]
 fn a_vrf_has_routes_of_its_own() {
     if !is_root() {
         return;
@@ -304,48 +233,4 @@ fn neighbours_in_use_are_kept_alive() {
         state().contains("REACHABLE") || refreshed() > before + 1
     });
     assert!(!state().contains("FAILED"), "{}", state());
-}
-
-#[test]
-fn the_metrics_page_is_open_metrics() {
-    if !is_root() {
-        return;
-    }
-    let lab = Lab::new("page");
-    let words = [
-        "run",
-        "--port",
-        "r0",
-        "--port",
-        "r1",
-        "--metrics",
-        "127.0.0.1:9470",
-    ]
-    .map(String::from);
-    let _router = lab.run_words(&words);
-    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
-    let page = lab
-        .r
-        .enter(|| {
-            use std::io::{Read, Write};
-            let mut stream = std::net::TcpStream::connect("127.0.0.1:9470").unwrap();
-            stream
-                .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-                .unwrap();
-            let mut page = String::new();
-            stream.read_to_string(&mut page).unwrap();
-            page
-        })
-        .unwrap();
-    assert!(
-        page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("# EOF\n"),
-        "{page}"
-    );
-    for name in [
-        "corelane_received_frames_total{port=\"r0\"",
-        "corelane_mirror_lag_seconds ",
-        "corelane_routes{family=\"ipv4\"}",
-    ] {
-        assert!(page.contains(name), "{name} is not in {page}");
-    }
 }

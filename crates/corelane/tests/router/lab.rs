@@ -132,9 +132,21 @@ impl Lab {
 
     /// Starts a router with exactly these arguments.
     pub(crate) fn run_words(&self, words: &[String]) -> Router {
-        let mut child = self
-            .r
-            .command(env!("CARGO_BIN_EXE_corelane"))
+        let program = self.r.command(env!("CARGO_BIN_EXE_corelane"));
+        self.start(program, words)
+    }
+
+    /// Starts a router by a program that becomes it, such as one that gives rights up first.
+    pub(crate) fn run_under(&self, wrapper: &[&str], words: &[&str]) -> Router {
+        let mut program = self.r.command(wrapper[0]);
+        program
+            .args(&wrapper[1..])
+            .arg(env!("CARGO_BIN_EXE_corelane"));
+        self.start(program, words)
+    }
+
+    fn start(&self, mut program: Command, words: &[impl AsRef<std::ffi::OsStr>]) -> Router {
+        let mut child = program
             .args(words)
             .arg("--run-directory")
             .arg(self.directory.path())
@@ -317,6 +329,19 @@ impl Router {
             .find(|row| row["port"] == port)
             .unwrap();
         row["state"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What keeps ports or families with the kernel, as it says itself.
+    pub(crate) fn left_to_kernel(&self) -> Vec<String> {
+        let engine = self.show("engine");
+        let reasons = engine["left_to_kernel"].as_array().unwrap().iter();
+        reasons
+            .map(|reason| reason.as_str().unwrap().to_owned())
+            .collect()
     }
 
     pub(crate) fn signal(&self, signal: libc::c_int) {

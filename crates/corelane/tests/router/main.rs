@@ -3,8 +3,16 @@
 
 mod lab;
 
+mod document;
 mod engines;
 mod faults;
 mod forwarding;
+mod frames;
 mod internet;
+mod lifecycle;
+mod open_metrics;
+mod policy;
 mod protocols;
+mod raw;
+mod watching;
+mod ways;

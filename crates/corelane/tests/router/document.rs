@@ -1,0 +1,157 @@
+//! `docs/router.md` as its reader would use it: every command of its first chapter is typed as it stands there.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use host::namespace::{Namespace, Veth};
+
+use super::lab::{has, is_root, text};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn document() -> String {
+    std::fs::read_to_string(repository().join("docs/router.md")).unwrap()
+}
+
+/// The lines of the shell blocks of one chapter.
+fn commands(heading: &str) -> Vec<String> {
+    let text = document();
+    let chapter = text
+        .split("\n## ")
+        .find(|chapter| chapter.starts_with(heading));
+    let chapter = chapter.unwrap_or_else(|| panic!("no chapter {heading:?}"));
+    let blocks = chapter.split("```sh\n").skip(1);
+    blocks
+        .flat_map(|block| block.split("```").next().unwrap().lines())
+        .map(String::from)
+        .collect()
+}
+
+/// What the machine of the reader has and this one has not: packages, a service manager. The rest is typed as it stands.
+/// `corelane run` holds a terminal of its own; the next line is typed when it is ready.
+const SURROUNDINGS: &str = r#"
+mount -t tmpfs none /run
+mkdir -p /run/frr
+mount --bind "$LAB/frr" /etc/frr
+chown -R frr:frr /run/frr /etc/frr
+apt-get() { :; }
+cargo() { :; }
+install() { :; }
+systemctl() {
+    [ "$*" = "restart frr" ] || return 1
+    for daemon in zebra ospfd; do
+        grep -q "^$daemon=yes" /etc/frr/daemons || [ $daemon = zebra ] || continue
+        /usr/lib/frr/$daemon -d -f /etc/frr/frr.conf 2>/dev/null
+    done
+}
+corelane() {
+    if [ "$1" != run ]; then
+        "$CORELANE" "$@"
+        return
+    fi
+    "$CORELANE" "$@" > "$LAB/out" 2> "$LAB/log" &
+    for wait in $(seq 100); do
+        grep -q ^ready "$LAB/out" && return
+        sleep 0.1
+    done
+    return 1
+}
+finish() {
+    kill $(jobs -p) $(cat /run/frr/*.pid) 2>/dev/null
+    wait
+}
+trap finish EXIT
+set -e
+"#;
+
+#[test]
+fn every_command_of_the_first_chapter_works_as_typed() {
+    if !is_root() || !has("zebra") || !has("ospfd") || !has("vtysh") || !has("unshare") {
+        return;
+    }
+    let [r, left, right] = ["", "l", "r"].map(|end| Namespace::new(&format!("doc{end}")).unwrap());
+    let _links = [
+        Veth::new((&r, "eth1"), (&left, "e"), 1).unwrap(),
+        Veth::new((&r, "eth2"), (&right, "e"), 1).unwrap(),
+    ];
+    let lab = tempfile::tempdir().unwrap();
+    std::fs::create_dir(lab.path().join("frr")).unwrap();
+    for (name, content) in [
+        ("daemons", "ospfd=no\n"),
+        ("frr.conf", "hostname r\n"),
+        ("vtysh.conf", "\n"),
+    ] {
+        std::fs::write(lab.path().join("frr").join(name), content).unwrap();
+    }
+    let mut script = String::from(SURROUNDINGS);
+    for line in commands("From nothing to a forwarding box with FRR") {
+        writeln!(script, "echo '# {}'\n{line}", line.replace('\'', "'\\''")).unwrap();
+    }
+    let output = r
+        .command("unshare")
+        .args(["--mount", "bash", "-c", &script])
+        .current_dir(repository())
+        .env("LAB", lab.path())
+        .env("CORELANE", env!("CARGO_BIN_EXE_corelane"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let printed = text(&output);
+    let log = std::fs::read_to_string(lab.path().join("log")).unwrap_or_default();
+    assert!(output.status.success(), "{printed}\nlog: {log}");
+    for part in [
+        "# corelane doctor --port eth1 --port eth2",
+        "eth1: native XDP",
+        "eth2 is up",
+        "Area 0.0.0.0",
+        "address: 203.0.113.9",
+        "mirror lag",
+        "different: 0",
+    ] {
+        assert!(
+            printed.contains(part),
+            "{part:?} is not in\n{printed}\nlog: {log}"
+        );
+    }
+}
+
+#[test]
+fn every_reason_and_key_is_explained() {
+    let text = document();
+    for reason in fastpath::forward::reason::REASONS {
+        let name = format!("`{}`", reason.name);
+        let row = text
+            .lines()
+            .find(|line| line.starts_with('|') && line.contains(&name));
+        let row = row.unwrap_or_else(|| panic!("docs/router.md does not explain {name}"));
+        let fate = if reason.punted {
+            "| kernel |"
+        } else {
+            "| dropped |"
+        };
+        assert!(row.contains(fate), "{name} is {fate} in truth: {row}");
+    }
+    // The example says nothing but the defaults, with every line switched on.
+    let example = std::fs::read_to_string(repository().join("dist/corelane.toml")).unwrap();
+    let on: String = example
+        .lines()
+        .map(|line| {
+            line.strip_prefix("# ")
+                .filter(|line| line.contains(" = "))
+                .unwrap_or(line)
+        })
+        .fold(String::new(), |text, line| text + line + "\n");
+    let parse = |text: &str| router::management_plane::config::Config::parse(text, "example");
+    assert_eq!(parse(&example), parse(&on));
+    assert!(parse(&on).is_ok());
+    for line in on.lines().filter(|line| line.contains(" = ")) {
+        let key = line.split(" = ").next().unwrap();
+        assert!(
+            text.contains(&format!("| `{key}` |")),
+            "{key} is not explained"
+        );
+    }
+}

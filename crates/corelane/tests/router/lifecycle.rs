@@ -1,0 +1,148 @@
+//! From start to end: with which rights it runs, how it is reloaded, what is left of it when it stops, hangs or is killed.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
+
+#[test]
+fn the_kernel_forwards_again_after_a_stop_and_after_a_crash() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("stop");
+    assert!(lab.ping("10.1.0.2"), "the kernel forwards before");
+    for signal in [libc::SIGTERM, libc::SIGKILL] {
+        let mut router = lab.run(&["r0", "r1"], &[]);
+        assert!(lab.ping("10.1.0.2"));
+        let code = router.end(signal);
+        assert_eq!(code, (signal == libc::SIGTERM).then_some(0));
+        assert!(ping(&lab.a, "10.1.0.2", 5), "after signal {signal}");
+        let links = lab.r.ip(["-d", "link", "show", "r0"]).unwrap();
+        assert!(!links.contains("xdp"), "{links}");
+    }
+}
+
+#[test]
+fn a_process_that_hangs_stops_no_frames_and_catches_up() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("hang");
+    let mut router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    let before = router.forwarded();
+    router.signal(libc::SIGSTOP);
+    lab.r
+        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
+        .unwrap();
+    assert!(ping(&lab.a, "10.1.0.2", 20), "frames need no process");
+    router.signal(libc::SIGCONT);
+    wait_for("what was announced meanwhile", 5, || {
+        let answer = router.show("routes 198.51.100.1");
+        answer["answers"][0]["entries"][0]["kind"] == "blackhole"
+    });
+    assert!(router.forwarded() - before >= 40);
+    assert_eq!(router.verify()["different"], 0);
+    // A service manager's watchdog ends one that stays like that: then the kernel forwards.
+    router.signal(libc::SIGSTOP);
+    router.end(libc::SIGKILL);
+    assert!(ping(&lab.a, "10.1.0.2", 5));
+}
+
+#[test]
+fn a_reload_changes_what_changed_and_drops_nothing() {
+    if !is_root() {
+        return;
+    }
+    let mut lab = Lab::new("reload");
+    let b = lab.b.clone();
+    lab.link(&b, 2);
+    let file = lab.path("router.toml");
+    std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nmetrics = \"\"\n").unwrap();
+    let mut router = lab.run_words(&["run".to_owned(), file.to_str().unwrap().to_owned()]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    let traffic = lab
+        .a
+        .command("ping")
+        .args(["-q", "-i", "0.005", "-c", "400", "10.1.0.2"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::fs::write(&file, "ports = [\"r0\", \"r1\", \"r2\"]\nmetrics = \"\"\n").unwrap();
+    router.signal(libc::SIGHUP);
+    wait_for("the new port", 5, || {
+        router.show("ports").as_array().unwrap().len() == 3
+    });
+    assert_eq!(router.state("r2"), "forwarding");
+    std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nport = 3\n").unwrap();
+    router.signal(libc::SIGHUP);
+    wait_for("the refusal", 5, || router.log().contains("router.toml:2"));
+    let printed = text(&traffic.wait_with_output().unwrap());
+    assert!(printed.contains(" 0% packet loss"), "{printed}");
+    assert_eq!(
+        router.show("ports").as_array().unwrap().len(),
+        3,
+        "the refused file changes nothing"
+    );
+}
+
+/// What every thread of a process holds: `CapEff`, `CapPrm`, `CapInh`, `NoNewPrivs`.
+fn rights(router: &Router) -> Vec<[u64; 4]> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", router.id())).unwrap();
+    let status = |thread: std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("status")).unwrap_or_default()
+    };
+    let field = |status: &str, name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        u64::from_str_radix(line.unwrap().trim_start_matches(':').trim(), 16).unwrap()
+    };
+    threads
+        .map(|thread| status(thread.unwrap()))
+        .filter(|status| !status.is_empty())
+        .map(|status| ["CapEff", "CapPrm", "CapInh", "NoNewPrivs"].map(|name| field(&status, name)))
+        .collect()
+}
+
+#[test]
+fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("rights");
+    let kept = router::privileges::KEPT
+        .iter()
+        .fold(0, |set, (bit, _)| set | 1 << bit);
+    let words = [
+        "run",
+        "--port",
+        "r0",
+        "--port",
+        "r1",
+        "--metrics",
+        "127.0.0.1:9470",
+    ];
+    let mut wrappers = vec![vec!["env"]];
+    if has("setpriv") {
+        let least = "--bounding-set=-all,+net_admin,+bpf,+perfmon";
+        wrappers.push(vec!["setpriv", least, "--inh-caps=-all"]);
+    }
+    for wrapper in wrappers {
+        let router = lab.run_under(&wrapper, &words);
+        wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+        let held = rights(&router);
+        assert!(held.len() >= 3, "the main thread and those that answer");
+        for thread in held {
+            assert_eq!(thread, [kept, kept, 0, 1], "{wrapper:?}");
+        }
+        // What needs them later works: an interface that comes back, neighbours, the kernel's rules.
+        lab.r.ip(["link", "set", "r1", "down"]).unwrap();
+        lab.r.ip(["link", "set", "r1", "up"]).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        wait_for("the fast path again", 10, || {
+            let before = router.forwarded();
+            ping(&lab.a, "10.1.0.2", 3) && router.forwarded() > before
+        });
+        assert_eq!(router.verify()["different"], 0);
+    }
+}

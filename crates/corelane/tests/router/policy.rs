@@ -1,0 +1,181 @@
+//! What the kernel does to forwarded packets besides routing them is never gone past, unless somebody says so.
+
+use super::lab::{Lab, has, is_root, ping, text, wait_for};
+
+#[test]
+fn rules_of_the_kernel_are_not_gone_past() {
+    if !is_root() || !has("nft") {
+        return;
+    }
+    let lab = Lab::new("rules");
+    let nft = |words: &[&str]| {
+        let output = lab.r.command("nft").args(words).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+    };
+    let mut router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    assert_eq!(router.state("r0"), "forwarding");
+    nft(&["add", "table", "inet", "t"]);
+    nft(&[
+        "add",
+        "chain",
+        "inet",
+        "t",
+        "f",
+        "{ type filter hook forward priority 0; }",
+    ]);
+    nft(&[
+        "add",
+        "rule",
+        "inet",
+        "t",
+        "f",
+        "icmp",
+        "type",
+        "echo-request",
+        "drop",
+    ]);
+    wait_for("the rule to hold", 5, || !lab.ping("10.1.0.2"));
+    assert_eq!(router.state("r0"), "kept by the kernel");
+    assert!(router.log().contains("nftables chain t f has 1 rules"));
+    nft(&["delete", "table", "inet", "t"]);
+    wait_for("the ports to be taken over again", 5, || {
+        router.state("r0") == "forwarding"
+    });
+    assert!(lab.ping("10.1.0.2"));
+    nft(&["add", "table", "ip6", "t"]);
+    nft(&[
+        "add",
+        "chain",
+        "ip6",
+        "t",
+        "f",
+        "{ type filter hook forward priority 0; policy drop; }",
+    ]);
+    wait_for("IPv6 to stop", 5, || !lab.ping("2001:db8:1::2"));
+    assert!(
+        lab.ping("10.1.0.2") && router.state("r0") == "forwarding",
+        "IPv4 is not concerned"
+    );
+    drop(router);
+    let bypassing = lab.run(&["r0", "r1"], &["--bypass-netfilter"]);
+    lab.a
+        .ip([
+            "-6",
+            "neigh",
+            "replace",
+            "2001:db8:0::1",
+            "lladdr",
+            &mac(&lab, "r0"),
+            "dev",
+            "e0",
+        ])
+        .unwrap();
+    wait_for("IPv6 past the rule", 10, || {
+        ping(&lab.r, "2001:db8:1::2", 1) && lab.ping("2001:db8:1::2")
+    });
+    drop(bypassing);
+}
+
+fn mac(lab: &Lab, interface: &str) -> String {
+    let path = format!("/sys/class/net/{interface}/address");
+    text(&lab.r.command("cat").arg(path).output().unwrap())
+        .trim()
+        .to_owned()
+}
+
+/// Something that the kernel does to forwarded packets.
+struct Treatment {
+    /// How it is set up, and taken away again.
+    set: &'static str,
+    unset: &'static str,
+    /// What the router says about it.
+    said: &'static str,
+}
+
+const TREATMENTS: [Treatment; 6] = [
+    Treatment {
+        set: "nft add table ip n; nft add chain ip n p '{ type nat hook postrouting priority 100; }'; \
+              nft add rule ip n p masquerade",
+        unset: "nft delete table ip n",
+        said: "nftables chain n p has 1 rules",
+    },
+    Treatment {
+        set: "ip xfrm policy add dir fwd src 10.0.0.0/24 dst 10.8.0.0/24",
+        unset: "ip xfrm policy flush",
+        said: "IPsec policies",
+    },
+    Treatment {
+        set: "tc qdisc add dev r1 root tbf rate 100mbit burst 32kbit latency 50ms",
+        unset: "tc qdisc del dev r1 root",
+        said: "queueing discipline tbf",
+    },
+    Treatment {
+        set: "tc qdisc add dev r0 clsact; tc filter add dev r0 ingress matchall action drop",
+        unset: "tc qdisc del dev r0 clsact",
+        said: "tc filter",
+    },
+    Treatment {
+        set: "ip rule add from 10.9.0.0/16 lookup 100",
+        unset: "ip rule del from 10.9.0.0/16 lookup 100",
+        said: "policy rule",
+    },
+    Treatment {
+        set: "sysctl -qw net.ipv6.conf.all.forwarding=0",
+        unset: "sysctl -qw net.ipv6.conf.all.forwarding=1",
+        said: "IPv6 forwarding is off",
+    },
+];
+
+#[test]
+fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("besides");
+    let shell = |line: &str| {
+        let output = lab.r.command("sh").args(["-ec", line]).output().unwrap();
+        output.status.success()
+    };
+    let mut router = lab.run(&["r0", "r1"], &[]);
+    assert_eq!(router.left_to_kernel(), [""; 0]);
+    let mut there = Vec::new();
+    for treatment in &TREATMENTS {
+        if shell(treatment.set) {
+            there.push(treatment);
+        } else {
+            println!("skipped: this machine does not do `{}`", treatment.set);
+            shell(treatment.unset);
+        }
+    }
+    assert!(!there.is_empty());
+    let said = |router: &super::lab::Router, treatment: &Treatment| {
+        let reasons = router.left_to_kernel();
+        reasons.iter().any(|reason| reason.contains(treatment.said))
+    };
+    for treatment in &there {
+        wait_for(treatment.said, 6, || said(&router, treatment));
+        assert!(router.log().contains("event=left-to-kernel"));
+    }
+    println!("{:#?}", router.left_to_kernel());
+    let before = router.forwarded();
+    lab.ping("10.1.0.2");
+    assert_eq!(router.forwarded(), before, "every port is the kernel's");
+    drop(router);
+    // Those who say that they mean it get what they asked for, and a list of what is gone past; what is switched off stays off.
+    let mut bypassing = lab.run(&["r0", "r1"], &["--bypass-netfilter"]);
+    assert_eq!(bypassing.state("r0"), "forwarding");
+    wait_for("the list", 5, || {
+        bypassing.log().matches("event=bypass").count() >= there.len() - 1
+    });
+    for treatment in &there {
+        assert!(shell(treatment.unset), "{}", treatment.unset);
+    }
+    drop(bypassing);
+    let router = lab.run(&["r0", "r1"], &[]);
+    assert_eq!(router.left_to_kernel(), [""; 0], "all of it is gone");
+    wait_for("the fast path", 10, || {
+        let before = router.forwarded();
+        ping(&lab.a, "10.1.0.2", 2) && router.forwarded() > before
+    });
+}

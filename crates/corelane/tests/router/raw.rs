@@ -1,0 +1,175 @@
+//! Frames as they are: sent and received on a packet socket, and built byte by byte.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use host::namespace::Namespace;
+
+const ETH_P_ALL: u16 = 0x0003;
+/// `SO_RCVBUFFORCE` bytes: no test has more waiting.
+static BUFFER: libc::c_int = 16 << 20;
+
+/// A packet socket on one interface.
+pub(crate) struct Raw(OwnedFd);
+
+impl Raw {
+    /// Opens one inside a namespace; it stays there.
+    pub(crate) fn open(namespace: &Namespace, interface: &str) -> Self {
+        let index = namespace.interface_index(interface).unwrap();
+        namespace.enter(|| Self::here(index).unwrap()).unwrap()
+    }
+
+    fn here(index: u32) -> io::Result<Self> {
+        let check = |result: libc::c_int| {
+            if result < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(result)
+            }
+        };
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: plain numbers.
+        let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, ETH_P_ALL.to_be().into()) })?;
+        // SAFETY: just opened, ours alone.
+        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+        // SAFETY: all zeroes is a valid address.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = ETH_P_ALL.to_be();
+        address.sll_ifindex = index.cast_signed();
+        let size = size_of::<libc::sockaddr_ll>() as u32;
+        // SAFETY: pointer and size are those of `address`.
+        check(unsafe { libc::bind(raw, (&raw const address).cast(), size) })?;
+        let timeout = libc::timeval {
+            tv_sec: 0,
+            tv_usec: 20_000,
+        };
+        let size = size_of::<libc::timeval>() as u32;
+        let place = (&raw const timeout).cast();
+        // SAFETY: pointer and size are those of `timeout`.
+        check(unsafe { libc::setsockopt(raw, libc::SOL_SOCKET, libc::SO_RCVTIMEO, place, size) })?;
+        let place = (&raw const BUFFER).cast();
+        // SAFETY: pointer and size are those of an integer.
+        check(unsafe { libc::setsockopt(raw, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, place, 4) })?;
+        Ok(Self(fd))
+    }
+
+    /// Sends a frame without FCS.
+    pub(crate) fn send(&self, frame: &[u8]) {
+        // SAFETY: pointer and length are those of `frame`.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        assert_eq!(
+            sent,
+            frame.len().cast_signed(),
+            "{}",
+            io::Error::last_os_error()
+        );
+    }
+
+    /// The next frame, within 20 ms; the socket's own are left out by the caller.
+    pub(crate) fn receive(&self) -> Option<Vec<u8>> {
+        let mut frame = vec![0; 2048];
+        // SAFETY: pointer and length are those of `frame`.
+        let length = unsafe {
+            libc::recv(
+                self.0.as_raw_fd(),
+                frame.as_mut_ptr().cast(),
+                frame.len(),
+                0,
+            )
+        };
+        frame.truncate(usize::try_from(length).ok()?);
+        Some(frame)
+    }
+
+    /// The first frame for which `wanted` holds, within a second.
+    pub(crate) fn wait_for(&self, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let end = std::time::Instant::now() + Duration::from_secs(1);
+        while std::time::Instant::now() < end {
+            if let Some(frame) = self.receive().filter(|frame| wanted(frame)) {
+                return Some(frame);
+            }
+        }
+        None
+    }
+}
+
+/// The Ethernet address of an interface.
+pub(crate) fn mac(namespace: &Namespace, interface: &str) -> [u8; 6] {
+    let path = format!("/sys/class/net/{interface}/address");
+    let output = namespace.command("cat").arg(path).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let bytes: Vec<u8> = text
+        .trim()
+        .split(':')
+        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+        .collect();
+    bytes.try_into().unwrap()
+}
+
+/// The Internet checksum (RFC 1071) over `bytes`, as it is written.
+pub(crate) fn checksum(bytes: &[u8]) -> [u8; 2] {
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+        .sum();
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    (!(sum as u16)).to_be_bytes()
+}
+
+fn udp(source: &[u8], destination: &[u8], port: u16, payload: &[u8]) -> Vec<u8> {
+    let length = ((8 + payload.len()) as u16).to_be_bytes();
+    let mut segment = Vec::from(4242u16.to_be_bytes());
+    segment.extend(port.to_be_bytes());
+    segment.extend(length);
+    segment.extend([0, 0]);
+    segment.extend(payload);
+    let mut summed = [source, destination, &[0, 17], &length].concat();
+    summed.extend(&segment);
+    segment[6..8].copy_from_slice(&checksum(&summed));
+    segment
+}
+
+/// A UDP packet in IPv4 in Ethernet, with every field set to something that is not its default.
+pub(crate) fn ipv4(
+    macs: ([u8; 6], [u8; 6]),
+    source: [u8; 4],
+    destination: [u8; 4],
+    port: u16,
+    payload: &[u8],
+) -> Vec<u8> {
+    let mut frame = [&macs.0[..], &macs.1, &[0x08, 0x00]].concat();
+    let length = ((28 + payload.len()) as u16).to_be_bytes();
+    let mut header = [
+        0x45, 0xB8, length[0], length[1], 0x12, 0x34, 0x40, 0, 57, 17, 0, 0,
+    ]
+    .to_vec();
+    header.extend(source);
+    header.extend(destination);
+    let sum = checksum(&header);
+    header[10..12].copy_from_slice(&sum);
+    frame.extend(header);
+    frame.extend(udp(&source, &destination, port, payload));
+    frame
+}
+
+/// The same in IPv6, with traffic class and flow label.
+pub(crate) fn ipv6(
+    macs: ([u8; 6], [u8; 6]),
+    source: &str,
+    destination: &str,
+    payload: &[u8],
+) -> Vec<u8> {
+    let octets = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
+    let (source, destination) = (octets(source), octets(destination));
+    let mut frame = [&macs.0[..], &macs.1, &[0x86, 0xDD]].concat();
+    let length = ((8 + payload.len()) as u16).to_be_bytes();
+    frame.extend([0x6B, 0x81, 0x23, 0x45, length[0], length[1], 17, 9]);
+    frame.extend(source);
+    frame.extend(destination);
+    frame.extend(udp(&source, &destination, 9, payload));
+    frame
+}

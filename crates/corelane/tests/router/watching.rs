@@ -1,0 +1,232 @@
+//! What people and their programs see of a running router: metrics, top, doctor.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::lab::{Lab, has, is_root, text, wait_for};
+use super::open_metrics;
+
+#[test]
+fn the_metrics_page_is_open_metrics_to_the_letter() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("page");
+    let words = [
+        "run",
+        "--port",
+        "r0",
+        "--port",
+        "r1",
+        "--metrics",
+        "127.0.0.1:9470",
+    ]
+    .map(String::from);
+    let router = lab.run_words(&words);
+    wait_for("the first answer", 5, || {
+        lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
+    });
+    // Reasons of both fates, next hops of both families, and a comparison with the kernel.
+    lab.r
+        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
+        .unwrap();
+    lab.ping("198.51.100.1");
+    lab.ping("10.1.0.2");
+    lab.ping("2001:db8:1::2");
+    assert_eq!(router.verify()["different"], 0);
+    let page = lab
+        .r
+        .enter(|| {
+            use std::io::{Read, Write};
+            let mut stream = std::net::TcpStream::connect("127.0.0.1:9470").unwrap();
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                .unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).unwrap();
+            page
+        })
+        .unwrap();
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("# EOF\n"),
+        "{page}"
+    );
+    let (head, page) = page.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(
+        head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{head}"
+    );
+    let samples = open_metrics::parse(page).unwrap_or_else(|error| panic!("{error} in\n{page}"));
+    let value = |name: &str, label: &str| {
+        let found = samples
+            .iter()
+            .find(|sample| sample.name == name && sample.labels.contains(label));
+        found
+            .unwrap_or_else(|| panic!("no {name}{{{label}}} in\n{page}"))
+            .value
+    };
+    for (name, label) in [
+        ("corelane_received_frames_total", "port=\"r0\""),
+        ("corelane_forwarded_bytes_total", "port=\"r1\""),
+        (
+            "corelane_not_forwarded_frames_total",
+            "reason=\"blackhole\"",
+        ),
+        ("corelane_next_hop_frames_total", "gateway=\"10.1.0.2\""),
+        (
+            "corelane_next_hop_frames_total",
+            "gateway=\"2001:db8:1::2\"",
+        ),
+        ("corelane_routes", "family=\"ipv6\""),
+    ] {
+        assert!(value(name, label) > 0.0, "{name}");
+    }
+    assert!((value("corelane_verify_equal", "") - 1.0).abs() < f64::EPSILON);
+    for name in [
+        "corelane_mirror_lag_seconds",
+        "corelane_mirror_resyncs_total",
+        "corelane_mirror_overruns_total",
+    ] {
+        assert!(value(name, "") >= 0.0, "{name}");
+    }
+}
+
+fn corelane(lab: &Lab, words: &[&str]) -> Command {
+    let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
+    command.args(words);
+    command
+}
+
+#[test]
+fn top_shows_rates_and_gives_the_terminal_back() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("top");
+    let router = lab.run(&["r0", "r1"], &[]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    let mut traffic = lab
+        .a
+        .command("ping")
+        .args(["-q", "-i", "0.01", "-c", "2000", "10.1.0.2"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let directory = lab.directory.path().to_str().unwrap();
+    let words = ["top", "--interval", "0.5", "--run-directory", directory];
+    let piped = text(&corelane(&lab, &words).output().unwrap());
+    for part in ["mirror lag", "port", "core", "not forwarded because"] {
+        assert!(piped.contains(part), "{part:?} is not in\n{piped}");
+    }
+    assert!(!piped.contains('\x1b'), "no colour in a pipe");
+    let json = corelane(&lab, &words).arg("--json").output().unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(value["schema"], "corelane-top/1");
+    let rate = value["ports"][0]["forwarded_frames_per_second"]
+        .as_f64()
+        .unwrap();
+    assert!(
+        (20.0..1000.0).contains(&rate),
+        "100 a second are sent: {rate}"
+    );
+    if has("script") {
+        // A terminal: the view renews itself until q.
+        let line = [&[env!("CARGO_BIN_EXE_corelane")], &words[..]]
+            .concat()
+            .join(" ");
+        let mut script = lab
+            .r
+            .command("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env("TERM", "xterm")
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        script.stdin.as_mut().unwrap().write_all(b"q").unwrap();
+        let seen = text(&script.wait_with_output().unwrap());
+        assert!(seen.matches("mirror lag").count() >= 2, "{seen:?}");
+        assert!(
+            seen.contains("\x1b[?1049h") && seen.contains("\x1b[?1049l"),
+            "{seen:?}"
+        );
+        assert!(!seen.contains("\x1b[1m"), "NO_COLOR is set: {seen:?}");
+    }
+    traffic.kill().unwrap();
+    traffic.wait().unwrap();
+    drop(router);
+    let gone = corelane(&lab, &words).output().unwrap();
+    assert!(!gone.status.success());
+    assert!(text(&gone).contains("no router answers"), "{}", text(&gone));
+}
+
+#[test]
+fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("doctor");
+    let words = ["doctor", "--port", "r0", "--port", "r1", "--json"];
+    let output = corelane(&lab, &words).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = value["findings"].as_array().unwrap();
+    let find = |what: &str| {
+        let found = findings.iter().find(|finding| finding["what"] == what);
+        found.unwrap_or_else(|| panic!("no {what} in {value:#}"))
+    };
+    for what in [
+        "r0: link",
+        "r0: native XDP",
+        "r0: takes redirected frames",
+        "engine xdp",
+        "engine xdp-kernel-fib",
+        "rights",
+        "forwarding",
+    ] {
+        assert_eq!(find(what)["verdict"], "good", "{:#}", find(what));
+    }
+    let others = ["AF_XDP", "queues", "offloads", "MTU"];
+    for what in others {
+        find(&format!("r1: {what}"));
+    }
+    for what in [
+        "cpuset",
+        "huge pages",
+        "KVM",
+        "User Mode Linux",
+        "tracepoints",
+        "real-time priority",
+    ] {
+        find(what);
+    }
+    for finding in findings {
+        let good = finding["verdict"] == "good";
+        assert_eq!(good, finding["remedy"] == "", "{finding:#}");
+        assert_ne!(finding["state"], "", "{finding:#}");
+    }
+    let links = lab.r.ip(["-d", "link", "show", "r0"]).unwrap();
+    assert!(!links.contains("xdp"), "nothing stays attached: {links}");
+    let table = text(
+        &corelane(&lab, &["doctor", "--port", "r0"])
+            .output()
+            .unwrap(),
+    );
+    assert!(
+        table.contains("r0: native XDP") && table.contains("what to do"),
+        "{table}"
+    );
+    let missing = corelane(&lab, &["doctor", "--port", "nosuch"])
+        .output()
+        .unwrap();
+    assert!(!missing.status.success());
+    assert!(
+        text(&missing).contains("no interface `nosuch`"),
+        "{}",
+        text(&missing)
+    );
+}
