@@ -287,13 +287,11 @@ fn explained(text: &str, at: usize, message: &str) -> String {
     let Some((key, value)) = assignment.map(|(key, value)| (key.trim(), value.trim())) else {
         return format!("{message}; a line is KEY = VALUE");
     };
-    match KEYS.iter().find(|(known, _)| *known == key) {
-        Some((_, allowed)) => format!("{key} = {value}: {message}; allowed are {allowed}"),
-        None => {
-            let known = KEYS.map(|(key, _)| key).join(", ");
-            format!("{key}: no such key; allowed are {known}")
-        }
+    if let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == key) {
+        return format!("{key} = {value}: {message}; allowed are {allowed}");
     }
+    let known = KEYS.map(|(key, _)| key).join(", ");
+    format!("{key}: no such key; allowed are {known}")
 }
 
 /// The file as written.
