@@ -18,7 +18,7 @@ fn packets_take_the_fast_path_and_the_kernel_answers_the_rest() {
     );
     for address in ["10.1.0.2", "2001:db8:1::2"] {
         // The first packets resolve the neighbours by the kernel; the rest goes past it.
-        wait_for("the first answer", 5, || lab.ping(address));
+        lab.wait_for_fast_path(&router, &[address]);
         let before = router.forwarded();
         assert!(ping(&lab.a, address, 20));
         let after = router.forwarded();
@@ -69,9 +69,7 @@ fn a_path_mtu_is_discovered_through_it() {
     let lab = Lab::new("mtu");
     lab.r.ip(["link", "set", "r1", "mtu", "1300"]).unwrap();
     let router = lab.run(&["r0", "r1"], &[]);
-    wait_for("the first answer", 5, || {
-        lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
-    });
+    lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     let large = lab
         .a
         .command("ping")
@@ -109,9 +107,7 @@ fn tcp_works_with_every_offload_on() {
     }
     let lab = Lab::new("tcp");
     let router = lab.run(&["r0", "r1"], &[]);
-    wait_for("the first answer", 5, || {
-        lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
-    });
+    lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     for address in ["10.1.0.2", "2001:db8:1::2"] {
         let mut server = lab
             .b
@@ -153,7 +149,7 @@ fn a_vrf_has_routes_of_its_own() {
         lab.r.ip(["link", "set", port, "master", "blue"]).unwrap();
     }
     let router = lab.run(&["r0", "r1"], &[]);
-    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let before = router.forwarded();
     assert!(ping(&lab.a, "10.1.0.2", 10));
     assert!(router.forwarded() - before >= 20);
@@ -189,7 +185,7 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
         host.ip(["link", "set", link, "up"]).unwrap();
     }
     let router = lab.run(&["r0", "r1"], &[]);
-    wait_for("the first answer", 5, || lab.ping("10.30.0.2"));
+    lab.wait_for_fast_path(&router, &["10.30.0.2"]);
     let before = router.forwarded();
     assert!(ping(&lab.a, "10.30.0.2", 10));
     assert!(router.forwarded() - before >= 20);
@@ -212,7 +208,7 @@ fn neighbours_in_use_are_kept_alive() {
             .unwrap();
     }
     let router = lab.run(&["r0", "r1"], &[]);
-    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let state = || lab.r.ip(["neigh", "show", "10.1.0.2"]).unwrap();
     let refreshed = || {
         let engine = router.show("engine");

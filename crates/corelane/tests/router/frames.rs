@@ -1,6 +1,6 @@
 //! Every byte of a forwarded frame, on the wire behind the router.
 
-use super::lab::{Lab, is_root, wait_for};
+use super::lab::{Lab, is_root};
 use super::raw::{Raw, checksum, ipv4, ipv6, mac};
 
 /// What must come out: other Ethernet addresses, one hop less, the IPv4 sum over the new header, and not a bit more.
@@ -35,9 +35,7 @@ fn frames_leave_byte_for_byte_as_they_must() {
     ];
     for words in ways {
         let router = lab.run(&["r0", "r1"], &words);
-        wait_for("both neighbours", 5, || {
-            lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
-        });
+        lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
         let before = router.forwarded();
         // Odd and even lengths, a sum that carries, the shortest frame and the longest.
         for length in [18usize, 19, 64, 255, 1471, 1472] {

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use super::lab::{Lab, is_root, wait_for};
+use super::lab::{Lab, Router, is_root, wait_for};
 
 /// The real prefixes where they are at hand, else as many generated ones of the same shape.
 fn prefixes() -> fib::prefix_file::Prefixes {
@@ -87,9 +88,44 @@ fn a_full_table_is_taken_over_and_equal() {
     assert_eq!(result["different"], 0, "{result}");
     // A few prefixes of reserved addresses may be refused by the kernel; the connected networks come on top.
     assert!(result["routes_v4"].as_u64().unwrap() > routes * 99 / 100);
+    let during = changes_during_a_comparison(&lab, &router);
+    println!("route changes seen during one comparison, each after: {during:?}");
+    assert!(during.len() > 1, "a comparison holds nothing up");
     let engine = router.show("engine");
     println!(
         "load {} s, resident {} bytes",
         engine["load_seconds"], engine["resident_bytes"]
     );
+}
+
+/// Replaces a route over and over while the whole table is compared; says how long each took until the router answered by it,
+/// the commands that change and ask included.
+fn changes_during_a_comparison(lab: &Lab, router: &Router) -> Vec<Duration> {
+    let mut comparison = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args(["verify", "--run-directory"])
+        .arg(lab.directory.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut took = Vec::new();
+    loop {
+        let last = 3 + took.len() % 200;
+        let (via, mac) = (
+            format!("10.1.0.{last}"),
+            format!("02:00:00:00:01:{last:02x}"),
+        );
+        let began = Instant::now();
+        lab.r
+            .ip(["route", "replace", "198.51.100.0/24", "via", &via])
+            .unwrap();
+        wait_for("the new route", 10, || {
+            let answer = router.show("routes 198.51.100.1");
+            answer["answers"][0]["entries"][0]["mac"] == *mac
+        });
+        if let Some(ended) = comparison.try_wait().unwrap() {
+            assert!(ended.success(), "the comparison found no difference");
+            return took;
+        }
+        took.push(began.elapsed());
+    }
 }

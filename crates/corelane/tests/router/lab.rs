@@ -184,6 +184,16 @@ impl Lab {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
+    /// Waits until pings from a go past the kernel in both directions: every neighbour is resolved, and the router has heard of it.
+    pub(crate) fn wait_for_fast_path(&self, router: &Router, addresses: &[&str]) {
+        for address in addresses {
+            wait_for(&format!("the fast path to {address}"), 10, || {
+                let before = router.forwarded();
+                self.ping(address) && router.forwarded() >= before + 2
+            });
+        }
+    }
+
     /// One ping from a to b's address; true when answered.
     pub(crate) fn ping(&self, address: &str) -> bool {
         ping(&self.a, address, 1)

@@ -30,7 +30,7 @@ fn a_process_that_hangs_stops_no_frames_and_catches_up() {
     }
     let lab = Lab::new("hang");
     let mut router = lab.run(&["r0", "r1"], &[]);
-    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let before = router.forwarded();
     router.signal(libc::SIGSTOP);
     lab.r
@@ -129,7 +129,7 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
     }
     for wrapper in wrappers {
         let router = lab.run_under(&wrapper, &words);
-        wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+        lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         let held = rights(&router);
         assert!(held.len() >= 3, "the main thread and those that answer");
         for thread in held {
@@ -139,10 +139,7 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
         lab.r.ip(["link", "set", "r1", "down"]).unwrap();
         lab.r.ip(["link", "set", "r1", "up"]).unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        wait_for("the fast path again", 10, || {
-            let before = router.forwarded();
-            ping(&lab.a, "10.1.0.2", 3) && router.forwarded() > before
-        });
+        lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         assert_eq!(router.verify()["different"], 0);
     }
 }

@@ -174,8 +174,5 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
     drop(bypassing);
     let router = lab.run(&["r0", "r1"], &[]);
     assert_eq!(router.left_to_kernel(), [""; 0], "all of it is gone");
-    wait_for("the fast path", 10, || {
-        let before = router.forwarded();
-        ping(&lab.a, "10.1.0.2", 2) && router.forwarded() > before
-    });
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
 }

@@ -191,7 +191,7 @@ fn bgp_routes_arrive_and_leave() {
     wait_for("2001 routes by BGP", 40, || {
         router.show("routes 1")["v4"].as_u64().unwrap() > 2001
     });
-    wait_for("an answer from behind", 10, || lab.ping("203.0.113.1"));
+    lab.wait_for_fast_path(&router, &["203.0.113.1"]);
     let before = router.forwarded();
     assert!(ping(&lab.a, "203.0.113.1", 10));
     assert!(router.forwarded() - before >= 20, "by the fast path");

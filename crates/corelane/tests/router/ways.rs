@@ -226,9 +226,7 @@ fn a_route_that_was_replaced_is_not_used_for_longer_than_stated() {
     };
     change(1);
     let router = lab.run(&["r0", "r1", "r2"], &[]);
-    wait_for("both neighbours", 10, || {
-        lab.ping("10.1.0.2") && lab.ping("10.2.0.2")
-    });
+    lab.wait_for_fast_path(&router, &["10.1.0.2", "10.2.0.2"]);
     let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
     let frame = ipv4(macs, [10, 0, 0, 2], [192, 0, 2, 1], 9, &[0; 18]);
     let stop = AtomicBool::new(false);

@@ -1,0 +1,26 @@
+//! `IPsec` policies.
+
+use super::{Finding, Scope};
+use crate::control_plane::netlink::socket::Socket;
+
+const XFRM_MSG_NEWPOLICY: u16 = 0x13;
+const XFRM_MSG_GETPOLICY: u16 = 0x15;
+/// Size of `struct xfrm_userpolicy_id`.
+const XFRM_POLICY_ID: usize = 64;
+
+pub(super) fn policies(found: &mut Vec<Finding>) {
+    let Ok(mut socket) = Socket::open(libc::NETLINK_XFRM, &[]) else {
+        return;
+    };
+    let mut policies = 0;
+    let listed = socket.dump(XFRM_MSG_GETPOLICY, &[0; XFRM_POLICY_ID], |message| {
+        policies += u32::from(message.kind == XFRM_MSG_NEWPOLICY);
+    });
+    if listed.is_ok() && policies > 0 {
+        found.push(Finding {
+            scope: Scope::All,
+            what: format!("{policies} IPsec policies (ip xfrm policy)"),
+            switched_off: false,
+        });
+    }
+}

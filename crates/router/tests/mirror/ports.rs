@@ -1,0 +1,76 @@
+//! VRFs, VLANs, and what is left to the kernel by policy.
+
+use fib::next_hop::Kind;
+use router::control_plane::model::{Event, Link, LinkKind, nud};
+use router::engine::MAIN_TABLE;
+
+use super::lab::{Lab, hop, in_table, link, route, way};
+
+#[test]
+fn ports_of_a_vrf_look_up_in_its_table() {
+    let mut lab = Lab::new();
+    lab.feed(Event::Link(Link {
+        kind: LinkKind::Vrf { table: 10 },
+        ..link(50, "blue")
+    }));
+    lab.add(in_table(10, "192.0.2.0/24", way(&[hop(2, "10.1.0.9")])));
+    assert_eq!(
+        lab.entry(10, "192.0.2.1").kind,
+        Kind::None,
+        "no port uses the table"
+    );
+    lab.feed(Event::Link(Link {
+        master: Some(50),
+        ..link(1, "r0")
+    }));
+    assert_eq!(lab.engine.ports[&1].table, 10);
+    assert_eq!(lab.entry(10, "192.0.2.1").port, 2);
+    assert_eq!(lab.kind("192.0.2.1"), Kind::None);
+    lab.feed(Event::Link(link(1, "r0")));
+    assert_eq!(lab.entry(10, "192.0.2.1").kind, Kind::None);
+}
+
+#[test]
+fn vlan_sub_interfaces_tag() {
+    let mut lab = Lab::new();
+    let vlan = Link {
+        kind: LinkKind::Vlan { parent: 2, vid: 30 },
+        mtu: 1496,
+        ..link(60, "r1.30")
+    };
+    lab.feed(Event::Link(vlan));
+    lab.add(route("192.0.2.0/24", &[hop(60, "10.9.0.9")]));
+    lab.neighbour(60, "10.9.0.9", nud::REACHABLE);
+    let entry = lab.entry(MAIN_TABLE, "192.0.2.1");
+    assert_eq!(
+        (entry.kind, entry.port, entry.vlan, entry.mtu),
+        (Kind::Adjacency, 2, 30, 1496)
+    );
+    assert_eq!(lab.engine.ports[&2].vlans[0].vid, 30);
+}
+
+#[test]
+fn a_port_kept_by_policy_is_the_kernels_in_both_directions() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.mirror.keep_port("r1", true, &mut lab.out);
+    lab.flush();
+    assert!(!lab.engine.ports[&2].enabled);
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
+    lab.mirror.keep_port("r1", false, &mut lab.out);
+    lab.flush();
+    assert_eq!(lab.port("192.0.2.1"), Some(2));
+    assert_eq!(lab.port("10.1.0.9"), Some(2));
+}
+
+#[test]
+fn a_family_can_be_left_to_the_kernel() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.mirror.enable_families(false, true, &mut lab.out);
+    lab.flush();
+    assert_eq!(lab.kind("192.0.2.1"), Kind::None);
+    lab.mirror.enable_families(true, true, &mut lab.out);
+    lab.flush();
+    assert_eq!(lab.port("192.0.2.1"), Some(2));
+}

@@ -1,0 +1,121 @@
+//! Multipath routes, nexthop objects, and the numbers behind them.
+
+use fib::next_hop::Kind;
+use router::control_plane::model::{Event, Hop, Link, ObjectKind, Placement, Way, nud};
+use router::engine::{Engine, MAIN_TABLE};
+
+use super::lab::{Lab, by_object, hop, in_table, link, route, way};
+
+#[test]
+fn multipath_loses_only_the_flows_of_the_dead_member_and_gives_them_back() {
+    let mut lab = Lab::new();
+    lab.add(route(
+        "192.0.2.0/24",
+        &[hop(1, "10.0.0.9"), hop(2, "10.1.0.9"), hop(3, "10.2.0.9")],
+    ));
+    let before = lab.spread("192.0.2.1");
+    assert!((1..=3).all(|port| before.contains(&port)));
+    lab.feed(Event::Link(Link {
+        up: false,
+        carrier: false,
+        ..link(2, "r1")
+    }));
+    let during = lab.spread("192.0.2.1");
+    for (old, new) in before.iter().zip(&during) {
+        assert!(if *old == 2 { *new != 2 } else { old == new });
+    }
+    lab.feed(Event::Link(link(2, "r1")));
+    lab.neighbour(2, "10.1.0.9", nud::REACHABLE);
+    let after = lab.spread("192.0.2.1");
+    assert_eq!(
+        after.iter().filter(|&&port| port == 2).count(),
+        before.iter().filter(|&&port| port == 2).count()
+    );
+}
+
+#[test]
+fn a_multipath_route_that_is_replaced_by_a_smaller_one_keeps_its_flows() {
+    let mut lab = Lab::new();
+    lab.add(route(
+        "192.0.2.0/24",
+        &[hop(1, "10.0.0.9"), hop(2, "10.1.0.9"), hop(3, "10.2.0.9")],
+    ));
+    let before = lab.spread("192.0.2.1");
+    let smaller = route("192.0.2.0/24", &[hop(1, "10.0.0.9"), hop(3, "10.2.0.9")]);
+    lab.feed(Event::Route(smaller, Placement::Replace));
+    for (old, new) in before.iter().zip(lab.spread("192.0.2.1")) {
+        assert!(*old == 2 || *old == new);
+    }
+}
+
+#[test]
+fn replacing_an_object_moves_all_its_routes_with_one_change() {
+    let mut lab = Lab::new();
+    lab.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    for third in 0..100 {
+        lab.add(by_object(&format!("172.16.{third}.0/24"), 7));
+    }
+    assert_eq!(lab.port("172.16.50.1"), Some(2));
+    let before = lab.engine.applied;
+    lab.object(7, ObjectKind::Hop(hop(3, "10.2.0.9")));
+    assert_eq!(lab.engine.applied, before + 1);
+    assert_eq!(lab.port("172.16.50.1"), Some(3));
+}
+
+#[test]
+fn routes_may_come_before_their_object() {
+    let mut lab = Lab::new();
+    lab.add(by_object("172.16.1.0/24", 7));
+    assert_eq!(lab.kind("172.16.1.1"), Kind::Punt);
+    lab.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    assert_eq!(lab.port("172.16.1.1"), Some(2));
+}
+
+#[test]
+fn ipv6_multipath_grows_and_shrinks_by_single_members() {
+    let mut lab = Lab::new();
+    for link in 1..=3 {
+        lab.neighbour(link, "fe80::9", nud::REACHABLE);
+    }
+    let metric = |hops: &[Hop]| {
+        in_table(
+            MAIN_TABLE,
+            "2001:db8::/32",
+            Way {
+                metric: 1024,
+                ..way(hops)
+            },
+        )
+    };
+    lab.append(metric(&[hop(1, "fe80::9")]));
+    lab.append(metric(&[hop(1, "fe80::9"), hop(2, "fe80::9")]));
+    lab.append(metric(&[
+        hop(1, "fe80::9"),
+        hop(2, "fe80::9"),
+        hop(3, "fe80::9"),
+    ]));
+    let id = lab.engine.lookup_v6(MAIN_TABLE, 0x2001_0db8 << 96);
+    assert_eq!(lab.engine.buckets(id).len(), 64);
+    lab.remove(metric(&[hop(1, "fe80::9")]));
+    lab.remove(metric(&[hop(3, "fe80::9")]));
+    assert_eq!(lab.port("2001:db8::1"), Some(2));
+    lab.remove(metric(&[hop(2, "fe80::9")]));
+    assert_eq!(lab.kind("2001:db8::1"), Kind::None);
+}
+
+#[test]
+fn numbers_of_next_hops_do_not_leak() {
+    let mut lab = Lab::new();
+    let base = lab.mirror.next_hops().in_use();
+    for round in 0..200 {
+        let a = format!("10.1.0.{}", 20 + round % 50);
+        lab.add(route("192.0.2.0/24", &[hop(2, &a), hop(3, "10.2.0.9")]));
+        lab.add(route("198.51.100.0/24", &[hop(2, &a)]));
+        lab.object(7, ObjectKind::Hop(hop(2, &a)));
+        lab.add(by_object("172.16.1.0/24", 7));
+        lab.feed(Event::ObjectGone(7));
+        lab.remove(route("192.0.2.0/24", &[hop(2, &a), hop(3, "10.2.0.9")]));
+        lab.remove(route("198.51.100.0/24", &[hop(2, &a)]));
+    }
+    assert_eq!(lab.mirror.next_hops().in_use(), base);
+}

@@ -1,0 +1,152 @@
+//! What the kernel removes without a word, and what only a re-read finds.
+
+use fib::next_hop::Kind;
+use router::control_plane::model::{Event, Link, LinkAddress, ObjectKind, Way, nud};
+use router::engine::MAIN_TABLE;
+
+use super::lab::{Lab, by_object, hop, in_table, ip, link, route, way};
+
+#[test]
+fn link_down_removes_routes_that_the_kernel_removed_in_silence() {
+    let mut lab = Lab::new();
+    let backup = in_table(
+        MAIN_TABLE,
+        "192.0.2.0/24",
+        Way {
+            metric: 50,
+            ..way(&[hop(3, "10.2.0.9")])
+        },
+    );
+    lab.add(backup);
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.add(route("203.0.113.0/24", &[hop(2, "10.1.0.9")]));
+    lab.feed(Event::Link(Link {
+        up: false,
+        carrier: false,
+        ..link(2, "r1")
+    }));
+    assert_eq!(lab.port("192.0.2.1"), Some(3), "the backup takes over");
+    assert_eq!(lab.kind("203.0.113.1"), Kind::None);
+    assert_eq!(lab.kind("10.1.0.9"), Kind::None);
+    assert_eq!(lab.kind("10.1.0.1"), Kind::Punt, "the address itself stays");
+    assert!(lab.mirror.suspicions() > 0);
+}
+
+#[test]
+fn carrier_loss_hands_frames_to_the_kernel_and_back() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.feed(Event::Link(Link {
+        carrier: false,
+        ..link(2, "r1")
+    }));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
+    lab.feed(Event::Link(link(2, "r1")));
+    assert_eq!(lab.port("192.0.2.1"), Some(2));
+    assert_eq!(lab.port("10.1.0.9"), Some(2));
+}
+
+#[test]
+fn deleting_an_object_removes_its_routes_and_empty_groups() {
+    let mut lab = Lab::new();
+    lab.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    lab.object(8, ObjectKind::Hop(hop(3, "10.2.0.9")));
+    lab.object(20, ObjectKind::Group(vec![(7, 1), (8, 1)]));
+    lab.object(21, ObjectKind::Group(vec![(7, 1)]));
+    lab.add(by_object("172.16.1.0/24", 7));
+    lab.add(by_object("172.16.2.0/24", 20));
+    lab.add(by_object("172.16.3.0/24", 21));
+    assert!(lab.spread("172.16.2.1").contains(&2));
+    lab.feed(Event::ObjectGone(7));
+    assert_eq!(lab.kind("172.16.1.1"), Kind::None);
+    assert_eq!(lab.kind("172.16.3.1"), Kind::None);
+    assert!(lab.spread("172.16.2.1").iter().all(|&port| port == 3));
+    assert_eq!(lab.mirror.objects().len(), 2);
+}
+
+#[test]
+fn objects_on_a_link_without_carrier_are_gone_with_their_routes() {
+    let mut lab = Lab::new();
+    lab.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    lab.add(by_object("172.16.1.0/24", 7));
+    lab.feed(Event::Link(Link {
+        carrier: false,
+        ..link(2, "r1")
+    }));
+    assert_eq!(lab.kind("172.16.1.1"), Kind::None);
+    assert!(lab.mirror.objects().is_empty());
+}
+
+#[test]
+fn addresses_take_their_routes_along() {
+    let mut lab = Lab::new();
+    let sourced = Way {
+        source: Some(ip("10.0.0.1")),
+        ..way(&[hop(2, "10.1.0.9")])
+    };
+    lab.add(in_table(MAIN_TABLE, "192.0.2.0/24", sourced));
+    lab.add(route("198.51.100.0/24", &[hop(1, "10.0.0.9")]));
+    lab.feed(Event::AddressGone(LinkAddress {
+        link: 1,
+        address: ip("10.0.0.1"),
+    }));
+    assert_eq!(
+        lab.kind("192.0.2.1"),
+        Kind::None,
+        "its preferred source is gone"
+    );
+    assert_eq!(
+        lab.kind("198.51.100.1"),
+        Kind::None,
+        "the link has no IPv4 address left"
+    );
+}
+
+#[test]
+fn an_interface_may_go_and_come_back() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.feed(Event::LinkGone(2));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::None);
+    assert!(!lab.engine.ports[&2].enabled);
+    lab.feed(Event::Link(link(9, "r1")));
+    assert!(lab.engine.ports[&9].enabled);
+    lab.feed(Event::Address(LinkAddress {
+        link: 9,
+        address: ip("10.1.0.1"),
+    }));
+    lab.add(route("10.1.0.0/24", &[hop(9, "")]));
+    lab.add(route("192.0.2.0/24", &[hop(9, "10.1.0.9")]));
+    lab.neighbour(9, "10.1.0.9", nud::REACHABLE);
+    assert_eq!(lab.port("192.0.2.1"), Some(9));
+    assert_eq!(lab.port("10.1.0.9"), Some(9));
+}
+
+#[test]
+fn a_resynchronisation_sweeps_what_is_gone_and_keeps_the_rest() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.add(route("198.51.100.0/24", &[hop(3, "10.2.0.9")]));
+    lab.mirror.begin_round();
+    for index in 1..=3 {
+        lab.feed(Event::Link(link(index, &format!("r{}", index - 1))));
+    }
+    lab.feed(Event::Address(LinkAddress {
+        link: 2,
+        address: ip("10.1.0.1"),
+    }));
+    lab.neighbour(2, "10.1.0.9", nud::STALE);
+    lab.append(route("10.1.0.0/24", &[hop(2, "")]));
+    lab.append(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    assert_eq!(
+        lab.port("198.51.100.1"),
+        Some(3),
+        "forwarding goes on meanwhile"
+    );
+    let swept = lab.mirror.end_round(&mut lab.out);
+    lab.flush();
+    assert!(swept.routes > 0 && swept.others > 0);
+    assert_eq!(lab.kind("198.51.100.1"), Kind::None);
+    assert_eq!(lab.port("192.0.2.1"), Some(2));
+    assert_eq!(lab.port("10.1.0.9"), Some(2));
+}
