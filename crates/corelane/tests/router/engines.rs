@@ -13,9 +13,7 @@ fn sum(row: &Value, key: &str) -> u64 {
 /// Starts the engine between r0 and r1 and waits until both families go through.
 fn start(lab: &Lab, engine: &str) -> Router {
     let router = lab.run(&["r0", "r1"], &["--engine", engine]);
-    wait_for("the first answer", 5, || {
-        lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
-    });
+    lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     router
 }
 

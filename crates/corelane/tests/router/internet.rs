@@ -90,7 +90,6 @@ fn a_full_table_is_taken_over_and_equal() {
     assert!(result["routes_v4"].as_u64().unwrap() > routes * 99 / 100);
     let during = changes_during_a_comparison(&lab, &router);
     println!("route changes seen during one comparison, each after: {during:?}");
-    assert!(during.len() > 1, "a comparison holds nothing up");
     let engine = router.show("engine");
     println!(
         "load {} s, resident {} bytes",

@@ -1,7 +1,6 @@
 //! From start to end: with which rights it runs, how it is reloaded, what is left of it when it stops, hangs or is killed.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
 
@@ -110,35 +109,39 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
         return;
     }
     let lab = Lab::new("rights");
-    let kept = router::privileges::KEPT
-        .iter()
-        .fold(0, |set, (bit, _)| set | 1 << bit);
-    let words = [
-        "run",
-        "--port",
-        "r0",
-        "--port",
-        "r1",
-        "--metrics",
-        "127.0.0.1:9470",
-    ];
-    let mut wrappers = vec![vec!["env"]];
+    let set = |rights: &[(u32, &str)]| rights.iter().fold(0u64, |set, (bit, _)| set | 1 << bit);
+    let kept = set(&router::privileges::KEPT);
+    let sockets = kept | set(&router::privileges::KEPT_FOR_SOCKETS);
+    let ends = ["run", "--port", "r0", "--port", "r1"];
+    let by = |engine: &'static str| {
+        [
+            &ends[..],
+            &["--metrics", "127.0.0.1:9470", "--engine", engine],
+        ]
+        .concat()
+    };
+    let root = vec!["env"];
+    let mut starts = vec![(root.clone(), "xdp", kept), (root, "af-xdp", sockets)];
     if has("setpriv") {
+        let drop = |least: &'static str| vec!["setpriv", least, "--inh-caps=-all"];
         let least = "--bounding-set=-all,+net_admin,+bpf,+perfmon";
-        wrappers.push(vec!["setpriv", least, "--inh-caps=-all"]);
+        starts.push((drop(least), "xdp", kept));
+        let least = "--bounding-set=-all,+net_admin,+bpf,+perfmon,+net_raw,+ipc_lock";
+        starts.push((drop(least), "af-xdp", sockets));
     }
-    for wrapper in wrappers {
-        let router = lab.run_under(&wrapper, &words);
+    for (wrapper, engine, rights_of_it) in starts {
+        let router = lab.run_under(&wrapper, &by(engine));
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         let held = rights(&router);
         assert!(held.len() >= 3, "the main thread and those that answer");
         for thread in held {
-            assert_eq!(thread, [kept, kept, 0, 1], "{wrapper:?}");
+            let worker = engine == "af-xdp" && thread[1] == 0;
+            let wanted = if worker { 0 } else { rights_of_it };
+            assert_eq!(thread, [wanted, wanted, 0, 1], "{wrapper:?} {engine}");
         }
         // What needs them later works: an interface that comes back, neighbours, the kernel's rules.
         lab.r.ip(["link", "set", "r1", "down"]).unwrap();
         lab.r.ip(["link", "set", "r1", "up"]).unwrap();
-        std::thread::sleep(Duration::from_millis(300));
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         assert_eq!(router.verify()["different"], 0);
     }

@@ -31,6 +31,10 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
     lab.r
         .ip(["route", "add", "blackhole", "198.51.100.0/24"])
         .unwrap();
+    wait_for("the blackhole", 5, || {
+        let answer = router.show("routes 198.51.100.1");
+        answer["answers"][0]["entries"][0]["kind"] == "blackhole"
+    });
     lab.ping("198.51.100.1");
     lab.ping("10.1.0.2");
     lab.ping("2001:db8:1::2");
@@ -97,6 +101,44 @@ fn corelane(lab: &Lab, words: &[&str]) -> Command {
     let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
     command.args(words);
     command
+}
+
+#[test]
+fn every_subject_is_shown_as_table_and_as_json() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("show");
+    let router = lab.run(&["r0", "r1"], &[]);
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+    let directory = lab.directory.path().to_str().unwrap();
+    for (subject, part) in [
+        ("ports", "forwarding"),
+        ("workers", "forwarded"),
+        ("routes", "10.1.0.0/24"),
+        ("routes 10.1.0.2", "adjacency"),
+        ("neighbours", "10.1.0.2"),
+        ("drops", "link-group"),
+        ("engine", "xdp"),
+    ] {
+        let mut words = vec!["show"];
+        words.extend(subject.split(' '));
+        words.extend(["--run-directory", directory]);
+        let table = text(&corelane(&lab, &words).output().unwrap());
+        assert!(
+            table.contains(part),
+            "{subject}: {part:?} is not in\n{table}"
+        );
+        assert!(!table.contains(['{', '}']), "no JSON in a table:\n{table}");
+        let shown = router.show(subject).to_string();
+        assert!(
+            shown.contains(part),
+            "{subject}: {part:?} is not in {shown}"
+        );
+    }
+    let unknown = ["show", "weather", "--run-directory", directory];
+    let said = text(&corelane(&lab, &unknown).output().unwrap());
+    assert!(said.contains("known are ports, workers,"), "{said}");
 }
 
 #[test]
