@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
+pub use super::health::{Checking, Health};
 use super::keep_alive::KeepAlive;
 use super::mirror::{Mirror, Swept};
 use super::netlink::decode::decode;
@@ -39,31 +40,6 @@ pub enum FollowError {
     Engine(#[from] EngineError),
 }
 
-/// How following goes: for people and metrics.
-#[derive(Debug, Clone, Default)]
-pub struct Health {
-    /// Messages taken in, dumps included.
-    pub messages: u64,
-    /// Changes handed to the engine.
-    pub changes: u64,
-    /// Whole re-reads of the kernel's tables since the first.
-    pub resyncs: u64,
-    /// How often messages were lost.
-    pub overruns: u64,
-    /// From reading an announcement to the engine's having it: the latest batch.
-    pub lag: Duration,
-    /// The longest such time.
-    pub lag_max: Duration,
-    /// How long the first dump took, from request to forwarding.
-    pub load: Duration,
-    /// How long the latest re-read took.
-    pub resync: Duration,
-    /// What the latest re-read found that had not been announced.
-    pub swept: Swept,
-    /// Neighbours that were refreshed because traffic used them.
-    pub refreshed: u64,
-}
-
 /// The mirror, the engine, and the sockets between the kernel and both.
 pub struct Follower {
     mirror: Mirror,
@@ -79,17 +55,6 @@ pub struct Follower {
     keep_alive: KeepAlive,
     check: Option<Check>,
     verified: Option<Verification>,
-}
-
-/// What a comparison with the kernel needs next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checking {
-    /// Nothing: there is none under way.
-    No,
-    /// The kernel's tables are being read by another thread.
-    Waiting,
-    /// The next slice of answers can be compared.
-    Comparing,
 }
 
 impl Follower {

@@ -23,6 +23,7 @@ pub mod buckets;
 pub mod family;
 pub mod follower;
 pub mod guard;
+pub mod health;
 pub mod hosts;
 mod keep_alive;
 pub mod mirror;

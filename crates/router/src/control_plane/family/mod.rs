@@ -9,19 +9,21 @@
 //!
 //! Whatever is not certain is answered "punt": the kernel is then asked for every packet, which is slow and right.
 
+mod emit;
+
 use std::collections::{BTreeMap, HashMap};
 
 use fib::{NextHop, Prefix};
 
-use super::hosts::Host;
-use super::model::{Placement, RouteKind, Way};
-use super::next_hops::NextHops;
-use super::objects::Objects;
-use super::resolve::{joined, resolve, without};
-use super::routed::Routed;
-use super::routes::RouteTable;
-use super::surroundings::Surroundings;
-use super::ways::{Stored, WayId, Ways};
+use crate::control_plane::hosts::Host;
+use crate::control_plane::model::{Placement, RouteKind, Way};
+use crate::control_plane::next_hops::NextHops;
+use crate::control_plane::objects::Objects;
+use crate::control_plane::resolve::{joined, resolve, without};
+use crate::control_plane::routed::Routed;
+use crate::control_plane::routes::RouteTable;
+use crate::control_plane::surroundings::Surroundings;
+use crate::control_plane::ways::{Stored, WayId, Ways};
 use crate::engine::{Change, MAIN_TABLE, fixed};
 
 /// The kernel's table of its own addresses.
@@ -52,9 +54,9 @@ impl Shared {
 /// Routes and neighbours of one family.
 #[derive(Debug)]
 pub struct Family<A> {
-    pub(super) ways: Ways,
-    pub(super) tables: HashMap<u32, RouteTable<A>>,
-    pub(super) hosts: BTreeMap<A, Vec<Host>>,
+    pub(in crate::control_plane) ways: Ways,
+    pub(in crate::control_plane) tables: HashMap<u32, RouteTable<A>>,
+    pub(in crate::control_plane) hosts: BTreeMap<A, Vec<Host>>,
     /// Prefixes of the local table shorter than an address, which shadow everything inside them.
     wide_local: Vec<Prefix<A>>,
     enabled: bool,
@@ -104,7 +106,11 @@ impl<A: Routed> Family<A> {
     }
 
     /// The prefixes of one part of a kernel table, from 0 to [`super::slots::PARTS`].
-    pub(super) fn part(&self, table: u32, number: usize) -> impl Iterator<Item = Prefix<A>> {
+    pub(in crate::control_plane) fn part(
+        &self,
+        table: u32,
+        number: usize,
+    ) -> impl Iterator<Item = Prefix<A>> {
         self.tables
             .get(&table)
             .into_iter()
@@ -169,7 +175,7 @@ impl<A: Routed> Family<A> {
 
     /// Is it for the kernel to choose among the alternatives of this prefix? So when one of them looks at more than the
     /// destination, and in IPv6 when two are equally good and not one multipath route.
-    pub(super) fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
+    pub(in crate::control_plane) fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
         let Some(routes) = self.tables.get(&table) else {
             return false;
         };
@@ -372,60 +378,5 @@ impl<A: Routed> Family<A> {
         self.tables.retain(|_, routes| !routes.is_empty());
         self.tables.values_mut().for_each(RouteTable::shrink);
         swept
-    }
-
-    /// Turns the family on or off; off, the engine has no route of it and every packet is the kernel's.
-    pub fn enable(&mut self, enabled: bool, shared: &Shared, out: &mut Vec<Change>) {
-        if self.enabled == enabled {
-            return;
-        }
-        self.enabled = true;
-        for &domain in &shared.domains {
-            self.emit_domain(domain, enabled, out);
-        }
-        self.enabled = enabled;
-    }
-
-    /// Tells the engine every answer of a domain, or takes every one back.
-    pub fn emit_domain(&self, domain: u32, install: bool, out: &mut Vec<Change>) {
-        if !self.enabled {
-            return;
-        }
-        let mut seen = std::collections::HashSet::new();
-        let tables = [LOCAL_TABLE, domain, DEFAULT_TABLE];
-        let used = if domain == MAIN_TABLE {
-            &tables[..]
-        } else {
-            &tables[..2]
-        };
-        let hosts = self.hosts().filter(|(_, other, _)| *other == domain);
-        let hosts = hosts.map(|(address, _, _)| Prefix::containing(address, A::BITS));
-        for prefix in used
-            .iter()
-            .flat_map(|&table| self.prefixes(table))
-            .chain(hosts)
-        {
-            let answer = self.answer(domain, prefix);
-            if answer != NextHop::NONE && seen.insert(prefix) {
-                out.push(A::change(
-                    domain,
-                    prefix,
-                    if install { answer } else { NextHop::NONE },
-                ));
-            }
-        }
-    }
-
-    /// Repeats the answers inside a prefix whose shadow changed.
-    fn emit_inside(&mut self, outer: Prefix<A>, shared: &mut Shared, out: &mut Vec<Change>) {
-        for &domain in &shared.domains {
-            let inside = |prefix: &Prefix<A>| {
-                outer.contains(prefix.address()) && prefix.length() > outer.length()
-            };
-            for prefix in self.prefixes(domain).filter(inside) {
-                out.push(A::change(domain, prefix, self.answer(domain, prefix)));
-            }
-        }
-        self.review_hosts(outer, shared, out);
     }
 }

@@ -1,0 +1,125 @@
+//! The values that keys and options may have, each with its check.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// What moves the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// Our program in the kernel, our table.
+    Xdp,
+    /// Our program in the kernel, the kernel's table.
+    XdpKernelFib,
+    /// Workers in user space behind `AF_XDP` sockets, our table.
+    AfXdp,
+}
+
+impl EngineKind {
+    /// The names allowed, for help and errors.
+    pub const NAMES: &'static str = "xdp, xdp-kernel-fib, af-xdp";
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "xdp" => Some(Self::Xdp),
+            "xdp-kernel-fib" => Some(Self::XdpKernelFib),
+            "af-xdp" => Some(Self::AfXdp),
+            _ => None,
+        }
+    }
+}
+
+/// How the engine must be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Require {
+    /// Native where the driver can, generic otherwise.
+    #[default]
+    Any,
+    /// Native, or nothing starts.
+    Native,
+    /// Generic, for comparisons.
+    Generic,
+    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp` only.
+    ZeroCopy,
+}
+
+impl Require {
+    /// The names allowed, for help and errors.
+    pub const NAMES: &'static str = "any, native, generic, zero-copy";
+
+    /// The requirement of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "any" => Some(Self::Any),
+            "native" => Some(Self::Native),
+            "generic" => Some(Self::Generic),
+            "zero-copy" => Some(Self::ZeroCopy),
+            _ => None,
+        }
+    }
+}
+
+/// The socket of an instance.
+pub fn socket_path(directory: &Path, instance: &str) -> PathBuf {
+    directory.join(format!("{instance}.sock"))
+}
+
+/// Checks the names of ports.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check_ports(ports: &[String]) -> Result<(), String> {
+    if ports.is_empty() {
+        return Err(
+            "ports: name the interfaces to forward between, such as ports = [\"r0\", \"r1\"]"
+                .to_owned(),
+        );
+    }
+    for (at, port) in ports.iter().enumerate() {
+        let fits = (1..=15).contains(&port.len()) && !port.contains(['/', ' ']) && port != "lo";
+        if !fits {
+            return Err(format!(
+                "ports: {port:?} is no interface name (1 to 15 characters, not lo; see ip link)"
+            ));
+        }
+        if ports[..at].contains(port) {
+            return Err(format!("ports: {port:?} is named twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the name of an instance, which becomes a file name.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_instance(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=32).contains(&name.len()) && name.chars().all(plain) {
+        Ok(())
+    } else {
+        Err(format!(
+            "instance = {name:?}: allowed are 1 to 32 letters, digits, - and _"
+        ))
+    }
+}
+
+/// The address of the metrics; empty text for none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_metrics(text: &str) -> Result<Option<SocketAddr>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let allowed =
+        "allowed is an address on loopback with its port, such as 127.0.0.1:9470, or \"\" for none";
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
+        _ => Err(format!("metrics = {text:?}: {allowed}")),
+    }
+}
