@@ -1,6 +1,7 @@
 //! What every measuring verb shares: the options for results, and how a failure ends the program.
 
 use std::error::Error;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,6 +26,14 @@ pub(crate) struct ResultOptions {
     /// Seed of everything random; the result carries it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+/// Prints to standard output; a reader that has read enough (`| head`) is no error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
 }
 
 /// Ends the program: prints an error with its causes to standard error.

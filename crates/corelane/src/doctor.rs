@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use report::Table;
 use serde::Serialize;
 
-use crate::common::Outcome;
+use crate::common::{Outcome, print};
 
 /// Say what this machine can and cannot do, and what to change
 ///
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             schema: "corelane-doctor/2",
             findings,
         };
-        println!("{}", serde_json::to_string_pretty(&diagnosis)?);
+        print(&format!("{}\n", serde_json::to_string_pretty(&diagnosis)?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::new("").text("what").text("verdict").text("state");
@@ -125,17 +125,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         } = finding;
         table.push([what.as_str(), verdict.name(), state]);
     }
-    print!("{}", table.to_text());
-    let mut advised = findings
-        .iter()
-        .filter(|finding| !finding.remedy.is_empty())
-        .peekable();
-    if advised.peek().is_some() {
-        println!("\nwhat to do");
+    let mut text = table.to_text();
+    let mut heading = "\nwhat to do\n";
+    for finding in findings.iter().filter(|finding| !finding.remedy.is_empty()) {
+        let Finding { what, remedy, .. } = finding;
+        text.extend([heading, "  ", what, ": ", remedy, "\n"]);
+        heading = "";
     }
-    for finding in advised {
-        println!("  {}: {}", finding.what, finding.remedy);
-    }
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

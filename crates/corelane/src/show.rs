@@ -7,7 +7,7 @@ use report::Table;
 use router::management_plane::{client, config};
 use serde_json::Value;
 
-use crate::common::Outcome;
+use crate::common::{Outcome, print};
 
 /// Which router to ask.
 #[derive(clap::Args)]
@@ -64,24 +64,24 @@ pub(crate) fn ask(
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let value = ask(&arguments.which, &arguments.subject.join(" "))?;
-    if arguments.which.json {
-        println!("{value:#}");
+    print(&if arguments.which.json {
+        format!("{value:#}\n")
     } else {
-        print_value(&value[&arguments.subject[0]]);
-    }
+        shown(&value[&arguments.subject[0]])
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
     let value = ask(&arguments.which, "verify")?;
     let result = &value["verification"];
-    if arguments.which.json {
-        println!("{value:#}");
+    print(&if arguments.which.json {
+        format!("{value:#}\n")
     } else if result.is_null() {
-        println!("this engine asks the kernel for every packet: there is nothing to compare");
+        "this engine asks the kernel for every packet: there is nothing to compare\n".to_owned()
     } else {
-        print_value(result);
-    }
+        shown(result)
+    })?;
     let different = result["different"]
         .as_u64()
         .is_some_and(|different| different > 0);
@@ -93,22 +93,18 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
 }
 
 /// Lists of objects as tables, objects as lines, lists inside objects after them.
-fn print_value(value: &Value) {
+fn shown(value: &Value) -> String {
     match value {
-        Value::Array(rows) if rows.is_empty() => println!("(none)"),
-        Value::Array(rows) if rows.iter().all(Value::is_object) => {
-            print!("{}", table(rows).to_text());
-        }
+        Value::Array(rows) if rows.is_empty() => "(none)\n".to_owned(),
+        Value::Array(rows) if rows.iter().all(Value::is_object) => table(rows).to_text(),
         Value::Object(fields) => {
-            for (name, field) in fields.iter().filter(|(_, field)| !is_table(field)) {
-                println!("{name}: {}", cell(field));
-            }
-            for (name, field) in fields.iter().filter(|(_, field)| is_table(field)) {
-                println!("{name}:");
-                print_value(field);
-            }
+            let lines = fields.iter().filter(|(_, field)| !is_table(field));
+            let tables = fields.iter().filter(|(_, field)| is_table(field));
+            let lines = lines.map(|(name, field)| format!("{name}: {}\n", cell(field)));
+            let tables = tables.map(|(name, field)| format!("{name}:\n{}", shown(field)));
+            lines.chain(tables).collect()
         }
-        other => println!("{}", cell(other)),
+        other => format!("{}\n", cell(other)),
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use self::rates::{Snapshot, View};
 use self::screen::Screen;
-use crate::common::Outcome;
+use crate::common::{Outcome, print};
 use crate::show::{Which, ask};
 
 /// Watch what a running router forwards: per port, per core and per reason
@@ -48,11 +48,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if !live {
         sleep(arguments.interval);
         let view = View::between(&before, &look(&arguments.which)?);
-        if arguments.which.json {
-            println!("{:#}", view.to_json());
+        print(&if arguments.which.json {
+            format!("{:#}\n", view.to_json())
         } else {
-            print!("{}", view.to_text());
-        }
+            view.to_text()
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let screen = Screen::open()?;
