@@ -63,13 +63,13 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
         "{head}"
     );
     let samples = open_metrics::parse(page).unwrap_or_else(|error| panic!("{error} in\n{page}"));
-    let value = |name: &str, label: &str| {
-        let found = samples
-            .iter()
-            .find(|sample| sample.name == name && sample.labels.contains(label));
-        found
-            .unwrap_or_else(|| panic!("no {name}{{{label}}} in\n{page}"))
-            .value
+    // Over all cores, of which any may have had the frames.
+    let value = |name: &str, label: &str| -> f64 {
+        let wanted =
+            |sample: &&open_metrics::Sample| sample.name == name && sample.labels.contains(label);
+        let found: Vec<f64> = samples.iter().filter(wanted).map(|s| s.value).collect();
+        assert!(!found.is_empty(), "no {name}{{{label}}} in\n{page}");
+        found.iter().sum()
     };
     for (name, label) in [
         ("corelane_received_frames_total", "port=\"r0\""),
