@@ -12,6 +12,10 @@ use crate::common::Outcome;
 
 /// Record a command from start to end, a running process, or everything; needs root
 #[derive(clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct Arguments {
     /// Write the trace to FILE
     #[arg(short, long, value_name = "FILE", default_value = "corelane.trace")]
