@@ -13,6 +13,7 @@ use tester::link::wire::Wire;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::rig::Rig;
+use tester::schedule::Schedule;
 use tester::search::mlr::Goal;
 use tester::session::Session;
 
@@ -381,4 +382,40 @@ fn a_sweep_point_has_goodput_and_jitter() {
     };
     within(found.goodput, 100_000.0 * 18.0 * 8.0, "goodput");
     assert!(found.delay.unwrap().pdv_ns.is_some());
+}
+
+#[test]
+fn reordered_and_doubled_frames_are_counted() {
+    let settings = Settings {
+        reorder: 0.02,
+        hold_ns: 3_000_000,
+        duplicate: 0.01,
+        ..Settings::default()
+    };
+    let order = support::smallest(Schedule::constant(100_000.0, 1.0));
+    let trial = rig(settings).run(&order, "test", None).unwrap();
+    assert!(trial.counts.closes(), "{:?}", trial.counts);
+    within(trial.counts.reordered as f64, 2_000.0, "reordered frames");
+    within(trial.counts.duplicate as f64, 1_000.0, "doubled frames");
+    assert_eq!((trial.counts.lost, trial.counts.received), (0, 100_000));
+}
+
+#[test]
+fn a_device_that_answers_after_minutes_forwards_nothing_in_time() {
+    let settings = Settings {
+        delay_ns: 120_000_000_000,
+        ..Settings::default()
+    };
+    let profile = Profile {
+        search_seconds: 0.01,
+        ..profile()
+    };
+    let entry = with(settings, profile, |session| {
+        bench::throughput::run(session, &subject(), &[])
+    });
+    assert_eq!(
+        (entry.frames_per_second, entry.verdict),
+        (None, Grade::Failed)
+    );
+    assert_eq!(entry.because, "the device forwards nothing");
 }
