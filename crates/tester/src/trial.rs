@@ -285,7 +285,8 @@ impl Trial {
     /// Whether others on the trial's cores may be all that failed: the tester was late, or frames were lost in no greater share
     /// than a thread of the trial was kept waiting, twice over (what waits overtakes what comes, and fills a buffer for longer).
     pub fn excused(&self) -> bool {
-        let explained = self.counts.loss_ratio() <= 2.0 * self.waited;
+        let some = self.counts.sent == 0 || self.counts.received > 0;
+        let explained = some && self.counts.loss_ratio() <= 2.0 * self.waited;
         match self.validity {
             Validity::Valid => false,
             Validity::Noisy(_) => !self.passes() && explained,

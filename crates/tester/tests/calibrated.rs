@@ -399,23 +399,3 @@ fn reordered_and_doubled_frames_are_counted() {
     within(trial.counts.duplicate as f64, 1_000.0, "doubled frames");
     assert_eq!((trial.counts.lost, trial.counts.received), (0, 100_000));
 }
-
-#[test]
-fn a_device_that_answers_after_minutes_forwards_nothing_in_time() {
-    let settings = Settings {
-        delay_ns: 120_000_000_000,
-        ..Settings::default()
-    };
-    let profile = Profile {
-        search_seconds: 0.01,
-        ..profile()
-    };
-    let entry = with(settings, profile, |session| {
-        bench::throughput::run(session, &subject(), &[])
-    });
-    assert_eq!(
-        (entry.frames_per_second, entry.verdict),
-        (None, Grade::Failed)
-    );
-    assert_eq!(entry.because, "the device forwards nothing");
-}

@@ -217,3 +217,17 @@ fn a_mix_of_sizes_takes_turns() {
     assert!(trial.passes(), "{trial:?}");
     assert!((trial.frame_bytes - 554.0).abs() < 1e-9);
 }
+
+#[test]
+fn a_device_that_answers_after_minutes_forwards_nothing_in_time() {
+    let settings = Settings {
+        delay_ns: 120_000_000_000,
+        ..Settings::default()
+    };
+    let trial = run(
+        Device::new(settings, 2),
+        &order(Schedule::constant(10_000.0, 0.02)),
+    );
+    assert_eq!((trial.counts.sent, trial.counts.lost), (200, 200));
+    assert_eq!(trial.complaint().unwrap(), "the device forwards nothing");
+}

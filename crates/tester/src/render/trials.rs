@@ -24,8 +24,9 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("corrupt")
         .number("misdirected")
         .number("stray")
+        .number("waiting")
         .text("valid")
-        .caption("Sent = received + lost, and arrivals = received + duplicate + late + corrupt + misdirected + residual + stray, in every trial.");
+        .caption("Sent = received + lost, and arrivals = received + duplicate + late + corrupt + misdirected + residual + stray, in every trial. Waiting: share of the time in which a thread of the trial was ready to run and others had its core.");
     for entry in &report.results {
         for trial in &entry.trials {
             let counts = &trial.counts;
@@ -55,6 +56,7 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
                 ]
                 .map(|count| count.to_string()),
             );
+            row.push(format!("{:.2} %", trial.waited * 100.0));
             row.push(match &trial.validity {
                 Validity::Valid => "yes".to_owned(),
                 Validity::Noisy(reason) => format!("noisy: {reason}"),
