@@ -85,6 +85,6 @@ bench-tester:
 	@scripts/setup bench
 	scripts/bench-tester
 
-# What the scaling harness adds to a run, beside hyperfine.
+# What the scaling harness adds to a run, beside hyperfine, and its own test; ARGS=all runs the built-in workloads too.
 bench-scale: build
-	scripts/bench-scale
+	scripts/bench-scale $(ARGS)

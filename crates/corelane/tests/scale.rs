@@ -204,3 +204,65 @@ fn forecasts_are_kept_where_they_are_asked_for_and_scored_later() {
     let broken = sweep(&[]);
     assert!(broken.contains("was not written"), "{broken}");
 }
+
+#[test]
+fn absent_packages_are_named_and_the_suite_goes_on() {
+    let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args(["scale", "workload", "--quick", "raytrace", "compile"])
+        .env("PATH", "/nonexistent")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for words in [
+        "raytrace: not run: povray is not installed; install it with `apt-get install povray`",
+        "compile: not run: make is not installed; install it with `apt-get install make`",
+    ] {
+        assert!(said.replace('\n', " ").contains(words), "{said}");
+    }
+}
+
+#[test]
+fn fewer_cores_than_asked_are_named_where_the_affinity_is_narrow() {
+    let core = host::cores::allowed_cores().unwrap()[0];
+    let pinned = host::Pinned::to(core).unwrap(); // the program inherits it
+    let output = corelane(&["--quick", "--rounds", "1", "--cores", "2", "--", "true"]);
+    drop(pinned);
+    let said = text(&output.stdout).replace('\n', " ");
+    assert!(
+        said.contains("2 cores were asked for, 1 is allowed"),
+        "{said}"
+    );
+    assert!(
+        said.contains("One core tells nothing about more cores"),
+        "{said}"
+    );
+}
+
+#[test]
+fn without_the_right_to_real_time_priority_the_result_says_so() {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    command.args(["scale", "workload", "--quick", "fifo"]);
+    if host::process::is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            println!("skipped: nobody may not run this program where it lies");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let said = text(&output.stdout).replace('\n', " ");
+    if said.contains("needs 2 cores") {
+        println!("skipped: needs two cores");
+    } else if host::process::is_root() || said.contains("no real-time priority") {
+        assert!(said.contains("no real-time priority here"), "{said}");
+        assert!(said.contains("RLIMIT_RTPRIO"), "{said}");
+    } else {
+        println!("skipped: this user has the right to real-time priority");
+    }
+}

@@ -164,14 +164,10 @@ pub fn found(found: &Findings) -> Vec<(String, String)> {
         };
         add("working set in the last-level cache", words);
     }
-    for (place, sentence) in found
-        .profile
-        .iter()
-        .flat_map(|profile| profile.sentences.iter().take(4))
-        .enumerate()
-    {
-        let name = if place == 0 { "profiler" } else { "" };
-        add(name, sentence.clone());
+    if let Some(profile) = &found.profile {
+        const SENTENCES: usize = 4;
+        let first = &profile.sentences[..profile.sentences.len().min(SENTENCES)];
+        add("profiler", first.join(" "));
     }
     readings
 }

@@ -139,3 +139,30 @@ fn everything_at_once_and_nothing_pinned_afterwards() {
     assert!(text.contains("What each core buys"), "{text}");
     assert_eq!(host::cores::allowed_cores().unwrap(), before);
 }
+
+#[test]
+fn what_forks_away_is_ended_and_named() {
+    let result = run(&request(&["sh", "-c", "setsid sleep 98766 & exit 0"])).unwrap();
+    let named = |n: &Note| matches!(n, Note::ForksAway { processes } if *processes > 0);
+    assert!(result.notes.iter().any(named), "{:?}", result.notes);
+    let left = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == b"sleep\098766\0")
+    });
+    assert!(!left, "something was left running");
+}
+
+#[test]
+fn printing_without_end_is_named() {
+    let mut prints = request(&["sh", "-c", "head -c 120000000 /dev/zero"]);
+    prints.rounds = Some(1);
+    prints.cores = Some(1);
+    let result = run(&prints).unwrap();
+    assert!(
+        result
+            .notes
+            .iter()
+            .any(|n| matches!(n, Note::PrintsMuch { bytes: 120_000_000 })),
+        "{:?}",
+        result.notes
+    );
+}

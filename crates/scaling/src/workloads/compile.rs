@@ -30,13 +30,13 @@ const SHARE: f64 = 0.2;
 const FILES: usize = 24;
 const FUNCTIONS: usize = 40;
 
-/// Rounds of the kernel: each takes minutes.
-const KERNEL_ROUNDS: usize = 3;
+/// Rounds of the kernel, and when measuring less: each takes minutes.
+const KERNEL_ROUNDS: [usize; 2] = [3, 1];
 
 fn prepare(bench: &Bench) -> Vec<Result<Prepared, Unable>> {
     let mut prepared = vec![generated(bench)];
     if bench.kernel {
-        prepared.push(kernel());
+        prepared.push(kernel(bench.quick));
     }
     prepared
 }
@@ -122,7 +122,7 @@ fn source(file: usize, functions: usize) -> String {
 }
 
 /// The kernel from the newest source package that is installed, unpacked and configured.
-fn kernel() -> Result<Prepared, Unable> {
+fn kernel(quick: bool) -> Result<Prepared, Unable> {
     let absent = |program: &str| Unable::Absent {
         program: program.to_owned(),
         packages: "linux-source flex bison bc xz-utils libelf-dev".to_owned(),
@@ -152,7 +152,12 @@ fn kernel() -> Result<Prepared, Unable> {
         .file_stem()
         .map_or_else(String::new, |s| s.to_string_lossy().replace(".tar", ""));
     let label = format!("{name}, tinyconfig");
-    Ok(make(label, tree, &["vmlinux"], Some(KERNEL_ROUNDS)))
+    Ok(make(
+        label,
+        tree,
+        &["vmlinux"],
+        Some(KERNEL_ROUNDS[usize::from(quick)]),
+    ))
 }
 
 fn newest_source() -> Option<PathBuf> {

@@ -1,6 +1,6 @@
 //! Where the loss went: the parts with their parts, what pressing and changing did, what the instruments read.
 
-use crate::result::{Cause, ScaleResult};
+use crate::result::{Cause, ScaleResult, sentence::finished};
 use report::{Block, Document, Table};
 
 fn cause_row(part: &Cause, name: String) -> [String; 5] {
@@ -47,7 +47,7 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
                 &format!("{:.1} %", rest * 100.0),
                 "–",
                 "–",
-                "what the lines with a dash leave of idle cores and dearer work",
+                "what the dashes leave",
             ]);
         }
         document = document.block(Block::Table(table.caption(
@@ -61,12 +61,31 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
     {
         document = document.block(Block::Table(table));
     }
-    if !result.instruments.is_empty() {
+    instruments(document, result)
+}
+
+/// Short readings in a table, those that take a sentence as one.
+fn instruments(mut document: Document, result: &ScaleResult) -> Document {
+    const SHORT: usize = 60;
+    let (short, long): (Vec<_>, Vec<_>) = result
+        .instruments
+        .iter()
+        .partition(|(_, value)| value.chars().count() <= SHORT);
+    if !short.is_empty() {
         let mut table = Table::new("Instruments").text("reading").text("value");
-        for (name, value) in &result.instruments {
+        for (name, value) in short {
             table.push([name.clone(), value.clone()]);
         }
         document = document.block(Block::Table(table));
+    }
+    for (name, value) in long {
+        let mut letters = name.chars();
+        let first: String = letters
+            .next()
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .collect();
+        document = document.text(finished(&format!("{first}{}: {value}", letters.as_str())));
     }
     document
 }
