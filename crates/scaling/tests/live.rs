@@ -58,6 +58,12 @@ fn one_busy_process_is_told_that_it_ignores_its_cores() {
     }
     let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let result = run(&request(&["sh", "-c", script])).unwrap();
+    // Where other programs have the core nobody can tell a busy command from one that waits, and nothing is claimed.
+    let mut runs = result.series.iter().flat_map(|s| s.rounds.iter().flatten());
+    if result.points[0].busy <= 0.5 || runs.any(|run| run.disturbed) {
+        println!("skipped: other programs have the cores");
+        return;
+    }
     assert!(
         result
             .notes

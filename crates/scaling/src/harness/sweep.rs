@@ -364,3 +364,66 @@ impl Series {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::keeper::Exit;
+
+    fn trial() -> Outcome {
+        Outcome {
+            exit: Exit::Success,
+            wall: Duration::from_secs(1),
+            copies_per_second: 1.0,
+            user: Duration::from_secs(1),
+            system: Duration::ZERO,
+            minor_faults: 0,
+            major_faults: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            outlived: 0,
+            migrations: None,
+            instructions: None,
+            cycles: None,
+            printed: 0,
+            tail: Vec::new(),
+        }
+    }
+
+    /// A job that keeps `busy` cores busy whatever it is given; on two cores `disturbed` or not.
+    fn ignores(busy: f64, disturbed: bool) -> bool {
+        let job = Job {
+            command: vec!["job".to_owned()],
+            mode: Mode::Threads,
+            order: Vec::new(),
+            timeout: Duration::from_secs(1),
+            progress: None,
+            prepare: None,
+        };
+        let run = |disturbed| Run {
+            rate: 1.0,
+            wall: 1.0,
+            user: busy,
+            system: 0.0,
+            steal: 0.0,
+            involuntary_switches: 0,
+            disturbed,
+        };
+        let series = Series {
+            placement: Placement::Pinned,
+            counts: vec![1, 2],
+            rounds: vec![vec![run(false), run(disturbed)]; 3],
+        };
+        oddities(&job, &trial(), &[series])
+            .iter()
+            .any(|note| matches!(note, Note::IgnoresCores { .. }))
+    }
+
+    #[test]
+    fn a_command_ignores_its_cores_only_where_it_could_have_had_them() {
+        assert!(ignores(1.0, false));
+        assert!(!ignores(1.0, true), "others had the cores");
+        assert!(!ignores(0.1, false), "it waits");
+        assert!(!ignores(1.8, false), "it uses them");
+    }
+}
