@@ -103,8 +103,12 @@ impl Server {
             .name("show".into())
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
-                    // A client that goes away before its answer is its own affair.
-                    let _ = serve_unix(&stream, &sender, &waker);
+                    let (sender, waker) = (sender.clone(), waker.try_clone());
+                    // A comparison takes seconds; who asks for something else meanwhile does not wait for it. A client
+                    // that goes away before its answer is its own affair, and one for whom there is no thread may ask again.
+                    let _ = std::thread::Builder::new()
+                        .name("answer".into())
+                        .spawn(move || serve_unix(&stream, &sender, &waker?));
                 }
             })?;
         Ok(())
@@ -194,4 +198,45 @@ fn serve_http(stream: &TcpStream, sender: &Sender<Asked>, waker: &UnixStream) ->
         body.len()
     )?;
     stream.write_all(body.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_question_does_not_wait_for_the_answer_of_another() {
+        let path = std::env::temp_dir().join(format!("corelane-server-{}", std::process::id()));
+        let mut server = Server::new().unwrap();
+        server.listen_unix(&path).unwrap();
+        let clients = ["verify\n", "ports\n"].map(|question| {
+            let mut client = UnixStream::connect(&path).unwrap();
+            client.write_all(question.as_bytes()).unwrap();
+            client
+        });
+        let mut asked = Vec::new();
+        let end = Instant::now() + PATIENCE;
+        while asked.len() < clients.len() && Instant::now() < end {
+            asked.extend(server.take());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(
+            asked.len(),
+            2,
+            "neither was answered yet, and both are asked"
+        );
+        for question in asked {
+            question
+                .answer
+                .send(format!("{:?}", question.question))
+                .unwrap();
+        }
+        for (mut client, word) in clients.into_iter().zip(["verify", "ports"]) {
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).unwrap();
+            assert!(answer.contains(word), "{answer}");
+        }
+    }
 }
