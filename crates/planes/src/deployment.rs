@@ -196,7 +196,7 @@ impl Running {
                 UserPlane::guest(&site.device, names, core, program, pair)?
             } else {
                 let bound = (deployment != Deployment::SmpFree).then_some(cores.user);
-                UserPlane::process(
+                UserPlane::agent(
                     &site.device,
                     names,
                     bound,
@@ -211,11 +211,11 @@ impl Running {
             planes,
             _partition: partition,
         };
-        for plane in &mut running.planes {
+        for (plane, pair) in running.planes.iter_mut().zip(&site.pairs) {
             let start = Command::Start {
                 mode,
                 interfaces: plane.interfaces.clone(),
-                routes: Vec::new(),
+                routes: pair.routes(),
             };
             control::command(plane.link(), &start)?;
             if let Home::Process(agent) = &plane.home {
@@ -278,7 +278,7 @@ impl UserPlane {
         })
     }
 
-    fn process(
+    fn agent(
         device: &Namespace,
         names: [&str; 2],
         bound: Option<CoreId>,
@@ -323,6 +323,14 @@ impl UserPlane {
         match &self.home {
             Home::Guest(guest) => Some(guest.boot_time()),
             Home::Process(_) => None,
+        }
+    }
+
+    /// The process that leads the group of all its processes.
+    pub fn process(&self) -> u32 {
+        match &self.home {
+            Home::Guest(guest) => guest.process(),
+            Home::Process(agent) => agent.child.id(),
         }
     }
 

@@ -22,7 +22,8 @@ use host::{CoreId, Namespace, Pinned, RealTime};
 use crate::{
     control::{self, Changes},
     deployment::Running,
-    site::Site,
+    flows::Flow,
+    site::{Site, flows},
 };
 
 /// What becomes due in this time is sent at once.
@@ -33,8 +34,6 @@ const MOST_OWED: Duration = Duration::from_millis(5);
 const RESIDUAL: Duration = Duration::from_millis(30);
 /// Headers of an untagged IPv4 datagram.
 const HEADERS: u32 = 14 + 20 + 8;
-/// The discard port: what our receiver did not take would be thrown away.
-const DISCARD: u16 = 9;
 const TIME_TO_LIVE: u8 = 16;
 /// The lowest real-time priority: above all that has none.
 const PRIORITY: i32 = 1;
@@ -66,6 +65,11 @@ pub struct Load {
 }
 
 struct Stream {
+    number: u16,
+    /// Share of the load's flows, and so of its frames.
+    share: f64,
+    /// Of it, parts of frames that wait for the next turn.
+    carry: f64,
     generator: Generator,
     sink: Sink,
     _parked: Attachment,
@@ -121,25 +125,32 @@ impl Load {
         core: CoreId,
     ) -> Result<Self, LoadError> {
         let mut streams = Vec::new();
-        for (pair, plane) in site.pairs.iter().zip(running.planes()) {
+        let user_planes = running.planes().len();
+        let flows: Vec<Flow> = flows().collect();
+        for (number, (pair, plane)) in site.pairs.iter().zip(running.planes()).enumerate() {
+            let own: Vec<&Flow> = flows
+                .iter()
+                .filter(|flow| flow.user_plane(user_planes) == number)
+                .collect();
+            let Some(first) = own.first() else { continue };
             let frames = Frames {
                 source_mac: pair.input.a.mac,
                 destination_mac: plane.interfaces()[0].mac,
                 vlan: None,
-                source: IpAddr::V4(pair.sender()),
-                destinations: Destinations::V4(vec![pair.receiver()]),
-                source_port: 0xC020,
+                source: IpAddr::V4(first.source),
+                destinations: Destinations::V4(own.iter().map(|flow| flow.destination).collect()),
+                source_port: first.source_port,
                 source_ports: 1,
-                destination_port: DISCARD,
+                destination_port: first.destination_port,
                 ttl: TIME_TO_LIVE,
                 lengths: vec![(HEADERS + payload) as u16],
-                stream: 0,
+                stream: number as u16,
                 stamp_every: 1,
             };
             let index = pair.input.a.index;
             let generator = site.sender.enter(|| Generator::new(index, &frames))??;
             let mut sink = Sink::new(Checks {
-                streams: 1,
+                streams: user_planes as u32,
                 ..Checks::ALL
             })?;
             let interface = pair.output.a.interface.as_str();
@@ -149,6 +160,9 @@ impl Load {
             let attic = Namespace::new(&format!("attic{}", streams.len()))?;
             let parked = attic.enter(|| generator.park("lo"))??;
             streams.push(Stream {
+                number: number as u16,
+                share: own.len() as f64 / flows.len() as f64,
+                carry: 0.0,
                 generator,
                 sink,
                 _parked: parked,
@@ -176,8 +190,8 @@ impl Load {
         for stream in &self.streams {
             stream.sink.clear()?;
         }
-        let streams = self.streams.len() as u64;
-        let (mut sent, mut skipped, mut made, mut turn) = (0_u64, 0_u64, 0.0, 0);
+        let last_stream = self.streams.len().saturating_sub(1);
+        let (mut sent, mut skipped, mut made) = (0_u64, 0_u64, 0.0);
         let begin = Instant::now();
         let mut next = begin;
         // The last turn is the one at which everything of the timetable is due.
@@ -194,11 +208,19 @@ impl Load {
             let owed = due.saturating_sub(sent + skipped);
             skipped += owed.saturating_sub(most);
             let now = owed.min(most);
-            for _ in 0..streams {
-                let share = now / streams + u64::from(turn % streams < now % streams);
-                let stream = &mut self.streams[(turn % streams) as usize];
+            // The last stream has what rounding left of the others' shares.
+            let mut left = now;
+            for (index, stream) in self.streams.iter_mut().enumerate() {
+                let share = if index == last_stream {
+                    left
+                } else {
+                    stream.carry += now as f64 * stream.share;
+                    let whole = (stream.carry as u64).min(left);
+                    stream.carry -= whole as f64;
+                    whole
+                };
+                left -= share;
                 sent += u64::from(stream.generator.send(share as u32)?);
-                turn += 1;
             }
             let wanted = f64::from(changes_per_second) * elapsed;
             for plane in running.planes() {
@@ -212,6 +234,25 @@ impl Load {
         let seconds = begin.elapsed().as_secs_f64();
         std::thread::sleep(RESIDUAL);
         self.observe((rate * duration.as_secs_f64()) as u64, sent, seconds)
+    }
+
+    /// Frames of the last trial that came through each user plane.
+    ///
+    /// # Errors
+    /// [`LoadError::Fastpath`].
+    pub fn carried(&self) -> Result<Vec<u64>, LoadError> {
+        let counts = self.streams.iter().map(|stream| stream.sink.counts());
+        Ok(counts
+            .map(|counts| counts.map(|counts| counts.unique()))
+            .collect::<Result<_, _>>()?)
+    }
+
+    /// Whether a frame of the last trial came through another user plane than its flow's.
+    pub fn strayed(&self) -> bool {
+        self.streams.iter().any(|stream| {
+            let mut others = self.streams.iter().filter(|of| of.number != stream.number);
+            others.any(|other| stream.sink.largest(other.number) > 0)
+        })
     }
 
     fn observe(&self, intended: u64, sent: u64, seconds: f64) -> Result<Observed, LoadError> {

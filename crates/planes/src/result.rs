@@ -25,8 +25,10 @@ pub enum Plane {
 pub enum Protocol {
     /// Datagrams by a timetable.
     Udp,
-    /// One connection, as fast as it goes.
+    /// One connection by iperf3, as fast as it goes.
     Tcp,
+    /// One flow of datagrams by iperf3, at the rate that our search found: a second opinion.
+    UdpIperf,
 }
 
 /// One plane in one deployment under one load. What was not measured is absent, never 0.

@@ -14,12 +14,32 @@
 
 use std::net::Ipv4Addr;
 
-use host::{Namespace, Veth, namespace::Error};
+use host::{Namespace, Veth, namespace::Error, offload::generic_receive};
 
-use crate::protocol::Interface;
+use crate::{flows::Flow, netlink::Route, protocol::Interface};
 
 /// The largest IP packet on the cables: jumbo frames fit, and so does a page that XDP works in.
 pub const MTU: u32 = 3_498;
+
+/// The sources of the load's flows and their destinations are beyond all senders and all receivers, so that any user plane can
+/// carry any flow.
+const SOURCES: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 0);
+const DESTINATIONS: Ipv4Addr = Ipv4Addr::new(198, 19, 128, 0);
+/// Flows of the load: one to each of these destinations.
+const FLOWS: u8 = 254;
+const SOURCE_PORT: u16 = 0xC020;
+/// The discard port: what our receiver did not take would be thrown away.
+const DISCARD: u16 = 9;
+
+/// The flows of the load, the same in every deployment.
+pub fn flows() -> impl Iterator<Item = Flow> {
+    (1..=FLOWS).map(|last| Flow {
+        source: Ipv4Addr::from(u32::from(SOURCES) + 1),
+        destination: Ipv4Addr::from(u32::from(DESTINATIONS) + u32::from(last)),
+        source_port: SOURCE_PORT,
+        destination_port: DISCARD,
+    })
+}
 
 /// The namespaces and cables of the experiment.
 #[derive(Debug)]
@@ -74,7 +94,14 @@ impl Site {
             }
             for interface in [u, v] {
                 // A cable's end polls (has NAPI, which can be bound to a core) only with this on.
-                gro_on(&site.device, interface)?;
+                site.device.enter(|| generic_receive(interface, true))??;
+                // And it is not to glue segments together that a user plane in user space would have to cut again.
+                let most = (MTU + 1).to_string();
+                site.device
+                    .ip(["link", "set", interface, "gro_max_size", &most])?;
+            }
+            for (namespace, interface) in [(&site.sender, s), (&site.receiver, r)] {
+                offloads_off(namespace, interface)?;
             }
             for (namespace, interface, host, beyond) in [
                 (&site.sender, s, pair.sender(), pair.network(19)),
@@ -99,6 +126,17 @@ impl Pair {
     /// The receiver's address.
     pub fn receiver(&self) -> Ipv4Addr {
         Ipv4Addr::new(198, 19, self.number + 1, 2)
+    }
+
+    /// The routes by which its user plane carries the load's flows.
+    pub fn routes(&self) -> Vec<Route> {
+        let ways = [(SOURCES, self.sender()), (DESTINATIONS, self.receiver())];
+        ways.map(|(network, via)| Route {
+            network,
+            length: 24,
+            via,
+        })
+        .to_vec()
     }
 
     fn network(&self, side: u8) -> Ipv4Addr {
@@ -128,8 +166,10 @@ impl Pair {
     }
 }
 
-fn gro_on(namespace: &Namespace, interface: &str) -> Result<(), Error> {
-    let arguments = format!("-K {interface} gro on");
+/// Has a host send frames as they would be on a wire: no segments of 64 KiB that only virtual cables carry and that no user plane
+/// in user space could take.
+fn offloads_off(namespace: &Namespace, interface: &str) -> Result<(), Error> {
+    let arguments = format!("-K {interface} tso off gso off tx off");
     let failed = |message: String| Error::Ip {
         arguments: format!("(ethtool) {arguments}"),
         message,

@@ -161,7 +161,7 @@ impl Port for PacketPort {
 }
 
 /// The frames that a ring slot must hold: the interface's longest packet, its link header and a tag.
-const fn longest_frame(mtu: u32) -> usize {
+pub const fn longest_frame(mtu: u32) -> usize {
     let frame = mtu as usize + wire::ethernet::HEADER_LENGTH + TAG_LENGTH;
     if frame < MINIMUM_FRAME {
         MINIMUM_FRAME

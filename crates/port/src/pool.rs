@@ -117,6 +117,26 @@ impl Layout {
         }
     }
 
+    /// For frames up to `frame_bytes` with their tags, at least [`Layout::ordinary`]'s and at most [`Layout::LARGEST`] bytes; an odd
+    /// number of lines apart.
+    pub const fn holding(buffers: u32, frame_bytes: u32) -> Self {
+        let ordinary = Self::ordinary(buffers);
+        let frame_bytes = if frame_bytes > Self::LARGEST {
+            Self::LARGEST
+        } else {
+            frame_bytes
+        };
+        let lines = (frame_bytes + ordinary.headroom as u32).div_ceil(LINE as u32) | 1;
+        let stride = lines * LINE as u32;
+        if stride <= ordinary.stride {
+            return ordinary;
+        }
+        Self { stride, ..ordinary }
+    }
+
+    /// The longest frame that a pool is cut for: an Ethernet jumbo frame with room to spare.
+    pub const LARGEST: u32 = 9_728;
+
     /// For memory that the kernel wants in power-of-two chunks (`AF_XDP`, `if_xdp.h`).
     pub const fn chunks(buffers: u32, stride: u32, headroom: u16) -> Self {
         Self {
@@ -434,6 +454,19 @@ mod tests {
             Layout::chunks(1, 2048, 2048),
         ] {
             assert!(Pool::new(layout).is_err(), "{layout:?}");
+        }
+    }
+
+    #[test]
+    fn buffers_hold_the_longest_frame_of_their_interface() {
+        assert_eq!(Layout::holding(8, 60), Layout::ordinary(8));
+        assert_eq!(Layout::holding(8, 1_518), Layout::ordinary(8));
+        for bytes in [2_049, 3_516, 9_018, 60_000] {
+            let layout = Layout::holding(8, bytes);
+            let room = layout.stride - u32::from(layout.headroom);
+            assert!(room >= bytes.min(Layout::LARGEST), "{layout:?}");
+            assert_eq!(layout.stride / LINE as u32 % 2, 1);
+            Pool::new(layout).unwrap();
         }
     }
 

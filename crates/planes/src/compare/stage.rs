@@ -7,16 +7,18 @@ use crate::{
     channel,
     control::Changes,
     deployment::{Cores, Deployment, DeploymentError, Running},
+    iperf,
     load::{Load, LoadError, Observed},
     management::{self, Handler, Load as Asking, ManagementError, Responses, Server},
     protocol::UserPlaneMode,
     result::{Cell, ChannelOf, Comparison, CoreUse, Plane, Protocol},
     site::Site,
-    tcp,
 };
 
-/// Largest payload of a standard Ethernet frame, which is what a worker's buffer holds.
-const LARGEST_IN_USER_SPACE: u32 = 1_472;
+/// Largest UDP payload of a standard Ethernet frame.
+const LARGEST_STANDARD: u32 = 1_472;
+/// Bytes of a TCP segment in a standard frame, and in the largest frame of the site's cables.
+const SEGMENTS: [u32; 2] = [1_448, 3_446];
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StageError {
@@ -72,13 +74,6 @@ impl Stage<'_> {
         let mut changes = Changes::new([pair.sender(), pair.receiver()]);
         let sending = self.cores.all[0];
         for &payload in &self.plan.payloads {
-            if self.mode == UserPlaneMode::UserSpace && payload > LARGEST_IN_USER_SPACE {
-                comparison.not_measured.push(format!(
-                    "{} with packets in user space, {payload} bytes: our worker's buffers hold standard frames",
-                    self.deployment.name()
-                ));
-                continue;
-            }
             say(&format!("{}, {payload} bytes", self.deployment.name()));
             let mut load = Load::new(self.site, &mut running, payload, sending)?;
             let mut bench = Bench {
@@ -113,7 +108,7 @@ impl Stage<'_> {
                 .cells
                 .push(self.requests(payload, true, &responses));
         }
-        self.connection(comparison)?;
+        self.second_opinion(comparison)?;
         drop(server);
         Ok(())
     }
@@ -130,37 +125,62 @@ impl Stage<'_> {
         )
     }
 
-    /// TCP by iperf3, alone and beside requests.
-    fn connection(&self, comparison: &mut Comparison) -> Result<(), StageError> {
+    /// iperf3, alone and beside requests: one TCP connection with standard and with jumbo segments, and as a second opinion
+    /// datagrams at the rate that our own search found for the largest standard payload.
+    fn second_opinion(&self, comparison: &mut Comparison) -> Result<(), StageError> {
+        let (sender, receiver) = (&self.site.sender, &self.site.receiver);
         let pair = &self.site.pairs[0];
-        let seconds = Duration::from_secs(if self.plan.quick { 1 } else { 3 });
-        let measure = || {
-            let (sender, receiver) = (&self.site.sender, &self.site.receiver);
-            tcp::goodput(sender, receiver, &pair.receiver().to_string(), seconds)
-        };
-        for load in [false, true] {
-            let goodput = std::thread::scope(|scope| {
-                let asking = load.then(|| scope.spawn(|| self.ask()));
-                let goodput = measure();
-                if let Some(asking) = asking {
-                    asking
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                }
-                Ok::<_, StageError>(goodput)
-            })?;
-            match goodput {
-                Ok(rate) => comparison.cells.push(Cell {
-                    throughput_bps: Some(rate),
-                    ..self.cell(Plane::User, Protocol::Tcp, 0, load)
-                }),
-                Err(error) => {
-                    comparison.not_measured.push(format!(
-                        "TCP in {} with packets in {:?}: {error}",
-                        self.deployment.name(),
-                        self.mode
-                    ));
-                    break;
+        let address = pair.receiver().to_string();
+        let seconds = Duration::from_secs(if self.plan.quick { 1 } else { 2 });
+        let mut loads: Vec<(Protocol, iperf::Load)> = SEGMENTS
+            .into_iter()
+            .filter(|&segment| segment == SEGMENTS[0] || !self.plan.quick)
+            .map(|segment| (Protocol::Tcp, iperf::Load::Connection { segment }))
+            .collect();
+        let standard = self
+            .plan
+            .payloads
+            .iter()
+            .filter(|&&bytes| bytes <= LARGEST_STANDARD);
+        if let Some(&payload) = standard.max() {
+            let found = |load| {
+                let cell =
+                    comparison.cell(self.deployment, Plane::User, self.mode, payload, load)?;
+                cell.throughput_bps
+            };
+            // One flow goes to one user plane: where they are several, to its share.
+            if let Some(rate) = found(false).or(found(true)) {
+                let rate = rate / f64::from(self.deployment.user_planes());
+                loads.push((Protocol::UdpIperf, iperf::Load::Datagrams { payload, rate }));
+            }
+        }
+        for (protocol, load) in loads {
+            for other in [false, true] {
+                let seen = std::thread::scope(|scope| {
+                    let asking = other.then(|| scope.spawn(|| self.ask()));
+                    let seen = iperf::measure(sender, receiver, &address, load, seconds);
+                    if let Some(asking) = asking {
+                        asking
+                            .join()
+                            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                    }
+                    Ok::<_, StageError>(seen)
+                })?;
+                match seen {
+                    Ok(seen) => comparison.cells.push(Cell {
+                        throughput_bps: Some(seen.bits_per_second),
+                        loss: seen.loss,
+                        jitter_ns: seen.jitter_ns,
+                        ..self.cell(Plane::User, protocol, load.bytes(), other)
+                    }),
+                    Err(error) => {
+                        comparison.not_measured.push(format!(
+                            "iperf3 in {} with packets in {}: {error}",
+                            self.deployment.name(),
+                            self.mode.name()
+                        ));
+                        break;
+                    }
                 }
             }
         }

@@ -91,3 +91,8 @@ fn count(number: Option<u64>) -> String {
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
+
+/// A share of frames lost, down to the hundredth of a per cent.
+fn loss(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}

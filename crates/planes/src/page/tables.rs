@@ -2,12 +2,12 @@
 
 use report::{table::Table, units::prefixed};
 
-use super::{MODES, bits, count, milliseconds, percent, time};
+use super::{MODES, bits, count, loss, milliseconds, percent, time};
 use crate::result::{Cell, Comparison, Measure, Method, Plane, Protocol};
 
 pub(super) fn tables(comparison: &Comparison) -> Vec<Table> {
     let mut tables = vec![user_table(comparison), management_table(comparison)];
-    tables.push(tcp_table(comparison));
+    tables.push(second_opinions(comparison));
     tables.push(cause_table(comparison));
     tables.push(channel_table(comparison));
     tables.push(core_table(comparison));
@@ -24,6 +24,8 @@ fn user_table(comparison: &Comparison) -> Table {
             .number("bit/s alone")
             .number("beside requests")
             .number("change")
+            .number("loss alone")
+            .number("beside")
             .number("delay p99 alone")
             .number("beside")
             .number("jitter alone")
@@ -49,6 +51,10 @@ fn user_table(comparison: &Comparison) -> Table {
                         }
                         _ => "-".to_owned(),
                     },
+                    alone.loss.map_or_else(|| "-".to_owned(), loss),
+                    beside
+                        .and_then(|cell| cell.loss)
+                        .map_or_else(|| "-".to_owned(), loss),
                     time(alone.delay_p99_ns.map(|ns| ns as f64)),
                     time(
                         beside
@@ -96,27 +102,44 @@ fn management_table(comparison: &Comparison) -> Table {
     table
 }
 
-fn tcp_table(comparison: &Comparison) -> Table {
-    let mut table = Table::new("One TCP connection across the user plane (iperf3)")
-        .text("deployment")
-        .text("packets in")
-        .number("bit/s alone")
-        .number("beside requests");
+fn second_opinions(comparison: &Comparison) -> Table {
+    let mut table = Table::new(
+        "The same by iperf3: one TCP connection, one flow of datagrams at the rate found",
+    )
+    .text("deployment")
+    .text("packets in")
+    .text("protocol")
+    .number("bytes a packet")
+    .number("bit/s alone")
+    .number("beside requests")
+    .number("loss alone")
+    .number("beside")
+    .number("jitter alone")
+    .number("beside");
+    let names = [(Protocol::Tcp, "TCP"), (Protocol::UdpIperf, "UDP")];
     for deployment in comparison.deployments() {
         for mode in MODES {
-            let rate = |load| {
-                comparison
-                    .cells_of(deployment, Plane::User, mode, Protocol::Tcp)
-                    .find(|cell| cell.other_plane_load == load)
-                    .and_then(|cell| cell.throughput_bps)
-            };
-            if rate(false).is_some() || rate(true).is_some() {
-                table.push([
-                    deployment.name().to_owned(),
-                    mode.name().to_owned(),
-                    bits(rate(false)),
-                    bits(rate(true)),
-                ]);
+            for (protocol, name) in names {
+                let cells = || comparison.cells_of(deployment, Plane::User, mode, protocol);
+                for alone in cells().filter(|cell| !cell.other_plane_load) {
+                    let beside = cells().find(|cell| {
+                        cell.other_plane_load && cell.payload_bytes == alone.payload_bytes
+                    });
+                    let share = |cell: &Cell| cell.loss.map(loss);
+                    let of = |figure: Option<String>| figure.unwrap_or_else(|| "-".to_owned());
+                    table.push([
+                        deployment.name().to_owned(),
+                        mode.name().to_owned(),
+                        name.to_owned(),
+                        alone.payload_bytes.to_string(),
+                        bits(alone.throughput_bps),
+                        bits(beside.and_then(|cell| cell.throughput_bps)),
+                        of(share(alone)),
+                        of(beside.and_then(share)),
+                        time(alone.jitter_ns),
+                        time(beside.and_then(|cell| cell.jitter_ns)),
+                    ]);
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use fib::organisation::{Organisation, Reader};
 use host::{CoreId, Pinned};
 use port::Pool;
-use port::packet::{Interface, PacketPort};
+use port::packet::{Interface, PacketPort, longest_frame};
 use port::pool::Layout;
 
 use super::memory_engine::EngineError;
@@ -63,12 +63,20 @@ impl PacketEngine {
         let group = (cores.len() > 1).then(|| std::process::id() as u16);
         let mut workers = Vec::new();
         for index in 0..cores.len() {
-            let pool = Pool::new(Layout::ordinary(BUFFERS))?;
+            let mut ports = Vec::new();
+            for (place, &name) in interfaces.iter().enumerate() {
+                let group = group.map(|group| group.wrapping_add(place as u16));
+                ports.push((name, PacketPort::open(name, group)?));
+            }
+            // Jumbo frames need larger buffers.
+            let longest = ports
+                .iter()
+                .map(|(_, port)| longest_frame(port.interface().mtu) as u32)
+                .max();
+            let pool = Pool::new(Layout::holding(BUFFERS, longest.unwrap_or_default()))?;
             let mut worker = Worker::new(vec![tables.reader(index)?], pool);
             let mut cells = Vec::new();
-            for (place, &name) in interfaces.iter().enumerate() {
-                let port =
-                    PacketPort::open(name, group.map(|group| group.wrapping_add(place as u16)))?;
+            for (name, port) in ports {
                 let interface = port.interface();
                 let settings = PortSettings {
                     number: interface.index,

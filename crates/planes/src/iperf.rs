@@ -1,0 +1,179 @@
+//! iperf3 (Debian's package `iperf3`) across the device: TCP, the only load here that slows down when it is told to, and
+//! datagrams as a second opinion beside our own tester.
+
+use std::{
+    io,
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use host::Namespace;
+use serde::Deserialize;
+
+use crate::guest::kill_group;
+
+/// What iperf3 sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// One TCP connection, as fast as it goes.
+    Connection {
+        /// Bytes of a segment at most.
+        segment: u32,
+    },
+    /// One flow of datagrams.
+    Datagrams {
+        /// Bytes of a payload.
+        payload: u32,
+        /// Payload bits a second.
+        rate: f64,
+    },
+}
+
+impl Load {
+    /// Bytes of a segment or payload.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::Connection { segment } => segment,
+            Self::Datagrams { payload, .. } => payload,
+        }
+    }
+}
+
+/// What the receiver saw.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seen {
+    /// Payload that arrived.
+    pub bits_per_second: f64,
+    /// Share of datagrams lost.
+    pub loss: Option<f64>,
+    /// Interarrival jitter of datagrams (RFC 3550 §6.4.1) as iperf3 computes it, ns.
+    pub jitter_ns: Option<f64>,
+}
+
+/// Why there is no figure.
+#[derive(Debug, thiserror::Error)]
+pub enum IperfError {
+    /// The program is missing.
+    #[error("cannot run iperf3: {0}; it is Debian's package iperf3")]
+    Start(io::Error),
+    /// It ran and did not connect.
+    #[error("iperf3 measured nothing: {0}")]
+    Failed(String),
+}
+
+#[derive(Deserialize)]
+struct Output {
+    error: Option<String>,
+    end: Option<End>,
+}
+
+#[derive(Deserialize)]
+struct End {
+    sum_received: Option<Sum>,
+    /// Of datagrams; with a loss that the receiver counted.
+    sum: Option<Sum>,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    bits_per_second: f64,
+    jitter_ms: Option<f64>,
+    lost_percent: Option<f64>,
+}
+
+/// Sends `load` from `sender` to `receiver` at `address`.
+///
+/// # Errors
+/// [`IperfError`].
+pub fn measure(
+    sender: &Namespace,
+    receiver: &Namespace,
+    address: &str,
+    load: Load,
+    duration: Duration,
+) -> Result<Seen, IperfError> {
+    let quiet = |command: &mut Command| {
+        command
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+    };
+    let mut server = receiver.command("iperf3");
+    server.args(["-s", "-1"]).stdout(Stdio::null());
+    quiet(&mut server);
+    let mut server = server.spawn().map_err(IperfError::Start)?;
+    std::thread::sleep(Duration::from_millis(150));
+    let mut client = sender.command("iperf3");
+    let seconds = duration.as_secs().max(1).to_string();
+    client.args([
+        "-c",
+        address,
+        "-t",
+        &seconds,
+        "-J",
+        "--connect-timeout",
+        "2000",
+    ]);
+    match load {
+        Load::Connection { segment } => client.args(["-M", &segment.to_string()]),
+        Load::Datagrams { payload, rate } => client
+            .args(["-u", "-l", &payload.to_string()])
+            .args(["-b", &format!("{rate:.0}")]),
+    };
+    quiet(&mut client);
+    let output = client.output().map_err(IperfError::Start);
+    kill_group(server.id());
+    let _ = server.wait();
+    parse(&output?.stdout)
+}
+
+fn parse(json: &[u8]) -> Result<Seen, IperfError> {
+    let output: Output =
+        serde_json::from_slice(json).map_err(|error| IperfError::Failed(error.to_string()))?;
+    let sum = output.end.and_then(|end| match end.sum {
+        // For datagrams some versions fill `sum_received` with what was sent.
+        Some(sum) if sum.lost_percent.is_some() => {
+            let arrived = 1.0 - sum.lost_percent.unwrap_or(0.0) / 100.0;
+            Some(Seen {
+                bits_per_second: sum.bits_per_second * arrived,
+                loss: sum.lost_percent.map(|percent| percent / 100.0),
+                jitter_ns: sum.jitter_ms.map(|ms| ms * 1e6),
+            })
+        }
+        _ => end.sum_received.map(|sum| Seen {
+            bits_per_second: sum.bits_per_second,
+            loss: None,
+            jitter_ns: None,
+        }),
+    });
+    match (output.error, sum) {
+        (None, Some(seen)) if seen.bits_per_second > 0.0 => Ok(seen),
+        (None, Some(_)) => Err(IperfError::Failed("nothing arrived".to_owned())),
+        (error, _) => Err(IperfError::Failed(
+            error.unwrap_or_else(|| "no sum in its output".to_owned()),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_sum_or_an_error() {
+        let tcp = br#"{"start":{},"end":{"sum_received":{"bits_per_second":1.5e9,"bytes":1}}}"#;
+        let seen = parse(tcp).unwrap();
+        assert_eq!((seen.bits_per_second, seen.loss), (1.5e9, None));
+        let udp = br#"{"end":{"sum":{"bits_per_second":1e9,"jitter_ms":0.002,"lost_percent":10}}}"#;
+        let seen = parse(udp).unwrap();
+        assert!((seen.bits_per_second - 9e8).abs() < 1.0);
+        assert_eq!(seen.loss, Some(0.1));
+        assert!((seen.jitter_ns.unwrap() - 2_000.0).abs() < 1e-6);
+        let bad = br#"{"error":"unable to connect to server","end":{}}"#;
+        assert!(parse(bad).unwrap_err().to_string().contains("unable"));
+        let nothing = br#"{"end":{"sum_received":{"bits_per_second":0}}}"#;
+        assert!(parse(nothing).unwrap_err().to_string().contains("nothing"));
+        assert!(parse(b"").is_err());
+    }
+}
