@@ -11,10 +11,6 @@ use tracer::record::{Backend, Options, Recording, Target};
 use crate::common::Outcome;
 
 /// Record a command from start to end, a running process, or everything; needs root
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 #[derive(clap::Args)]
 #[expect(
     clippy::struct_excessive_bools,
