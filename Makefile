@@ -71,7 +71,8 @@ bpf:
 	@scripts/setup bpf
 	crates/fastpath/bpf/build.sh --check
 
-# The router's speed on veth pairs, engines by turns in one run. Needs root and some three minutes; prints ratios.
+# The router's speed on veth pairs, engines and peers by turns in one run, and how fast it follows the kernel. Needs root and some
+# five minutes; prints ratios beside what they must be.
 bench-router:
 	scripts/bench-router
 
