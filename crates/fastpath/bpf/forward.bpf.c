@@ -1,7 +1,7 @@
 /* The forwarder: receives on one port, looks the destination up in our table, rewrites, and redirects to another port.
  *
  * Loaded once for each port, with the port's number as a constant. What is not plain forwarding leaves by `leave`, which counts it
- * under its reason and gives it to the kernel. No cache line is written by two CPUs: counters have a row for each.
+ * under its reason and gives it to the kernel.
  *
  * With KERNEL_FIB the kernel's lookup helper takes the place of our table: the same program otherwise.
  *
@@ -10,26 +10,17 @@
 #include "fib.h"
 #include "next_hop.h"
 #include "parse.h"
+#include "ports.h"
 #include "rewrite.h"
 
-CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
 CONSTANT(PARTIAL);    /* 1: frames with checksums still to be completed can arrive here */
 CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
 CONSTANT(SOCKETS);    /* longest frame that the sockets take, in bytes; 0: frames are redirected to ports */
 
-#define PORTS 64
 #define QUEUES 64
 #define AF_INET 2
 #define AF_INET6 10
-
-/* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it forwards: one store changes both. */
-struct port {
-	__u64 station;
-	__u32 table;    /* place in `tables` */
-	__u32 ifindex;  /* of the interface that the frames of this entry belong to */
-};
-#define STATION_ENABLED (1ULL << 48)
 
 /* Where a frame for one kernel interface leaves: only for KERNEL_FIB. */
 struct egress {
@@ -38,26 +29,10 @@ struct egress {
 	__u16 flags;
 };
 
-struct port_counters {
-	__u64 received, received_bytes, forwarded, forwarded_bytes;
-	__u64 reasons[REASONS];
-	__u64 reserved[(8 - (REASONS + 4) % 8) % 8]; /* whole cache lines */
-};
-
-struct carried {
-	__u64 frames, bytes;
-};
-
-MAP(ports, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port), PORTS, BPF_F_MMAPABLE);
-/* Tagged frames: key is port << 16 | VLAN identifier. */
-MAP(vlans, BPF_MAP_TYPE_HASH, 4, sizeof(struct port), 4096, 0);
 MAP(egresses, BPF_MAP_TYPE_HASH, 4, sizeof(struct egress), 4096, 0);
 MAP(out, BPF_MAP_TYPE_DEVMAP, 4, 4, PORTS, 0);
 /* Keys: port * QUEUES + queue. */
 MAP(sockets, BPF_MAP_TYPE_XSKMAP, 4, 4, PORTS * QUEUES, 0);
-/* One element for each CPU. */
-MAP(counters, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port_counters) * PORTS, 1, BPF_F_MMAPABLE);
-MAP(carried, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct carried) << 16, 1, BPF_F_MMAPABLE);
 
 /* Counts a frame that goes no further here, and says what becomes of it. */
 INLINE int leave(struct port_counters *counters, enum reason reason)
@@ -92,38 +67,13 @@ INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
 	way->counters->received_bytes += more;
 }
 
-/* Follows a next hop to an adjacency. */
+/* Follows a next hop to an adjacency that the frame can leave by. */
 INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
 {
-	const struct next_hop *entry = next_hop_entry(number);
-	if (!entry)
-		return NO_ROUTE;
-	if (entry->kind == KIND_GROUP) {
-		number = group_member(entry, hash);
-		if (!number)
-			return EMPTY_GROUP;
-		entry = next_hop_entry(number);
-		if (!entry)
-			return NO_ROUTE;
-	}
-	switch (entry->kind) {
-	case KIND_ADJACENCY:
-		break;
-	case KIND_PUNT:
-		return PUNT;
-	case KIND_BLACKHOLE:
-		return BLACKHOLE;
-	case KIND_UNREACHABLE:
-		return UNREACHABLE;
-	case KIND_PROHIBIT:
-		return PROHIBIT;
-	case KIND_GROUP:
-		return EMPTY_GROUP; /* a group in a group is nobody's */
-	default:
-		return NO_ROUTE;
-	}
-	if (entry->flags & FLAG_UNKNOWN_PORT)
-		return UNKNOWN_PORT;
+	const struct next_hop *entry;
+	enum reason reason = follow(&number, hash, &entry);
+	if (reason != REASONS)
+		return reason;
 	if ((entry->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC) && !VALUE(SOCKETS))
 		return NO_REDIRECT;
 	if (entry->mtu && way->ip > entry->mtu)
@@ -169,15 +119,6 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	way->port = egress->port;
 	way->vlan = egress->vlan ? 0x10000 | egress->vlan : 0;
 	return REASONS;
-}
-
-/* The flow of a packet, for groups. Fragments have no ports in common, so all of them go by addresses alone. */
-INLINE __u32 flow_hash(__u64 source, __u64 destination, const __u8 *transport, const __u8 *end, __u32 protocol, _Bool fragment)
-{
-	__u32 ports = 0;
-	if (!fragment && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP) && transport + 4 <= end)
-		ports = *(const __u32 *)transport;
-	return mix(source ^ ((__u64)protocol << 56), destination + ((__u64)ports << 16));
 }
 
 INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)

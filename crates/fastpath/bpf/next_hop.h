@@ -6,6 +6,7 @@
 #define CORELANE_NEXT_HOP_H
 
 #include "common.h"
+#include "parse.h"
 
 enum kind { KIND_NONE, KIND_ADJACENCY, KIND_GROUP, KIND_PUNT, KIND_BLACKHOLE, KIND_UNREACHABLE, KIND_PROHIBIT };
 
@@ -62,6 +63,48 @@ INLINE __u32 mix(__u64 a, __u64 b)
 	a ^= a >> 33;
 	a *= 0xc4ceb9fe1a85ec53ULL;
 	return a >> 32;
+}
+
+/* The flow of a packet, for groups. Fragments have no ports in common, so all of them go by addresses alone. */
+INLINE __u32 flow_hash(__u64 source, __u64 destination, const __u8 *transport, const __u8 *end, __u32 protocol, _Bool fragment)
+{
+	__u32 ports = 0;
+	if (!fragment && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP) && transport + 4 <= end)
+		ports = *(const __u32 *)transport;
+	return mix(source ^ ((__u64)protocol << 56), destination + ((__u64)ports << 16));
+}
+
+/* Follows a next hop to an adjacency: REASONS, and its entry and number, or why there is none. */
+INLINE enum reason follow(__u16 *number, __u32 hash, const struct next_hop **found)
+{
+	const struct next_hop *entry = next_hop_entry(*number);
+	if (!entry)
+		return NO_ROUTE;
+	if (entry->kind == KIND_GROUP) {
+		*number = group_member(entry, hash);
+		if (!*number)
+			return EMPTY_GROUP;
+		entry = next_hop_entry(*number);
+		if (!entry)
+			return NO_ROUTE;
+	}
+	*found = entry;
+	switch (entry->kind) {
+	case KIND_ADJACENCY:
+		return entry->flags & FLAG_UNKNOWN_PORT ? UNKNOWN_PORT : REASONS;
+	case KIND_PUNT:
+		return PUNT;
+	case KIND_BLACKHOLE:
+		return BLACKHOLE;
+	case KIND_UNREACHABLE:
+		return UNREACHABLE;
+	case KIND_PROHIBIT:
+		return PROHIBIT;
+	case KIND_GROUP:
+		return EMPTY_GROUP; /* a group in a group is nobody's */
+	default:
+		return NO_ROUTE;
+	}
 }
 
 #endif

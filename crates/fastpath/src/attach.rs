@@ -1,4 +1,4 @@
-//! XDP programs on interfaces: native where the driver can, generic otherwise, and always saying which.
+//! Programs on interfaces. XDP: native where the driver can, generic otherwise, and always saying which.
 //!
 //! An attachment is a bpf link held by a descriptor: when the process ends, by whatever cause, the kernel closes the descriptor and
 //! the interface is as before. Interfaces are found in the network namespace of the calling thread.
@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::program::Program;
+use crate::sys::Hook;
 use crate::{Error, Result, sys};
 
 const FLAG_GENERIC: u32 = 1 << 1;
@@ -61,7 +62,7 @@ impl Attachment {
     /// [`Error::NoInterface`], [`Error::Busy`] when another program is attached, [`Error::NotNative`], [`Error::Attach`].
     pub fn new(program: &Program, interface: &str, request: Request) -> Result<Self> {
         let ifindex = index_of(interface)?;
-        let link = |flags| sys::link_create(program.as_fd(), ifindex, flags);
+        let link = |flags| sys::link_create(Hook::Xdp, program.as_fd(), ifindex, flags);
         let attached = |mode, fallback, link| Self {
             interface: interface.to_owned(),
             ifindex,
@@ -98,6 +99,26 @@ impl Attachment {
         }
         let link = link(FLAG_GENERIC).map_err(failed)?;
         Ok(attached(Mode::Generic, Some(refusal.to_string()), link))
+    }
+
+    /// Attaches `program` at tc, where frames arrive that packet sockets have had their copy of: after the kernel has made a socket
+    /// buffer, as in generic mode. Other programs at tc are not in its way.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`], [`Error::Attach`]: `EINVAL` before Linux 6.6.
+    pub fn at_tc(program: &Program, interface: &str) -> Result<Self> {
+        let ifindex = index_of(interface)?;
+        let link = sys::link_create(Hook::Tc, program.as_fd(), ifindex, 0);
+        Ok(Self {
+            interface: interface.to_owned(),
+            ifindex,
+            mode: Mode::Generic,
+            fallback: None,
+            link: link.map_err(|error| Error::Attach {
+                interface: interface.to_owned(),
+                error,
+            })?,
+        })
     }
 
     /// Which mode it got.

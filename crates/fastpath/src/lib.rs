@@ -3,6 +3,7 @@
 //! | program | file | what it does | Rust side |
 //! |---|---|---|---|
 //! | forward | `bpf/forward.bpf.c` | routes frames between ports | [`forward::Forwarder`] |
+//! | hear, take | `bpf/take.bpf.c` | lets packet sockets have what can be forwarded, and drops the kernel's copy of it | [`forward::Forwarder`] |
 //! | generate | `bpf/generate.bpf.c` | writes frames and redirects them into a device | [`generate::Generator`] |
 //! | sink | `bpf/sink.bpf.c` | counts, checks, drops | [`sink::Sink`] |
 //! | steer | `bpf/steer.bpf.c` | gives frames to `AF_XDP` sockets, the rest to the kernel | [`steer::Steer`] |

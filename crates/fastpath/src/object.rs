@@ -4,7 +4,7 @@
 //! "load 64-bit immediate" in the code; [`Object`] keeps where they are, [`crate::program::Loader`] fills them in. Subprograms that are
 //! not inlined, global variables and debug information are not read: the programs have none.
 
-use crate::sys::Instruction;
+use crate::sys::{Hook, Instruction};
 use crate::{Error, Result};
 
 /// A map as the C source declares it; the loader may change the number of entries or the value's size before it creates it.
@@ -33,9 +33,11 @@ pub enum Reference {
     Constant(String),
 }
 
-/// One program: the code of one `xdp/NAME` section.
+/// One program: the code of one `xdp/NAME`, `tc/NAME` or `socket/NAME` section.
 #[derive(Clone, Debug)]
 pub struct Code {
+    /// Where it runs.
+    pub hook: Hook,
     /// NAME of the section.
     pub name: String,
     /// Instructions, references not filled in.
@@ -96,8 +98,11 @@ impl Object {
 
         let mut programs = Vec::new();
         for (index, section) in sections.iter().enumerate() {
-            let Some(name) = section.name.strip_prefix("xdp/") else {
-                continue;
+            let (hook, name) = match section.name.split_once('/') {
+                Some(("xdp", name)) => (Hook::Xdp, name),
+                Some(("tc", name)) => (Hook::Tc, name),
+                Some(("socket", name)) => (Hook::Socket, name),
+                _ => continue,
             };
             let instructions = instructions(section)?;
             let mut references = Vec::new();
@@ -132,6 +137,7 @@ impl Object {
                 }
             }
             programs.push(Code {
+                hook,
                 name: name.to_owned(),
                 instructions,
                 references,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::map::Map;
 use crate::object::{Code, Object, Reference};
-use crate::sys::{self, Instruction, RunResult};
+use crate::sys::{self, Hook, Instruction, RunResult};
 use crate::{Error, Result};
 
 /// How much of a refused program's log an error carries, in lines.
@@ -138,18 +138,25 @@ impl Loader {
             first.immediate = (value as u32).cast_signed();
             instructions[*at + 1].immediate = ((value >> 32) as u32).cast_signed();
         }
-        load_code(&code.name, &instructions, &self.object.license, self.flags)
+        let flags = match code.hook {
+            Hook::Xdp => self.flags,
+            Hook::Tc | Hook::Socket => 0,
+        };
+        load_code(code, &instructions, &self.object.license, flags)
     }
 }
 
 /// Loads quietly; only a refusal costs the time of a second attempt with a log.
 fn load_code(
-    name: &str,
+    code: &Code,
     instructions: &[Instruction],
     license: &str,
     flags: u32,
 ) -> Result<Program> {
-    let error = match sys::program_load(name, instructions, license, flags, &mut []) {
+    let name = &*code.name;
+    let load =
+        |log: &mut [u8]| sys::program_load(code.hook, name, instructions, license, flags, log);
+    let error = match load(&mut []) {
         Ok(descriptor) => {
             return Ok(Program {
                 name: Arc::from(name),
@@ -159,7 +166,7 @@ fn load_code(
         Err(error) => error,
     };
     let mut log = vec![0_u8; LOG_BYTES];
-    let _second_refusal = sys::program_load(name, instructions, license, flags, &mut log);
+    let _second_refusal = load(&mut log);
     let written = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
     let text = String::from_utf8_lossy(&log[..written]);
     let lines: Vec<_> = text.lines().collect();

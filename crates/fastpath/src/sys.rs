@@ -20,6 +20,12 @@ const LINK_DETACH: i32 = 34;
 const PROG_TYPE_XDP: u32 = 6;
 /// `BPF_XDP`, the attach type.
 const ATTACH_XDP: u32 = 37;
+/// `BPF_PROG_TYPE_SOCKET_FILTER`.
+const PROG_TYPE_SOCKET_FILTER: u32 = 1;
+/// `BPF_PROG_TYPE_SCHED_CLS`, for tc.
+const PROG_TYPE_SCHED_CLS: u32 = 3;
+/// `BPF_TCX_INGRESS`.
+const ATTACH_TCX_INGRESS: u32 = 46;
 /// `BPF_PROG_TYPE_TRACING`.
 const PROG_TYPE_TRACING: u32 = 26;
 /// `BPF_TRACE_RAW_TP`, the attach type of a program that reads a tracepoint's own arguments.
@@ -35,6 +41,17 @@ pub const MAP_MMAPABLE: u32 = 1 << 10;
 pub const TYPE_ARRAY: u32 = 2;
 /// `BPF_MAP_TYPE_ARRAY_OF_MAPS`.
 pub const TYPE_ARRAY_OF_MAPS: u32 = 12;
+
+/// Where a program is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// `xdp/NAME`: in the driver or right behind it.
+    Xdp,
+    /// `tc/NAME`: at tc, after packet sockets have had their copy.
+    Tc,
+    /// `socket/NAME`: the filter of a socket.
+    Socket,
+}
 
 /// One eBPF instruction, as in the kernel's `struct bpf_insn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +194,7 @@ pub fn map_delete(map: BorrowedFd<'_>, key: &[u8]) -> io::Result<()> {
 /// # Errors
 /// The kernel's: `EACCES` or `EINVAL` with the reason in `log`, `EPERM` without the capabilities, `ENOSPC` when the log was too long.
 pub fn program_load(
+    hook: Hook,
     name: &str,
     instructions: &[Instruction],
     license: &str,
@@ -200,7 +218,11 @@ pub fn program_load(
     }
     let license = CString::new(license)?;
     let mut argument = Argument {
-        kind: PROG_TYPE_XDP,
+        kind: match hook {
+            Hook::Xdp => PROG_TYPE_XDP,
+            Hook::Tc => PROG_TYPE_SCHED_CLS,
+            Hook::Socket => PROG_TYPE_SOCKET_FILTER,
+        },
         instruction_count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
         license: license.as_ptr() as u64,
@@ -215,7 +237,7 @@ pub fn program_load(
         flags,
         name: object_name(name),
         ifindex: 0,
-        attach_type: ATTACH_XDP,
+        attach_type: attach_type(hook),
     };
     call(PROG_LOAD, &mut argument).map(descriptor)
 }
@@ -301,23 +323,40 @@ pub fn tracepoint_attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     call(RAW_TRACEPOINT_OPEN, &mut argument).map(descriptor)
 }
 
-/// Attaches an XDP program to the interface with this index in the caller's network namespace; the link detaches when it is closed.
+fn attach_type(hook: Hook) -> u32 {
+    match hook {
+        Hook::Xdp => ATTACH_XDP,
+        Hook::Tc => ATTACH_TCX_INGRESS,
+        // Attached by an option of the socket, not by a link.
+        Hook::Socket => 0,
+    }
+}
+
+/// Attaches a program to the interface with this index in the caller's network namespace; the link detaches when it is closed.
 ///
 /// # Errors
-/// The kernel's: `EBUSY` when another program is there, `EOPNOTSUPP` and others when the driver cannot.
-pub fn link_create(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> io::Result<OwnedFd> {
+/// The kernel's: `EBUSY` when another XDP program is there, `EOPNOTSUPP` and others when the driver cannot; `EINVAL` at tc before Linux 6.6.
+pub fn link_create(
+    hook: Hook,
+    program: BorrowedFd<'_>,
+    ifindex: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Argument {
         program: u32,
         ifindex: u32,
         attach_type: u32,
         flags: u32,
+        /// No neighbour in an order of programs, no expected revision.
+        order: [u32; 4],
     }
     let mut argument = Argument {
         program: program.as_raw_fd() as u32,
         ifindex,
-        attach_type: ATTACH_XDP,
+        attach_type: attach_type(hook),
         flags,
+        order: [0; 4],
     };
     call(LINK_CREATE, &mut argument).map(descriptor)
 }

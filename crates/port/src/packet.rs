@@ -20,7 +20,7 @@
 mod ring;
 mod socket;
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use wire::ethernet::{MINIMUM_FRAME, MacAddress};
 use wire::partial;
@@ -64,7 +64,22 @@ impl PacketPort {
     /// # Errors
     /// [`PortError`] when there is no such interface, it is down, or this user may not.
     pub fn open(name: &str, group: Option<u16>) -> Result<Self, PortError> {
+        Self::open_filtered(name, group, None)
+    }
+
+    /// The same; the port hears only what the filter, an eBPF program for sockets, lets through.
+    ///
+    /// # Errors
+    /// As [`PacketPort::open`].
+    pub fn open_filtered(
+        name: &str,
+        group: Option<u16>,
+        filter: Option<BorrowedFd<'_>>,
+    ) -> Result<Self, PortError> {
         let receiver = Socket::new(name)?;
+        if let Some(filter) = filter {
+            receiver.filter(filter)?;
+        }
         let interface = receiver.interface()?;
         receiver.ignore_outgoing()?;
         let ring = Ring::new(&receiver, interface.mtu)?;

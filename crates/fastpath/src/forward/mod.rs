@@ -53,6 +53,7 @@ pub use storage::Capacity;
 pub use workers::TableReader;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
+const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
 const SHARED: [&str; 15] = [
     "tables",
@@ -88,6 +89,8 @@ enum Target {
     Ports,
     /// The `AF_XDP` socket of its queue, up to this length in bytes.
     Sockets { longest: u16 },
+    /// A packet socket, which had a copy before; up to this length in bytes.
+    Copies { longest: u16 },
 }
 
 /// What a program is loaded for.
@@ -103,7 +106,7 @@ struct Load<'a> {
 impl Load<'_> {
     fn load(&self, maps: &HashMap<&'static str, Map>) -> Result<Loaded> {
         let longest = match self.target {
-            Target::Ports => 0,
+            Target::Ports | Target::Copies { .. } => 0,
             Target::Sockets { longest } => longest,
         };
         let mut loader = Loader::new(OBJECT)?
@@ -115,6 +118,17 @@ impl Load<'_> {
             .entries("counters", self.cpus as u32)?
             .entries("carried", self.cpus as u32)?
             .accept_fragments();
+        for (name, map) in maps {
+            loader = loader.share(name, map.clone());
+        }
+        self.capacity.shape(loader)?.load()
+    }
+
+    /// The program at tc in front of packet sockets.
+    fn load_take(&self, longest: u16, maps: &HashMap<&'static str, Map>) -> Result<Loaded> {
+        let mut loader = Loader::new(TAKE)?
+            .constant("PORT", self.port as u64)
+            .constant("LONGEST", u64::from(longest));
         for (name, map) in maps {
             loader = loader.share(name, map.clone());
         }

@@ -7,7 +7,7 @@ use crate::program::Program;
 use crate::{Error, Result, attach, features};
 
 use super::answers::FLAG_NO_REDIRECT;
-use super::{Forwarder, Load, counters};
+use super::{Forwarder, Load, Target, counters};
 
 const STATION_ENABLED: u64 = 1 << 48;
 
@@ -43,6 +43,7 @@ pub struct VlanSettings {
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) ifindex: u32,
+    /// The program on the port, or with packet sockets their filter.
     pub(super) program: Program,
     pub(super) attachment: Attachment,
     pub(super) accepts_redirect: bool,
@@ -71,34 +72,22 @@ impl Forwarder {
             });
         }
         self.write_port(number, 0, 0, ifindex);
-        let load = |mode| {
-            let program = Load {
-                lookup: self.lookup,
-                target: self.target,
-                capacity: &self.capacity,
-                cpus: self.cpus,
-                port: number,
-                mode,
-            };
-            program
-                .load(&self.maps)
-                .and_then(|loaded| loaded.program("forward"))
+        let load = |mode| Load {
+            lookup: self.lookup,
+            target: self.target,
+            capacity: &self.capacity,
+            cpus: self.cpus,
+            port: number,
+            mode,
         };
-        let native = Request::Native;
-        let mut program = load(Mode::Native)?;
-        let attachment = match request {
-            Request::Generic => None,
-            _ => match Attachment::new(&program, interface, native) {
-                Ok(attachment) => Some(attachment),
-                Err(Error::NotNative { .. }) if request == Request::Any => None,
-                Err(error) => return Err(error),
-            },
-        };
-        let attachment = if let Some(attachment) = attachment {
-            attachment
-        } else {
-            program = load(Mode::Generic)?;
-            Attachment::new(&program, interface, Request::Generic)?
+        let (program, attachment) = match self.target {
+            Target::Copies { longest } => {
+                let loaded = load(Mode::Generic).load_take(longest, &self.maps)?;
+                let program = loaded.program("take")?;
+                let attachment = Attachment::at_tc(&program, interface)?;
+                (loaded.program("hear")?, attachment)
+            }
+            Target::Ports | Target::Sockets { .. } => self.attach_xdp(interface, request, load)?,
         };
         self.maps["out"].set(number as u32, &ifindex)?;
         let port = Port {
@@ -119,6 +108,25 @@ impl Forwarder {
             .as_ref()
             .map(|port| &port.attachment)
             .ok_or(Error::NoPort(ifindex))
+    }
+
+    fn attach_xdp<'a>(
+        &'a self,
+        interface: &str,
+        request: Request,
+        load: impl Fn(Mode) -> Load<'a>,
+    ) -> Result<(Program, Attachment)> {
+        let program = |mode| load(mode).load(&self.maps)?.program("forward");
+        if request != Request::Generic {
+            let native = program(Mode::Native)?;
+            match Attachment::new(&native, interface, Request::Native) {
+                Err(Error::NotNative { .. }) if request == Request::Any => {}
+                attachment => return Ok((native, attachment?)),
+            }
+        }
+        let generic = program(Mode::Generic)?;
+        let attachment = Attachment::new(&generic, interface, Request::Generic)?;
+        Ok((generic, attachment))
     }
 
     /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no port.

@@ -5,6 +5,9 @@
 //! be handed back, so none can come back changed, out of order, on another interface, or twice. A frame costs one look-up more for
 //! that. Program and workers read the same arrays, so there is no moment at which one knows a route and the other does not.
 //!
+//! Packet sockets get a copy of every frame, and the kernel would forward its own, too. There the program runs at tc, behind the sockets, and
+//! drops the kernel's copy of exactly those frames that the sockets' filter has let through ([`Forwarder::for_copies`]).
+//!
 //! A queue without a socket, and a port whose worker has died, is the kernel's (reason `no-worker`): the kernel empties a socket's
 //! place in the map when the socket closes, however its owner ended.
 
@@ -16,6 +19,7 @@ use fib::organisation::Reader;
 use fib::quiescence::Quiescent;
 use fib::table::View;
 
+use crate::program::Program;
 use crate::{Error, Result};
 
 use super::{Capacity, Forwarder, Lookup, Target};
@@ -42,6 +46,19 @@ impl Forwarder {
     pub fn for_workers(capacity: Capacity, workers: usize, longest: u16) -> Result<Self> {
         let tables = capacity.tables();
         let target = Target::Sockets { longest };
+        let mut forwarder = Self::create(Lookup::Own, target, capacity, workers * tables)?;
+        forwarder.make_tables(tables);
+        Ok(forwarder)
+    }
+
+    /// The same for workers behind packet sockets, which get frames of up to `longest` bytes through [`Forwarder::filter`]: of what
+    /// they have got, the program at tc drops the kernel's copy.
+    ///
+    /// # Errors
+    /// As [`Forwarder::new`].
+    pub fn for_copies(capacity: Capacity, workers: usize, longest: u16) -> Result<Self> {
+        let tables = capacity.tables();
+        let target = Target::Copies { longest };
         let mut forwarder = Self::create(Lookup::Own, target, capacity, workers * tables)?;
         forwarder.make_tables(tables);
         Ok(forwarder)
@@ -83,6 +100,15 @@ impl Forwarder {
     /// [`Error::NoPort`].
     pub fn place(&self, ifindex: u32) -> Result<u32> {
         self.number_of(ifindex).map(|number| number as u32)
+    }
+
+    /// The filter for the packet sockets of a port: it lets through what can be forwarded.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`].
+    pub fn filter(&self, ifindex: u32) -> Result<&Program> {
+        let port = self.ports[self.number_of(ifindex)?].as_ref();
+        port.map(|port| &port.program).ok_or(Error::NoPort(ifindex))
     }
 
     /// Gives the frames of a queue to this socket, which is bound to that queue of the port. It ends when the socket is closed.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use wire::ethernet::MacAddress;
@@ -125,6 +125,27 @@ impl Socket {
             &1_i32,
             "ignore outgoing frames (Linux 4.20)",
         )
+    }
+
+    /// Hears only what an eBPF program for sockets lets through.
+    pub(super) fn filter(&self, program: BorrowedFd<'_>) -> Result<(), PortError> {
+        let descriptor = program.as_raw_fd();
+        let size = size_of_val(&descriptor) as libc::socklen_t;
+        // SAFETY: the kernel reads `size` bytes from `descriptor`, which is that long.
+        let result = unsafe {
+            libc::setsockopt(
+                self.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_BPF,
+                (&raw const descriptor).cast(),
+                size,
+            )
+        };
+        if result < 0 {
+            Err(self.error("attach a filter"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Sends straight to the driver.

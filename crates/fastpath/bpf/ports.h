@@ -1,0 +1,38 @@
+/* Ports as the programs on them see them, and what they count there. No cache line is written by two CPUs: counters have a row for
+ * each. */
+#ifndef CORELANE_PORTS_H
+#define CORELANE_PORTS_H
+
+#include "common.h"
+#include "reasons.h"
+
+CONSTANT(PORT); /* this port's place in `ports`, `out` and the counters */
+
+#define PORTS 64
+
+/* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it forwards: one store changes both. */
+struct port {
+	__u64 station;
+	__u32 table;    /* place in `tables` */
+	__u32 ifindex;  /* of the interface that the frames of this entry belong to */
+};
+#define STATION_ENABLED (1ULL << 48)
+
+struct port_counters {
+	__u64 received, received_bytes, forwarded, forwarded_bytes;
+	__u64 reasons[REASONS];
+	__u64 reserved[(8 - (REASONS + 4) % 8) % 8]; /* whole cache lines */
+};
+
+struct carried {
+	__u64 frames, bytes;
+};
+
+MAP(ports, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port), PORTS, BPF_F_MMAPABLE);
+/* Tagged frames: key is port << 16 | VLAN identifier. */
+MAP(vlans, BPF_MAP_TYPE_HASH, 4, sizeof(struct port), 4096, 0);
+/* One element for each CPU. */
+MAP(counters, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port_counters) * PORTS, 1, BPF_F_MMAPABLE);
+MAP(carried, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct carried) << 16, 1, BPF_F_MMAPABLE);
+
+#endif

@@ -1,0 +1,152 @@
+/* The filter of packet sockets and the taker at tc, in front of workers with packet sockets (engine af-packet).
+ *
+ * A packet socket gets a copy of a frame, and the kernel would forward its own, too. So `hear`, the filter of the workers' sockets, decides
+ * by the tables which frames can be forwarded, lets the workers have only these, and notes what it said. Then, for the same frame on the
+ * same CPU, `take` runs at tc and drops the kernel's copy of what the workers have got. One decision, so no frame goes twice and none is
+ * lost between them; where nobody listens, `hear` does not run, and the kernel gets everything.
+ *
+ * The kernel has taken tags out of frames before either runs. */
+#include "fib.h"
+#include "next_hop.h"
+#include "parse.h"
+#include "ports.h"
+
+CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag */
+
+#define NEXT (-1) /* TCX_NEXT: as if this program were not here */
+#define DROP 2    /* TCX_DROP */
+#define EVERYTHING 0xffffffff
+
+/* As much as decisions need: Ethernet, IPv6, ports. Two bytes in front, so that the packet is aligned: the stack must be. */
+#define HEADERS 64
+#define FRONT 2
+
+/* What the filter said of the frame that this CPU is about to give to the kernel. */
+struct said {
+	__u32 length; /* of that frame; 0: nothing was said */
+	__u16 reason; /* REASONS: the worker has it */
+	__u16 next_hop;
+};
+
+MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct said), PORTS, 0);
+
+/* Follows the table's answer for a packet of `bytes` bytes. */
+INLINE enum reason find(struct said *said, __u16 number, __u32 hash, __u32 bytes)
+{
+	const struct next_hop *entry;
+	if (!number)
+		return NO_ROUTE;
+	enum reason reason = follow(&number, hash, &entry);
+	if (reason != REASONS)
+		return reason;
+	said->next_hop = number;
+	return entry->mtu && bytes > entry->mtu ? TOO_BIG : REASONS;
+}
+
+INLINE enum reason find4(struct said *said, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
+{
+	if (shown < 20)
+		return IPV4_TRUNCATED;
+	const struct ipv4 ip = *(const struct ipv4 *)at;
+	enum reason fault = ipv4_fault(&ip, available);
+	if (fault != REASONS)
+		return fault;
+	__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, at + shown, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
+	return find(said, search4(table, ipv4_destination(&ip)), hash, ipv4_total_length(&ip));
+}
+
+INLINE enum reason find6(struct said *said, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
+{
+	if (shown < 40)
+		return IPV6_TRUNCATED;
+	const struct ipv6 ip = *(const struct ipv6 *)at;
+	enum reason fault = ipv6_fault(&ip, available);
+	if (fault != REASONS)
+		return fault;
+	__u64 source = ip.word[1] ^ (ip.word[2] * 31), destination = ip.word[3] ^ (ip.word[4] * 31);
+	__u32 hash = flow_hash(source, destination, at + 40, at + shown, ipv6_next_header(&ip), 0);
+	return find(said, search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4])), hash, 40 + ipv6_payload_length(&ip));
+}
+
+INLINE enum reason decide(struct __sk_buff *context, struct said *said)
+{
+	__u8 bytes[FRONT + HEADERS + 6] __attribute__((aligned(8))) = {};
+	__u32 number = VALUE(PORT), shown = context->len;
+	const struct port *in = bpf_map_lookup_elem(&ports, &number);
+	if (!in || !(*(volatile const __u64 *)&in->station & STATION_ENABLED))
+		return PORT_DISABLED;
+	OPAQUE(shown);
+	if (shown < ETHERNET_LENGTH)
+		return RUNT;
+	if (shown > HEADERS)
+		shown = HEADERS;
+	if (bpf_skb_load_bytes(context, 0, bytes + FRONT, shown))
+		return RUNT;
+	if (bytes[FRONT] & 1)
+		return LINK_GROUP;
+	if (context->vlan_present) {
+		__u32 vid = context->vlan_tci & 0xfff;
+		if (context->vlan_proto != bpf_htons(TYPE_VLAN))
+			return OTHER_PROTOCOL;
+		/* Identifier 0 marks a priority only (IEEE 802.1Q §9.6). */
+		if (vid) {
+			__u32 key = VALUE(PORT) << 16 | vid;
+			in = bpf_map_lookup_elem(&vlans, &key);
+			if (!in)
+				return UNKNOWN_VLAN;
+		}
+	}
+	__u64 station = *(__u16 *)(bytes + 2) | (__u64)*(__u16 *)(bytes + 4) << 16 | (__u64)*(__u16 *)(bytes + 6) << 32;
+	if (station != (*(volatile const __u64 *)&in->station & MAC_MASK))
+		return OTHER_STATION;
+	__u16 type = *(__u16 *)(bytes + FRONT + 12);
+	if (type != bpf_htons(TYPE_IPV4) && type != bpf_htons(TYPE_IPV6))
+		return OTHER_PROTOCOL;
+	if (context->len > VALUE(LONGEST))
+		return TOO_BIG;
+	__u32 place = in->table, available = context->len - ETHERNET_LENGTH;
+	const struct table *table = bpf_map_lookup_elem(&tables, &place);
+	const __u8 *at = bytes + FRONT + ETHERNET_LENGTH;
+	if (!table)
+		return NO_ROUTE;
+	if (type == bpf_htons(TYPE_IPV4))
+		return find4(said, table, at, shown - ETHERNET_LENGTH, available);
+	return find6(said, table, at, shown - ETHERNET_LENGTH, available);
+}
+
+__attribute__((section("socket/hear"), used)) int hear(struct __sk_buff *context)
+{
+	__u32 number = VALUE(PORT);
+	struct said *said = bpf_map_lookup_elem(&notes, &number);
+	if (!said)
+		return 0;
+	enum reason reason = decide(context, said);
+	said->length = context->len;
+	said->reason = reason;
+	return reason == REASONS ? EVERYTHING : 0;
+}
+
+__attribute__((section("tc/take"), used)) int take(struct __sk_buff *context)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), number = VALUE(PORT);
+	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
+	struct said *said = bpf_map_lookup_elem(&notes, &number);
+	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
+	if (!row || !said || !carried_here || VALUE(PORT) >= PORTS)
+		return NEXT;
+	struct port_counters *mine = row + VALUE(PORT);
+	enum reason reason = said->length == context->len ? said->reason : NO_WORKER;
+	said->length = 0;
+
+	mine->received++;
+	mine->received_bytes += context->len;
+	if (reason < REASONS) {
+		mine->reasons[reason]++;
+		return NEXT;
+	}
+	mine->forwarded++;
+	mine->forwarded_bytes += context->len;
+	carried_here[said->next_hop].frames++;
+	carried_here[said->next_hop].bytes += context->len;
+	return DROP;
+}
