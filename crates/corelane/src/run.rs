@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use fastpath::attach::Request;
 use fastpath::forward::Lookup;
 use port::xsk::Copying;
-use router::engine::af_xdp::{AfXdp, Requirement};
+use router::engine::af_packet::{AfPacket, PacketSockets};
+use router::engine::af_xdp::{AfXdp, XskSockets};
 use router::engine::xdp::Xdp;
 use router::engine::{Engine, EngineError};
 use router::instance::{Instance, Signals};
@@ -25,7 +26,7 @@ use crate::common::Outcome;
 pub(crate) struct Arguments {
     /// Configuration file (TOML; keys in docs/router.md); options given here win over it
     file: Option<PathBuf>,
-    /// What moves the frames: xdp, xdp-kernel-fib, af-xdp
+    /// What moves the frames: xdp, xdp-kernel-fib, af-xdp, af-packet
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// Forward between these interfaces; once for each
@@ -51,15 +52,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let config = configuration(arguments)?;
     let signals = Signals::register()?;
+    let sockets = matches!(config.engine, EngineKind::AfXdp | EngineKind::AfPacket);
     // First, since engines start threads, and rights belong to threads.
-    privileges::reduce(config.engine == EngineKind::AfXdp)?;
+    privileges::reduce(sockets)?;
     let engine = open(&config)?;
     let ports = config.ports.clone();
-    let redirects = config.engine != EngineKind::AfXdp;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
     println!("{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.
-    let slow = |port: &&String| redirects && !takes_redirects(port);
+    let slow = |port: &&String| !sockets && !takes_redirects(port);
     for port in ports.iter().filter(slow) {
         let what = "frames cannot be redirected to it, so they go through the kernel";
         let remedy = "on a veth: ethtool -K PEER gro on, or an XDP program on its peer";
@@ -117,6 +118,11 @@ fn open(config: &Config) -> Result<Box<dyn Engine>, EngineError> {
         Require::Generic => Request::Generic,
     };
     let zero_copy = config.require == Require::ZeroCopy;
+    let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
+    if zero_copy && config.engine != EngineKind::AfXdp {
+        let why = "only engine af-xdp has memory that a driver could work on; allowed here are any, native, generic";
+        return refuse("zero-copy", why);
+    }
     let lookup = match config.engine {
         EngineKind::AfXdp => {
             let copying = if zero_copy {
@@ -124,17 +130,20 @@ fn open(config: &Config) -> Result<Box<dyn Engine>, EngineError> {
             } else {
                 Copying::Any
             };
-            let requirement = Requirement { program, copying };
-            return Ok(Box::new(AfXdp::open(&config.ports, requirement)?));
+            let sockets = XskSockets::new(program, copying);
+            return Ok(Box::new(AfXdp::open(&config.ports, sockets)?));
+        }
+        EngineKind::AfPacket if config.require != Require::Any => {
+            return refuse(
+                "native or generic",
+                "engine af-packet has no XDP program; allowed here is any",
+            );
+        }
+        EngineKind::AfPacket => {
+            return Ok(Box::new(AfPacket::open(&config.ports, PacketSockets)?));
         }
         EngineKind::Xdp => Lookup::Own,
         EngineKind::XdpKernelFib => Lookup::Kernel,
     };
-    if zero_copy {
-        return Err(EngineError::new(
-            "require zero-copy",
-            "only engine af-xdp has memory of its own that a driver could work on; allowed here are any, native, generic",
-        ));
-    }
     Ok(Box::new(Xdp::open(lookup, &config.ports, program)?))
 }

@@ -1,7 +1,8 @@
-//! The engines in user space, `af-xdp`: what they forward, what stays the kernel's, and what is left when they end.
+//! The engines in user space, `af-xdp` and `af-packet`: what they forward, what stays the kernel's, and what is left when they end.
 
 use std::process::Stdio;
 
+use host::namespace::Veth;
 use serde_json::Value;
 
 use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
@@ -22,7 +23,17 @@ fn forwards_and_leaves_the_rest(engine: &str) -> (Lab, Router) {
     let router = start(&lab, engine);
     for address in ["10.1.0.2", "2001:db8:1::2"] {
         let before = router.forwarded();
-        assert!(ping(&lab.a, address, 20));
+        // While neighbours are being resolved a frame that waits for its worker can lose its way.
+        wait_for("twenty answers to twenty questions", 10, || {
+            let words = "ping -q -n -i 0.02 -W 1 -c 20".split(' ');
+            let mut words = words.chain([address]);
+            let program = words.next().unwrap_or_default();
+            let output = lab.a.command(program).args(words).output().unwrap();
+            let printed = text(&output);
+            // A frame that the kernel and a worker both forwarded would be a duplicate.
+            assert!(!printed.contains("duplicates"), "{printed}");
+            printed.contains(" 0% packet loss")
+        });
         let after = router.forwarded();
         assert!(
             after - before >= 40,
@@ -77,13 +88,30 @@ fn af_xdp_forwards_and_leaves_the_rest_to_the_kernel() {
 }
 
 #[test]
-fn af_xdp_carries_tcp_with_every_offload_on() {
+fn af_packet_forwards_each_frame_once_and_leaves_the_rest_to_the_kernel() {
+    if !is_root() {
+        return;
+    }
+    let (_lab, router) = forwards_and_leaves_the_rest("af-packet");
+    assert!(
+        router.ready.contains("r0=tc,copy r1=tc,copy"),
+        "{}",
+        router.ready
+    );
+}
+
+#[test]
+fn tcp_works_through_workers_with_every_offload_on() {
     if !is_root() || !has("iperf3") {
         return;
     }
-    let lab = Lab::new("afxdptcp");
-    let _router = start(&lab, "af-xdp");
-    tcp(&lab, "10.1.0.2");
+    let lab = Lab::new("afxtcp");
+    for engine in ["af-xdp", "af-packet"] {
+        let _router = start(&lab, engine);
+        for address in ["10.1.0.2", "2001:db8:1::2"] {
+            tcp(&lab, address);
+        }
+    }
 }
 
 fn tcp(lab: &Lab, address: &str) {
@@ -106,70 +134,125 @@ fn tcp(lab: &Lab, address: &str) {
     assert!(sent.contains("receiver"), "{sent}");
 }
 
+/// An address behind b is reached after its route is there, and not after it is gone.
 #[test]
-fn af_xdp_follows_a_route_change() {
+fn workers_follow_a_route_change() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("afxdproute");
-    let router = start(&lab, "af-xdp");
-    follows(&lab, &router);
-}
-
-/// An address behind b is reached after its route is there, and not after it is gone.
-fn follows(lab: &Lab, router: &Router) {
+    let lab = Lab::new("afxroute");
     lab.b
         .ip(["addr", "add", "10.9.0.9/32", "dev", "lo"])
         .unwrap();
-    assert!(!lab.ping("10.9.0.9"));
-    lab.r
-        .ip(["route", "add", "10.9.0.0/24", "via", "10.1.0.2"])
-        .unwrap();
-    wait_for("the new route", 5, || lab.ping("10.9.0.9"));
-    let before = router.forwarded();
-    assert!(ping(&lab.a, "10.9.0.9", 10));
-    assert!(router.forwarded() - before >= 20);
-    lab.r.ip(["route", "del", "10.9.0.0/24"]).unwrap();
-    wait_for("the end of the route", 5, || !lab.ping("10.9.0.9"));
-    assert_eq!(router.verify()["different"], 0);
-}
-
-#[test]
-fn after_af_xdp_the_kernel_forwards() {
-    if !is_root() {
-        return;
-    }
-    let lab = Lab::new("afxdpend");
-    for signal in [libc::SIGKILL, libc::SIGINT] {
-        let mut router = start(&lab, "af-xdp");
-        router.end(signal);
-        assert!(ping(&lab.a, "10.1.0.2", 5), "after signal {signal}");
-        let links = lab.r.ip(["-d", "link"]).unwrap();
-        assert!(!links.contains("prog/xdp"), "{links}");
-    }
-}
-
-#[test]
-fn af_xdp_takes_up_a_port_that_comes_back() {
-    if !is_root() {
-        return;
-    }
-    let mut lab = Lab::new("afxdpback");
-    let router = start(&lab, "af-xdp");
-    lab.r.ip(["link", "del", "r1"]).unwrap();
-    wait_for("the port's absence", 5, || {
-        router.state("r1") != "forwarding"
-    });
-    assert!(lab.ping("10.0.0.1"), "the other port answers");
-    let b = lab.b.clone();
-    lab.link(&b, 1);
-    lab.b
-        .ip(["route", "replace", "default", "via", "10.1.0.1"])
-        .unwrap();
-    wait_for("the port's return", 10, || {
+    for engine in ["af-xdp", "af-packet"] {
+        let router = start(&lab, engine);
+        assert!(!lab.ping("10.9.0.9"));
+        lab.r
+            .ip(["route", "add", "10.9.0.0/24", "via", "10.1.0.2"])
+            .unwrap();
+        wait_for("the new route", 5, || lab.ping("10.9.0.9"));
         let before = router.forwarded();
-        ping(&lab.a, "10.1.0.2", 5) && router.forwarded() - before >= 10
-    });
+        assert!(ping(&lab.a, "10.9.0.9", 10));
+        assert!(router.forwarded() - before >= 20);
+        lab.r.ip(["route", "del", "10.9.0.0/24"]).unwrap();
+        wait_for("the end of the route", 5, || !lab.ping("10.9.0.9"));
+        assert_eq!(router.verify()["different"], 0);
+    }
+}
+
+#[test]
+fn after_the_workers_the_kernel_forwards() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("afxend");
+    let attached = || {
+        let links = lab.r.ip(["-d", "link"]).unwrap();
+        let at_tc = lab.r.command("bpftool").args(["net"]).output();
+        let at_tc = at_tc.map(|output| text(&output)).unwrap_or_default();
+        links.contains("prog/xdp") || at_tc.contains("take")
+    };
+    for engine in ["af-xdp", "af-packet"] {
+        for signal in [libc::SIGKILL, libc::SIGINT] {
+            let mut router = start(&lab, engine);
+            assert!(ping(&lab.a, "10.1.0.2", 5));
+            router.end(signal);
+            assert!(
+                ping(&lab.a, "10.1.0.2", 5),
+                "{engine} after signal {signal}"
+            );
+            assert!(!attached(), "{engine} after signal {signal}");
+        }
+    }
+}
+
+#[test]
+fn workers_take_up_a_port_that_comes_back() {
+    if !is_root() {
+        return;
+    }
+    for engine in ["af-xdp", "af-packet"] {
+        let mut lab = Lab::new(&format!("back{}", engine.len()));
+        let router = start(&lab, engine);
+        lab.r.ip(["link", "del", "r1"]).unwrap();
+        wait_for("the port's absence", 5, || {
+            router.state("r1") != "forwarding"
+        });
+        assert!(lab.ping("10.0.0.1"), "the other port answers");
+        let b = lab.b.clone();
+        lab.link(&b, 1);
+        lab.b
+            .ip(["route", "replace", "default", "via", "10.1.0.1"])
+            .unwrap();
+        wait_for("the port's return", 10, || {
+            let before = router.forwarded();
+            ping(&lab.a, "10.1.0.2", 5) && router.forwarded() - before >= 10
+        });
+        lab.r.ip(["link", "set", "r1", "down"]).unwrap();
+        wait_for("the port to be down", 5, || {
+            router.state("r1") != "forwarding"
+        });
+        lab.r.ip(["link", "set", "r1", "up"]).unwrap();
+        wait_for("the port to be up", 10, || {
+            let before = router.forwarded();
+            ping(&lab.a, "10.1.0.2", 5) && router.forwarded() - before >= 10
+        });
+    }
+}
+
+/// A veth chooses the queue by the flow: each worker serves one, and with many flows each has some.
+#[test]
+fn every_queue_has_its_worker() {
+    if !is_root() || std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let lab = Lab::new("afxcores");
+    let mut cables = Vec::new();
+    for (number, host) in [(0, &lab.a), (1, &lab.b)] {
+        let (inside, outside) = (format!("r{number}"), format!("e{number}"));
+        lab.r.ip(["link", "del", &inside]).unwrap();
+        cables.push(Veth::new((&lab.r, &inside), (host, &outside), 2).unwrap());
+        for (end, name, last) in [(&lab.r, &inside, 1), (host, &outside, 2)] {
+            let address = format!("10.{number}.0.{last}/24");
+            end.ip(["addr", "add", &address, "dev", name]).unwrap();
+        }
+        let gateway = format!("10.{number}.0.1");
+        host.ip(["route", "replace", "default", "via", &gateway])
+            .unwrap();
+    }
+    let router = lab.run(&["r0", "r1"], &["--engine", "af-xdp"]);
+    wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
+    for last in 10..30 {
+        let address = format!("10.1.0.{last}");
+        lab.b
+            .ip(["addr", "add", &format!("{address}/24"), "dev", "e1"])
+            .unwrap();
+        wait_for("an answer", 5, || ping(&lab.a, &address, 2));
+    }
+    let workers = router.show("workers");
+    let busy = workers.as_array().unwrap().iter();
+    let busy = busy.filter(|core| sum(core, "forwarded") > 0).count();
+    assert_eq!(busy, 2, "{workers}");
 }
 
 #[test]
@@ -191,4 +274,46 @@ fn zero_copy_is_an_error_where_it_was_required_and_cannot_be() {
     assert!(said.contains("zero copy was required"), "{said}");
     let said = lab.refused(&["--engine", "xdp", "--port", "r0", "--require", "zero-copy"]);
     assert!(said.contains("only engine af-xdp"), "{said}");
+    let said = lab.refused(&[
+        "--engine",
+        "af-packet",
+        "--port",
+        "r0",
+        "--require",
+        "native",
+    ]);
+    assert!(said.contains("has no XDP program"), "{said}");
+}
+
+/// Without `CAP_PERFMON` the verifier allows no arithmetic between pointers, so that it refuses our program.
+#[test]
+fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
+    if !is_root() || !has("setpriv") {
+        return;
+    }
+    let lab = Lab::new("refused");
+    for engine in ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
+        let output = lab
+            .r
+            .command("setpriv")
+            .args(["--bounding-set", "-perfmon,-sys_admin"])
+            .arg(env!("CARGO_BIN_EXE_corelane"))
+            .args(["run", "--port", "r0", "--port", "r1", "--metrics", ""])
+            .args(["--engine", engine, "--run-directory"])
+            .arg(lab.directory.path())
+            .output()
+            .unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for part in [
+            "the kernel refused eBPF program",
+            "prohibited",
+            "CAP_PERFMON",
+        ] {
+            assert!(said.contains(part), "{engine}: {said}");
+        }
+        let links = lab.r.ip(["-d", "link"]).unwrap();
+        assert!(!links.contains("prog/xdp"), "{links}");
+        assert!(ping(&lab.a, "10.1.0.2", 2), "the kernel forwards");
+    }
 }

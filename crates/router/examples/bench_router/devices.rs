@@ -8,7 +8,8 @@ use fastpath::forward::Lookup;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
 use host::namespace::End;
-use router::engine::af_xdp::{AfXdp, Requirement};
+use router::engine::af_packet::{AfPacket, PacketSockets};
+use router::engine::af_xdp::{AfXdp, XskSockets};
 use router::engine::xdp::Xdp;
 use router::engine::{Change, Engine, MAIN_TABLE, Port};
 
@@ -80,7 +81,8 @@ fn engine(name: &str, bed: &Bed, routes: &Routes) -> Outcome<Box<dyn Engine>> {
     let mut engine: Box<dyn Engine> = match name {
         "xdp" => Box::new(Xdp::open(Lookup::Own, &ports, native)?),
         "xdp-kernel-fib" => Box::new(Xdp::open(Lookup::Kernel, &ports, native)?),
-        "af-xdp" => Box::new(AfXdp::open(&ports, Requirement::default())?),
+        "af-xdp" => Box::new(AfXdp::open(&ports, XskSockets::default())?),
+        "af-packet" => Box::new(AfPacket::open(&ports, PacketSockets)?),
         _ => return Err(format!("no engine {name}").into()),
     };
     let mut changes: Vec<Change> = [&bed.left.b, &bed.right.a].map(port).into();

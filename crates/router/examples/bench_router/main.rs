@@ -5,7 +5,7 @@
 //! behind it counts. Two groups, each in a namespace of its own:
 //! - engines in the kernel, `linux` (its own forwarding), `xdp-kernel-fib`, `xdp`: generator, router and sink share the core that the
 //!   generator runs on, so every figure includes all three; on one core, and on two with two generators and cables of two queues.
-//! - engines in user space, `af-xdp`, and `testpmd`, DPDK's `macswap`, which looks nothing up, on its `AF_XDP` devices: on the last core
+//! - engines in user space, `af-xdp` and `af-packet`, and `testpmd`, DPDK's `macswap`, which looks nothing up, on its `AF_XDP` devices: on the last core
 //!   by themselves, with cables of one queue; the generator sends from the first, faster than they can take.
 //!
 //! The kernel and we hold the same table and 16 next hops. `make bench-router` runs it; arguments: `--rounds N`, `--seconds S` per
@@ -36,7 +36,7 @@ const NEXT_HOPS: u16 = 16;
 const DESTINATIONS: usize = 1 << 20;
 const SEED: u64 = 2544;
 const IN_KERNEL: [&str; 3] = ["linux", "xdp-kernel-fib", "xdp"];
-const IN_USER_SPACE: [&str; 2] = ["testpmd", "af-xdp"];
+const IN_USER_SPACE: [&str; 3] = ["testpmd", "af-xdp", "af-packet"];
 /// How long a device may take until its first frame arrives.
 const PATIENCE: Duration = Duration::from_secs(20);
 

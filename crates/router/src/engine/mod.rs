@@ -8,8 +8,10 @@
 //! An engine forwards only what a table answers with an adjacency or a group of them. Every other answer, and every frame
 //! that needs more than a look-up and a rewrite, belongs to the kernel ("punt").
 
+pub mod af_packet;
 pub mod af_xdp;
 pub mod recording;
+pub mod user_space;
 pub mod xdp;
 
 mod tables;
@@ -119,7 +121,7 @@ pub struct VlanPort {
 pub struct PortMode {
     /// The port's name.
     pub port: String,
-    /// `native` or `generic`; with sockets, `,zero-copy` or `,copy` behind it.
+    /// Where the program runs: `native`, `generic`, `tc`; with sockets, `,zero-copy` or `,copy` behind it.
     pub mode: &'static str,
 }
 
@@ -223,6 +225,11 @@ pub trait Engine: Send {
     /// When a change cannot be made (a table is full, a port is gone). Changes before it hold, those after it are
     /// not tried; the caller answers with a full resynchronisation or leaves the port to the kernel.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
+
+    /// How many programs of its own it has at tc on each port, where others' programs would be gone past.
+    fn programs_at_tc(&self) -> u32 {
+        0
+    }
 
     /// Looks whether everything still runs, and mends what does not; called some times a second.
     ///

@@ -26,7 +26,19 @@ impl Xdp {
     /// What stands in the way and what to do: another XDP program, no native mode although required, a program that this kernel
     /// refuses (with the end of its explanation), missing rights.
     pub fn open(lookup: Lookup, ports: &[String], request: Request) -> Result<Self, EngineError> {
-        let failed = |error| EngineError::new("starting the engine", error);
+        let failed = |error| match (lookup, &error) {
+            (Lookup::Own, fastpath::Error::CreateMap { error: cause, .. })
+                if cause.kind() != std::io::ErrorKind::PermissionDenied =>
+            {
+                EngineError::new(
+                    "starting the engine",
+                    format!(
+                        "{error}; --engine xdp-kernel-fib keeps no table and needs no such memory"
+                    ),
+                )
+            }
+            _ => EngineError::new("starting the engine", error),
+        };
         let forwarder = Forwarder::new(lookup, Capacity::default()).map_err(failed)?;
         let mut engine = Self {
             forwarder,

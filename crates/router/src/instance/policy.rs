@@ -16,7 +16,7 @@ impl Instance {
                 index: port.ifindex,
             })
             .collect();
-        let mut findings = guard::look(&watched);
+        let mut findings = guard::look(&watched, self.follower.engine().programs_at_tc());
         findings.extend(guard::policy_rules(self.follower.mirror()));
         if !first && findings == self.findings {
             return Ok(());

@@ -47,15 +47,16 @@ pub struct Watched {
     pub index: u32,
 }
 
-/// Everything found in the calling thread's network namespace, in a fixed order.
-pub fn look(ports: &[Watched]) -> Vec<Finding> {
+/// Everything found in the calling thread's network namespace, in a fixed order. `own_at_tc` is how many programs of the
+/// engine's own each port has at tc.
+pub fn look(ports: &[Watched], own_at_tc: u32) -> Vec<Finding> {
     let mut found = Vec::new();
     netfilter::nftables(&mut found);
     netfilter::legacy_tables(&mut found);
     xfrm::policies(&mut found);
     for port in ports {
         traffic_control::disciplines_and_filters(port, &mut found);
-        traffic_control::programs(port, &mut found);
+        traffic_control::programs(port, own_at_tc, &mut found);
     }
     switched_off(ports, &mut found);
     found.sort();

@@ -86,8 +86,8 @@ struct ProgramQuery {
     revision: u64,
 }
 
-pub(super) fn programs(port: &Watched, found: &mut Vec<Finding>) {
-    for attach_type in [BPF_TCX_INGRESS, BPF_TCX_EGRESS] {
+pub(super) fn programs(port: &Watched, own: u32, found: &mut Vec<Finding>) {
+    for (attach_type, own) in [(BPF_TCX_INGRESS, own), (BPF_TCX_EGRESS, 0)] {
         let mut query = ProgramQuery {
             ifindex: port.index,
             attach_type,
@@ -102,10 +102,11 @@ pub(super) fn programs(port: &Watched, found: &mut Vec<Finding>) {
                 size_of::<ProgramQuery>(),
             )
         };
-        if result == 0 && query.count > 0 {
+        if result == 0 && query.count > own {
             let what = format!(
                 "{} BPF programs at tc (bpftool net show dev {})",
-                query.count, port.name
+                query.count - own,
+                port.name
             );
             found.push(Finding {
                 scope: Scope::Port(port.name.clone()),

@@ -20,7 +20,7 @@ pub use self::values::{
 /// A checked configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// `engine`: `xdp` (default), `xdp-kernel-fib` or `af-xdp`.
+    /// `engine`: `xdp` (default), `xdp-kernel-fib`, `af-xdp` or `af-packet`.
     pub engine: EngineKind,
     /// `ports`: the interfaces to forward between, at least one.
     pub ports: Vec<String>,

@@ -15,11 +15,13 @@ pub enum EngineKind {
     XdpKernelFib,
     /// Workers in user space behind `AF_XDP` sockets, our table.
     AfXdp,
+    /// Workers in user space behind packet sockets, our table.
+    AfPacket,
 }
 
 impl EngineKind {
     /// The names allowed, for help and errors.
-    pub const NAMES: &'static str = "xdp, xdp-kernel-fib, af-xdp";
+    pub const NAMES: &'static str = "xdp, xdp-kernel-fib, af-xdp, af-packet";
 
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
@@ -27,6 +29,7 @@ impl EngineKind {
             "xdp" => Some(Self::Xdp),
             "xdp-kernel-fib" => Some(Self::XdpKernelFib),
             "af-xdp" => Some(Self::AfXdp),
+            "af-packet" => Some(Self::AfPacket),
             _ => None,
         }
     }
