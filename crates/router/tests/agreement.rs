@@ -186,7 +186,7 @@ fn program_and_workers_mean_the_same_frames() {
                 count() > before
             };
             let forwarded = compare(sockets, given);
-            assert!(forwarded > FRAMES / 5, "{forwarded} frames were forwarded");
+            assert!(forwarded > FRAMES / 10, "{forwarded} frames were forwarded");
         })
         .unwrap();
 }

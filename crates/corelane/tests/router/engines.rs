@@ -50,7 +50,7 @@ fn forwards_and_leaves_the_rest(engine: &str) -> (Lab, Router) {
             let output = lab
                 .a
                 .command("traceroute")
-                .args(["-n", "-q1", "-w1", address])
+                .args(["-n", "-q1", "-w1", "-N1", address])
                 .output()
                 .unwrap();
             let printed = text(&output);
