@@ -7,7 +7,7 @@ use fastpath::attach::Request;
 use fastpath::forward::Lookup;
 use fib::{NextHop, Prefix};
 use report::units::{Bytes, grouped};
-use router::engine::af_xdp::{AfXdp, Requirement};
+use router::engine::af_xdp::{AfXdp, XskSockets};
 use router::engine::xdp::Xdp;
 use router::engine::{Change, Engine as Router, MAIN_TABLE, Port};
 use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
@@ -52,7 +52,7 @@ impl Kind {
         Ok(match self {
             Self::Own => Box::new(Xdp::open(Lookup::Own, ports, Request::Any)?),
             Self::KernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, Request::Any)?),
-            Self::Sockets => Box::new(AfXdp::open(ports, Requirement::default())?),
+            Self::Sockets => Box::new(AfXdp::open(ports, XskSockets::default())?),
         })
     }
 }
