@@ -1,6 +1,7 @@
 //! One answer of the engine beside what the kernel would do.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 
 use fib::next_hop::Kind;
@@ -25,15 +26,30 @@ pub(super) struct Found {
     pub(super) compared: u64,
     pub(super) different: u64,
     pub(super) differences: Vec<Difference>,
-    /// Where: table and address.
-    pub(super) places: Vec<(u32, IpAddr)>,
+    /// Where, and what was answered there.
+    pub(super) places: Vec<Place>,
+}
+
+/// A place where the answers differ.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) table: u32,
+    pub(super) address: IpAddr,
+    /// Stands for both answers.
+    pub(super) answers: u64,
 }
 
 impl Found {
     pub(super) fn differs(&mut self, table: u32, address: IpAddr, kernel: String, engine: String) {
         self.different += 1;
         if self.places.len() < REMEMBERED {
-            self.places.push((table, address));
+            let mut answers = DefaultHasher::new();
+            (&kernel, &engine).hash(&mut answers);
+            self.places.push(Place {
+                table,
+                address,
+                answers: answers.finish(),
+            });
         }
         if self.differences.len() < DESCRIBED {
             self.differences.push(Difference {

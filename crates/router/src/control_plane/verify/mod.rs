@@ -9,7 +9,8 @@
 //! Comparing is done by the thread that follows the kernel, because only it may look at the mirror and the engine; but
 //! [`SLICE`] answers at a time, between which it takes in what was announced. So a route change never waits for a
 //! comparison. Differences that only say that something changed meanwhile go away by comparing again, against tables
-//! read again, what differed; what differs [`ATTEMPTS`] times is a difference.
+//! read again, what differed. What differs [`ATTEMPTS`] times is a difference, if both answers stayed the same: a route
+//! that never rests cannot be compared with tables that took half a second to read, and is left to a later comparison.
 //!
 //! "Punt" is never wrong, since the kernel then decides; it counts as a difference only where the kernel has a way out by
 //! one of our ports to a neighbour whose address it knows: then the fast path misses something.
@@ -19,6 +20,7 @@ mod kernel;
 mod ranges;
 mod walk;
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -74,6 +76,8 @@ pub struct Verification {
 pub struct Check {
     stage: Stage,
     attempt: u32,
+    /// What differed in the attempt before, and by which answers.
+    before: HashMap<(u32, IpAddr), u64>,
     result: Verification,
     began: Instant,
 }
@@ -102,6 +106,7 @@ impl Check {
         Ok(Self {
             stage: read(Request::new(mirror, None, Duration::ZERO), None)?,
             attempt: 1,
+            before: HashMap::new(),
             result: Verification::default(),
             began: Instant::now(),
         })
@@ -177,7 +182,23 @@ impl Check {
         if self.attempt == 1 {
             self.result.compared = found.compared;
         }
-        if found.different == 0 || self.attempt == ATTEMPTS {
+        let last = self.attempt == ATTEMPTS;
+        if last && found.places.len() < REMEMBERED {
+            let before = &self.before;
+            found
+                .places
+                .retain(|at| before.get(&(at.table, at.address)) == Some(&at.answers));
+            let steady: HashSet<_> = found
+                .places
+                .iter()
+                .map(|at| (at.table, at.address))
+                .collect();
+            found.different = found.places.len() as u64;
+            found
+                .differences
+                .retain(|difference| steady.contains(&(difference.table, difference.address)));
+        }
+        if last || found.different == 0 {
             self.result.different = found.different;
             self.result.differences = std::mem::take(&mut found.differences);
             self.result.took = self.began.elapsed();
@@ -185,7 +206,13 @@ impl Check {
         }
         self.attempt += 1;
         let asking = Some(std::mem::take(&mut comparison.contradicted));
-        let only = Some(std::mem::take(&mut found.places)).filter(|all| all.len() < REMEMBERED);
+        self.before = found
+            .places
+            .drain(..)
+            .map(|at| ((at.table, at.address), at.answers))
+            .collect();
+        let only = Some(self.before.keys().copied().collect::<Vec<_>>())
+            .filter(|all| all.len() < REMEMBERED);
         self.stage = read(Request::new(mirror, asking, PAUSE), only)?;
         Ok(None)
     }
