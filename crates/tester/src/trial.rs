@@ -181,6 +181,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Frames of the trial that came back somewhere, in whatever state.
+    pub fn came(&self) -> u64 {
+        self.received + self.duplicate + self.corrupt + self.misdirected
+    }
+
     /// Whether every frame is accounted for, on both sides.
     pub fn closes(&self) -> bool {
         let sending = self.intended == self.sent + self.unsent + self.modifiers;
@@ -313,9 +318,7 @@ impl Trial {
     pub fn complaint(&self) -> Option<String> {
         let counts = &self.counts;
         let part = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
-        if counts.sent > 0
-            && counts.received + counts.duplicate + counts.corrupt + counts.misdirected == 0
-        {
+        if counts.sent > 0 && counts.came() == 0 {
             return Some("the device forwards nothing".to_owned());
         }
         let parts: Vec<String> = [

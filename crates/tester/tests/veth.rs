@@ -62,6 +62,7 @@ fn cable_and_kernel_lose_nothing_at_a_low_rate() {
             assert_eq!(trial.counts.received, 4000);
         }
     }
+    bench.widen().unwrap();
     let mut rig = bench.rig("the kernel", 1).unwrap();
     for (size, family, destinations) in [
         (64, Family::Ipv4, 1),

@@ -109,17 +109,15 @@ fn both_ways_to_hear_of_switches_tell_the_same() {
         let analysis = Analysis::new(&trace);
         let threads = &analysis.timeline.threads;
         let own = |tid| threads.role(tid) == Role::Target;
-        let sleeps = trace
+        let wakings = trace
             .events
             .iter()
-            .filter(|event| matches!(event.kind, Kind::Waking { woken, by, .. } if own(woken) && by != tracer::event::Context::Thread))
+            .filter(|event| matches!(event.kind, Kind::Waking { woken, .. } if own(woken)))
             .count();
-        // Each of the five sleeps is ended by the timer's interrupt; perf is silent about interrupts of some idle cores.
-        let told_at_least = if backend == Backend::Perf { 1 } else { 5 };
-        assert!(
-            sleeps >= told_at_least,
-            "{told}: {sleeps} wakings by interrupts"
-        );
+        // Five sleeps, each ended by a timer, and five ends of a child waited for. A kernel may run the timers of an idle core
+        // outside an interrupt, and perf is silent about some of those.
+        let told_at_least = if backend == Backend::Perf { 1 } else { 10 };
+        assert!(wakings >= told_at_least, "{told}: {wakings} wakings");
         let switches = trace
             .events
             .iter()

@@ -163,7 +163,7 @@ fn bursts_have_a_row_for_each_length() {
     let _alone = alone();
     let directory = directory();
     let words = ["bursts", "--dut", "calibrated", "--quick", "--sizes", "64"];
-    let device = ["--calibrated", "rate=20kpps,buffer=2000"];
+    let device = ["--calibrated", "rate=3Mpps,buffer=2000"];
     let (output, result) = stored(directory.path(), &[&words[..], &device].concat());
     let points = result["results"][1]["details"]["points"]
         .as_array()

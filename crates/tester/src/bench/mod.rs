@@ -70,13 +70,19 @@ fn noise(session: &Session<'_>) -> Option<String> {
         })?
 }
 
-/// The device's own failure in words, from the last trial that shows one.
+/// The device's own failure in words, from the last trial that shows one; where anything came back at all, from the last in which
+/// it did: a trial of a single frame that was lost does not say that the device forwards nothing.
 fn complaint(session: &Session<'_>) -> String {
-    session
-        .trials()
-        .iter()
-        .rev()
-        .find_map(crate::trial::Trial::complaint)
+    let last = |something_came: bool| {
+        session
+            .trials()
+            .iter()
+            .rev()
+            .filter(|trial| !something_came || trial.counts.came() > 0)
+            .find_map(crate::trial::Trial::complaint)
+    };
+    last(true)
+        .or_else(|| last(false))
         .unwrap_or_else(|| "the tester could offer nothing".to_owned())
 }
 
