@@ -142,33 +142,31 @@ mod tests {
             println!("skipped: needs two cores");
             return;
         }
-        let pictures = take(&cores, 1).expect("root may take traces");
-        let blamed = |picture: &Picture| {
-            let locks = picture
-                .trace
-                .locks
-                .iter()
-                .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"));
-            locks.map(|lock| lock.name.clone()).collect::<Vec<_>>()
+        let expected: [&[&str]; 3] = [&[], &[fib::organisation::Locked::LOCK_NAME], &[]];
+        // A quarter of a second in which another program had a core shows that program, not the lock.
+        let disturbed = |picture: &Picture| {
+            let budget = &picture.trace.budget;
+            budget.other * 200 > budget.wall
         };
-        assert_eq!(
-            blamed(&pictures[0]),
-            [""; 0],
-            "{:?}",
-            pictures[0].trace.verdict
-        );
-        assert_eq!(
-            blamed(&pictures[1]),
-            [fib::organisation::Locked::LOCK_NAME],
-            "{:?}",
-            pictures[1].trace.verdict
-        );
-        assert_eq!(
-            blamed(&pictures[2]),
-            [""; 0],
-            "{:?}",
-            pictures[2].trace.verdict
-        );
+        let mut pictures = take(&cores, 1).expect("root may take traces");
+        for _ in 0..4 {
+            if !pictures.iter().any(disturbed) {
+                break;
+            }
+            pictures = take(&cores, 1).expect("root may take traces");
+        }
+        for (picture, expected) in pictures.iter().zip(expected) {
+            if disturbed(picture) {
+                println!("skipped: another program has the cores; nothing can be said of the lock");
+                continue;
+            }
+            let locks = picture.trace.locks.iter();
+            let blamed: Vec<&str> = locks
+                .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"))
+                .map(|lock| lock.name.as_str())
+                .collect();
+            assert_eq!(blamed, expected, "{:?}", picture.trace.verdict);
+        }
         assert!(
             pictures
                 .iter()
