@@ -115,25 +115,29 @@ fn read_write_locks_are_read_write_locks() {
     if !root() {
         return;
     }
-    let (_, analysis) = traced(|| {
-        two(|| {
-            if let Ok(mut value) = READ_MOSTLY.write() {
-                busy(Duration::from_micros(200));
-                *value += 1;
-            }
-            let _value = READ_MOSTLY.read();
-            busy(Duration::from_micros(50));
+    // Where other programs have the cores, the two threads may never meet at the lock: then once more.
+    let mut classes = Vec::new();
+    for _ in 0..6 {
+        let (_, analysis) = traced(|| {
+            two(|| {
+                if let Ok(mut value) = READ_MOSTLY.write() {
+                    busy(Duration::from_micros(200));
+                    *value += 1;
+                }
+                let _value = READ_MOSTLY.read();
+                busy(Duration::from_micros(50));
+            });
         });
-    });
-    let lock = analysis
-        .locks
-        .iter()
-        .find(|lock| lock.name.contains("READ_MOSTLY"));
-    assert!(
-        lock.is_some_and(|lock| lock.class == Class::RwLock),
-        "{:?}",
-        analysis.classes
-    );
+        let lock = analysis
+            .locks
+            .iter()
+            .find(|lock| lock.name.contains("READ_MOSTLY"));
+        if lock.is_some_and(|lock| lock.class == Class::RwLock) {
+            return;
+        }
+        classes.push(format!("{:?}", analysis.classes));
+    }
+    panic!("no lock of the class in any trace: {classes:#?}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Routing table: a prefix a line, .gz too [default: one generated with the Internet's size and shape]
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
-    /// Time to spend measuring [default: 95; with --quick: 15]
+    /// Time to spend measuring [default: 80; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
     /// Write each plot as an SVG file into DIRECTORY
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Runs the study.
 fn take(arguments: &Arguments) -> Result<Study, Error> {
     const QUICK: (Duration, usize) = (Duration::from_secs(15), 3);
-    const THOROUGH: (Duration, usize) = (Duration::from_secs(95), 5);
+    const THOROUGH: (Duration, usize) = (Duration::from_secs(80), 5);
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
     let choice = options::choose(arguments)?;
