@@ -2,7 +2,7 @@
 //!
 //! Every function takes and gives owned descriptors and slices; the raw addresses that the kernel wants do not leave this file.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -201,43 +201,16 @@ pub fn program_load(
     flags: u32,
     log: &mut [u8],
 ) -> io::Result<OwnedFd> {
-    #[repr(C)]
-    struct Argument {
-        kind: u32,
-        instruction_count: u32,
-        instructions: u64,
-        license: u64,
-        log_level: u32,
-        log_size: u32,
-        log: u64,
-        kernel_version: u32,
-        flags: u32,
-        name: [u8; 16],
-        ifindex: u32,
-        attach_type: u32,
-    }
     let license = CString::new(license)?;
-    let mut argument = Argument {
-        kind: match hook {
-            Hook::Xdp => PROG_TYPE_XDP,
-            Hook::Tc => PROG_TYPE_SCHED_CLS,
-            Hook::Socket => PROG_TYPE_SOCKET_FILTER,
-        },
-        instruction_count: instructions.len() as u32,
-        instructions: instructions.as_ptr() as u64,
-        license: license.as_ptr() as u64,
-        log_level: u32::from(!log.is_empty()),
-        log_size: log.len() as u32,
-        log: if log.is_empty() {
-            0
-        } else {
-            log.as_mut_ptr() as u64
-        },
-        kernel_version: 0,
+    let kind = match hook {
+        Hook::Xdp => PROG_TYPE_XDP,
+        Hook::Tc => PROG_TYPE_SCHED_CLS,
+        Hook::Socket => PROG_TYPE_SOCKET_FILTER,
+    };
+    let mut argument = ProgramArgument {
         flags,
-        name: object_name(name),
-        ifindex: 0,
         attach_type: attach_type(hook),
+        ..ProgramArgument::new(kind, name, instructions, &license, log)
     };
     call(PROG_LOAD, &mut argument).map(descriptor)
 }
@@ -253,55 +226,74 @@ pub fn tracing_program_load(
     type_id: u32,
     log: &mut [u8],
 ) -> io::Result<OwnedFd> {
-    #[repr(C)]
-    struct Argument {
-        kind: u32,
-        instruction_count: u32,
-        instructions: u64,
-        license: u64,
-        log_level: u32,
-        log_size: u32,
-        log: u64,
-        kernel_version: u32,
-        flags: u32,
-        name: [u8; 16],
-        ifindex: u32,
-        attach_type: u32,
-        type_information: [u32; 2],
-        function_information: u64,
-        function_count: u32,
-        line_size: u32,
-        line_information: u64,
-        line_count: u32,
-        attach_type_id: u32,
-    }
     let license = c"Dual MIT/GPL";
-    let mut argument = Argument {
-        kind: PROG_TYPE_TRACING,
-        instruction_count: instructions.len() as u32,
-        instructions: instructions.as_ptr() as u64,
-        license: license.as_ptr() as u64,
-        log_level: u32::from(!log.is_empty()),
-        log_size: log.len() as u32,
-        log: if log.is_empty() {
-            0
-        } else {
-            log.as_mut_ptr() as u64
-        },
-        kernel_version: 0,
-        flags: 0,
-        name: object_name(name),
-        ifindex: 0,
+    let mut argument = ProgramArgument {
         attach_type: ATTACH_RAW_TRACEPOINT,
-        type_information: [0; 2],
-        function_information: 0,
-        function_count: 0,
-        line_size: 0,
-        line_information: 0,
-        line_count: 0,
         attach_type_id: type_id,
+        ..ProgramArgument::new(PROG_TYPE_TRACING, name, instructions, license, log)
     };
     call(PROG_LOAD, &mut argument).map(descriptor)
+}
+
+/// What `BPF_PROG_LOAD` is told (`union bpf_attr`); an older kernel takes the part that it does not know if it is zero.
+#[repr(C)]
+struct ProgramArgument {
+    kind: u32,
+    instruction_count: u32,
+    instructions: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    ifindex: u32,
+    attach_type: u32,
+    type_information: [u32; 2],
+    function_information: u64,
+    function_count: u32,
+    line_size: u32,
+    line_information: u64,
+    line_count: u32,
+    attach_type_id: u32,
+}
+
+impl ProgramArgument {
+    /// Holds the addresses of what it is given, which must outlive the call.
+    fn new(
+        kind: u32,
+        name: &str,
+        instructions: &[Instruction],
+        license: &CStr,
+        log: &mut [u8],
+    ) -> Self {
+        Self {
+            kind,
+            instruction_count: instructions.len() as u32,
+            instructions: instructions.as_ptr() as u64,
+            license: license.as_ptr() as u64,
+            log_level: u32::from(!log.is_empty()),
+            log_size: log.len() as u32,
+            log: if log.is_empty() {
+                0
+            } else {
+                log.as_mut_ptr() as u64
+            },
+            kernel_version: 0,
+            flags: 0,
+            name: object_name(name),
+            ifindex: 0,
+            attach_type: 0,
+            type_information: [0; 2],
+            function_information: 0,
+            function_count: 0,
+            line_size: 0,
+            line_information: 0,
+            line_count: 0,
+            attach_type_id: 0,
+        }
+    }
 }
 
 /// Lets a program of [`tracing_program_load`] run at its tracepoint until the descriptor is closed.

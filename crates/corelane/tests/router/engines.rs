@@ -1,7 +1,5 @@
 //! The engines in user space, `af-xdp` and `af-packet`: what they forward, what stays the kernel's, and what is left when they end.
 
-use std::process::Stdio;
-
 use host::namespace::Veth;
 use serde_json::Value;
 
@@ -109,29 +107,9 @@ fn tcp_works_through_workers_with_every_offload_on() {
     for engine in ["af-xdp", "af-packet"] {
         let _router = start(&lab, engine);
         for address in ["10.1.0.2", "2001:db8:1::2"] {
-            tcp(&lab, address);
+            lab.tcp(address);
         }
     }
-}
-
-fn tcp(lab: &Lab, address: &str) {
-    let mut server = lab
-        .b
-        .command("iperf3")
-        .args(["-s", "-1"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut sent = String::new();
-    wait_for("the iperf3 server", 5, || {
-        let arguments = ["-c", address, "-n", "20M", "--connect-timeout", "300"];
-        let output = lab.a.command("iperf3").args(arguments).output().unwrap();
-        sent = text(&output);
-        output.status.success()
-    });
-    server.wait().unwrap();
-    assert!(sent.contains("receiver"), "{sent}");
 }
 
 /// An address behind b is reached after its route is there, and not after it is gone.

@@ -1,7 +1,5 @@
 //! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, tables, tags, neighbours.
 
-use std::process::Stdio;
-
 use super::lab::{Lab, has, is_root, ping, text, wait_for};
 
 #[test]
@@ -109,23 +107,7 @@ fn tcp_works_with_every_offload_on() {
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     for address in ["10.1.0.2", "2001:db8:1::2"] {
-        let mut server = lab
-            .b
-            .command("iperf3")
-            .args(["-s", "-1"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut sent = String::new();
-        wait_for("the iperf3 server", 5, || {
-            let arguments = ["-c", address, "-n", "20M", "--connect-timeout", "300"];
-            let output = lab.a.command("iperf3").args(arguments).output().unwrap();
-            sent = text(&output);
-            output.status.success()
-        });
-        server.wait().unwrap();
-        assert!(sent.contains("receiver"), "{sent}");
+        lab.tcp(address);
     }
     assert_eq!(router.verify()["different"], 0);
 }

@@ -198,6 +198,27 @@ impl Lab {
     pub(crate) fn ping(&self, address: &str) -> bool {
         ping(&self.a, address, 1)
     }
+
+    /// 20 MB over one TCP connection from a to b's address, by iperf3; fails the test unless all arrives.
+    pub(crate) fn tcp(&self, address: &str) {
+        let mut server = self
+            .b
+            .command("iperf3")
+            .args(["-s", "-1"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut sent = String::new();
+        wait_for("the iperf3 server", 5, || {
+            let arguments = ["-c", address, "-n", "20M", "--connect-timeout", "300"];
+            let output = self.a.command("iperf3").args(arguments).output().unwrap();
+            sent = text(&output);
+            output.status.success()
+        });
+        server.wait().unwrap();
+        assert!(sent.contains("receiver"), "{sent}");
+    }
 }
 
 fn address(namespace: &Namespace, interface: &str, number: u32, last: u32) {
