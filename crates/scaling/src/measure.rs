@@ -13,6 +13,7 @@ use crate::{
         observe::Interrupts,
         one_core,
         order::{boundaries, order},
+        pace::Pace,
         plan::{Job, Mode, Placement, Setting},
         press::Pressing,
         sweep::{Options, Series, Sweep, SweepError, sweep},
@@ -64,10 +65,6 @@ pub struct Request {
     pub interrupted: fn() -> bool,
 }
 
-/// Rounds: fewest, most, and the time for them.
-const FULL: (usize, usize, Duration) = (5, 31, Duration::from_secs(30));
-const QUICK: (usize, usize, Duration) = (3, 9, Duration::from_secs(2));
-
 /// Measures.
 ///
 /// # Errors
@@ -109,7 +106,7 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
     };
     let why = why(request, &ground, &topology, &swept)?;
     let beside = match &request.beside {
-        Some(other) => Some(next_to(job, other, request, options.rounds_least.max(5))?),
+        Some(other) => Some(next_to(job, other, request, options.pace.least.max(5))?),
         None => None,
     };
     let mut readings = instruments::readings(&swept, &interrupts, why.counters.as_ref(), most);
@@ -218,13 +215,10 @@ impl Ground {
             .clamp(1, ordered.len() as u32);
         ordered.truncate(most as usize);
         let marks = boundaries(topology, &ordered);
-        let (least, greatest, budget) = if request.quick { QUICK } else { FULL };
         let options = Options {
             counts: allowance::counts(most, &marks.iter().map(|b| b.cores).collect::<Vec<_>>()),
             placements: request.placements.clone(),
-            rounds_least: request.rounds.unwrap_or(least),
-            rounds_most: request.rounds.unwrap_or(greatest),
-            budget,
+            pace: Pace::of(request.quick, request.rounds),
             seed: request.seed,
             interrupted: request.interrupted,
         };
@@ -269,12 +263,7 @@ fn notes(
     );
     notes.extend(swept.notes.iter().cloned());
     notes.extend(missed);
-    if points
-        .iter()
-        .any(|p| p.cores > 1 && p.low > 1.03 * f64::from(p.cores))
-    {
-        notes.push(Note::Superlinear);
-    }
+    notes.extend(judge::above_linear(points));
     notes
 }
 

@@ -5,7 +5,7 @@ use scaling::{
     harness::{
         notes::Note,
         plan::{Mode, Placement},
-        sweep::SweepError,
+        sweep::{Run, SweepError},
     },
     measure::{Request, measure},
     result::ScaleResult,
@@ -60,7 +60,7 @@ fn one_busy_process_is_told_that_it_ignores_its_cores() {
     let result = run(&request(&["sh", "-c", script])).unwrap();
     // Where other programs have the core nobody can tell a busy command from one that waits, and nothing is claimed.
     let mut runs = result.series.iter().flat_map(|s| s.rounds.iter().flatten());
-    if result.points[0].busy <= 0.5 || runs.any(|run| run.disturbed) {
+    if result.points[0].busy <= 0.5 || runs.any(Run::crowded) {
         println!("skipped: other programs have the cores");
         return;
     }

@@ -62,6 +62,13 @@ pub enum Note {
     },
     /// More cores made it faster than linear.
     Superlinear,
+    /// More cores seem to make it faster than linear because the single one was held up.
+    HeldUp {
+        /// Share of the time that one core's runs were busy.
+        one: f64,
+        /// The same for each of several cores.
+        each: f64,
+    },
     /// One core gave no forecast.
     NoForecast {
         /// Why, and what to do.
@@ -131,6 +138,13 @@ impl fmt::Display for Note {
                 f,
                 "the speed-up is above the core count: more cores bring more cache, or the work shrinks when divided. No scaling \
                  law holds; sweep the working set."
+            ),
+            Self::HeldUp { one, each } => write!(
+                f,
+                "the speed-up is above the core count because the runs on one core were held up: busy for {:.0} % of the time, \
+                 against {:.0} % of each core when there were several. Stop what else runs and sweep again.",
+                one * 100.0,
+                each * 100.0
             ),
             Self::NoForecast { why } => write!(f, "No forecast from one core: {why}."),
             Self::Other { text } => f.write_str(text),

@@ -5,7 +5,9 @@ use super::{
     keeper::Outcome,
     notes::Note,
     observe::{TICK, Times},
-    plan::{Job, Mode, Placement, Setting, rate_printed},
+    oddities::oddities,
+    pace::{Pace, REPEATS},
+    plan::{Job, Placement, Setting, rate_printed},
     runs::{Runs, last_lines},
 };
 use crate::{cause::split::Cost, laws::rounds::Rounds, random::Random, statistics::median};
@@ -22,12 +24,8 @@ pub struct Options {
     pub counts: Vec<u32>,
     /// Who chooses the cores; both for a comparison.
     pub placements: Vec<Placement>,
-    /// Fewest rounds.
-    pub rounds_least: usize,
-    /// Most rounds.
-    pub rounds_most: usize,
-    /// Rounds are added between those bounds while this much time is left.
-    pub budget: Duration,
+    /// How many rounds.
+    pub pace: Pace,
     /// Seed of the order of the runs.
     pub seed: u64,
     /// Asked while waiting; yes ends the sweep.
@@ -52,6 +50,14 @@ pub struct Run {
     pub involuntary_switches: u64,
     /// Whether other programs or the hypervisor took more than a twentieth of the cores.
     pub disturbed: bool,
+}
+
+impl Run {
+    /// Whether others had so much of the cores that nobody can tell what the command would have used: seen in `/proc/stat`, or in a
+    /// run too short for that by how often its tasks had to give way.
+    pub fn crowded(&self) -> bool {
+        self.disturbed || self.involuntary_switches as f64 > CROWDED * self.wall.max(CROWDED_LEAST)
+    }
 }
 
 /// All rounds of one placement.
@@ -86,12 +92,10 @@ pub struct Sweep {
 const OBSERVABLE: Duration = Duration::from_millis(200);
 /// A run during which others had more than this share of the cores is repeated.
 const DISTURBED: f64 = 0.05;
-/// At most one run in this many is repeated.
-const REPEATS: usize = 4;
-/// A command that prints more than this in a run is told so.
-const MUCH: u64 = 100_000_000;
-/// A run shorter than this is mostly the start of a process.
-const SHORT: Duration = Duration::from_millis(5);
+/// A task alone on its core gives way to the kernel's own threads some ten times a second, one that shares it a hundred times.
+const CROWDED: f64 = 100.0;
+/// Seconds below which a few switches say nothing.
+const CROWDED_LEAST: f64 = 0.05;
 
 /// One setting, ready to run.
 struct Station<'a> {
@@ -138,11 +142,8 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
             options,
         )?);
     }
-    let slower = trial_one.wall.max(trial_many.wall).as_secs_f64();
-    let round = slower * stations.len() as f64;
-    let left = options.budget.saturating_sub(start.elapsed()).as_secs_f64();
-    let rounds =
-        ((left / round.max(1e-4)) as usize).clamp(options.rounds_least, options.rounds_most);
+    let slower = trial_one.wall.max(trial_many.wall);
+    let rounds = options.pace.rounds(stations.len(), slower, start.elapsed());
 
     let mut random = Random::new(options.seed);
     let mut table: Vec<Vec<Run>> = Vec::with_capacity(rounds);
@@ -161,6 +162,9 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
             row[place] = Some(run);
         }
         table.push(row.into_iter().flatten().collect());
+        if !options.pace.goes_on(table.len(), start.elapsed()) {
+            break;
+        }
     }
     drop(stations);
 
@@ -271,50 +275,6 @@ fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
     })
 }
 
-fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if trial.printed > MUCH {
-        notes.push(Note::PrintsMuch {
-            bytes: trial.printed,
-        });
-    }
-    if trial.outlived > 0 {
-        notes.push(Note::ForksAway {
-            processes: trial.outlived,
-        });
-    }
-    if trial.wall < SHORT {
-        notes.push(Note::Short {
-            milliseconds: trial.wall.as_secs_f64() * 1e3,
-        });
-    }
-    if job.mode == Mode::Copies || trial.wall < SHORT {
-        return notes;
-    }
-    for one in series {
-        let last = one.counts.len() - 1;
-        match one.placement {
-            Placement::Pinned => {
-                let busy = one.busy(last);
-                // Where other programs had the cores nobody knows what the command would have used.
-                let disturbed = one.rounds.iter().filter(|r| r[last].disturbed).count();
-                let known = 2 * disturbed <= one.rounds.len();
-                if known && one.counts[last] > 1 && busy < 1.1 && one.busy(0) > 0.5 {
-                    notes.push(Note::IgnoresCores {
-                        busy,
-                        cores: one.counts[last],
-                    });
-                }
-            }
-            Placement::Free if one.busy(0) > 1.2 => {
-                notes.push(Note::UsesMore { busy: one.busy(0) });
-            }
-            Placement::Free => {}
-        }
-    }
-    notes
-}
-
 impl Series {
     /// The rates, for the laws.
     pub fn rates(&self) -> Rounds {
@@ -362,68 +322,5 @@ impl Series {
             system: sum(|run| run.system),
             steal: sum(|run| run.steal),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::harness::keeper::Exit;
-
-    fn trial() -> Outcome {
-        Outcome {
-            exit: Exit::Success,
-            wall: Duration::from_secs(1),
-            copies_per_second: 1.0,
-            user: Duration::from_secs(1),
-            system: Duration::ZERO,
-            minor_faults: 0,
-            major_faults: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            outlived: 0,
-            migrations: None,
-            instructions: None,
-            cycles: None,
-            printed: 0,
-            tail: Vec::new(),
-        }
-    }
-
-    /// A job that keeps `busy` cores busy whatever it is given; on two cores `disturbed` or not.
-    fn ignores(busy: f64, disturbed: bool) -> bool {
-        let job = Job {
-            command: vec!["job".to_owned()],
-            mode: Mode::Threads,
-            order: Vec::new(),
-            timeout: Duration::from_secs(1),
-            progress: None,
-            prepare: None,
-        };
-        let run = |disturbed| Run {
-            rate: 1.0,
-            wall: 1.0,
-            user: busy,
-            system: 0.0,
-            steal: 0.0,
-            involuntary_switches: 0,
-            disturbed,
-        };
-        let series = Series {
-            placement: Placement::Pinned,
-            counts: vec![1, 2],
-            rounds: vec![vec![run(false), run(disturbed)]; 3],
-        };
-        oddities(&job, &trial(), &[series])
-            .iter()
-            .any(|note| matches!(note, Note::IgnoresCores { .. }))
-    }
-
-    #[test]
-    fn a_command_ignores_its_cores_only_where_it_could_have_had_them() {
-        assert!(ignores(1.0, false));
-        assert!(!ignores(1.0, true), "others had the cores");
-        assert!(!ignores(0.1, false), "it waits");
-        assert!(!ignores(1.8, false), "it uses them");
     }
 }

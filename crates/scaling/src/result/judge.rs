@@ -30,6 +30,10 @@ const REFITS: usize = 400;
 const NO_LOSS: f64 = 0.02;
 /// A control that misses 1 by less than this share harms no conclusion.
 const MATTERS: f64 = 0.005;
+/// A speed-up above the core count by this factor is no scatter.
+const ABOVE: f64 = 1.03;
+/// One core whose runs were busy for less than this share of what each of several was, was held up by something else.
+const HELD_UP: f64 = 0.9;
 /// Timings scatter by a share of themselves.
 const WEIGHTING: Weighting = Weighting::Relative;
 
@@ -105,6 +109,19 @@ pub fn control(ratios: &[f64], seed: u64) -> (Option<Control>, Option<Note>) {
         }),
         note,
     )
+}
+
+/// What a speed-up above the core count means: a gain of the command, or a single core that something else had a part of.
+pub fn above_linear(points: &[PointResult]) -> Option<Note> {
+    let above = points
+        .iter()
+        .find(|p| p.cores > 1 && p.low > ABOVE * f64::from(p.cores))?;
+    let (one, each) = (points.first()?.busy, above.busy / f64::from(above.cores));
+    Some(if one < HELD_UP * each {
+        Note::HeldUp { one, each }
+    } else {
+        Note::Superlinear
+    })
 }
 
 /// The law over the rounds of one series, with everything that it permits to be said.
@@ -306,6 +323,32 @@ mod tests {
             rounds,
         };
         assert_eq!(causes(&series, 1), []);
+    }
+
+    #[test]
+    fn above_linear_is_a_gain_only_where_the_single_core_was_not_held_up() {
+        let mut rounds = vec![vec![run(2.0, 2.0), run(0.8, 1.6)]; 5];
+        let note = |rounds: &Vec<Vec<Run>>| {
+            let series = Series {
+                placement: Placement::Pinned,
+                counts: vec![1, 2],
+                rounds: rounds.clone(),
+            };
+            above_linear(&points(&[series], Mode::Threads, 1))
+        };
+        assert_eq!(note(&rounds), Some(Note::Superlinear));
+        for round in &mut rounds {
+            round[0].user = 1.0; // half of its time the one core had other things to do
+        }
+        assert_eq!(
+            note(&rounds),
+            Some(Note::HeldUp {
+                one: 0.5,
+                each: 1.0
+            })
+        );
+        rounds = vec![vec![run(2.0, 2.0), run(1.0, 2.0)]; 5];
+        assert_eq!(note(&rounds), None);
     }
 
     #[test]

@@ -1,0 +1,123 @@
+//! What was odd about a command, as a sweep saw it.
+
+use super::{
+    keeper::Outcome,
+    notes::Note,
+    plan::{Job, Mode, Placement},
+    sweep::Series,
+};
+use std::time::Duration;
+
+/// A command that prints more than this in a run is told so.
+const MUCH: u64 = 100_000_000;
+/// A run shorter than this is mostly the start of a process.
+const SHORT: Duration = Duration::from_millis(5);
+
+/// Notes on `job` from its trial on one core and from all its runs.
+pub(super) fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if trial.printed > MUCH {
+        notes.push(Note::PrintsMuch {
+            bytes: trial.printed,
+        });
+    }
+    if trial.outlived > 0 {
+        notes.push(Note::ForksAway {
+            processes: trial.outlived,
+        });
+    }
+    if trial.wall < SHORT {
+        notes.push(Note::Short {
+            milliseconds: trial.wall.as_secs_f64() * 1e3,
+        });
+    }
+    if job.mode == Mode::Copies || trial.wall < SHORT {
+        return notes;
+    }
+    for one in series {
+        let last = one.counts.len() - 1;
+        match one.placement {
+            Placement::Pinned => {
+                let busy = one.busy(last);
+                // Where other programs had the cores nobody knows what the command would have used.
+                let crowded = one.rounds.iter().filter(|r| r[last].crowded()).count();
+                let known = 2 * crowded <= one.rounds.len();
+                if known && one.counts[last] > 1 && busy < 1.1 && one.busy(0) > 0.5 {
+                    notes.push(Note::IgnoresCores {
+                        busy,
+                        cores: one.counts[last],
+                    });
+                }
+            }
+            Placement::Free if one.busy(0) > 1.2 => {
+                notes.push(Note::UsesMore { busy: one.busy(0) });
+            }
+            Placement::Free => {}
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{keeper::Exit, sweep::Run};
+
+    fn trial() -> Outcome {
+        Outcome {
+            exit: Exit::Success,
+            wall: Duration::from_secs(1),
+            copies_per_second: 1.0,
+            user: Duration::from_secs(1),
+            system: Duration::ZERO,
+            minor_faults: 0,
+            major_faults: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            outlived: 0,
+            migrations: None,
+            instructions: None,
+            cycles: None,
+            printed: 0,
+            tail: Vec::new(),
+        }
+    }
+
+    /// A job that keeps `busy` cores busy whatever it is given; on two cores `disturbed` or not.
+    fn ignores(busy: f64, disturbed: bool, switches: u64) -> bool {
+        let job = Job {
+            command: vec!["job".to_owned()],
+            mode: Mode::Threads,
+            order: Vec::new(),
+            timeout: Duration::from_secs(1),
+            progress: None,
+            prepare: None,
+        };
+        let run = |disturbed| Run {
+            rate: 1.0,
+            wall: 1.0,
+            user: busy,
+            system: 0.0,
+            steal: 0.0,
+            involuntary_switches: switches,
+            disturbed,
+        };
+        let series = Series {
+            placement: Placement::Pinned,
+            counts: vec![1, 2],
+            rounds: vec![vec![run(false), run(disturbed)]; 3],
+        };
+        oddities(&job, &trial(), &[series])
+            .iter()
+            .any(|note| matches!(note, Note::IgnoresCores { .. }))
+    }
+
+    #[test]
+    fn a_command_ignores_its_cores_only_where_it_could_have_had_them() {
+        assert!(ignores(1.0, false, 5));
+        assert!(!ignores(1.0, true, 5), "others had the cores");
+        assert!(!ignores(1.0, false, 200), "it had to give way");
+        assert!(!ignores(0.1, false, 5), "it waits");
+        assert!(!ignores(1.8, false, 5), "it uses them");
+    }
+}
