@@ -107,7 +107,29 @@ fn parts(cause: &[Cause]) -> String {
             format!("{:.0} % is {}{why}", c.share * 100.0, c.name)
         })
         .collect();
-    format!(", {}", words.join(" and "))
+    format!(", {}{}", words.join(" and "), won_back(cause))
+}
+
+/// The parts that gained where the whole lost: without them the shares named would seem to be too large.
+fn won_back(cause: &[Cause]) -> String {
+    let words: Vec<String> = cause
+        .iter()
+        .filter(|c| c.of.is_none() && c.share <= -WORTH_NAMING)
+        .map(|c| {
+            let gain = match c.name.as_str() {
+                IDLE => "busier cores",
+                STEAL => "less steal",
+                SYSTEM => "cheaper system work",
+                _ => "cheaper user work",
+            };
+            format!("{:.0} % is won back by {gain}", -c.share * 100.0)
+        })
+        .collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", words.join(" and "))
+    }
 }
 
 /// The child that is more than half of the part `name`.
@@ -217,5 +239,44 @@ fn free_over_pinned(points: &[PointResult]) -> f64 {
     match (last(Placement::Free), last(Placement::Pinned)) {
         (Some(free), Some(pinned)) => free / pinned,
         _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cause::blame::USER, statistics::Interval};
+
+    fn part(name: &str, share: f64) -> Cause {
+        Cause {
+            name: name.to_owned(),
+            of: None,
+            share,
+            interval: Interval {
+                low: share - 0.05,
+                high: share + 0.05,
+            },
+            factor: 1.0,
+            evidence: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_largest_part_comes_first_and_small_ones_are_left_out() {
+        let cause = [part(USER, 0.3), part(IDLE, 0.68), part(SYSTEM, 0.02)];
+        assert_eq!(
+            parts(&cause),
+            ", 68 % is idle cores and 30 % is dearer user work"
+        );
+        assert_eq!(parts(&[part(IDLE, 0.05)]), ", the parts cannot be told");
+    }
+
+    #[test]
+    fn shares_above_the_whole_are_told_what_was_won_back() {
+        let cause = [part(IDLE, 1.73), part(USER, -1.06), part(SYSTEM, 0.33)];
+        assert_eq!(
+            parts(&cause),
+            ", 173 % is idle cores and 33 % is dearer system work; 106 % is won back by cheaper user work"
+        );
     }
 }
