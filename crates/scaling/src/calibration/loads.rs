@@ -131,8 +131,12 @@ pub(super) enum Layout {
 
 /// Every thread adds to its counter.
 pub(super) fn counters(threads: usize, layout: Layout) {
-    const ADDS: u64 = 60_000_000;
     const APART: usize = 32; // words: four lines, beyond what prefetchers pull in pairs
+    // Alone on a line an addition costs next to nothing: more of them, so that starting a thread is no part of the result.
+    let adds: u64 = match layout {
+        Layout::One | Layout::OneLine => 60_000_000,
+        Layout::OwnLines => 240_000_000,
+    };
     // One buffer for all layouts, begun on a line: the first counter that starts one is taken as the origin.
     let words: Vec<AtomicU64> = (0..APART * (threads + 1))
         .map(|_| AtomicU64::new(0))
@@ -151,7 +155,7 @@ pub(super) fn counters(threads: usize, layout: Layout) {
             let word = &words[origin + place];
             scope.spawn(move || {
                 let _pin = own_core(number);
-                for _ in 0..ADDS / threads as u64 {
+                for _ in 0..adds / threads as u64 {
                     word.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -160,23 +164,29 @@ pub(super) fn counters(threads: usize, layout: Layout) {
     black_box(&words);
 }
 
-/// Reads a buffer of four times the last-level cache, divided among the threads, again and again.
-pub(super) fn stream(threads: usize) {
-    const BYTES: usize = 6 << 30; // about half a second at what one core reads
-    let caches = Caches::read(&Topology::read());
-    let part = caches.stream() / threads;
-    let passes = BYTES / threads / part;
-    thread::scope(|scope| {
+/// Every thread reads a buffer of its own, four times the last-level cache, again and again. Returns bytes a second from when all
+/// buffers are ready until the last thread ends: making them is no reading.
+pub(super) fn stream(threads: usize) -> f64 {
+    const BYTES: usize = 12 << 30; // about half a second at what one core reads
+    let size = Caches::read(&Topology::read()).stream();
+    let passes = (BYTES / threads / size).max(1);
+    let ready = Barrier::new(threads + 1);
+    let start = thread::scope(|scope| {
         for number in 0..threads {
+            let ready = &ready;
             scope.spawn(move || {
                 let _pin = own_core(number);
-                let words = loops::buffer(part);
+                let words = loops::buffer(size);
+                ready.wait();
                 for _ in 0..passes {
                     black_box(loops::read(&words));
                 }
             });
         }
+        ready.wait();
+        Instant::now()
     });
+    (threads * passes * size) as f64 / start.elapsed().as_secs_f64()
 }
 
 /// One piece of the Makefile's work: so many steps by one thread.

@@ -55,6 +55,8 @@ pub struct Load {
 pub enum Work {
     /// This many threads of one process.
     Threads(fn(usize)),
+    /// The same, returning how much they did a second: making ready is no part of it.
+    Rated(fn(usize) -> f64),
     /// `make -j` with the rules of [`makefile`].
     Makefile,
 }
@@ -133,13 +135,13 @@ pub fn all() -> &'static [Load] {
         },
         Load {
             name: "stream",
-            sentence: "reads memory as fast as it can, four times the last-level cache in all",
+            sentence: "each thread reads memory as fast as it can, four times the last-level cache",
             truth: Truth::Fraction {
                 at: memory_fraction,
                 error: 0.1,
             },
             carrier: Carrier::User,
-            work: Work::Threads(stream),
+            work: Work::Rated(stream),
         },
         Load {
             name: "makefile",
