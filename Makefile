@@ -88,4 +88,5 @@ bench-tester:
 
 # What the scaling harness adds to a run, beside hyperfine, and its own test; ARGS=all runs the built-in workloads too.
 bench-scale: build
+	@scripts/setup bench
 	scripts/bench-scale $(ARGS)

@@ -163,7 +163,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     host::cleanup::on_signal()?;
     match arguments.action {
         Some(Action::List) => {
-            print!("{}", suite::list());
+            print!("{}", suite::list()?);
             Ok(ExitCode::SUCCESS)
         }
         Some(Action::Workload(arguments)) => suite::run(&arguments),

@@ -223,6 +223,121 @@ fn absent_packages_are_named_and_the_suite_goes_on() {
 }
 
 #[test]
+fn what_a_kernel_needs_is_named_beside_what_the_tree_needs() {
+    let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args(["scale", "workload", "--quick", "--kernel", "compile"])
+        .env("PATH", "/nonexistent")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout).replace('\n', " ");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for words in [
+        "install it with `apt-get install make`;",
+        "install it with `apt-get install linux-source gcc make flex bison bc xz-utils libelf-dev`",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_load_that_follows_a_law_is_found_and_the_rest_is_not_claimed() {
+    let cores = host::cores::allowed_cores().unwrap().len();
+    if cores < 2 {
+        println!("skipped: needs two cores");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("law.json");
+    // Says of itself what Amdahl's law with a serial share of a fifth makes of N cores, whatever the machine does.
+    let amdahl = "n={cores}; echo rate: $((10000000 * n / (10 + 2 * (n - 1))))";
+    let output = corelane(&[
+        "--quick",
+        "--progress",
+        "rate:",
+        "--placement",
+        "pinned",
+        "--json",
+        json.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        amdahl,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    for point in result["points"].as_array().unwrap() {
+        let Some(e) = point["karp_flatt"].as_f64() else {
+            continue;
+        };
+        assert!((e - 0.2).abs() < 1e-3, "{point}");
+    }
+    assert_eq!(result["control"]["ratio"], 1.0);
+    let said = text(&output.stdout).replace('\n', " ");
+    if cores <= 4 {
+        assert!(said.contains("cannot show where it ends"), "{said}");
+    }
+}
+
+#[test]
+fn a_control_group_that_gives_less_is_named() {
+    if !host::process::is_root() {
+        println!("skipped: needs root to make a control group");
+        return;
+    }
+    let name = format!("corelane-scale-test-{}", std::process::id());
+    let sweep = |group: &std::path::Path| {
+        let join = format!(
+            "echo $$ > {}/cgroup.procs && exec \"$0\" scale --quick --rounds 1 --cores 2 -- true",
+            group.display()
+        );
+        let output = Command::new("sh")
+            .args(["-c", &join, env!("CARGO_BIN_EXE_corelane")])
+            .output()
+            .unwrap();
+        fs::remove_dir(group).unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).replace('\n', " ")
+    };
+    // Both versions of control groups: where it lies, the file of the limit, the limit, and what must be said.
+    let core = host::cores::allowed_cores().unwrap()[0].to_string();
+    let mut tried = 0;
+    for (root, files, words) in [
+        (
+            "/sys/fs/cgroup/cpu",
+            vec![("cpu.cfs_quota_us", "50000")],
+            "limits the processor time to 0.50 cores",
+        ),
+        (
+            "/sys/fs/cgroup",
+            vec![("cpu.max", "50000 100000")],
+            "limits the processor time to 0.50 cores",
+        ),
+        (
+            "/sys/fs/cgroup/cpuset",
+            vec![("cpuset.mems", "0"), ("cpuset.cpus", core.as_str())],
+            "2 cores were asked for, 1 is allowed",
+        ),
+    ] {
+        let group = std::path::Path::new(root).join(&name);
+        if fs::create_dir(&group).is_err() {
+            continue;
+        }
+        if files.iter().all(|(file, value)| {
+            group.join(file).exists() && fs::write(group.join(file), value).is_ok()
+        }) {
+            tried += 1;
+            let said = sweep(&group);
+            assert!(said.contains(words), "{said}");
+        } else {
+            fs::remove_dir(&group).unwrap();
+        }
+    }
+    if tried == 0 {
+        println!("skipped: no control group can be made here");
+    }
+}
+
+#[test]
 fn fewer_cores_than_asked_are_named_where_the_affinity_is_narrow() {
     let core = host::cores::allowed_cores().unwrap()[0];
     let pinned = host::Pinned::to(core).unwrap(); // the program inherits it

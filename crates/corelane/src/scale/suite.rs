@@ -6,15 +6,18 @@ use clap::Args;
 use host::{environment::Environment, topology::Topology};
 use report::{Block, Document, Progress, Table};
 use scaling::{
-    harness::{aggressor::Caches, order::order, plan::Mode, sweep::SweepError},
+    harness::{aggressor::Caches, notes::Note, order::order, plan::Mode, sweep::SweepError},
     measure::measure,
     result::{ScaleResult, sentence, show},
     workloads::{
         self, Kind, Loop, Prepared, Workload,
-        bench::{Bench, Findings, Unable},
+        bench::{Bench, Unable},
+        findings::Findings,
+        plan,
     },
 };
 use serde::Serialize;
+use std::time::{Duration, Instant};
 
 /// Which workloads, and how.
 #[derive(Debug, Args)]
@@ -39,6 +42,9 @@ struct WorkloadResult {
     findings: Option<Findings>,
     sweeps: Vec<(String, ScaleResult)>,
     unable: Option<String>,
+    /// How long it took, and at most should have taken.
+    seconds: f64,
+    planned_seconds: f64,
 }
 
 /// All of them, as written to JSON.
@@ -49,15 +55,39 @@ struct SuiteResult {
     workloads: Vec<WorkloadResult>,
 }
 
-/// The list, as text.
-pub(crate) fn list() -> String {
+/// The list, as text, with the time that each takes here.
+pub(crate) fn list() -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    let bench = bench(false, 0, false)?;
     let mut table = Table::new("Built-in workloads")
         .text("name")
+        .number("at most")
         .text("what it does");
+    let mut all = Duration::ZERO;
     for workload in workloads::all() {
-        table.push([workload.name, workload.sentence]);
+        let time = plan::planned(workload, &bench);
+        all += time;
+        table.push([
+            workload.name.to_owned(),
+            words(time),
+            workload.sentence.to_owned(),
+        ]);
     }
-    table.to_text()
+    table.push([
+        "all".to_owned(),
+        words(all),
+        "All of them, unattended.".to_owned(),
+    ]);
+    Ok(table.to_text())
+}
+
+/// A time of the size of a workload's.
+fn words(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil();
+    if seconds < 100.0 {
+        format!("{seconds:.0} s")
+    } else {
+        format!("{:.1} min", seconds / 60.0)
+    }
 }
 
 /// Runs the workloads named.
@@ -65,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let chosen = choose(&arguments.names)?;
     let options = &arguments.results;
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
-    let bench = bench(arguments)?;
+    let bench = bench(options.quick, options.seed, arguments.kernel)?;
     let mut progress = Progress::new(chosen.len());
     let mut results = Vec::new();
     for workload in chosen {
@@ -96,15 +126,19 @@ fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {
         .collect()
 }
 
-fn bench(arguments: &Arguments) -> Result<Bench, Box<dyn std::error::Error + Send + Sync>> {
+fn bench(
+    quick: bool,
+    seed: u64,
+    kernel: bool,
+) -> Result<Bench, Box<dyn std::error::Error + Send + Sync>> {
     let topology = Topology::read();
     Ok(Bench {
         cores: order(&topology, &host::cores::allowed_cores()?),
         caches: Caches::read(&topology),
-        quick: arguments.results.quick,
-        seed: arguments.results.seed,
+        quick,
+        seed,
         program: std::env::current_exe()?.display().to_string(),
-        kernel: arguments.kernel,
+        kernel,
         interrupted: host::cleanup::interrupted,
     })
 }
@@ -124,9 +158,12 @@ fn one(
         findings: None,
         sweeps: Vec::new(),
         unable: None,
+        seconds: 0.0,
+        planned_seconds: plan::planned(workload, bench).as_secs_f64(),
     };
+    let start = Instant::now();
     let outcome = match &workload.kind {
-        Kind::Experiment(experiment) => experiment(bench).map(|findings| {
+        Kind::Experiment { run, .. } => run(bench).map(|findings| {
             result.now.clone_from(&findings.sentence);
             result.findings = Some(findings);
         }),
@@ -136,8 +173,11 @@ fn one(
                 result.sweeps = sweeps;
             })
         }
-        Kind::Program(prepare) => programs(prepare(bench), &mut result, options, environment),
+        Kind::Program { prepare, .. } => {
+            programs(prepare(bench), &mut result, options, environment)
+        }
     };
+    result.seconds = start.elapsed().as_secs_f64();
     match outcome {
         Ok(()) => Ok(result),
         Err(Unable::Interrupted) => Err(host::cleanup::Interrupted.into()),
@@ -156,7 +196,7 @@ fn programs(
     environment: &Environment,
 ) -> Result<(), Unable> {
     let mut said = Vec::new();
-    let mut last = None;
+    let mut lacks: Vec<String> = Vec::new();
     for command in commands {
         let swept = command.and_then(|command| {
             let found = sweep_program(&command, options, environment)?;
@@ -168,17 +208,19 @@ fn programs(
                 result.sweeps.push((label, found));
             }
             Err(Unable::Interrupted) => return Err(Unable::Interrupted),
+            // Two sizes of one program lack the same.
+            Err(unable) if lacks.contains(&unable.to_string()) => {}
             Err(unable) => {
                 said.push(sentence::finished(&format!("Not run: {unable}")));
-                last = Some(unable);
+                lacks.push(unable.to_string());
             }
         }
     }
     result.now = said.join(" ");
-    match last {
-        Some(unable) if result.sweeps.is_empty() => Err(unable),
-        _ => Ok(()),
+    if result.sweeps.is_empty() {
+        return Err(Unable::Failed(lacks.join("; ")));
     }
+    Ok(())
 }
 
 fn sweep_loop(
@@ -188,7 +230,7 @@ fn sweep_loop(
     options: &ResultOptions,
     environment: &Environment,
 ) -> Result<Vec<(String, ScaleResult)>, Unable> {
-    let milliseconds = if options.quick { "60" } else { "250" };
+    let milliseconds = plan::lap(options.quick).as_millis().to_string();
     let mut sweeps = Vec::new();
     for (label, variant) in (lap.variants)(&bench.caches) {
         let command = [
@@ -199,13 +241,13 @@ fn sweep_loop(
             "--variant",
             &variant.to_string(),
             "--milliseconds",
-            milliseconds,
+            &milliseconds,
         ];
         let mut request = request(command.map(str::to_owned).to_vec(), options);
         request.mode = Some(Mode::Copies);
         request.progress = Some(MARK.to_owned());
         request.unit = Some(lap.unit.to_owned());
-        request.rounds = Some(if options.quick { 5 } else { 9 });
+        request.rounds = Some(plan::rounds(options.quick));
         let mut result = measure(&request, environment.clone()).map_err(|e| unable(&e))?;
         // The command is this program itself; what the reader wants to see is the workload.
         result.command = vec![name.to_owned(), label.clone()];
@@ -223,7 +265,11 @@ fn sweep_program(
     request.mode = Some(prepared.mode);
     request.prepare.clone_from(&prepared.prepare);
     request.rounds = prepared.rounds;
-    measure(&request, environment.clone()).map_err(|e| unable(&e))
+    let mut result = measure(&request, environment.clone()).map_err(|e| unable(&e))?;
+    if let Some(text) = prepared.note.clone() {
+        result.notes.push(Note::Other { text });
+    }
+    Ok(result)
 }
 
 fn unable(error: &SweepError) -> Unable {
@@ -236,7 +282,20 @@ fn unable(error: &SweepError) -> Unable {
 
 fn document(results: &[WorkloadResult], environment: &Environment) -> Document {
     let mut document = Document::new("What another core buys: the built-in workloads");
-    for result in results {
+    let sum = |seconds: fn(&WorkloadResult) -> f64| {
+        words(Duration::from_secs_f64(results.iter().map(seconds).sum()))
+    };
+    let took = format!(
+        "took {}; planned were at most {}.",
+        sum(|result| result.seconds),
+        sum(|result| result.planned_seconds)
+    );
+    // Of a single workload the section says it all.
+    let several = results.len() > 1;
+    if several {
+        document = document.verdict(format!("{} workloads {took}", results.len()));
+    }
+    for result in results.iter().filter(|_| several) {
         let words = result
             .unable
             .as_ref()
@@ -256,14 +315,7 @@ fn document(results: &[WorkloadResult], environment: &Environment) -> Document {
             document = document.text(format!("Now: {}", sentence::finished(&result.now)));
         }
         if let Some(findings) = &result.findings {
-            let mut table = Table::new(result.name)
-                .text("what")
-                .text("then")
-                .text("now");
-            for line in &findings.lines {
-                table.push([line.what.clone(), line.then.clone(), line.now.clone()]);
-            }
-            document = document.block(Block::Table(table));
+            document.blocks.extend(findings.blocks());
             for note in &findings.notes {
                 document = document.text(format!("Note: {note}"));
             }
@@ -276,6 +328,9 @@ fn document(results: &[WorkloadResult], environment: &Environment) -> Document {
                 document = document.text(format!("Note: {note}"));
             }
         }
+    }
+    if !several {
+        document = document.text(format!("It {took}"));
     }
     document.environment(environment.facts())
 }

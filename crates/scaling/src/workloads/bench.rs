@@ -1,4 +1,4 @@
-//! What an experiment gets and gives.
+//! What an experiment gets, and why it may not run.
 
 use crate::harness::aggressor::Caches;
 use host::cores::CoreId;
@@ -83,42 +83,4 @@ pub enum Unable {
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-}
-
-/// One line of an experiment's result.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Finding {
-    /// What was measured.
-    pub what: String,
-    /// What the author saw then; empty where nothing was said.
-    pub then: String,
-    /// What this machine does.
-    pub now: String,
-}
-
-/// The result of an experiment.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Findings {
-    /// Line by line.
-    pub lines: Vec<Finding>,
-    /// In a sentence.
-    pub sentence: String,
-    /// What was odd: a right that was missing, a figure not to be trusted.
-    pub notes: Vec<String>,
-}
-
-impl Findings {
-    /// Adds a line.
-    pub fn line(
-        &mut self,
-        what: impl Into<String>,
-        then: impl Into<String>,
-        now: impl Into<String>,
-    ) {
-        self.lines.push(Finding {
-            what: what.into(),
-            then: then.into(),
-            now: now.into(),
-        });
-    }
 }

@@ -2,7 +2,8 @@
 
 use super::{
     Kind, Workload,
-    bench::{Bench, Findings, Unable},
+    bench::{Bench, Unable},
+    findings::Findings,
     other_load::{Duty, OtherLoad},
     periodic::{Periodic, Seen, run},
 };
@@ -16,7 +17,10 @@ pub const CONTROL_LOOP: Workload = Workload {
     sentence: "Runs a loop every millisecond at high priority on a core of its own, while logging, network traffic and computing run elsewhere \
                or on the same core.",
     then: "two threads at priority 63 on processors two and three of four: no loop missed as far as could be measured",
-    kind: Kind::Experiment(control_loop),
+    kind: Kind::Experiment {
+        run: control_loop,
+        planned: |bench| planned(bench, 4),
+    },
 };
 
 /// The same loop under interrupts.
@@ -24,10 +28,19 @@ pub const INTERRUPTS: Workload = Workload {
     name: "interrupts",
     sentence: "Runs the same loop while timer interrupts and network softirqs arrive on its own core, then on another.",
     then: "all interrupts were handled by the first processor and never affected the others as far as could be measured",
-    kind: Kind::Experiment(interrupts),
+    kind: Kind::Experiment {
+        run: interrupts,
+        planned: |bench| planned(bench, 3),
+    },
 };
 
 const PERIOD: Duration = Duration::from_millis(1);
+/// Time of a setting.
+const TIME: Duration = Duration::from_millis(2400);
+
+fn planned(bench: &Bench, settings: u32) -> Duration {
+    bench.time(TIME) * settings
+}
 
 /// Steps of arithmetic that take a fifth of a period here.
 fn steps(bench: &Bench) -> u64 {
@@ -55,11 +68,17 @@ fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
     compare(
         bench,
         &[
-            ("nothing else runs", vec![], true),
-            ("other load on the other core", all(other).to_vec(), true),
-            ("other load on the same core", all(own).to_vec(), true),
+            ("nothing else runs", "", vec![], true),
+            (
+                "other load on the other core",
+                "none missed",
+                all(other).to_vec(),
+                true,
+            ),
+            ("other load on the same core", "", all(own).to_vec(), true),
             (
                 "other load on the same core, normal priority",
+                "",
                 all(own).to_vec(),
                 false,
             ),
@@ -73,28 +92,29 @@ fn interrupts(bench: &Bench) -> Result<Findings, Unable> {
     compare(
         bench,
         &[
-            ("quiet", vec![], true),
-            ("interrupts on another core", both(other), true),
-            ("interrupts on its own core", both(own), true),
+            ("quiet", "", vec![], true),
+            ("interrupts on another core", "no effect", both(other), true),
+            ("interrupts on its own core", "", both(own), true),
         ],
     )
 }
 
-type Setting<'a> = (&'a str, Vec<(Duty, host::cores::CoreId)>, bool);
+/// Its name, what the author saw, what runs beside the loop, whether the loop has priority.
+type Setting<'a> = (&'a str, &'a str, Vec<(Duty, host::cores::CoreId)>, bool);
 
 fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
     let steps = steps(bench);
     let (_, own) = bench.two()?;
-    let mut findings = Findings::default();
+    let mut findings = Findings::of(&["missed", "late, median", "late, 99.9 %", "late, worst"]);
     let mut worst: Vec<(String, Seen)> = Vec::new();
-    for (name, duties, priority) in settings {
+    for (name, then, duties, priority) in settings {
         let load = OtherLoad::start(duties);
         let seen = run(
             Periodic {
                 core: own,
                 period: PERIOD,
                 steps,
-                time: bench.time(Duration::from_millis(2400)),
+                time: bench.time(TIME),
                 priority: *priority,
             },
             bench.interrupted,
@@ -103,19 +123,13 @@ fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
         if (bench.interrupted)() {
             return Err(Unable::Interrupted);
         }
-        if let Some(refused) = &seen.refused
-            && !findings.notes.contains(refused)
-        {
-            findings.notes.push(refused.clone());
+        if let Some(refused) = &seen.refused {
+            findings.note(refused);
         }
-        findings.line(
-            *name,
-            "",
-            format!(
-                "{} of {} deadlines missed; late by {:.1} µs (median), {:.1} (99.9 %), {:.1} (worst: {})",
-                seen.missed, seen.periods, seen.late[0], seen.late[1], seen.late[2], seen.worst_cause
-            ),
-        );
+        let [median, most, last] = seen.late.map(|late| format!("{late:.1} µs"));
+        let missed = format!("{} of {}", seen.missed, seen.periods);
+        findings.line(*name, *then, [missed, median, most, last]);
+        findings.because(&seen.worst_cause);
         worst.push(((*name).to_owned(), seen));
     }
     let words: Vec<String> = worst

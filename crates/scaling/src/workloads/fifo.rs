@@ -2,7 +2,8 @@
 
 use super::{
     Kind, Workload,
-    bench::{Bench, Findings, Unable},
+    bench::{Bench, Unable},
+    findings::Findings,
     realtime,
 };
 use crate::loops;
@@ -24,8 +25,15 @@ pub const WORKLOAD: Workload = Workload {
                often both are inside.",
     then: "on several processors FIFO is \"your worst enemy; it will simply not work\": two programs of the same priority stand a very high \
            chance of running at the same time",
-    kind: Kind::Experiment(run),
+    kind: Kind::Experiment { run, planned },
 };
+
+/// Time of a setting.
+const TIME: Duration = Duration::from_millis(300);
+
+fn planned(bench: &Bench) -> Duration {
+    2 * bench.time(TIME)
+}
 
 #[derive(Debug, Clone, Default)]
 struct Seen {
@@ -36,8 +44,8 @@ struct Seen {
 
 fn run(bench: &Bench) -> Result<Findings, Unable> {
     let (first, second) = bench.two()?;
-    let time = bench.time(Duration::from_millis(300));
-    let mut findings = Findings::default();
+    let time = bench.time(TIME);
+    let mut findings = Findings::of(&["overlaps", "entries", "share"]);
     let mut overlaps = [0, 0];
     let settings = [
         (
@@ -56,17 +64,17 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         findings.line(
             name,
             then,
-            format!(
-                "{} overlaps in {} entries ({:.2} %)",
-                seen.overlaps,
-                seen.entries,
-                seen.overlaps as f64 / seen.entries.max(1) as f64 * 100.0
-            ),
+            [
+                seen.overlaps.to_string(),
+                seen.entries.to_string(),
+                format!(
+                    "{:.2} %",
+                    seen.overlaps as f64 / seen.entries.max(1) as f64 * 100.0
+                ),
+            ],
         );
-        if let Some(refused) = seen.refused
-            && !findings.notes.contains(&refused)
-        {
-            findings.notes.push(refused);
+        if let Some(refused) = seen.refused {
+            findings.note(refused);
         }
     }
     findings.sentence = format!(

@@ -2,7 +2,8 @@
 
 use super::{
     Kind, Workload,
-    bench::{Bench, Findings, Unable},
+    bench::{Bench, Unable},
+    findings::Findings,
 };
 use crate::{
     random::Random,
@@ -19,15 +20,26 @@ pub const WORKLOAD: Workload = Workload {
     name: "forward",
     sentence: "Forwards 64-byte frames from memory with our own engine, its table under one lock, shared, or one for each core.",
     then: "",
-    kind: Kind::Experiment(run),
+    kind: Kind::Experiment { run, planned },
 };
 
 const ROUTES: usize = 10_000;
 const NEXT_HOPS: u16 = 16;
 const FRAMES: usize = 1 << 16;
+/// Time of a trial.
+const TRIAL: Duration = Duration::from_millis(150);
+
+fn rounds(bench: &Bench) -> u32 {
+    if bench.quick { 3 } else { 7 }
+}
+
+fn planned(bench: &Bench) -> Duration {
+    TableOrganisation::ALL.len() as u32 * 2 * rounds(bench) * bench.time(TRIAL)
+}
 
 fn run(bench: &Bench) -> Result<Findings, Unable> {
     bench.two()?;
+    let cores = bench.cores.len();
     let failed = |error: &dyn std::error::Error| Unable::Failed(error.to_string());
     let mut random = Random::new(bench.seed);
     // Networks of 24 bits from 1.0.0.0 on, no two the same, none that forwarding would refuse.
@@ -44,15 +56,14 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     let frames = Arc::new(
         test_traffic::frames(Destinations::V4(&destinations), 64).map_err(|e| failed(&e))?,
     );
-    let duration = bench.time(Duration::from_millis(150));
-    let rounds = if bench.quick { 3 } else { 7 };
-    let mut findings = Findings::default();
+    let duration = bench.time(TRIAL);
+    let all = format!("{cores} cores");
+    let mut findings = Findings::of(&["one core", &all, "times"]);
     let mut words = Vec::new();
-    let cores = bench.cores.len();
     for organisation in TableOrganisation::ALL {
         let engine = MemoryEngine::build(organisation, &routes, cores).map_err(|e| failed(&e))?;
         let mut rates = [Vec::new(), Vec::new()];
-        for _ in 0..rounds {
+        for _ in 0..rounds(bench) {
             let first = random.below(2);
             for place in [first, 1 - first] {
                 if (bench.interrupted)() {
@@ -83,14 +94,16 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         findings.line(
             format!("table {name}"),
             "",
-            format!(
-                "{:.2} million frames a second on one core, {:.2} on {cores}: {:.2} times [{:.2}, {:.2}]",
-                median(&rates[0]) / 1e6,
-                median(&rates[1]) / 1e6,
-                median(&ratios),
-                interval.low,
-                interval.high
-            ),
+            [
+                format!("{:.2} Mpps", median(&rates[0]) / 1e6),
+                format!("{:.2} Mpps", median(&rates[1]) / 1e6),
+                format!(
+                    "{:.2} [{:.2}, {:.2}]",
+                    median(&ratios),
+                    interval.low,
+                    interval.high
+                ),
+            ],
         );
         words.push(format!("{name} {:.2}", median(&ratios)));
     }

@@ -3,7 +3,8 @@
 
 use super::{
     Kind, Workload,
-    bench::{Bench, Findings, Unable},
+    bench::{Bench, Unable},
+    findings::Findings,
     realtime,
 };
 use host::{cores::CoreId, pin::Pinned};
@@ -23,11 +24,17 @@ pub const WORKLOAD: Workload = Workload {
                and on two.",
     then: "on two processors the ring never held more than a few kilobytes, because the flusher, writing nothing yet, was faster than the \
            clients",
-    kind: Kind::Experiment(run),
+    kind: Kind::Experiment { run, planned },
 };
 
 const RECORD: usize = 8; // words
 const RECORDS: u64 = 16 * 1024;
+/// Time of a setting.
+const TIME: Duration = Duration::from_millis(450);
+
+fn planned(bench: &Bench) -> Duration {
+    4 * bench.time(TIME)
+}
 
 /// A ring for one writer and one reader; each side owns its own counter.
 struct Ring {
@@ -88,8 +95,12 @@ struct Seen {
 
 fn run(bench: &Bench) -> Result<Findings, Unable> {
     let (first, second) = bench.two()?;
-    let time = bench.time(Duration::from_millis(450));
-    let mut findings = Findings::default();
+    let time = bench.time(TIME);
+    let mut findings = Findings::of(&[
+        "most in the ring",
+        "waits for room",
+        "million records a second",
+    ]);
     let mut fullest = [0; 4];
     let settings = [
         ("one core, flusher writes nothing", first, first, false),
@@ -111,12 +122,11 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         findings.line(
             name,
             then,
-            format!(
-                "{} at most in the ring, {} waits for room, {:.2} million records a second",
-                report::units::Bytes(seen.fullest * 64),
-                seen.waits,
-                seen.records as f64 / time.as_secs_f64() / 1e6
-            ),
+            [
+                report::units::Bytes(seen.fullest * 64).to_string(),
+                seen.waits.to_string(),
+                format!("{:.2}", seen.records as f64 / time.as_secs_f64() / 1e6),
+            ],
         );
         if seen.lost > 0 {
             findings.notes.push(format!(

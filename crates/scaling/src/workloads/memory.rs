@@ -11,7 +11,7 @@ pub const MEMORY: Workload = Workload {
            two copies took 20 % longer than one",
     kind: Kind::Loop(Loop {
         unit: "MB",
-        variants: |caches| sizes(50_000_000, caches.stream()),
+        variants: |caches| sizes("50 MB", 50_000_000, caches.stream()),
         start,
         now,
     }),
@@ -24,18 +24,15 @@ pub const CACHE: Workload = Workload {
     then: "dual Celeron 500: one copy 1180 MB/s, two copies 1180 MB/s each: twice as much",
     kind: Kind::Loop(Loop {
         unit: "MB",
-        variants: |caches: &Caches| sizes(50_000, caches.second / 2),
+        variants: |caches: &Caches| sizes("50 kB", 50_000, caches.second / 2),
         start,
         now,
     }),
 };
 
-fn sizes(printed: usize, scaled: usize) -> Vec<(String, usize)> {
+fn sizes(name: &str, printed: usize, scaled: usize) -> Vec<(String, usize)> {
     vec![
-        (
-            format!("as printed, {}", report::units::Bytes(printed as u64)),
-            printed,
-        ),
+        (format!("as printed, {name}"), printed),
         (
             format!(
                 "scaled to this machine, {}",

@@ -11,6 +11,7 @@ pub mod blocks;
 pub mod compile;
 pub mod control_loop;
 pub mod fifo;
+pub mod findings;
 pub mod forward;
 pub mod keysearch;
 pub mod logger;
@@ -18,6 +19,7 @@ pub mod memory;
 pub mod migration;
 pub mod other_load;
 pub mod periodic;
+pub mod plan;
 pub mod poll;
 pub mod raytrace;
 pub mod realtime;
@@ -25,7 +27,9 @@ pub mod reverse;
 pub mod unix;
 
 use crate::{harness::aggressor::Caches, result::ScaleResult};
-use bench::{Bench, Findings, Unable};
+use bench::{Bench, Unable};
+use findings::Findings;
+use std::time::Duration;
 
 /// A built-in workload.
 pub struct Workload {
@@ -43,10 +47,20 @@ pub struct Workload {
 pub enum Kind {
     /// Copies of a loop, swept over the cores.
     Loop(Loop),
-    /// Somebody else's commands, swept over the cores; each is ready or says why it is not.
-    Program(fn(&Bench) -> Vec<Result<Prepared, Unable>>),
+    /// Somebody else's commands, swept over the cores.
+    Program {
+        /// Makes the commands ready; each is, or says why it is not.
+        prepare: fn(&Bench) -> Vec<Result<Prepared, Unable>>,
+        /// How long the sweeps take.
+        planned: fn(&Bench) -> Duration,
+    },
     /// Threads of ours that see each other.
-    Experiment(fn(&Bench) -> Result<Findings, Unable>),
+    Experiment {
+        /// The experiment.
+        run: fn(&Bench) -> Result<Findings, Unable>,
+        /// How long it takes.
+        planned: fn(&Bench) -> Duration,
+    },
 }
 
 /// A loop that a process runs for a fixed time.
@@ -76,6 +90,8 @@ pub struct Prepared {
     pub mode: crate::harness::plan::Mode,
     /// Rounds; as many as the time allows when absent.
     pub rounds: Option<usize>,
+    /// What the reader of its result has to know.
+    pub note: Option<String>,
     /// Directory to be kept until the sweep is over.
     pub keep: Option<host::temporary::Directory>,
 }

@@ -2,7 +2,8 @@
 
 use super::{
     Kind, Workload,
-    bench::{Bench, Findings, Unable},
+    bench::{Bench, Unable},
+    findings::Findings,
     realtime,
 };
 use crate::statistics::percentile;
@@ -14,10 +15,18 @@ pub const WORKLOAD: Workload = Workload {
     name: "poll",
     sentence: "Does a job every 10 µs, once by polling the clock on a core of its own and once by timers.",
     then: "no figures: below what the system's timer can do, a heavy burden as interrupts, no problem on one processor of several",
-    kind: Kind::Experiment(run),
+    kind: Kind::Experiment { run, planned },
 };
 
 const PERIOD: u64 = 10_000;
+/// Time of each way: shorter than the share of a second that the kernel leaves to real-time threads, so it is not throttled.
+const TIME: Duration = Duration::from_millis(600);
+/// Gives real-time throttling its share back.
+const PAUSE: Duration = Duration::from_millis(100);
+
+fn planned(bench: &Bench) -> Duration {
+    2 * (bench.time(TIME) + PAUSE)
+}
 
 struct Seen {
     late: Vec<f64>,
@@ -27,9 +36,14 @@ struct Seen {
 }
 
 fn run(bench: &Bench) -> Result<Findings, Unable> {
-    // Shorter than the share of a second that the kernel leaves to real-time threads, so it is not throttled.
-    let time = bench.time(Duration::from_millis(600));
-    let mut findings = Findings::default();
+    let time = bench.time(TIME);
+    let mut findings = Findings::of(&[
+        "missed",
+        "late, median",
+        "late, 99.9 %",
+        "late, worst",
+        "of a core",
+    ]);
     let mut words = Vec::new();
     for (name, polls) in [("polling", true), ("timers", false)] {
         let core = bench.last();
@@ -42,15 +56,17 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         findings.line(
             name,
             "",
-            format!(
-                "{} of {} periods missed; late by {:.2} µs (median), {:.2} (99.9 %), {:.1} (worst); {:.0} % of a core",
-                seen.missed,
-                seen.late.len() as u64 + seen.missed,
-                at(0.5),
-                at(0.999),
-                at(1.0),
-                seen.busy * 100.0
-            ),
+            [
+                format!(
+                    "{} of {}",
+                    seen.missed,
+                    seen.late.len() as u64 + seen.missed
+                ),
+                format!("{:.2} µs", at(0.5)),
+                format!("{:.2} µs", at(0.999)),
+                format!("{:.1} µs", at(1.0)),
+                format!("{:.0} %", seen.busy * 100.0),
+            ],
         );
         words.push(format!(
             "{name}: {:.2} µs late at the median, {} periods missed, {:.0} % of a core",
@@ -58,12 +74,10 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             seen.missed,
             seen.busy * 100.0
         ));
-        if let Some(refused) = seen.refused
-            && !findings.notes.contains(&refused)
-        {
-            findings.notes.push(refused);
+        if let Some(refused) = seen.refused {
+            findings.note(refused);
         }
-        thread::sleep(Duration::from_millis(100)); // gives real-time throttling its share back
+        thread::sleep(PAUSE);
     }
     findings.sentence = words.join("; ");
     Ok(findings)
