@@ -1,0 +1,230 @@
+//! Commands that load programs and attach them.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use super::{call, descriptor, object_name};
+
+const PROG_LOAD: i32 = 5;
+const RAW_TRACEPOINT_OPEN: i32 = 17;
+const LINK_CREATE: i32 = 28;
+const LINK_DETACH: i32 = 34;
+
+/// `BPF_PROG_TYPE_XDP`.
+const PROG_TYPE_XDP: u32 = 6;
+/// `BPF_XDP`, the attach type.
+const ATTACH_XDP: u32 = 37;
+/// `BPF_PROG_TYPE_SOCKET_FILTER`.
+const PROG_TYPE_SOCKET_FILTER: u32 = 1;
+/// `BPF_PROG_TYPE_SCHED_CLS`, for tc.
+const PROG_TYPE_SCHED_CLS: u32 = 3;
+/// `BPF_TCX_INGRESS`.
+const ATTACH_TCX_INGRESS: u32 = 46;
+/// `BPF_PROG_TYPE_TRACING`.
+const PROG_TYPE_TRACING: u32 = 26;
+/// `BPF_TRACE_RAW_TP`, the attach type of a program that reads a tracepoint's own arguments.
+const ATTACH_RAW_TRACEPOINT: u32 = 23;
+/// `BPF_F_ANY_ALIGNMENT`: the verifier lets programs load and store at any address, whatever the kernel was configured for. The machines
+/// that we run on can.
+pub const PROGRAM_UNALIGNED: u32 = 1 << 1;
+/// `BPF_F_XDP_HAS_FRAGS`: the program can be given frames of more than one buffer.
+pub const PROGRAM_FRAGS: u32 = 1 << 5;
+
+/// Where a program is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// `xdp/NAME`: in the driver or right behind it.
+    Xdp,
+    /// `tc/NAME`: at tc, after packet sockets have had their copy.
+    Tc,
+    /// `socket/NAME`: the filter of a socket.
+    Socket,
+}
+
+/// One eBPF instruction, as in the kernel's `struct bpf_insn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Instruction {
+    /// Operation.
+    pub code: u8,
+    /// Destination register in the low, source register in the high four bits.
+    pub registers: u8,
+    /// Signed offset.
+    pub offset: i16,
+    /// Immediate operand.
+    pub immediate: i32,
+}
+
+/// Loads an XDP program; `log` receives the verifier's words (give an empty one for a quiet load).
+///
+/// # Errors
+/// The kernel's: `EACCES` or `EINVAL` with the reason in `log`, `EPERM` without the capabilities, `ENOSPC` when the log was too long.
+pub fn program_load(
+    hook: Hook,
+    name: &str,
+    instructions: &[Instruction],
+    license: &str,
+    flags: u32,
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    let license = CString::new(license)?;
+    let kind = match hook {
+        Hook::Xdp => PROG_TYPE_XDP,
+        Hook::Tc => PROG_TYPE_SCHED_CLS,
+        Hook::Socket => PROG_TYPE_SOCKET_FILTER,
+    };
+    let mut argument = ProgramArgument {
+        flags,
+        attach_type: attach_type(hook),
+        ..ProgramArgument::new(kind, name, instructions, &license, log)
+    };
+    call(PROG_LOAD, &mut argument).map(descriptor)
+}
+
+/// Loads a program for a tracepoint; `type_id` is the number of the tracepoint's `btf_trace_NAME` in the kernel's type information, and
+/// gives the program its arguments with their types. The license is told as `Dual MIT/GPL`, which the kernel demands here.
+///
+/// # Errors
+/// The kernel's, as for [`program_load`].
+pub fn tracing_program_load(
+    name: &str,
+    instructions: &[Instruction],
+    type_id: u32,
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    let license = c"Dual MIT/GPL";
+    let mut argument = ProgramArgument {
+        attach_type: ATTACH_RAW_TRACEPOINT,
+        attach_type_id: type_id,
+        ..ProgramArgument::new(PROG_TYPE_TRACING, name, instructions, license, log)
+    };
+    call(PROG_LOAD, &mut argument).map(descriptor)
+}
+
+/// What `BPF_PROG_LOAD` is told (`union bpf_attr`); an older kernel takes the part that it does not know if it is zero.
+#[repr(C)]
+struct ProgramArgument {
+    kind: u32,
+    instruction_count: u32,
+    instructions: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    ifindex: u32,
+    attach_type: u32,
+    type_information: [u32; 2],
+    function_information: u64,
+    function_count: u32,
+    line_size: u32,
+    line_information: u64,
+    line_count: u32,
+    attach_type_id: u32,
+}
+
+impl ProgramArgument {
+    /// Holds the addresses of what it is given, which must outlive the call.
+    fn new(
+        kind: u32,
+        name: &str,
+        instructions: &[Instruction],
+        license: &CStr,
+        log: &mut [u8],
+    ) -> Self {
+        Self {
+            kind,
+            instruction_count: instructions.len() as u32,
+            instructions: instructions.as_ptr() as u64,
+            license: license.as_ptr() as u64,
+            log_level: u32::from(!log.is_empty()),
+            log_size: log.len() as u32,
+            log: if log.is_empty() {
+                0
+            } else {
+                log.as_mut_ptr() as u64
+            },
+            kernel_version: 0,
+            flags: 0,
+            name: object_name(name),
+            ifindex: 0,
+            attach_type: 0,
+            type_information: [0; 2],
+            function_information: 0,
+            function_count: 0,
+            line_size: 0,
+            line_information: 0,
+            line_count: 0,
+            attach_type_id: 0,
+        }
+    }
+}
+
+/// Lets a program of [`tracing_program_load`] run at its tracepoint until the descriptor is closed.
+///
+/// # Errors
+/// The kernel's.
+pub fn tracepoint_attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Argument {
+        name: u64,
+        program: u32,
+        reserved: u32,
+    }
+    let mut argument = Argument {
+        name: 0,
+        program: program.as_raw_fd() as u32,
+        reserved: 0,
+    };
+    call(RAW_TRACEPOINT_OPEN, &mut argument).map(descriptor)
+}
+
+fn attach_type(hook: Hook) -> u32 {
+    match hook {
+        Hook::Xdp => ATTACH_XDP,
+        Hook::Tc => ATTACH_TCX_INGRESS,
+        // Attached by an option of the socket, not by a link.
+        Hook::Socket => 0,
+    }
+}
+
+/// Attaches a program to the interface with this index in the caller's network namespace; the link detaches when it is closed.
+///
+/// # Errors
+/// The kernel's: `EBUSY` when another XDP program is there, `EOPNOTSUPP` and others when the driver cannot; `EINVAL` at tc before Linux 6.6.
+pub fn link_create(
+    hook: Hook,
+    program: BorrowedFd<'_>,
+    ifindex: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Argument {
+        program: u32,
+        ifindex: u32,
+        attach_type: u32,
+        flags: u32,
+        /// No neighbour in an order of programs, no expected revision.
+        order: [u32; 4],
+    }
+    let mut argument = Argument {
+        program: program.as_raw_fd() as u32,
+        ifindex,
+        attach_type: attach_type(hook),
+        flags,
+        order: [0; 4],
+    };
+    call(LINK_CREATE, &mut argument).map(descriptor)
+}
+
+/// Detaches a link now, even if a copy of its descriptor is still open in a child process that has not reached its `exec`.
+///
+/// # Errors
+/// The kernel's: `ENOLINK` and others when the interface is gone already.
+pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
+    let mut descriptor = link.as_raw_fd() as u32;
+    call(LINK_DETACH, &mut descriptor).map(drop)
+}
