@@ -233,6 +233,8 @@ __attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context
 	__u64 wanted = *(volatile const __u64 *)&port->station;
 	if (!(wanted & STATION_ENABLED))
 		return leave(mine, PORT_DISABLED);
+	if (is_stale(port))
+		return leave(mine, STALE);
 	if (data[0] & 1)
 		return leave(mine, LINK_GROUP);
 	if (way.type == bpf_htons(TYPE_VLAN)) {

@@ -15,6 +15,8 @@ struct port {
 	__u64 station;
 	__u32 table;    /* place in `tables` */
 	__u32 ifindex;  /* of the interface that the frames of this entry belong to */
+	__u64 until;    /* jiffies: beyond, nobody has vouched for the routes for too long; not in entries of `vlans` */
+	__u64 reserved; /* so that no entry lies in two cache lines */
 };
 #define STATION_ENABLED (1ULL << 48)
 
@@ -27,6 +29,12 @@ struct port_counters {
 struct carried {
 	__u64 frames, bytes;
 };
+
+/* Has whoever follows the kernel's routes been silent for too long? Then what they say may have changed meanwhile. */
+INLINE _Bool is_stale(const struct port *port)
+{
+	return bpf_jiffies64() > *(volatile const __u64 *)&port->until;
+}
 
 MAP(ports, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port), PORTS, BPF_F_MMAPABLE);
 /* Tagged frames: key is port << 16 | VLAN identifier. */

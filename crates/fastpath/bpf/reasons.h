@@ -5,6 +5,7 @@
 
 enum reason {
 	PORT_DISABLED,
+	STALE,
 	RUNT,
 	LINK_GROUP,
 	OTHER_STATION,

@@ -75,6 +75,8 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	const struct port *in = bpf_map_lookup_elem(&ports, &number);
 	if (!in || !(*(volatile const __u64 *)&in->station & STATION_ENABLED))
 		return PORT_DISABLED;
+	if (is_stale(in))
+		return STALE;
 	OPAQUE(shown);
 	if (shown < ETHERNET_LENGTH)
 		return RUNT;

@@ -54,6 +54,17 @@ impl Loader {
         Ok(self)
     }
 
+    /// Makes a map that this configuration of the programs never reaches a plain array of one entry, which every kernel has.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when there is no such map.
+    pub fn unused(mut self, map: &str) -> Result<Self> {
+        let definition = self.definition(map)?;
+        definition.kind = sys::TYPE_ARRAY;
+        definition.entries = 1;
+        Ok(self)
+    }
+
     /// Sets how large a map's values are, in bytes.
     ///
     /// # Errors
@@ -142,6 +153,7 @@ impl Loader {
             Hook::Xdp => self.flags,
             Hook::Tc | Hook::Socket => 0,
         };
+        let flags = flags | sys::PROGRAM_UNALIGNED;
         load_code(code, &instructions, &self.object.license, flags)
     }
 }

@@ -14,6 +14,9 @@
 //! [`Forwarder::set_port`] says so; attached and not enabled, all of its frames are the kernel's. Everything that is not plain
 //! forwarding is the kernel's too, under a counted [`reason`].
 //!
+//! Who follows the kernel's routes may vouch for them some times a second: when it falls silent, all frames are the kernel's
+//! ([`Forwarder::vouch`]).
+//!
 //! # What it cannot do
 //! - Ports are at most 64, VLANs 4096 over all ports.
 //! - A tag that the receiving device has taken out of the frame (VLAN offload) is not seen by XDP: the frame would be routed as
@@ -30,6 +33,7 @@ mod grace;
 mod ports;
 pub mod reason;
 mod storage;
+mod vouch;
 mod workers;
 
 use std::collections::{BTreeMap, HashMap};
@@ -50,6 +54,7 @@ use ports::Port;
 pub use ports::{PortSettings, VlanSettings};
 use storage::Arrays;
 pub use storage::Capacity;
+use vouch::Vouch;
 pub use workers::TableReader;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
@@ -118,6 +123,10 @@ impl Load<'_> {
             .entries("counters", self.cpus as u32)?
             .entries("carried", self.cpus as u32)?
             .accept_fragments();
+        if longest == 0 {
+            // Kernels without AF_XDP do not know the kind that sockets need.
+            loader = loader.unused("sockets")?;
+        }
         for (name, map) in maps {
             loader = loader.share(name, map.clone());
         }
@@ -152,6 +161,7 @@ pub struct Forwarder {
     ports: Vec<Option<Port>>,
     maps: HashMap<&'static str, Map>,
     port_words: MappedArray<u64>,
+    vouch: Vouch,
     counters: MappedArray<u64>,
     carried: MappedArray<u64>,
     cpus: usize,
@@ -192,7 +202,8 @@ impl Forwarder {
         }
         let arrays = Arrays::map(capacity, |name| loaded.map(name))?;
         let next_hops = NextHopTable::new(arrays.next_hops());
-        Ok(Self {
+        let vouch = Vouch::load(maps.iter().map(|(name, map)| (*name, map.clone())))?;
+        let forwarder = Self {
             lookup,
             target,
             capacity,
@@ -202,6 +213,7 @@ impl Forwarder {
             adjacencies: BTreeMap::new(),
             ports: Vec::new(),
             port_words: loaded.map("ports")?.mapped()?,
+            vouch,
             counters: counters::rows(&loaded.map("counters")?)?,
             carried: loaded.map("carried")?.mapped()?,
             maps,
@@ -211,7 +223,9 @@ impl Forwarder {
             domain: Domain::new(readers),
             epoch: 0,
             changes: 0,
-        })
+        };
+        forwarder.vouch(None)?;
+        Ok(forwarder)
     }
 
     /// The attachments, in the order in which they were made.

@@ -11,8 +11,10 @@ use super::{Forwarder, Load, Target, counters};
 
 const STATION_ENABLED: u64 = 1 << 48;
 
-/// `struct port` and `struct egress` of the C source as words.
-type PortWords = [u64; 2];
+/// 64-bit words of `struct port` of the C source.
+pub(super) const PORT_WORDS: usize = 4;
+/// `until` of a port for whose routes nobody has to vouch.
+pub(super) const FOR_EVER: u64 = u64::MAX;
 
 /// How a port receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,9 +155,10 @@ impl Forwarder {
 
     /// The table first, so that no frame is looked up in the wrong one.
     pub(super) fn write_port(&self, number: usize, station: u64, table: usize, ifindex: u32) {
+        let first = PORT_WORDS * number;
         self.port_words
-            .write(2 * number + 1, table as u64 | u64::from(ifindex) << 32);
-        self.port_words.write(2 * number, station);
+            .write(first + 1, table as u64 | u64::from(ifindex) << 32);
+        self.port_words.write(first, station);
     }
 
     /// Says how a port receives. A change of table disables the port for a moment; other frames are not lost by it, they take the
@@ -168,9 +171,11 @@ impl Forwarder {
         let table = self.table(settings.table)?;
         let mut vlans = Vec::with_capacity(settings.vlans.len());
         for vlan in &settings.vlans {
-            let words: PortWords = [
+            let words: [u64; PORT_WORDS] = [
                 station(vlan.mac),
                 self.table(vlan.table)? as u64 | u64::from(vlan.ifindex) << 32,
+                FOR_EVER,
+                0,
             ];
             vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
         }

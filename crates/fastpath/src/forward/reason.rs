@@ -21,8 +21,9 @@ const fn dropped(name: &'static str) -> Reason {
 }
 
 /// All reasons, in the order of `enum reason`.
-pub const REASONS: [Reason; 38] = [
+pub const REASONS: [Reason; 39] = [
     kernel("port-disabled"),
+    kernel("stale"),
     dropped("runt"),
     kernel("link-group"),
     kernel("other-station"),

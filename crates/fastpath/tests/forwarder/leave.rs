@@ -1,5 +1,7 @@
 //! Why the program leaves a frame: one reason each, the frame unchanged.
 
+use std::time::{Duration, Instant};
+
 use fastpath::attach::Request;
 use fastpath::forward::PortSettings;
 
@@ -176,5 +178,42 @@ fn an_egress_that_takes_no_redirected_frames_is_left_to_the_kernel() {
         bench.leaves(&frame_short(), "unknown-port");
         bench.forwarder.attach("r1", Request::Any).unwrap();
         assert_eq!(bench.run(&frame_short()).0, REDIRECT);
+    });
+}
+
+#[test]
+fn routes_that_nobody_vouches_for_any_more_are_not_used() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let plain = frame_short();
+        assert_eq!(bench.run(&plain).0, REDIRECT, "without a bound");
+        bench
+            .forwarder
+            .vouch(Some(Duration::from_secs(60)))
+            .unwrap();
+        assert_eq!(bench.run(&plain).0, REDIRECT);
+        bench
+            .forwarder
+            .vouch(Some(Duration::from_millis(50)))
+            .unwrap();
+        // The bound, and the tick that it is rounded up to.
+        std::thread::sleep(Duration::from_millis(70));
+        bench.leaves(&plain, "stale");
+        bench.leaves(&frame("2001:db8:19::2", 78, None), "stale");
+        bench
+            .forwarder
+            .vouch(Some(Duration::from_secs(60)))
+            .unwrap();
+        assert_eq!(bench.run(&plain).0, REDIRECT, "at once");
+        bench.forwarder.vouch(Some(Duration::ZERO)).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        bench.leaves(&plain, "stale");
+        bench.forwarder.vouch(None).unwrap();
+        assert_eq!(bench.run(&plain).0, REDIRECT, "for ever");
+        let began = Instant::now();
+        for _ in 0..100 {
+            bench.forwarder.vouch(Some(Duration::from_secs(2))).unwrap();
+        }
+        println!("vouching takes {:?}", began.elapsed() / 100);
     });
 }
