@@ -208,7 +208,7 @@ impl Engine for Attached {
     }
 
     fn method(&self) -> String {
-        let table = Bytes(self.engine.memory());
+        let table = Bytes(self.engine.answers().memory());
         let what = match self.kind {
             Kind::Own => {
                 format!("Our program in the kernel, our table ({table}, both address families)")

@@ -45,6 +45,16 @@ impl XskInterface {
     pub fn is_zero_copy(&self) -> bool {
         self.queues.iter().all(XskPort::is_zero_copy)
     }
+
+    /// Do our own calls drive the driver's receive loop on every queue, as the kernel sees it?
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn is_busy_polling(&self) -> Result<bool, PortError> {
+        self.queues
+            .iter()
+            .try_fold(true, |all, queue| Ok(all && queue.is_busy_polling()?))
+    }
 }
 
 fn watch(queues: &[XskPort]) -> io::Result<OwnedFd> {

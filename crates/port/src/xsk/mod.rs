@@ -74,8 +74,8 @@ pub struct Options {
     pub copying: Copying,
     /// Elements of each ring, a power of two; FILL takes as many buffers of the pool.
     pub ring: u32,
-    /// Do the driver's receive work in our own calls. Takes effect together with
-    /// `/sys/class/net/PORT/napi_defer_hard_irqs` (2) and `gro_flush_timeout` (200000).
+    /// Do the driver's receive work in our own calls (`SO_PREFER_BUSY_POLL`, `SO_BUSY_POLL`, `SO_BUSY_POLL_BUDGET`, Linux 5.11). The
+    /// driver's interrupts keep out of it only with `/sys/class/net/PORT/napi_defer_hard_irqs` (2) and `gro_flush_timeout` (200000).
     pub busy_poll: bool,
 }
 
@@ -204,6 +204,16 @@ impl XskPort {
     /// Does the driver work on our memory, without a copy by the kernel?
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
+    }
+
+    /// Do our own calls drive the driver's receive loop, as the kernel sees it?
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn is_busy_polling(&self) -> Result<bool, PortError> {
+        self.socket
+            .is_busy_polling()
+            .map_err(|source| self.system("ask whether it polls", source))
     }
 
     /// What was lost, by cause.

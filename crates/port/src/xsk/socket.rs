@@ -69,13 +69,17 @@ impl Socket {
     }
 
     /// The option's value and how many bytes of it this kernel knows. `T` is a record of integers, for which zeros are a value.
-    fn get<T: Copy>(&self, option: i32, mut value: T) -> io::Result<(T, usize)> {
+    fn get<T: Copy>(&self, option: i32, value: T) -> io::Result<(T, usize)> {
+        self.get_at(libc::SOL_XDP, option, value)
+    }
+
+    fn get_at<T: Copy>(&self, level: i32, option: i32, mut value: T) -> io::Result<(T, usize)> {
         let mut length = size_of::<T>() as u32;
         // SAFETY: the kernel writes at most `length` bytes of integers into `value`.
         let result = unsafe {
             libc::getsockopt(
                 self.0.as_raw_fd(),
-                libc::SOL_XDP,
+                level,
                 option,
                 std::ptr::from_mut(&mut value).cast(),
                 &raw mut length,
@@ -186,6 +190,13 @@ impl Socket {
         self.set(libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, &1_i32)?;
         self.set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, &microseconds)?;
         self.set(libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, &budget)
+    }
+
+    /// Is the kernel set to leave the driver's receive loop to our calls?
+    pub(super) fn is_busy_polling(&self) -> io::Result<bool> {
+        let (preferred, _) = self.get_at(libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 0_i32)?;
+        let (microseconds, _) = self.get_at(libc::SOL_SOCKET, libc::SO_BUSY_POLL, 0_i32)?;
+        Ok(preferred != 0 && microseconds > 0)
     }
 
     /// Lets one kick send up to `frames` in copy mode; older kernels keep to 32, and need more kicks.

@@ -24,7 +24,7 @@ impl Routed for u32 {
         }
     }
     fn lookup(engine: &dyn Engine, table: u32, address: Self) -> NextHop {
-        engine.lookup_v4(table, address)
+        engine.answers().lookup_v4(table, address)
     }
 }
 
@@ -38,6 +38,6 @@ impl Routed for u128 {
         }
     }
     fn lookup(engine: &dyn Engine, table: u32, address: Self) -> NextHop {
-        engine.lookup_v6(table, address)
+        engine.answers().lookup_v6(table, address)
     }
 }

@@ -33,16 +33,18 @@ pub type AfXdp = UserSpace<XskSockets>;
 pub struct XskSockets {
     request: Request,
     required: Copying,
+    busy_poll: bool,
     /// Drivers that cannot all work on our memory get copies.
     copy: bool,
 }
 
 impl XskSockets {
-    /// The program attached as requested, and the bytes moved as required.
-    pub fn new(request: Request, required: Copying) -> Self {
+    /// The program attached as requested, and the bytes moved as required; with `busy_poll`, received by the workers' own calls.
+    pub fn new(request: Request, required: Copying, busy_poll: bool) -> Self {
         Self {
             request,
             required,
+            busy_poll,
             copy: required == Copying::Always,
         }
     }
@@ -83,6 +85,7 @@ impl Sockets for XskSockets {
     ) -> Result<Opened, Trouble> {
         let options = Options {
             copying: self.copying(),
+            busy_poll: self.busy_poll,
             ..Options::default()
         };
         let mut ours = Vec::with_capacity(ports.len());
@@ -114,6 +117,7 @@ impl Sockets for XskSockets {
             }
             let interface = XskInterface::new(&port.name, sockets)?;
             port.zero_copy = interface.is_zero_copy();
+            port.busy_poll = interface.is_busy_polling()?;
             opened.push(Some(Box::new(interface)));
         }
         Ok((pool, opened))
@@ -126,11 +130,15 @@ impl Sockets for XskSockets {
     }
 
     fn mode(port: &Attached) -> &'static str {
-        match (port.mode, port.zero_copy) {
-            (Mode::Native, true) => "native,zero-copy",
-            (Mode::Native, false) => "native,copy",
-            (Mode::Generic, true) => "generic,zero-copy",
-            (Mode::Generic, false) => "generic,copy",
+        match (port.mode, port.zero_copy, port.busy_poll) {
+            (Mode::Native, true, false) => "native,zero-copy",
+            (Mode::Native, true, true) => "native,zero-copy,busy-poll",
+            (Mode::Native, false, false) => "native,copy",
+            (Mode::Native, false, true) => "native,copy,busy-poll",
+            (Mode::Generic, true, false) => "generic,zero-copy",
+            (Mode::Generic, true, true) => "generic,zero-copy,busy-poll",
+            (Mode::Generic, false, false) => "generic,copy",
+            (Mode::Generic, false, true) => "generic,copy,busy-poll",
         }
     }
 }

@@ -14,10 +14,12 @@ pub mod recording;
 pub mod user_space;
 pub mod xdp;
 
+mod recovery;
 mod tables;
 mod workers;
 
 use std::fmt;
+use std::time::Duration;
 
 use fib::{NextHop, NextHopEntry, Prefix};
 
@@ -121,7 +123,7 @@ pub struct VlanPort {
 pub struct PortMode {
     /// The port's name.
     pub port: String,
-    /// Where the program runs: `native`, `generic`, `tc`; with sockets, `,zero-copy` or `,copy` behind it.
+    /// Where the program runs: `native`, `generic`, `tc`; with sockets, `,zero-copy` or `,copy` behind it, and `,busy-poll`.
     pub mode: &'static str,
 }
 
@@ -206,6 +208,24 @@ impl fmt::Display for EngineError {
 
 impl std::error::Error for EngineError {}
 
+/// The state that frames are forwarded by, as they see it now: what `show` prints and `verify` compares.
+pub trait Answers {
+    /// The answer a frame for `address` would get in `table`.
+    fn lookup_v4(&self, table: u32, address: u32) -> NextHop;
+
+    /// The answer a frame for `address` would get in `table`.
+    fn lookup_v6(&self, table: u32, address: u128) -> NextHop;
+
+    /// The content of a next hop.
+    fn next_hop(&self, id: NextHop) -> NextHopEntry;
+
+    /// The next hops of a group's buckets; empty when `id` is not a group.
+    fn buckets(&self, id: NextHop) -> Vec<NextHop>;
+
+    /// Bytes of forwarding state, exact, for `show engine`.
+    fn memory(&self) -> u64;
+}
+
 /// What moves the frames. Dropping an engine detaches it: from then on the kernel forwards by itself.
 pub trait Engine: Send {
     /// `xdp`, `xdp-kernel-fib`, `af-xdp` or `af-packet`.
@@ -239,24 +259,26 @@ pub trait Engine: Send {
         Ok(())
     }
 
-    /// The answer a frame for `address` would get in `table`, from the state that frames use.
-    fn lookup_v4(&self, table: u32, address: u32) -> NextHop;
+    /// Its state is the kernel's as of now. When that is not said again within `bound`, every frame is the kernel's until it is
+    /// (reason `stale`); without a bound, the state holds for ever.
+    ///
+    /// # Errors
+    /// When the kernel refuses; what was said before holds.
+    fn vouch(&mut self, _bound: Option<Duration>) -> Result<(), EngineError> {
+        Ok(())
+    }
 
-    /// The answer a frame for `address` would get in `table`, from the state that frames use.
-    fn lookup_v6(&self, table: u32, address: u128) -> NextHop;
+    /// Why it leaves every frame to the kernel for the time being, if it does.
+    fn resting(&self) -> Option<String> {
+        None
+    }
 
-    /// The content of a next hop as frames see it.
-    fn next_hop(&self, id: NextHop) -> NextHopEntry;
-
-    /// The next hops of a group's buckets as frames see them; empty when `id` is not a group.
-    fn buckets(&self, id: NextHop) -> Vec<NextHop>;
+    /// The forwarding state, for those who only look.
+    fn answers(&self) -> &dyn Answers;
 
     /// The counts so far.
     ///
     /// # Errors
     /// When the counters cannot be read.
     fn counters(&self) -> Result<Counters, EngineError>;
-
-    /// Bytes of forwarding state, exact, for `show engine`.
-    fn memory(&self) -> u64;
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use fib::{NextHop, NextHopEntry, Prefix};
 
-use super::{Change, Counters, Engine, EngineError, Port, PortMode};
+use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode};
 
 /// Forwarding state in plain maps. Keys of routes are (table, address, length).
 #[derive(Debug, Default, Clone)]
@@ -138,6 +138,16 @@ impl Engine for Recording {
         Ok(())
     }
 
+    fn answers(&self) -> &dyn Answers {
+        self
+    }
+
+    fn counters(&self) -> Result<Counters, EngineError> {
+        Ok(Counters::default())
+    }
+}
+
+impl Answers for Recording {
     fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
         (0..=32u8)
             .rev()
@@ -166,10 +176,6 @@ impl Engine for Recording {
 
     fn buckets(&self, id: NextHop) -> Vec<NextHop> {
         self.groups.get(&id.0).cloned().unwrap_or_default()
-    }
-
-    fn counters(&self) -> Result<Counters, EngineError> {
-        Ok(Counters::default())
     }
 
     fn memory(&self) -> u64 {

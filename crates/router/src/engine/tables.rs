@@ -1,19 +1,43 @@
 //! What engines with a [`Forwarder`] have in common: changes of tables and next hops, and how its words become ours.
 
-use fastpath::forward::{self, Forwarder};
-use fib::{NextHop, Prefix};
+use std::time::Duration;
 
-use super::{Change, EngineError, NextHopCount, Port, ReasonCount};
+use fastpath::forward::{self, Forwarder};
+use fib::{NextHop, NextHopEntry, Prefix};
+
+use super::{Answers, Change, EngineError, NextHopCount, Port, ReasonCount};
 
 /// Most routes that become visible together: enough to write each node of the table once, few enough to take no noticeable memory.
 const ROUTES_AT_ONCE: usize = 16 << 10;
+
+/// Makes all changes of an engine in their order: those of tables and next hops by its forwarder, those of ports by `port`.
+///
+/// # Errors
+/// At the first that cannot be made.
+pub(super) fn apply_all<E>(
+    engine: &mut E,
+    changes: &[Change],
+    forwarder: impl Fn(&mut E) -> &mut Forwarder,
+    port: impl Fn(&mut E, &Port) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let mut rest = changes;
+    while let Some(first) = rest.first() {
+        let done = match first {
+            Change::Port(settings) => port(engine, settings).map(|()| 1)?,
+            _ => apply(forwarder(engine), rest)?,
+        };
+        rest = &rest[done..];
+    }
+    forwarder(engine).settle();
+    Ok(())
+}
 
 /// Makes the first of `changes`, and with it the routes of the same family and table that follow; says how many were made.
 /// A port is somebody else's to change.
 ///
 /// # Errors
 /// When there is no room; nothing has changed then.
-pub(super) fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineError> {
+fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineError> {
     let failed = |error| EngineError::new("changing routes", error);
     match changes.first() {
         None => Ok(0),
@@ -64,6 +88,35 @@ fn run_of<A>(
     of: impl Fn(&Change) -> Option<(Prefix<A>, NextHop)>,
 ) -> Vec<(Prefix<A>, NextHop)> {
     changes.iter().take(ROUTES_AT_ONCE).map_while(of).collect()
+}
+
+/// Says to the programs that the state is the kernel's.
+pub(super) fn vouch(forwarder: &Forwarder, bound: Option<Duration>) -> Result<(), EngineError> {
+    forwarder
+        .vouch(bound)
+        .map_err(|error| EngineError::new("vouching for the routes", error))
+}
+
+impl Answers for Forwarder {
+    fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
+        self.lookup_v4(table, address)
+    }
+
+    fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
+        self.lookup_v6(table, address)
+    }
+
+    fn next_hop(&self, id: NextHop) -> NextHopEntry {
+        self.next_hop(id)
+    }
+
+    fn buckets(&self, id: NextHop) -> Vec<NextHop> {
+        self.buckets(id)
+    }
+
+    fn memory(&self) -> u64 {
+        self.memory()
+    }
 }
 
 /// A port's settings as the program wants them.

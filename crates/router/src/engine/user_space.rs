@@ -17,28 +17,31 @@
 //! - A route changes: the store that the program sees, the workers see.
 //! - A port's settings change: first the workers act by them, then the program lets frames through.
 //! - A port comes, goes or comes back: all sockets are opened anew. Meanwhile every frame is the kernel's.
-//! - A worker ends: [`Engine::check`] starts all again.
+//! - A worker ends, by an error or a panic: its share of the frames is the kernel's from that moment, because the kernel closes its
+//!   sockets; [`Engine::check`] notices, and starts all again, at once or, when it happens over and over, after a pause that grows to
+//!   a minute, during which every frame is the kernel's ([`recovery`](super::recovery)).
 //! - The engine is dropped: the program goes first, what waits in the rings is sent on. When the process is killed, the kernel
 //!   removes program and sockets; frames in the rings are lost.
 //!
 //! # What it cannot do
 //! A route withdrawn while frames for it wait in a ring costs these frames (`no-route`, dropped).
 
+mod counts;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fastpath::attach::{Mode, Request};
 use fastpath::forward::{Forwarder, TableReader};
-use fib::{NextHop, NextHopEntry};
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
 use wire::ethernet::MacAddress;
 
+use super::recovery::Recovery;
 use super::workers::Workers;
-use super::{
-    Change, Counters, Engine, EngineError, Port, PortCount, PortMode, ReasonCount, tables,
-};
-use crate::user_plane::{self, PortSettings, Reason, VlanSettings, Worker};
+use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
+use crate::user_plane::{self, PortSettings, VlanSettings, Worker};
 
 /// What can go wrong while sockets are opened.
 #[derive(Debug)]
@@ -81,6 +84,8 @@ pub struct Attached {
     pub mode: Mode,
     /// Whether the driver works on the workers' memory.
     pub zero_copy: bool,
+    /// Whether the workers' own calls do the driver's receiving.
+    pub busy_poll: bool,
     /// Whether workers have sockets on it: not while it is down.
     open: bool,
     /// As last told.
@@ -153,6 +158,7 @@ pub struct UserSpace<S> {
     ports: Vec<Attached>,
     cores: Vec<CoreId>,
     workers: Workers,
+    recovery: Recovery,
     /// What workers that have been stopped had counted, by interface index and core.
     past: BTreeMap<(u32, u32), user_plane::PortCount>,
 }
@@ -172,6 +178,7 @@ impl<S: Sockets> UserSpace<S> {
             ports: Vec::with_capacity(ports.len()),
             cores,
             workers: Workers::default(),
+            recovery: Recovery::default(),
             past: BTreeMap::new(),
         };
         for name in ports {
@@ -191,6 +198,7 @@ impl<S: Sockets> UserSpace<S> {
             ifindex: attachment.ifindex(),
             mode: attachment.mode(),
             zero_copy: false,
+            busy_poll: false,
             open: false,
             settings: None,
         });
@@ -213,7 +221,18 @@ impl<S: Sockets> UserSpace<S> {
                 self.let_through(&told)?;
             }
         }
+        self.recovery.started();
         Ok(())
+    }
+
+    /// Starts the workers after one has ended. What cannot be started rests, and is tried again later.
+    fn start_again(&mut self, now: Instant) -> Result<(), EngineError> {
+        self.start().map_err(|error| {
+            self.retire();
+            let pause = self.recovery.ended(now).as_secs();
+            let doing = "starting the workers again";
+            EngineError::new(doing, format!("{error}; {}", left_to_kernel(pause)))
+        })
     }
 
     fn open_all(&mut self) -> Result<(), Trouble> {
@@ -333,6 +352,10 @@ impl<S: Sockets> UserSpace<S> {
             return Ok(());
         }
         self.ports[at].settings = Some(port.clone());
+        if self.recovery.is_resting() {
+            // The workers will find it when they are started.
+            return Ok(());
+        }
         if port.enabled && !self.ports[at].open {
             // It was down when sockets were opened.
             self.retire();
@@ -342,6 +365,13 @@ impl<S: Sockets> UserSpace<S> {
         self.workers.set_port(&[settings]);
         self.let_through(port)
     }
+}
+
+/// What is said when the workers rest.
+fn left_to_kernel(seconds: u64) -> String {
+    format!(
+        "all frames are the kernel's for {seconds} s, then the workers are started again; --engine xdp needs no workers"
+    )
 }
 
 impl<S> Drop for UserSpace<S> {
@@ -369,16 +399,7 @@ impl<S: Sockets> Engine for UserSpace<S> {
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
-        let mut rest = changes;
-        while let Some(first) = rest.first() {
-            let done = match first {
-                Change::Port(port) => self.port(port).map(|()| 1)?,
-                _ => tables::apply(&mut self.forwarder, rest)?,
-            };
-            rest = &rest[done..];
-        }
-        self.forwarder.settle();
-        Ok(())
+        tables::apply_all(self, changes, |this| &mut this.forwarder, Self::port)
     }
 
     fn programs_at_tc(&self) -> u32 {
@@ -386,89 +407,42 @@ impl<S: Sockets> Engine for UserSpace<S> {
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
+        let now = Instant::now();
+        if self.recovery.is_due(now) {
+            return self.start_again(now);
+        }
         let Some(core) = self.workers.ended() else {
             return Ok(());
         };
         let why = self.retire().unwrap_or_default();
-        self.start()?;
-        Err(EngineError::new(
-            format!("the worker of core {core} ended"),
-            format!("{why}; all workers have been started again"),
-        ))
-    }
-
-    fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
-        self.forwarder.lookup_v4(table, address)
-    }
-
-    fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
-        self.forwarder.lookup_v6(table, address)
-    }
-
-    fn next_hop(&self, id: NextHop) -> NextHopEntry {
-        self.forwarder.next_hop(id)
-    }
-
-    fn buckets(&self, id: NextHop) -> Vec<NextHop> {
-        self.forwarder.buckets(id)
-    }
-
-    /// The program counts what stays in the kernel, on the core that received it; workers count the rest, on theirs. A frame
-    /// is counted as received where its fate was decided, so the sums close, and those under way are not counted yet. The bytes
-    /// of frames that workers lost are not counted.
-    fn counters(&self) -> Result<Counters, EngineError> {
-        let mut counters = Counters::default();
-        let mut ports: BTreeMap<(u32, u32), PortCount> = BTreeMap::new();
-        let mut row = |ifindex, core, add: &dyn Fn(&mut PortCount)| {
-            add(ports.entry((ifindex, core)).or_insert(PortCount {
-                ifindex,
-                core,
-                ..PortCount::default()
-            }));
+        let pause = self.recovery.ended(now);
+        let outcome = if pause.is_zero() {
+            self.start_again(now)?;
+            "all workers have been started again; if this goes on, --engine xdp needs no workers"
+                .to_owned()
+        } else {
+            left_to_kernel(pause.as_secs())
         };
-        for count in self.forwarder.port_counters() {
-            let kept: u64 = count.reasons.iter().sum();
-            row(count.ifindex, count.cpu, &|port| {
-                port.received += kept;
-                port.received_bytes += count.received_bytes.saturating_sub(count.forwarded_bytes);
-            });
-            counters.reasons.extend(tables::reasons(&count));
-        }
-        let mut worked = self.past.clone();
-        for (ifindex, core, cells) in self.workers.counters() {
-            *worked.entry((ifindex, core)).or_default() += &cells.read();
-        }
-        for (&(ifindex, core), count) in &worked {
-            let lost: Vec<_> = Reason::ALL
-                .iter()
-                .map(|&reason| (reason.name(), count.of(reason)))
-                .chain([("socket-full", count.missed)])
-                .filter(|&(_, frames)| frames > 0)
-                .collect();
-            let dropped: u64 = lost.iter().map(|(_, frames)| frames).sum();
-            row(ifindex, core, &|port| {
-                port.received += count.forwarded + dropped;
-                port.received_bytes += count.forwarded_bytes;
-                port.forwarded += count.forwarded;
-                port.forwarded_bytes += count.forwarded_bytes;
-            });
-            counters
-                .reasons
-                .extend(lost.into_iter().map(|(reason, frames)| ReasonCount {
-                    ifindex,
-                    core,
-                    reason,
-                    // The kernel has given them away.
-                    punted: false,
-                    frames,
-                }));
-        }
-        counters.ports = ports.into_values().collect();
-        counters.next_hops.extend(tables::carried(&self.forwarder));
-        Ok(counters)
+        let doing = format!("the worker of core {core} ended");
+        Err(EngineError::new(doing, format!("{why}; {outcome}")))
     }
 
-    fn memory(&self) -> u64 {
-        self.forwarder.memory()
+    fn resting(&self) -> Option<String> {
+        self.recovery.is_resting().then(|| {
+            let ends = self.recovery.ends();
+            format!("all ports: the workers of engine {} have ended {ends} times and rest before they are started again", S::NAME)
+        })
+    }
+
+    fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
+        tables::vouch(&self.forwarder, bound)
+    }
+
+    fn answers(&self) -> &dyn Answers {
+        &self.forwarder
+    }
+
+    fn counters(&self) -> Result<Counters, EngineError> {
+        Ok(counts::add_up(&self.forwarder, &self.workers, &self.past))
     }
 }

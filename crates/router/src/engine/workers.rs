@@ -3,6 +3,7 @@
 //! A worker with nothing to do looks a while longer, then sleeps until a frame or a letter comes; asleep, it holds nothing of the
 //! tables. A port that is down costs it nothing but a moment; any other trouble ends it, and its sockets with it.
 
+use std::any::Any;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -152,7 +153,7 @@ impl Workers {
         for mut worker in self.running.drain(..) {
             let why = match worker.handle.take().map(JoinHandle::join) {
                 Some(Ok(Err(error))) => Some(error.to_string()),
-                Some(Err(_)) => Some("it panicked".to_owned()),
+                Some(Err(panic)) => Some(format!("it panicked: {}", said(&*panic))),
                 _ => None,
             };
             reason = reason.or(why);
@@ -160,6 +161,13 @@ impl Workers {
         self.stop = Arc::default();
         reason
     }
+}
+
+/// The words of a panic.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a word")
 }
 
 impl Drop for Workers {

@@ -3,11 +3,12 @@
 //! Both are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory and what it cannot do. Ports are
 //! attached when the engine is opened, and again when an interface has come back under another index.
 
+use std::time::Duration;
+
 use fastpath::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
-use fib::{NextHop, NextHopEntry};
 
-use super::{Change, Counters, Engine, EngineError, Port, PortCount, PortMode, tables};
+use super::{Answers, Change, Counters, Engine, EngineError, Port, PortCount, PortMode, tables};
 
 /// An engine of XDP programs, attached to its ports as long as it lives.
 #[derive(Debug)]
@@ -116,32 +117,15 @@ impl Engine for Xdp {
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
-        let mut rest = changes;
-        while let Some(first) = rest.first() {
-            let done = match first {
-                Change::Port(port) => self.port(port).map(|()| 1)?,
-                _ => tables::apply(&mut self.forwarder, rest)?,
-            };
-            rest = &rest[done..];
-        }
-        self.forwarder.settle();
-        Ok(())
+        tables::apply_all(self, changes, |this| &mut this.forwarder, Self::port)
     }
 
-    fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
-        self.forwarder.lookup_v4(table, address)
+    fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
+        tables::vouch(&self.forwarder, bound)
     }
 
-    fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
-        self.forwarder.lookup_v6(table, address)
-    }
-
-    fn next_hop(&self, id: NextHop) -> NextHopEntry {
-        self.forwarder.next_hop(id)
-    }
-
-    fn buckets(&self, id: NextHop) -> Vec<NextHop> {
-        self.forwarder.buckets(id)
+    fn answers(&self) -> &dyn Answers {
+        &self.forwarder
     }
 
     fn counters(&self) -> Result<Counters, EngineError> {
@@ -159,9 +143,5 @@ impl Engine for Xdp {
         }
         counters.next_hops.extend(tables::carried(&self.forwarder));
         Ok(counters)
-    }
-
-    fn memory(&self) -> u64 {
-        self.forwarder.memory()
     }
 }

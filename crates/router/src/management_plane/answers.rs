@@ -186,7 +186,7 @@ fn list<A: Routed>(
 }
 
 fn look_up(follower: &Follower, address: IpAddr) -> Value {
-    let engine = follower.engine();
+    let engine = follower.engine().answers();
     let answers = follower.mirror().domains().iter().map(|&table| {
         let id = match address {
             IpAddr::V4(address) => engine.lookup_v4(table, address.into()),
@@ -280,7 +280,7 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
         .map(|mode| json!({ "port": mode.port, "mode": mode.mode }))
         .collect();
     json!({
-        "engine": engine.name(), "ports": modes, "memory_bytes": engine.memory(), "resident_bytes": resident(),
+        "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(), "resident_bytes": resident(),
         "left_to_kernel": kept, "load_seconds": health.load.as_secs_f64(), "messages": health.messages,
         "changes": health.changes, "lag_seconds": health.lag.as_secs_f64(),
         "lag_max_seconds": health.lag_max.as_secs_f64(), "resyncs": health.resyncs, "overruns": health.overruns,

@@ -148,7 +148,7 @@ fn mirror(follower: &Follower, page: &mut Page) {
     page.gauge(
         "corelane_memory_bytes",
         "Forwarding state",
-        follower.engine().memory() as f64,
+        follower.engine().answers().memory() as f64,
     );
     page.gauge(
         "corelane_resident_bytes",

@@ -2,7 +2,7 @@
 
 use fib::next_hop::Kind;
 use router::control_plane::model::{Event, Hop, Link, ObjectKind, Placement, Way, nud};
-use router::engine::{Engine, MAIN_TABLE};
+use router::engine::{Answers, MAIN_TABLE};
 
 use super::lab::{Lab, by_object, hop, in_table, link, route, way};
 

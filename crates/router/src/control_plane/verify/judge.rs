@@ -81,14 +81,15 @@ impl Judge<'_> {
         self.found.compared += 1;
         let mut entries: Vec<NextHopEntry> = self
             .engine
+            .answers()
             .buckets(answer)
             .into_iter()
             .collect::<BTreeSet<NextHop>>()
             .into_iter()
-            .map(|member| bare(self.engine.next_hop(member)))
+            .map(|member| bare(self.engine.answers().next_hop(member)))
             .collect();
         if entries.is_empty() {
-            entries.push(bare(self.engine.next_hop(answer)));
+            entries.push(bare(self.engine.answers().next_hop(answer)));
         }
         let expected = &self.expected[expected as usize];
         let wanted: Vec<NextHopEntry> = match expected {
