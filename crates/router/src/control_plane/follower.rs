@@ -1,12 +1,11 @@
 //! Follows the kernel: reads what it announces, feeds the mirror, hands the changes to the engine.
 //!
 //! One thread owns the mirror and the engine; nobody else writes either. Two sockets: one listens to announcements from
-//! before the first dump on, the other dumps. Whatever is announced during a dump waits and is applied after it, so that
-//! the end state is the kernel's. Forwarding never stops for any of this: a resynchronisation marks what it sees and
-//! removes, at the end, only what was not seen.
+//! before the first dump on, the other dumps and asks. Whatever is announced during the first dump waits and is applied after it.
 //!
-//! A resynchronisation happens when messages were lost, some time after events upon which the kernel removes things in
-//! silence, and when asked for.
+//! A resynchronisation reads the tables again, a piece at a time, between which announcements are followed ([`super::reread`]).
+//! Forwarding never stops for it: it marks what it sees and removes, at the end, only what was not seen. It happens when
+//! messages were lost, some time after events upon which the kernel removes things in silence, and when asked for.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -18,6 +17,7 @@ use super::mirror::{Mirror, Swept};
 use super::netlink::decode::decode;
 use super::netlink::socket::{Dumped, GROUPS, Received, Socket};
 use super::netlink::{dump_all, use_neighbour};
+use super::reread::{Progress, Reread};
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
 use crate::log::{self, log};
@@ -28,6 +28,8 @@ const BATCH: usize = 16 << 10;
 const SUSPICION_DELAY: Duration = Duration::from_secs(2);
 /// Such re-reads are this far apart at least: with a full table each costs about a second of one core.
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(30);
+/// Why the tables must be read again before anybody vouches for the engine's state.
+const LOST: &str = "announcements were lost (ENOBUFS)";
 
 /// What went wrong while following.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +54,9 @@ pub struct Follower {
     suspected: Option<Instant>,
     synced: Instant,
     resync_wanted: Option<&'static str>,
+    reread: Option<Reread>,
+    /// Announcements were lost, and not everything has been read again since.
+    lost: bool,
     keep_alive: KeepAlive,
     check: Option<Check>,
     verified: Option<Verification>,
@@ -90,6 +95,8 @@ impl Follower {
             suspected: None,
             synced: began,
             resync_wanted: None,
+            reread: None,
+            lost: false,
             keep_alive: KeepAlive::new(began),
             check: None,
             verified: None,
@@ -113,6 +120,20 @@ impl Follower {
     /// The engine.
     pub fn engine(&self) -> &dyn Engine {
         &*self.engine
+    }
+
+    /// Is the engine's state the kernel's, as of the latest [`Follower::follow`]? Not while announcements were lost and the tables have
+    /// not been read again.
+    pub fn is_current(&self) -> bool {
+        !self.lost
+    }
+
+    /// Tells the engine that its state is the kernel's as of now ([`Engine::vouch`]).
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub fn vouch(&mut self, bound: Option<Duration>) -> Result<(), FollowError> {
+        Ok(self.engine.vouch(bound)?)
     }
 
     /// Has the engine look whether all of it still runs, and mend what does not.
@@ -181,7 +202,8 @@ impl Follower {
                 Received::Nothing => break,
                 Received::Overrun => {
                     self.health.overruns += 1;
-                    self.resync_wanted = Some("announcements were lost (ENOBUFS)");
+                    self.lost = true;
+                    self.resync_wanted = Some(LOST);
                 }
             }
         }
@@ -211,8 +233,9 @@ impl Follower {
                 .get_or_insert("a link, an address or a nexthop object went away");
         }
         if let Some(reason) = self.resync_wanted.take() {
-            self.resync(reason)?;
+            self.begin_resync(reason)?;
         }
+        self.advance_resync()?;
         if self.keep_alive.is_due(now) {
             // What a port can do may change without its link changing, so the engine looks again now and then.
             self.changes
@@ -223,25 +246,80 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the kernel's tables again, while forwarding goes on.
+    /// The kernel's tables are to be read again, for this reason.
+    pub fn want_resync(&mut self, reason: &'static str) {
+        self.resync_wanted = Some(reason);
+    }
+
+    /// Are the kernel's tables being read again?
+    pub fn is_resyncing(&self) -> bool {
+        self.reread.is_some()
+    }
+
+    /// Messages that the re-read under way has taken in.
+    pub fn resync_events(&self) -> u64 {
+        self.reread.as_ref().map_or(0, Reread::events)
+    }
+
+    /// Begins to read the kernel's tables again. One that is under way is begun again: it may have missed what this one is about.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
-    pub fn resync(&mut self, reason: &str) -> Result<(), FollowError> {
-        let began = Instant::now();
-        self.read_all()?;
+    pub fn begin_resync(&mut self, reason: &'static str) -> Result<(), FollowError> {
+        self.follow()?;
+        self.resync_wanted = None;
+        self.suspected = None;
+        self.reread = Some(Reread::begin(reason, &mut self.mirror, &mut self.changes)?);
+        // What the kernel's own tables say is the answer to the suspicion, not a new one.
+        self.suspicions = self.mirror.suspicions();
+        self.flush()
+    }
+
+    /// Does the next piece of a re-read that is under way: at most one buffer of the kernel's, or the sweep of one part of the tables.
+    ///
+    /// # Errors
+    /// When the kernel or the engine refuses.
+    pub fn advance_resync(&mut self) -> Result<(), FollowError> {
+        let Some(reread) = &mut self.reread else {
+            return Ok(());
+        };
+        let progress = reread.advance(&mut self.mirror, &mut self.changes)?;
+        self.suspicions = self.mirror.suspicions();
+        self.flush()?;
+        if matches!(progress, Progress::Under(_)) {
+            return Ok(());
+        }
+        if let Some(reread) = self.reread.take() {
+            self.end_resync(&reread, progress);
+        }
+        Ok(())
+    }
+
+    fn end_resync(&mut self, reread: &Reread, progress: Progress) {
+        let (reason, seconds) = (reread.reason, reread.began.elapsed());
+        self.synced = Instant::now();
+        self.health.messages += reread.events();
         self.health.resyncs += 1;
-        self.health.resync = began.elapsed();
+        self.health.resync = seconds;
+        if let Progress::Done(swept) = progress {
+            self.health.swept = swept;
+            self.lost = false;
+        } else {
+            self.suspected = Some(Instant::now());
+            if self.lost {
+                self.resync_wanted = Some(LOST);
+            }
+        }
         let Swept { routes, others } = self.health.swept;
         log!(
             log::Level::Info,
             "resync",
             reason,
+            whole = matches!(progress, Progress::Done(_)),
             routes_swept = routes,
             others_swept = others,
-            seconds = began.elapsed().as_secs_f64()
+            seconds = seconds.as_secs_f64()
         );
-        Ok(())
     }
 
     /// Begins to compare the engine with the kernel, unless that is under way already.
@@ -318,7 +396,7 @@ impl Follower {
             ..
         } = self;
         let (count, dumped) = dump_all(dumps, false, |event| {
-            mirror.apply(event, changes);
+            mirror.apply_dumped(event, changes);
             if changes.len() >= BATCH && failure.is_none() {
                 failure = hand_over(&mut **engine, changes, health).err();
             }
@@ -327,11 +405,8 @@ impl Follower {
             return Err(error.into());
         }
         self.health.messages += count;
-        self.suspected = None;
         if dumped == Dumped::Whole {
             self.health.swept = self.mirror.end_round(&mut self.changes);
-            // Sweeping is the answer to the suspicion, not a new one.
-            self.suspicions = self.mirror.suspicions();
         } else {
             self.suspected = Some(Instant::now());
         }

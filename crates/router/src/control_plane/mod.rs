@@ -14,7 +14,8 @@
 //!
 //! ```text
 //!  netlink        what the kernel's messages mean
-//!  follower       reads them, feeds the mirror, fills the engine; keep_alive: neighbours in use
+//!  follower       reads them, feeds the mirror, fills the engine; reread: the kernel's tables once more;
+//!                 keep_alive: neighbours in use
 //!  guard          what the kernel does to packets besides routing them
 //!  verify         every answer compared with the kernel's
 //! ```
@@ -31,6 +32,7 @@ pub mod model;
 pub mod netlink;
 pub mod next_hops;
 pub mod objects;
+mod reread;
 pub mod resolve;
 pub mod routed;
 pub mod routes;

@@ -195,29 +195,49 @@ impl<A: Address> RouteTable<A> {
 
     /// The prefixes that have a route for which `wanted` holds.
     pub fn prefixes_by(&self, wanted: impl Fn(WayId) -> bool) -> Vec<Prefix<A>> {
-        self.prefixes_with(|other| wanted(other.way))
+        self.with(self.slots.iter(), |other| wanted(other.way))
     }
 
-    /// The prefixes with a route that was not seen in round `mark`.
-    pub fn unseen(&self, mark: u8) -> Vec<Prefix<A>> {
-        self.prefixes_with(|other| other.mark != mark)
+    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route that was not seen in round `mark`.
+    pub fn unseen(&self, part: usize, mark: u8) -> Vec<Prefix<A>> {
+        self.with(self.slots.part_entries(part), |other| other.mark != mark)
     }
 
-    fn prefixes_with(&self, wanted: impl Fn(&Alternative) -> bool) -> Vec<Prefix<A>> {
-        let mut found = Vec::new();
-        for (prefix, slot) in self.slots.iter() {
-            let hit = if slot.more {
-                self.lists
-                    .get(prefix)
-                    .is_some_and(|list| list.iter().any(&wanted))
-            } else {
-                wanted(&slot.best)
-            };
-            if hit {
-                found.push(*prefix);
-            }
+    fn with<'a>(
+        &'a self,
+        among: impl Iterator<Item = (&'a Prefix<A>, &'a Slot)>,
+        wanted: impl Fn(&Alternative) -> bool,
+    ) -> Vec<Prefix<A>>
+    where
+        A: 'a,
+    {
+        among
+            .filter(|(prefix, slot)| {
+                if slot.more {
+                    let list = self.lists.get(prefix);
+                    list.is_some_and(|list| list.iter().any(&wanted))
+                } else {
+                    wanted(&slot.best)
+                }
+            })
+            .map(|(prefix, _)| *prefix)
+            .collect()
+    }
+
+    /// Marks a route as seen in round `mark`, if it is there.
+    pub fn see(&mut self, prefix: Prefix<A>, way: WayId, mark: u8) {
+        let Some(slot) = self.slots.get_mut(prefix) else {
+            return;
+        };
+        if slot.best.way == way {
+            slot.best.mark = mark;
         }
-        found
+        if slot.more
+            && let Some(list) = self.lists.get_mut(&prefix)
+            && let Some(other) = list.iter_mut().find(|other| other.way == way)
+        {
+            other.mark = mark;
+        }
     }
 
     /// Takes out the routes of a prefix that were not seen in round `mark`; returns their ways.
@@ -235,9 +255,11 @@ impl<A: Address> RouteTable<A> {
         self.slots.part(number)
     }
 
-    /// Gives back memory that a table once needed and no longer does.
-    pub fn shrink(&mut self) {
-        self.slots.shrink_to_fit();
-        self.lists.shrink_to_fit();
+    /// Gives back memory that one part once needed and no longer does.
+    pub fn shrink_part(&mut self, number: usize) {
+        self.slots.shrink_part(number);
+        if number == 0 {
+            self.lists.shrink_to_fit();
+        }
     }
 }

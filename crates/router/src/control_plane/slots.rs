@@ -60,6 +60,11 @@ impl<A: Address, T> Slots<A, T> {
         self.0.iter().flatten()
     }
 
+    /// One part, from 0 to [`PARTS`]; nothing beyond.
+    pub(super) fn part_entries(&self, number: usize) -> impl Iterator<Item = (&Prefix<A>, &T)> {
+        self.0.get(number).into_iter().flatten()
+    }
+
     /// The prefixes of one part, from 0 to [`PARTS`]; none beyond.
     pub(super) fn part(&self, number: usize) -> impl Iterator<Item = Prefix<A>> {
         self.0
@@ -69,8 +74,11 @@ impl<A: Address, T> Slots<A, T> {
             .copied()
     }
 
-    pub(super) fn shrink_to_fit(&mut self) {
-        self.0.iter_mut().for_each(HashMap::shrink_to_fit);
+    /// Gives back memory that one part once needed and no longer does.
+    pub(super) fn shrink_part(&mut self, number: usize) {
+        if let Some(part) = self.0.get_mut(number) {
+            part.shrink_to_fit();
+        }
     }
 }
 

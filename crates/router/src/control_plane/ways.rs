@@ -47,6 +47,11 @@ impl Ways {
         Some(id)
     }
 
+    /// The number of an equal way.
+    pub fn number(&self, way: &Way) -> Option<WayId> {
+        self.index.get(way).copied()
+    }
+
     /// Stores a way that [`Ways::find`] did not find, with one use.
     pub fn add(&mut self, way: Way, next_hop: NextHop, connected: Option<u32>) -> WayId {
         let stored = Some(Stored {

@@ -9,7 +9,7 @@ use router::control_plane::model::{
     Route, RouteKind, Way, nud,
 };
 use router::engine::recording::Recording;
-use router::engine::{Change, Engine, MAIN_TABLE};
+use router::engine::{Answers, Change, Engine, MAIN_TABLE};
 use std::net::IpAddr;
 
 pub(crate) struct Lab {
@@ -109,6 +109,12 @@ impl Lab {
 
     pub(crate) fn feed(&mut self, event: Event) {
         self.mirror.apply(event, &mut self.out);
+        self.flush();
+    }
+
+    /// An event of a dump, not an announcement.
+    pub(crate) fn dumped(&mut self, event: Event) {
+        self.mirror.apply_dumped(event, &mut self.out);
         self.flush();
     }
 

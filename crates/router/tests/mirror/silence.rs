@@ -1,10 +1,12 @@
 //! What the kernel removes without a word, and what only a re-read finds.
 
 use fib::next_hop::Kind;
-use router::control_plane::model::{Event, Link, LinkAddress, ObjectKind, Way, nud};
+use router::control_plane::model::{
+    Event, Link, LinkAddress, Neighbour, ObjectKind, Placement, Way, nud,
+};
 use router::engine::MAIN_TABLE;
 
-use super::lab::{Lab, by_object, hop, in_table, ip, link, route, way};
+use super::lab::{Lab, by_object, hop, in_table, ip, link, mac, route, way};
 
 #[test]
 fn link_down_removes_routes_that_the_kernel_removed_in_silence() {
@@ -129,15 +131,24 @@ fn a_resynchronisation_sweeps_what_is_gone_and_keeps_the_rest() {
     lab.add(route("198.51.100.0/24", &[hop(3, "10.2.0.9")]));
     lab.mirror.begin_round();
     for index in 1..=3 {
-        lab.feed(Event::Link(link(index, &format!("r{}", index - 1))));
+        lab.dumped(Event::Link(link(index, &format!("r{}", index - 1))));
     }
-    lab.feed(Event::Address(LinkAddress {
+    lab.dumped(Event::Address(LinkAddress {
         link: 2,
         address: ip("10.1.0.1"),
     }));
-    lab.neighbour(2, "10.1.0.9", nud::STALE);
-    lab.append(route("10.1.0.0/24", &[hop(2, "")]));
-    lab.append(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    lab.dumped(Event::Neighbour(Neighbour {
+        link: 2,
+        address: ip("10.1.0.9"),
+        state: nud::STALE,
+        mac: Some(mac(102)),
+    }));
+    for dumped in [
+        route("10.1.0.0/24", &[hop(2, "")]),
+        route("192.0.2.0/24", &[hop(2, "10.1.0.9")]),
+    ] {
+        lab.dumped(Event::Route(dumped, Placement::Last));
+    }
     assert_eq!(
         lab.port("198.51.100.1"),
         Some(3),
@@ -149,4 +160,80 @@ fn a_resynchronisation_sweeps_what_is_gone_and_keeps_the_rest() {
     assert_eq!(lab.kind("198.51.100.1"), Kind::None);
     assert_eq!(lab.port("192.0.2.1"), Some(2));
     assert_eq!(lab.port("10.1.0.9"), Some(2));
+}
+
+/// A re-read: `dumped` before the routes, then what is announced, then the routes of the dump and the sweep, a part at a time.
+fn read_again(lab: &mut Lab, dumped: Vec<Event>, announced: Vec<Event>, more: &[Event]) {
+    lab.mirror.begin_round();
+    for event in dumped {
+        lab.dumped(event);
+    }
+    lab.mirror.sweep_surroundings(&mut lab.out);
+    lab.flush();
+    for event in announced {
+        lab.feed(event);
+    }
+    for event in more {
+        lab.dumped(event.clone());
+    }
+    let mut part = 0;
+    while lab.mirror.sweep_routes(part, &mut lab.out).is_some() {
+        lab.flush();
+        part += 1;
+    }
+    lab.flush();
+}
+
+/// The dump had read a route, or not yet, when it changed; the change is announced before the dump comes to it. The announcement wins.
+#[test]
+fn what_is_announced_during_a_resynchronisation_is_newer_than_what_the_dump_says() {
+    let mut lab = Lab::new();
+    let mut surroundings = Vec::new();
+    for index in 1..=3 {
+        let net = index - 1;
+        surroundings.push(Event::Link(link(index, &format!("r{net}"))));
+        surroundings.push(Event::Address(LinkAddress {
+            link: index,
+            address: ip(&format!("10.{net}.0.1")),
+        }));
+        surroundings.push(Event::Neighbour(Neighbour {
+            link: index,
+            address: ip(&format!("10.{net}.0.9")),
+            state: nud::REACHABLE,
+            mac: Some(mac(100 + index as u8)),
+        }));
+    }
+    let by = |destination: &str, port: u32| {
+        let gateway = format!("10.{}.0.9", port - 1);
+        route(destination, &[hop(port, &gateway)])
+    };
+    let connected = [0, 1, 2].map(|net| route(&format!("10.{net}.0.0/24"), &[hop(net + 1, "")]));
+    lab.add(by("192.0.2.0/24", 2));
+    lab.add(by("198.51.100.0/24", 2));
+    lab.add(by("203.0.113.0/24", 2));
+    let two = |metric| {
+        let mut other = by("172.16.0.0/16", 3);
+        other.way.metric = metric;
+        other
+    };
+    lab.append(two(10));
+    lab.append(two(20));
+    let dumped = |route| Event::Route(route, Placement::Last);
+    let mut more: Vec<Event> = connected.map(dumped).to_vec();
+    // As the dump saw them before they changed.
+    more.extend([by("192.0.2.0/24", 2), by("198.51.100.0/24", 2)].map(dumped));
+    more.extend([two(10), two(20)].map(dumped));
+    let announced = vec![
+        Event::Route(by("192.0.2.0/24", 3), Placement::Replace),
+        Event::RouteGone(by("198.51.100.0/24", 2)),
+        Event::Route(by("100.64.0.0/10", 3), Placement::First),
+        Event::RouteGone(two(10)),
+    ];
+    read_again(&mut lab, surroundings, announced, &more);
+    assert_eq!(lab.port("192.0.2.1"), Some(3), "it was replaced");
+    assert_eq!(lab.kind("198.51.100.1"), Kind::None, "it was removed");
+    assert_eq!(lab.port("100.64.0.1"), Some(3), "the dump was past it");
+    assert_eq!(lab.kind("203.0.113.1"), Kind::None, "gone in silence");
+    assert_eq!(lab.port("172.16.0.1"), Some(3), "another metric");
+    assert_eq!(lab.mirror.v4().routes_in(MAIN_TABLE), 6);
 }

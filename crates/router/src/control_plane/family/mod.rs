@@ -10,6 +10,7 @@
 //! Whatever is not certain is answered "punt": the kernel is then asked for every packet, which is slow and right.
 
 mod emit;
+mod round;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -349,34 +350,5 @@ impl<A: Routed> Family<A> {
                 self.forget_wide_local(table, prefix, shared, out);
             }
         }
-    }
-
-    /// From now on routes are marked as of a new round.
-    pub fn begin_round(&mut self) {
-        self.mark = self.mark.wrapping_add(1);
-    }
-
-    /// Removes the routes that were not seen in this round; returns how many prefixes that touched.
-    pub fn end_round(&mut self, shared: &mut Shared, out: &mut Vec<Change>) -> usize {
-        let mark = self.mark;
-        let tables: Vec<u32> = self.tables.keys().copied().collect();
-        let mut swept = 0;
-        for table in tables {
-            let prefixes = self
-                .tables
-                .get(&table)
-                .map(|routes| routes.unseen(mark))
-                .unwrap_or_default();
-            swept += prefixes.len();
-            for prefix in prefixes {
-                self.change(table, prefix, shared, out, |routes, _| {
-                    routes.sweep(prefix, mark)
-                });
-                self.forget_wide_local(table, prefix, shared, out);
-            }
-        }
-        self.tables.retain(|_, routes| !routes.is_empty());
-        self.tables.values_mut().for_each(RouteTable::shrink);
-        swept
     }
 }

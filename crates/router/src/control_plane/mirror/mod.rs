@@ -59,11 +59,16 @@ impl Mirror {
         }
     }
 
-    /// Takes in one event; appends what the engine must do to `out`.
+    /// Takes in one event as announced; appends what the engine must do to `out`.
     pub fn apply(&mut self, event: Event, out: &mut Vec<Change>) {
         if let Some(round) = &mut self.round {
             round.note(&event);
+            round.announce(&event);
         }
+        self.take_in(event, out);
+    }
+
+    fn take_in(&mut self, event: Event, out: &mut Vec<Change>) {
         match event {
             Event::Link(link) => self.link(link, out),
             Event::LinkGone(index) => self.link_gone(index, out),

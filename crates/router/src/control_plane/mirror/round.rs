@@ -1,11 +1,18 @@
-//! Resynchronisation by mark and sweep: a whole dump is taken in as if it were announcements, and only at its end goes what
-//! was not in it. So forwarding never stops, and a dump that failed is simply begun again.
+//! Resynchronisation by mark and sweep: a whole dump is taken in, and only at its end goes what was not in it. So forwarding never
+//! stops, and a dump that failed is simply begun again.
+//!
+//! Announcements may be taken in between any two routes of the dump. What one says of a route is newer than, or as new as, what the
+//! dump says of it: the announcements come in the kernel's order, and those that are still to come say what happened since. So a route
+//! that was announced in this round is no longer the dump's to tell; it only confirms what is here already.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
+use fib::IpPrefix;
+
 use super::Mirror;
-use crate::control_plane::model::{Event, LinkAddress, Rule};
+use crate::control_plane::model::{Event, LinkAddress, Route, Rule};
+use crate::control_plane::slots::PARTS;
 use crate::engine::Change;
 
 /// What a resynchronisation has seen so far; routes carry marks of their own.
@@ -16,6 +23,8 @@ pub(super) struct Round {
     neighbours: HashSet<(u32, IpAddr)>,
     objects: HashSet<u32>,
     rules: BTreeSet<Rule>,
+    /// Routes that were announced since it began: table, prefix, metric.
+    announced: HashSet<(u32, IpPrefix, u32)>,
 }
 
 impl Round {
@@ -40,6 +49,17 @@ impl Round {
             _ => {}
         }
     }
+
+    /// Notes that a route was announced.
+    pub(super) fn announce(&mut self, event: &Event) {
+        if let Event::Route(route, _) | Event::RouteGone(route) = event {
+            self.announced.insert(key(route));
+        }
+    }
+}
+
+fn key(route: &Route) -> (u32, IpPrefix, u32) {
+    (route.table, route.destination, route.way.metric)
 }
 
 /// What a resynchronisation found that no message had told.
@@ -52,18 +72,36 @@ pub struct Swept {
 }
 
 impl Mirror {
-    /// Begins to take in a whole dump of the kernel's state. Nothing is removed before [`Mirror::end_round`].
+    /// Begins to take in a whole dump of the kernel's state. Nothing is removed before it has ended.
     pub fn begin_round(&mut self) {
         self.round = Some(Round::default());
         self.v4.begin_round();
         self.v6.begin_round();
     }
 
-    /// The dump was complete: removes what was not in it. (A dump that failed is simply begun again.)
-    pub fn end_round(&mut self, out: &mut Vec<Change>) -> Swept {
-        let Some(round) = self.round.take() else {
-            return Swept::default();
+    /// Takes in one event of the dump.
+    pub fn apply_dumped(&mut self, event: Event, out: &mut Vec<Change>) {
+        if let Some(round) = &mut self.round {
+            round.note(&event);
+            if let Event::Route(route, _) = &event
+                && round.announced.contains(&key(route))
+            {
+                match route.destination {
+                    IpPrefix::V4(prefix) => self.v4.see(route.table, prefix, &route.way),
+                    IpPrefix::V6(prefix) => self.v6.see(route.table, prefix, &route.way),
+                }
+                return;
+            }
+        }
+        self.take_in(event, out);
+    }
+
+    /// The dump has come to the routes: removes everything else that was not in it; says how much that was.
+    pub fn sweep_surroundings(&mut self, out: &mut Vec<Change>) -> usize {
+        let Some(round) = &mut self.round else {
+            return 0;
         };
+        let round = std::mem::take(round);
         let mut others = 0;
         let links: Vec<u32> = self
             .shared
@@ -109,8 +147,29 @@ impl Mirror {
         others += objects.len();
         self.objects_gone(&objects, out);
         self.rules = round.rules;
-        let routes =
-            self.v4.end_round(&mut self.shared, out) + self.v6.end_round(&mut self.shared, out);
+        others
+    }
+
+    /// The dump was complete: removes the routes that were not in it from one part of every table; says how many prefixes that touched,
+    /// and `None` when there is no such part: the round is over then.
+    pub fn sweep_routes(&mut self, part: usize, out: &mut Vec<Change>) -> Option<usize> {
+        if part >= PARTS {
+            self.round = None;
+            return None;
+        }
+        let v4 = self.v4.sweep_part(part, &mut self.shared, out);
+        Some(v4 + self.v6.sweep_part(part, &mut self.shared, out))
+    }
+
+    /// The dump was complete, and nothing was announced meanwhile: removes what was not in it.
+    pub fn end_round(&mut self, out: &mut Vec<Change>) -> Swept {
+        let others = self.sweep_surroundings(out);
+        let mut routes = 0;
+        let mut part = 0;
+        while let Some(swept) = self.sweep_routes(part, out) {
+            routes += swept;
+            part += 1;
+        }
         Swept { routes, others }
     }
 }

@@ -2,18 +2,17 @@
 
 pub mod attributes;
 pub mod decode;
+pub mod dump;
 pub mod socket;
 
 use std::io;
 use std::net::IpAddr;
 
 use self::attributes::append;
-use self::decode::{Message, RTM_GETNEXTHOP, decode};
-use self::socket::{Dumped, Socket};
+use self::decode::{Message, decode};
+use self::dump::Dump;
+use self::socket::{Dumped, Piece, Socket};
 use super::model::Event;
-
-/// How often a dump is asked for again when the kernel says that its tables changed meanwhile.
-const ATTEMPTS: u32 = 4;
 
 /// Dumps everything that the mirror follows, in an order in which what is referred to comes first.
 /// `living_only` leaves out members of multipath routes that the kernel says are dead: the mirror wants them, since they
@@ -26,60 +25,14 @@ pub fn dump_all(
     living_only: bool,
     mut take: impl FnMut(Event),
 ) -> io::Result<(u64, Dumped)> {
-    let mut count = 0;
-    let mut whole = Dumped::Whole;
-    let v4 = libc::AF_INET as u8;
-    let v6 = libc::AF_INET6 as u8;
-    let requests: [(u16, u8, usize); 9] = [
-        (libc::RTM_GETLINK, 0, 16),
-        (libc::RTM_GETADDR, 0, 8),
-        (libc::RTM_GETRULE, v4, 12),
-        (libc::RTM_GETRULE, v6, 12),
-        (libc::RTM_GETNEIGH, v4, 12),
-        (libc::RTM_GETNEIGH, v6, 12),
-        (RTM_GETNEXTHOP, 0, 8),
-        (libc::RTM_GETROUTE, v4, 12),
-        (libc::RTM_GETROUTE, v6, 12),
-    ];
-    for (kind, family, length) in requests {
-        let mut body = vec![0; length];
-        body[0] = family;
-        let result = dump(socket, kind, &body, living_only, |event| {
-            count += 1;
-            take(event);
-        });
-        match result {
-            Ok(Dumped::Whole) => {}
-            Ok(Dumped::Interrupted) => whole = Dumped::Interrupted,
-            Err(error)
-                if kind == RTM_GETNEXTHOP && error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
-            Err(error) => return Err(error),
+    let mut dump = Dump::new(living_only);
+    loop {
+        match dump.piece(socket, &mut take)? {
+            Piece::Last => return Ok((dump.events(), dump.outcome())),
+            Piece::More => {}
+            Piece::None => socket.wait_for_answer()?,
         }
     }
-    Ok((count, whole))
-}
-
-fn dump(
-    socket: &mut Socket,
-    kind: u16,
-    body: &[u8],
-    living_only: bool,
-    mut take: impl FnMut(Event),
-) -> io::Result<Dumped> {
-    for _ in 0..ATTEMPTS {
-        let dumped = socket.dump(kind, body, |message| {
-            if let Some(event) = decode(Message {
-                living_only,
-                ..message
-            }) {
-                take(event);
-            }
-        })?;
-        if dumped == Dumped::Whole {
-            return Ok(dumped);
-        }
-    }
-    Ok(Dumped::Interrupted)
 }
 
 const NDA_DST: u16 = 1;

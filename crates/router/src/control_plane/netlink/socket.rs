@@ -22,7 +22,7 @@ pub const GROUPS: [libc::c_int; 9] = [
 /// Bytes asked of the kernel for messages not yet read: about a quarter of a million route changes.
 const RECEIVE_BUFFER: libc::c_int = 64 << 20;
 /// The kernel fills at most 32 KiB for one read of a dump.
-const READ_SIZE: usize = 64 << 10;
+pub const READ_SIZE: usize = 64 << 10;
 const HEADER: usize = 16;
 const SOL_NETLINK: libc::c_int = 270;
 const NETLINK_ADD_MEMBERSHIP: libc::c_int = 1;
@@ -46,6 +46,17 @@ pub enum Received {
     Nothing,
     /// Messages were lost: the socket's buffer was full. Only a new dump tells what they said.
     Overrun,
+}
+
+/// What a look for the next piece of a dump brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// Some messages, and more are to come.
+    More,
+    /// Nothing yet.
+    None,
+    /// The end.
+    Last,
 }
 
 /// How a dump ended.
@@ -222,15 +233,15 @@ impl Socket {
         }
     }
 
-    /// Waits until something can be read, at most `milliseconds`.
-    pub fn wait(&self, milliseconds: i32) {
+    /// Waits until something can be read, at most `milliseconds`; says whether there is.
+    pub fn wait(&self, milliseconds: i32) -> bool {
         let mut poll = libc::pollfd {
             fd: self.raw(),
             events: libc::POLLIN,
             revents: 0,
         };
         // SAFETY: one valid pollfd.
-        unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
+        unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
     }
 
     /// Asks for a dump and hands every message of it to `take`.
@@ -246,50 +257,64 @@ impl Socket {
         self.request(kind, libc::NLM_F_DUMP as u16, body)?;
         let mut state = Dumped::Whole;
         loop {
-            let mut done = false;
-            let mut refusal = None;
-            let received = self.receive_answer(true, |message| {
-                if message.flags & NLM_F_DUMP_INTR != 0 {
-                    state = Dumped::Interrupted;
-                }
-                match i32::from(message.kind) {
-                    libc::NLMSG_DONE => {
-                        done = true;
-                        refusal = refusal.take().or_else(|| refused(message.payload));
-                    }
-                    libc::NLMSG_ERROR => {
-                        done = true;
-                        refusal = refused(message.payload);
-                    }
-                    _ => take(message),
-                }
-            })?;
-            if let Some(error) = refusal {
-                return Err(error);
-            }
-            if done {
-                return Ok(state);
-            }
-            match received {
-                Received::Nothing => {
-                    self.wait(5000);
-                    let mut poll = libc::pollfd {
-                        fd: self.raw(),
-                        events: libc::POLLIN,
-                        revents: 0,
-                    };
-                    // SAFETY: one valid pollfd.
-                    if unsafe { libc::poll(&raw mut poll, 1, 0) } == 0 {
-                        return Err(io::Error::new(
-                            io::ErrorKind::TimedOut,
-                            "the kernel does not answer a dump",
-                        ));
-                    }
-                }
-                Received::Overrun => state = Dumped::Interrupted,
-                Received::Messages(_) => {}
+            match self.dump_piece(&mut state, &mut take)? {
+                Piece::Last => return Ok(state),
+                Piece::More => {}
+                Piece::None => self.wait_for_answer()?,
             }
         }
+    }
+
+    /// Reads the next piece of the dump that was asked for, at most [`READ_SIZE`] bytes, and notes in `state` how it goes. Never waits.
+    ///
+    /// # Errors
+    /// When the kernel refuses the dump, or the socket is broken.
+    pub fn dump_piece(
+        &mut self,
+        state: &mut Dumped,
+        mut take: impl FnMut(Message<'_>),
+    ) -> io::Result<Piece> {
+        let mut done = false;
+        let mut refusal = None;
+        let received = self.receive_answer(true, |message| {
+            if message.flags & NLM_F_DUMP_INTR != 0 {
+                *state = Dumped::Interrupted;
+            }
+            match i32::from(message.kind) {
+                libc::NLMSG_DONE => {
+                    done = true;
+                    refusal = refusal.take().or_else(|| refused(message.payload));
+                }
+                libc::NLMSG_ERROR => {
+                    done = true;
+                    refusal = refused(message.payload);
+                }
+                _ => take(message),
+            }
+        })?;
+        if let Some(error) = refusal {
+            return Err(error);
+        }
+        if received == Received::Overrun {
+            *state = Dumped::Interrupted;
+        }
+        Ok(match received {
+            _ if done => Piece::Last,
+            Received::Nothing => Piece::None,
+            Received::Messages(_) | Received::Overrun => Piece::More,
+        })
+    }
+
+    /// Waits for the next piece of a dump, which the kernel has ready at once unless something is wrong.
+    ///
+    /// # Errors
+    /// When it says nothing for five seconds.
+    pub fn wait_for_answer(&self) -> io::Result<()> {
+        if self.wait(5000) {
+            return Ok(());
+        }
+        let what = "the kernel does not answer a dump";
+        Err(io::Error::new(io::ErrorKind::TimedOut, what))
     }
 }
 
