@@ -47,6 +47,12 @@ pub(crate) struct Arguments {
     /// Address on loopback that serves the metrics; empty for none [default: 127.0.0.1:9470]
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<String>,
+    /// How long routes are used when this process has fallen silent, then the kernel forwards; 0: for ever [default: 2000]
+    #[arg(long, value_name = "N")]
+    stale_milliseconds: Option<u32>,
+    /// Workers do the driver's receiving themselves, on their cores (engine af-xdp)
+    #[arg(long)]
+    busy_poll: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -108,6 +114,11 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     if let Some(address) = &arguments.metrics {
         config.metrics = config::parse_metrics(address)?;
     }
+    if let Some(milliseconds) = arguments.stale_milliseconds {
+        config.stale = config::parse_stale(milliseconds)?;
+    }
+    config.busy_poll |= arguments.busy_poll;
+    config::check_busy_poll(&config)?;
     Ok(config)
 }
 
@@ -130,7 +141,7 @@ fn open(config: &Config) -> Result<Box<dyn Engine>, EngineError> {
             } else {
                 Copying::Any
             };
-            let sockets = XskSockets::new(program, copying);
+            let sockets = XskSockets::new(program, copying, config.busy_poll);
             return Ok(Box::new(AfXdp::open(&config.ports, sockets)?));
         }
         EngineKind::AfPacket if config.require != Require::Any => {

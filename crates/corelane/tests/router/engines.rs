@@ -233,6 +233,74 @@ fn every_queue_has_its_worker() {
     assert_eq!(busy, 2, "{workers}");
 }
 
+/// What the kernel says of every `AF_XDP` socket of a process: option by option, as it stands now.
+fn socket_options(process: u32) -> Vec<[i32; 3]> {
+    const SO_PREFER_BUSY_POLL: i32 = 69;
+    const SO_BUSY_POLL_BUDGET: i32 = 70;
+    // SAFETY: numbers only; the process is a child that has not been waited for.
+    let of = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) } as i32;
+    assert!(of >= 0, "{}", std::io::Error::last_os_error());
+    let ask = |socket, level, option| {
+        let (mut value, mut length) = (-1_i32, 4);
+        let to = (&raw mut value).cast();
+        // SAFETY: the kernel writes at most `length` bytes to `value`.
+        unsafe { libc::getsockopt(socket, level, option, to, &raw mut length) };
+        value
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(format!("/proc/{process}/fd")).unwrap() {
+        let number: i32 = entry
+            .unwrap()
+            .file_name()
+            .to_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        // SAFETY: numbers only.
+        let ours = unsafe { libc::syscall(libc::SYS_pidfd_getfd, of, number, 0) } as i32;
+        if ours < 0 {
+            continue;
+        }
+        if ask(ours, libc::SOL_SOCKET, libc::SO_DOMAIN) == libc::AF_XDP {
+            let options = [SO_PREFER_BUSY_POLL, libc::SO_BUSY_POLL, SO_BUSY_POLL_BUDGET];
+            found.push(options.map(|option| ask(ours, libc::SOL_SOCKET, option)));
+        }
+        // SAFETY: it was given to us a moment ago, and nobody else knows it.
+        unsafe { libc::close(ours) };
+    }
+    // SAFETY: as above.
+    unsafe { libc::close(of) };
+    found
+}
+
+#[test]
+fn busy_polling_is_switched_on_when_it_was_asked_for_and_only_then() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new("afxpoll");
+    for (more, modes, wanted) in [
+        (&[][..], "r0=native,copy r1=native,copy ", [0, 0]),
+        (
+            &["--busy-poll"][..],
+            "r0=native,copy,busy-poll r1=native,copy,busy-poll ",
+            [1, 20],
+        ),
+    ] {
+        let router = lab.run(&["r0", "r1"], &[&["--engine", "af-xdp"], more].concat());
+        assert!(router.ready.contains(modes), "{}", router.ready);
+        let sockets = socket_options(router.id());
+        assert!(sockets.len() >= 2, "one for each port");
+        for options in sockets {
+            assert_eq!(options[..2], wanted, "{options:?}");
+        }
+        lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
+        assert!(ping(&lab.a, "10.1.0.2", 20));
+    }
+    let said = lab.refused(&["--engine", "xdp", "--port", "r0", "--busy-poll"]);
+    assert!(said.contains("only workers of engine"), "{said}");
+}
+
 #[test]
 fn zero_copy_is_an_error_where_it_was_required_and_cannot_be() {
     if !is_root() {

@@ -1,6 +1,7 @@
 //! From start to end: with which rights it runs, how it is reloaded, what is left of it when it stops, hangs or is killed.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
 
@@ -84,6 +85,56 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
         3,
         "the refused file changes nothing"
     );
+}
+
+/// A stopped process follows nothing: after the bound its routes are not used any more, whatever moves the frames.
+#[test]
+fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
+    if !is_root() {
+        return;
+    }
+    let mut lab = Lab::new("stopped");
+    let b = lab.b.clone();
+    lab.link(&b, 2);
+    let via = |number: u32| {
+        let gateway = format!("10.{number}.0.2");
+        lab.r
+            .ip(["route", "replace", "192.0.2.0/24", "via", &gateway])
+            .unwrap();
+    };
+    let received = |link: &str| -> u64 {
+        let path = format!("/sys/class/net/{link}/statistics/rx_packets");
+        let printed = text(&lab.b.command("cat").arg(path).output().unwrap());
+        printed.trim().parse().unwrap()
+    };
+    lab.b
+        .ip(["addr", "add", "192.0.2.1/24", "dev", "lo"])
+        .unwrap();
+    for engine in ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
+        via(1);
+        let more = ["--engine", engine, "--stale-milliseconds", "1000"];
+        let mut router = lab.run(&["r0", "r1", "r2"], &more);
+        lab.wait_for_fast_path(&router, &["192.0.2.1", "10.2.0.2"]);
+        assert_eq!(router.reason("stale"), 0, "{engine}");
+        router.signal(libc::SIGSTOP);
+        via(2);
+        // Once the bound has passed, every frame takes the kernel's new way.
+        std::thread::sleep(Duration::from_millis(1200));
+        let before = (received("e1"), received("e2"));
+        assert!(
+            ping(&lab.a, "192.0.2.1", 10),
+            "{engine}: the kernel forwards"
+        );
+        let ways = (received("e1") - before.0, received("e2") - before.1);
+        assert!(ways.0 < 5 && ways.1 >= 10, "{engine}: {ways:?}");
+        router.signal(libc::SIGCONT);
+        lab.wait_for_fast_path(&router, &["192.0.2.1"]);
+        assert!(router.reason("stale") >= 10, "{engine}");
+        wait_for("the log", 5, || router.log().contains("event=stale"));
+        if engine != "xdp-kernel-fib" {
+            assert_eq!(router.verify()["different"], 0, "{engine}");
+        }
+    }
 }
 
 /// What every thread of a process holds: `CapEff`, `CapPrm`, `CapInh`, `NoNewPrivs`.

@@ -78,7 +78,7 @@ impl Instance {
             // As above.
             let _ = answer.try_send(text.clone());
         }
-        self.conclude(&result)?;
+        self.conclude(&result);
         if !self.checks.asked_late.is_empty() {
             self.checks.waiting = std::mem::take(&mut self.checks.asked_late);
             self.follower.begin_verification()?;
@@ -86,12 +86,12 @@ impl Instance {
         Ok(())
     }
 
-    fn conclude(&mut self, result: &Verification) -> Result<(), InstanceError> {
+    fn conclude(&mut self, result: &Verification) {
         let (compared, different, seconds) =
             (result.compared, result.different, result.took.as_secs_f64());
         if different == 0 {
             log!(Level::Info, "verify", compared, different, seconds);
-            return Ok(());
+            return;
         }
         let first = result
             .differences
@@ -108,8 +108,8 @@ impl Instance {
             first,
             remedy
         );
-        self.follower.resync("the comparison found differences")?;
-        Ok(())
+        self.follower
+            .want_resync("the comparison found differences");
     }
 }
 

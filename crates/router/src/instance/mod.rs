@@ -7,6 +7,7 @@
 mod checks;
 mod policy;
 mod reload;
+mod vouching;
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use self::checks::Checks;
+use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, FollowError, Follower};
 use crate::control_plane::guard::{self, Finding};
 use crate::control_plane::mirror::Mirror;
@@ -31,8 +33,6 @@ use crate::management_plane::supervisor::Supervisor;
 
 /// How often the kernel's rules are looked at; nftables changes are noticed at once.
 const GUARD_INTERVAL: Duration = Duration::from_secs(2);
-/// The longest sleep.
-const TICK: Duration = Duration::from_millis(250);
 /// The longest sleep while another thread reads the kernel's tables for a comparison.
 const WAITING: Duration = Duration::from_millis(5);
 
@@ -82,6 +82,7 @@ pub struct Instance {
     findings: Vec<Finding>,
     guard_due: Instant,
     checks: Checks,
+    vouching: Vouching,
     supervisor: Supervisor,
 }
 
@@ -111,6 +112,7 @@ impl Instance {
         let now = Instant::now();
         let mut instance = Self {
             checks: Checks::every(config.verify, now),
+            vouching: Vouching::new(config.stale),
             supervisor: Supervisor::from_environment(now),
             as_read: file.as_ref().and_then(|file| Config::read(file).ok()),
             config,
@@ -121,6 +123,7 @@ impl Instance {
             findings: Vec::new(),
             guard_due: now + GUARD_INTERVAL,
         };
+        instance.vouch()?;
         instance.guard(true)?;
         Ok(instance)
     }
@@ -152,6 +155,7 @@ impl Instance {
         while !signals.stop.load(Ordering::Relaxed) {
             self.sleep();
             self.follower.follow()?;
+            self.vouch()?;
             for asked in self.server.take() {
                 self.answer(&asked)?;
             }
@@ -183,9 +187,14 @@ impl Instance {
         };
         let rules = self.rules.as_ref().map_or(-1, Socket::raw);
         let longest = match self.follower.checking() {
-            Checking::No => TICK,
+            Checking::No => vouching::INTERVAL,
             Checking::Waiting => WAITING,
             Checking::Comparing => Duration::ZERO,
+        };
+        let longest = if self.follower.is_resyncing() {
+            Duration::ZERO
+        } else {
+            longest
         };
         let mut polls = [
             entry(self.follower.descriptor()),
@@ -227,6 +236,7 @@ impl Instance {
                     .findings
                     .iter()
                     .map(|finding| finding.what.clone())
+                    .chain(self.follower.engine().resting())
                     .collect();
                 let value = answers::show(&words, &self.follower, &kept)
                     .unwrap_or_else(|error| json!({ "error": error.to_string() }));

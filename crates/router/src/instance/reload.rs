@@ -38,13 +38,13 @@ impl Instance {
                 instance,
                 run_directory,
                 metrics,
+                busy_poll,
                 ..
             } = config.clone();
-            (engine, require, instance, run_directory, metrics)
+            (engine, require, instance, run_directory, metrics, busy_poll)
         };
         if fixed(&config) != fixed(&before) {
-            let what =
-                "engine, require, instance, run-directory and metrics change at the next start";
+            let what = "engine, require, instance, run-directory, metrics and busy-poll change at the next start";
             log!(Level::Warning, "reload", what);
         }
         let ports = if config.ports == before.ports {
@@ -70,6 +70,10 @@ impl Instance {
         if config.verify != before.verify {
             self.config.verify = config.verify;
             self.checks.set_interval(config.verify, Instant::now());
+        }
+        if config.stale != before.stale {
+            self.config.stale = config.stale;
+            self.vouching.set_bound(config.stale);
         }
         self.follower.change(|mirror, out| {
             mirror.set_ports(&ports, out);

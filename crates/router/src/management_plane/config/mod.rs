@@ -14,7 +14,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::values::{
-    EngineKind, Require, check_instance, check_ports, parse_metrics, socket_path,
+    EngineKind, Require, check_busy_poll, check_instance, check_ports, parse_metrics, parse_stale,
+    socket_path,
 };
 
 /// A checked configuration.
@@ -36,6 +37,10 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
     pub verify: Option<Duration>,
+    /// `stale-milliseconds`: how long routes count as right when the control plane has fallen silent (default 2000); 0: for ever.
+    pub stale: Option<Duration>,
+    /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp` only).
+    pub busy_poll: bool,
 }
 
 impl Default for Config {
@@ -49,6 +54,8 @@ impl Default for Config {
             run_directory: PathBuf::from("/run/corelane"),
             metrics: Some(SocketAddr::from(([127, 0, 0, 1], 9470))),
             verify: Some(Duration::from_mins(5)),
+            stale: Some(Duration::from_secs(2)),
+            busy_poll: false,
         }
     }
 }
@@ -142,12 +149,22 @@ impl Config {
         if let Some(seconds) = raw.verify_seconds {
             config.verify = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
         }
+        if let Some(milliseconds) = raw.stale_milliseconds {
+            let line = line_of(milliseconds.span().start);
+            config.stale =
+                parse_stale(*milliseconds.get_ref()).map_err(|what| error(line, what))?;
+        }
+        if let Some(busy_poll) = raw.busy_poll {
+            let line = line_of(busy_poll.span().start);
+            config.busy_poll = busy_poll.into_inner();
+            check_busy_poll(&config).map_err(|what| error(line, what))?;
+        }
         Ok(config)
     }
 }
 
 /// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 8] = [
+const KEYS: [(&str, &str); 10] = [
     (
         "ports",
         "a list of interface names, such as [\"r0\", \"r1\"]",
@@ -162,6 +179,8 @@ const KEYS: [(&str, &str); 8] = [
         "an address on loopback with its port, such as \"127.0.0.1:9470\", or \"\" for none",
     ),
     ("verify-seconds", "0 (never) to 4294967295"),
+    ("stale-milliseconds", values::STALE_ALLOWED),
+    ("busy-poll", "true, false"),
 ];
 
 /// What the parser says about the place `at`, with the key there and what is allowed for it.
@@ -193,6 +212,8 @@ struct Raw {
     run_directory: Option<PathBuf>,
     metrics: Option<Spanned<String>>,
     verify_seconds: Option<u32>,
+    stale_milliseconds: Option<Spanned<u32>>,
+    busy_poll: Option<Spanned<bool>>,
 }
 
 /// What is wrong with a configuration, and where.
@@ -237,13 +258,16 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "engine = \"xdp-kernel-fib\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter = true\n\
-            instance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \"\"\nverify-seconds = 0\n";
+        let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter = true\n\
+            instance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \"\"\nverify-seconds = 0\n\
+            stale-milliseconds = 750\nbusy-poll = true\n";
         let config = Config::parse(text, "a.toml").unwrap();
         assert_eq!(
             (config.engine, config.require),
-            (EngineKind::XdpKernelFib, Require::Native)
+            (EngineKind::AfXdp, Require::Native)
         );
+        assert_eq!(config.stale, Some(Duration::from_millis(750)));
+        assert!(config.busy_poll);
         assert!(config.bypass_netfilter && config.metrics.is_none() && config.verify.is_none());
         assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
     }
@@ -309,6 +333,16 @@ mod tests {
                 "allowed are a list of interface names",
             ),
             ("ports = [\"r0\"\nengine = \"xdp\"\n", 2, "allowed are"),
+            (
+                "ports = [\"r0\"]\nstale-milliseconds = 20\n",
+                2,
+                "stale-milliseconds = 20: allowed are 0 (for ever), 500 to 600000",
+            ),
+            (
+                "ports = [\"r0\"]\nbusy-poll = true\n",
+                2,
+                "only workers of engine = \"af-xdp\" poll",
+            ),
             ("forward everything\n", 1, "a line is KEY = VALUE"),
         ] {
             let error = Config::parse(text, "a.toml").unwrap_err();

@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
+
+use super::Config;
 
 /// What moves the frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -33,6 +36,41 @@ impl EngineKind {
             _ => None,
         }
     }
+}
+
+/// What `stale-milliseconds` may be.
+pub(super) const STALE_ALLOWED: &str = "0 (for ever), 500 to 600000";
+/// The shortest bound: some times what a busy machine may keep the control plane waiting.
+const STALE_SHORTEST: u32 = 500;
+/// The longest bound.
+const STALE_LONGEST: u32 = 600_000;
+
+/// How long routes count as right when nobody vouches for them; `None`: for ever.
+///
+/// # Errors
+/// What is allowed.
+pub fn parse_stale(milliseconds: u32) -> Result<Option<Duration>, String> {
+    match milliseconds {
+        0 => Ok(None),
+        STALE_SHORTEST..=STALE_LONGEST => Ok(Some(Duration::from_millis(u64::from(milliseconds)))),
+        _ => Err(format!(
+            "stale-milliseconds = {milliseconds}: allowed are {STALE_ALLOWED}"
+        )),
+    }
+}
+
+/// Is there somebody who could poll?
+///
+/// # Errors
+/// What to do about it.
+pub fn check_busy_poll(config: &Config) -> Result<(), String> {
+    if config.busy_poll && config.engine != EngineKind::AfXdp {
+        return Err(
+            "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave busy-poll out"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// How the engine must be attached.

@@ -1,0 +1,129 @@
+//! The same tests on another kernel: Debian's User Mode Linux, which has the VLAN and VRF devices that this machine's kernel may lack.
+//!
+//! The guest sees the machine's files, read-only, so it runs this very test program and this very `corelane`. Its first process is a
+//! short shell script; when that has printed the outcome it switches the guest off.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::lab::{has, is_root};
+
+const KERNEL: &str = "/usr/bin/linux.uml";
+const MODULES: &str = "/usr/lib/uml/modules";
+/// What the tests need of the guest's kernel, as Debian has it: as modules.
+const WANTED: [&str; 4] = ["ipv6", "veth", "8021q", "vrf"];
+/// Boot, two tests, and a busy machine beside it.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The guest's processes, gone when it is dropped.
+struct Guest(Child);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // SAFETY: numbers only; the group is the child's own, and the child has not been waited for.
+        unsafe { libc::kill(-self.0.id().cast_signed(), libc::SIGKILL) };
+        // It is gone either way.
+        let _ended = self.0.wait();
+    }
+}
+
+/// The files of the modules that are wanted and of those that they need, in the order in which they can be loaded.
+fn modules() -> Option<Vec<PathBuf>> {
+    let version = fs::read_dir(MODULES).ok()?.next()?.ok()?.path();
+    let needs = fs::read_to_string(version.join("modules.dep")).ok()?;
+    let mut order: Vec<PathBuf> = Vec::new();
+    for name in WANTED {
+        let end = format!("/{name}.ko");
+        let mut lines = needs.lines().filter_map(|line| line.split_once(':'));
+        let (file, first) = lines.find(|(file, _)| file.ends_with(&end))?;
+        // What a module needs stands behind it, the deepest last.
+        let all = first.split_whitespace().rev().chain([file]);
+        for path in all.map(|path| version.join(path)) {
+            if !order.contains(&path) {
+                order.push(path);
+            }
+        }
+    }
+    Some(order)
+}
+
+/// Boots a guest that runs these tests of this program; returns what it printed.
+fn in_guest(tests: &[&str], modules: &[PathBuf]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let (init, console) = (
+        directory.path().join("init"),
+        directory.path().join("console"),
+    );
+    let own = std::env::current_exe().unwrap();
+    let mut script: Vec<String> = [
+        "export PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/run",
+        "mount -t proc proc /proc",
+        "mount -t sysfs sys /sys",
+        "mount -t tmpfs run /run",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let load = |module: &PathBuf| format!("busybox insmod {}", module.display());
+    script.extend(modules.iter().map(load));
+    let (own, tests) = (own.display(), tests.join(" "));
+    script.push(format!(
+        "{own} {tests} --exact --nocapture --test-threads 1"
+    ));
+    script.push("echo \"outcome $?\"\nbusybox poweroff -f\n".to_owned());
+    fs::write(&init, script.join("\n")).unwrap();
+    let output = File::create(&console).unwrap();
+    let child = Command::new(KERNEL)
+        .arg(format!("umid=corelane-guest-{}-tests", std::process::id()))
+        .arg(format!("uml_dir={}/", directory.path().display()))
+        .args([
+            "mem=512M",
+            "root=/dev/root",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+        ])
+        .arg("init=/bin/sh")
+        .args(["con=null", "con0=null,fd:1", "quiet", "panic=-1", "--"])
+        .arg(&init)
+        .env("TMPDIR", directory.path())
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().unwrap())
+        .stderr(output)
+        .spawn()
+        .unwrap();
+    let mut guest = Guest(child);
+    let end = Instant::now() + PATIENCE;
+    let read = |console: &Path| String::from_utf8_lossy(&fs::read(console).unwrap()).into_owned();
+    while guest.0.try_wait().unwrap().is_none() {
+        let so_far = || read(&console);
+        assert!(
+            Instant::now() < end,
+            "the guest does not end:\n{}",
+            so_far()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    read(&console)
+}
+
+#[test]
+fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
+    if !is_root() || !has("linux.uml") || !has("busybox") {
+        return;
+    }
+    let Some(modules) = modules() else {
+        println!("skipped: needs the modules {WANTED:?} in {MODULES} (package user-mode-linux)");
+        return;
+    };
+    let tests = [
+        "forwarding::a_vlan_is_tagged_on_its_way_out_and_in",
+        "forwarding::a_vrf_has_routes_of_its_own",
+    ];
+    let printed = in_guest(&tests, &modules);
+    let passed = printed.contains("2 passed; 0 failed") && printed.contains("outcome 0");
+    assert!(passed && !printed.contains("skipped:"), "{printed}");
+}

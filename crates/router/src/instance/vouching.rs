@@ -1,0 +1,91 @@
+//! Says to the engine, some times a second, that its state is the kernel's: so that it stops using it when this process is stopped,
+//! hangs, or cannot keep up with what the kernel announces.
+
+use std::time::{Duration, Instant};
+
+use super::{Instance, InstanceError};
+use crate::log::{Level, log};
+
+/// How often, at least: several times within the shortest bound that may be configured.
+pub(super) const INTERVAL: Duration = Duration::from_millis(100);
+
+/// For how long each word holds, and when the latest was given.
+#[derive(Debug)]
+pub(super) struct Vouching {
+    bound: Option<Duration>,
+    latest: Option<Instant>,
+}
+
+impl Vouching {
+    pub(super) fn new(bound: Option<Duration>) -> Self {
+        Self {
+            bound,
+            latest: None,
+        }
+    }
+
+    /// From now on for so long. `None`: for ever, from the next word on.
+    pub(super) fn set_bound(&mut self, bound: Option<Duration>) {
+        *self = Self::new(bound);
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        match (self.latest, self.bound) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(latest), Some(_)) => now.saturating_duration_since(latest) >= INTERVAL,
+        }
+    }
+
+    /// How long nobody vouched, if that was longer than the bound.
+    fn silence(&self, now: Instant) -> Option<Duration> {
+        let silence = now.saturating_duration_since(self.latest?);
+        (silence > self.bound?).then_some(silence)
+    }
+}
+
+impl Instance {
+    /// Vouches for the engine's state, when that is due and the state is known to be the kernel's: everything announced so far has
+    /// been taken in, and no announcement was lost.
+    pub(super) fn vouch(&mut self) -> Result<(), InstanceError> {
+        let now = Instant::now();
+        if !self.vouching.is_due(now) || !self.follower.is_current() {
+            return Ok(());
+        }
+        if let Some(silence) = self.vouching.silence(now) {
+            log!(
+                Level::Warning,
+                "stale",
+                seconds = silence.as_secs_f64(),
+                what = "the control plane could not vouch for the routes for so long; after the bound the kernel forwarded",
+                remedy = "it was stopped, or the machine or the routing daemon is too busy: leave the control plane a core"
+            );
+        }
+        self.follower.vouch(self.vouching.bound)?;
+        self.vouching.latest = Some(now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_due_ten_times_a_second_or_once_when_it_holds_for_ever() {
+        let began = Instant::now();
+        let at = |milliseconds| began + Duration::from_millis(milliseconds);
+        let mut vouching = Vouching::new(Some(Duration::from_millis(500)));
+        assert!(vouching.is_due(began) && vouching.silence(began).is_none());
+        vouching.latest = Some(began);
+        assert!(!vouching.is_due(at(99)) && vouching.is_due(at(100)));
+        assert_eq!(vouching.silence(at(500)), None);
+        let silence = vouching.silence(at(501));
+        assert_eq!(silence, Some(Duration::from_millis(501)));
+        vouching.set_bound(None);
+        assert!(vouching.is_due(at(600)));
+        vouching.latest = Some(at(600));
+        assert!(!vouching.is_due(at(100_000)));
+        assert_eq!(vouching.silence(at(100_000)), None);
+    }
+}
