@@ -49,6 +49,14 @@ fn a_full_table_is_taken_over_and_equal() {
         let last = 3 + number % 200;
         writeln!(lines, "route replace {prefix} via 10.1.0.{last}").unwrap();
     }
+    for last in 3..203 {
+        let mac = format!("02:00:00:00:01:{last:02x}");
+        writeln!(
+            lines,
+            "neigh replace 10.1.0.{last} lladdr {mac} nud permanent dev r1"
+        )
+        .unwrap();
+    }
     let routes = seen.len() as u64;
     let file = lab.path("routes");
     std::fs::write(&file, lines).unwrap();
@@ -61,25 +69,6 @@ fn a_full_table_is_taken_over_and_equal() {
         .status()
         .unwrap();
     println!("{routes} routes, ip -batch {loaded}");
-    for last in 3..203 {
-        let (address, mac) = (
-            format!("10.1.0.{last}"),
-            format!("02:00:00:00:01:{last:02x}"),
-        );
-        lab.r
-            .ip([
-                "neigh",
-                "replace",
-                &address,
-                "lladdr",
-                &mac,
-                "nud",
-                "permanent",
-                "dev",
-                "r1",
-            ])
-            .unwrap();
-    }
     let router = lab.run(&["r0", "r1"], &[]);
     println!("{}", router.ready);
     wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
