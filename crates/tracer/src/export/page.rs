@@ -1,7 +1,8 @@
 //! The report as one page: verdict, budget bar, lock table, and the timeline drawn by `timeline.js` from packed columns.
 //!
 //! The timeline's data are columns of variable-length numbers, deflated and in base64: about three bytes a slice. The page
-//! loads nothing; the browser inflates the data itself (`DecompressionStream`) and draws only what is in view.
+//! loads nothing; `inflate.js` unpacks the data while the page loads, so that even a page printed at once has its picture, and only
+//! what is in view is drawn.
 
 mod columns;
 
@@ -15,6 +16,7 @@ use crate::analyse::locks::Range;
 use crate::trace::Trace;
 use crate::verdict::{Verdict, time, title, verdict};
 
+const INFLATE: &str = include_str!("inflate.js");
 const SCRIPT: &str = include_str!("timeline.js");
 const STYLE: &str = include_str!("timeline.css");
 
@@ -55,9 +57,9 @@ pub fn document(trace: &Trace, analysis: &Analysis) -> Document {
 
 /// The timeline alone, to be put into another page; `id` tells several on one page apart.
 pub fn timeline(analysis: &Analysis, id: &str) -> String {
-    let data = Columns::of(analysis).packed();
+    let (data, length) = Columns::of(analysis).packed();
     let script = if id == "trace" || id.ends_with("-1") {
-        format!("<script>{SCRIPT}</script>")
+        format!("<script>{INFLATE}{SCRIPT}</script>")
     } else {
         String::new()
     };
@@ -69,7 +71,7 @@ pub fn timeline(analysis: &Analysis, id: &str) -> String {
          <canvas tabindex=\"0\" aria-label=\"what each core and thread did over time\"></canvas>\
          <div class=\"timeline-tip\" hidden></div><figcaption>Each row is a core or a thread; colour is the thread. Drag to move, \
          wheel or pinch to zoom, arrow keys and + − 0 work too. Close up, arrows show who woke whom.</figcaption></figure>\
-         {script}<script>corelaneTimeline(\"{id}\",\"{data}\");</script>\n"
+         {script}<script>corelaneTimeline(\"{id}\",\"{data}\",{length});</script>\n"
     )
 }
 

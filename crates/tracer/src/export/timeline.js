@@ -10,8 +10,9 @@
  *   what: Uint32Array, waker: Uint32Array|null, bins: { width: number, what: Uint32Array, busy: Float32Array }|null }} Row
  * @param {string} id
  * @param {string} data
+ * @param {number} length of the data inflated
  */
-async function corelaneTimeline(id, data) {
+function corelaneTimeline(id, data, length) {
   const started = performance.now();
   const figure = /** @type {HTMLElement} */ (document.getElementById(id));
   const canvas = /** @type {HTMLCanvasElement} */ (figure.querySelector("canvas"));
@@ -19,9 +20,7 @@ async function corelaneTimeline(id, data) {
   const where = /** @type {HTMLElement} */ (figure.querySelector(".timeline-where"));
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
-  const packed = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const bytes = corelaneInflate(Uint8Array.from(atob(data), (c) => c.charCodeAt(0)), length);
   let at = 0;
   const number = () => {
     let value = 0, scale = 1, byte;

@@ -18,9 +18,9 @@ const ROWS: usize = 64;
 pub(super) struct Columns(Vec<u8>);
 
 impl Columns {
-    /// Deflated, in base64.
-    pub(super) fn packed(&self) -> String {
-        base64(&deflate(&self.0))
+    /// Deflated, in base64; and their length before that.
+    pub(super) fn packed(&self) -> (String, usize) {
+        (base64(&deflate(&self.0)), self.0.len())
     }
 
     /// The columns of an analysis.
