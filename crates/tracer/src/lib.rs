@@ -2,7 +2,7 @@
 //! program ran, and says in sentences what stops the second core.
 //!
 //! - [`record`] asks the kernel, through `perf_event_open` tracepoints in one ring for every core. Root or `CAP_PERFMON`.
-//! - [`format`](mod@format) keeps what it heard in a file, about four bytes a context switch.
+//! - [`format`](mod@format) keeps what it heard in a file, two to five bytes a context switch.
 //! - [`event`] and [`trace`] are that file's content as plain values.
 //!
 //! What it cannot see: a lock taken without waiting makes no event, and a thread that spins in user space looks like a thread

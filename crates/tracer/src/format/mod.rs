@@ -1,7 +1,8 @@
-//! The file format `corelane-trace`, version 1.
+//! The file format `corelane-trace`, version 2.
 //!
-//! A file is 16 bytes `corelane-trace\0` + version, then blocks. A block is a 24-byte head (kind, core, payload length, number
-//! of entries, CRC-32 of all the rest of the block, time of the first entry; little-endian) and its payload:
+//! A file is 16 bytes `corelane-trace\0` + version, then blocks. A block is a 24-byte head (kind, form, core, payload length, number
+//! of entries, CRC-32 of all the rest of the block, time of the first entry; little-endian) and its payload, as it is (form 0, the
+//! only one of version 1) or deflated (form 1: four bytes that tell its length inflated, then the deflate stream of RFC 1951):
 //!
 //! | kind | payload |
 //! |---|---|
@@ -10,8 +11,8 @@
 //! | `T` | names, births and deaths of threads |
 //! | `E` | JSON [`crate::trace::Trailer`]: losses, names of locks, code places. The last block: a file without it was cut off |
 //!
-//! Events of one core are in time order. Each is one head byte, the nanoseconds since the event before it (variable length,
-//! 7 bits a byte), then what the kind needs. Two things keep a context switch near four bytes: the thread that leaves is not
+//! Events of one core are in time order, over all its blocks. Each is one head byte, the nanoseconds since the event before it (variable length,
+//! 7 bits a byte), then what the kind needs. Two things keep a context switch near four bytes, before deflate halves them: the thread that leaves is not
 //! written, since it is the one that came last; and a thread seen lately on this core is named by its place in a list of the
 //! 15 most recent ones, inside the head byte:
 //!
@@ -25,16 +26,16 @@
 pub mod read;
 pub mod write;
 
+mod block;
+mod events;
 mod recent;
 
 pub(crate) use recent::Recent;
 
 /// The first 15 bytes of every file.
 pub const MAGIC: &[u8; 15] = b"corelane-trace\0";
-/// The version this program writes, and the only one it reads.
-pub const VERSION: u8 = 1;
-/// Bytes of a block's head.
-pub const BLOCK_HEAD: usize = 24;
+/// The version this program writes; it reads the older ones too.
+pub const VERSION: u8 = 2;
 
 /// Head bytes of the events that are neither switches nor plain wake-ups.
 pub(crate) mod code {
@@ -62,40 +63,4 @@ pub(crate) mod code {
     pub(crate) const RESCHEDULE_END: u8 = 0x17;
     pub(crate) const CALL_BEGIN: u8 = 0x18;
     pub(crate) const CALL_END: u8 = 0x19;
-}
-
-/// CRC-32 (IEEE 802.3, reflected) of the parts one after the other.
-pub(crate) fn crc32(parts: &[&[u8]]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0_u32; 256];
-        let mut index = 0;
-        while index < 256 {
-            let mut value = index as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                value = if value & 1 == 1 {
-                    0xedb8_8320 ^ (value >> 1)
-                } else {
-                    value >> 1
-                };
-                bit += 1;
-            }
-            table[index] = value;
-            index += 1;
-        }
-        table
-    };
-    !parts.iter().copied().flatten().fold(!0, |crc, byte| {
-        TABLE[((crc ^ u32::from(*byte)) & 0xff) as usize] ^ (crc >> 8)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::crc32;
-
-    #[test]
-    fn the_check_value_of_the_catalogue() {
-        assert_eq!(crc32(&[b"1234", b"56789"]), 0xcbf4_3926);
-    }
 }

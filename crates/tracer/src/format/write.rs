@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::{BLOCK_HEAD, MAGIC, Recent, VERSION, code, crc32};
+use super::block::Packer;
+use super::{MAGIC, Recent, VERSION, code};
 use crate::event::{Event, Interrupt, Kind, TaskChange, TaskNews, Tid};
 use crate::trace::{Header, Trailer};
 
@@ -60,8 +61,8 @@ impl CoreWriter {
     /// Appends one event. A time before that of the event before it counts as that time.
     pub fn push(&mut self, event: &Event) {
         if self.count == 0 {
-            self.first = event.time;
-            self.last = event.time;
+            self.last = self.last.max(event.time);
+            self.first = self.last;
         }
         if self.current != Some(event.tid) {
             self.bytes.push(code::CURRENT);
@@ -213,6 +214,7 @@ impl CoreWriter {
 pub struct FileWriter<W: Write> {
     out: W,
     written: u64,
+    packer: Packer,
 }
 
 impl<W: Write> FileWriter<W> {
@@ -221,7 +223,11 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// What the writer says.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
-        let mut file = Self { out, written: 16 };
+        let mut file = Self {
+            out,
+            written: 16,
+            packer: Packer::default(),
+        };
         file.out.write_all(MAGIC)?;
         file.out.write_all(&[VERSION])?;
         file.block(b'H', 0, 1, 0, &serde_json::to_vec(header)?)?;
@@ -288,17 +294,10 @@ impl<W: Write> FileWriter<W> {
         first: u64,
         payload: &[u8],
     ) -> io::Result<()> {
-        let mut head = [0_u8; BLOCK_HEAD];
-        head[0] = kind;
-        head[2..4].copy_from_slice(&cpu.to_le_bytes());
-        head[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-        head[8..12].copy_from_slice(&count.to_le_bytes());
-        head[16..24].copy_from_slice(&first.to_le_bytes());
-        let crc = crc32(&[&head[..12], &head[16..], payload]);
-        head[12..16].copy_from_slice(&crc.to_le_bytes());
+        let (head, payload) = self.packer.block(kind, cpu, count, first, payload);
         self.out.write_all(&head)?;
         self.out.write_all(payload)?;
-        self.written += (BLOCK_HEAD + payload.len()) as u64;
+        self.written += (head.len() + payload.len()) as u64;
         Ok(())
     }
 }
