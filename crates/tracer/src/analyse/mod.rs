@@ -50,7 +50,43 @@ impl Analysis {
     /// Analyses a trace.
     pub fn new(trace: &Trace) -> Self {
         let timeline = Timeline::new(trace);
-        let waited = waits::gather(trace, &timeline);
+        // What needs nothing but the timeline is found beside the locks.
+        let (locks, others) = std::thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                (
+                    critical_path::critical_path(&timeline),
+                    migrations::migrations(&timeline),
+                    interrupts::interrupts(&timeline),
+                    noise::noise(&timeline, &trace.header.isolated),
+                )
+            });
+            let locks = Self::contention(trace, &timeline);
+            let others = others
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (locks, others)
+        });
+        let (classes, budget, spinning, locks) = locks;
+        let (path, migrations, interrupts, noise) = others;
+        Self {
+            timeline,
+            budget,
+            classes,
+            locks,
+            spinning,
+            path,
+            migrations,
+            interrupts,
+            noise,
+        }
+    }
+
+    /// What each object is, what idle cores waited for, the samples, the locks.
+    fn contention(
+        trace: &Trace,
+        timeline: &Timeline,
+    ) -> (Vec<Class>, Budget, spinning::Spinning, Vec<Lock>) {
+        let waited = waits::gather(trace, timeline);
         let mut probes: std::collections::HashMap<(u32, u64), Vec<&crate::trace::Probe>> =
             std::collections::HashMap::new();
         for probe in &trace.trailer.probes {
@@ -66,19 +102,9 @@ impl Analysis {
                 classify::classify(waited, found.map_or(&[], Vec::as_slice))
             })
             .collect();
-        let budget = Budget::new(&timeline, &waited, &classes);
-        let spinning = spinning::Spinning::new(trace, &timeline);
-        let locks = locks::locks(trace, &timeline, waited, &classes, &budget, &spinning);
-        Self {
-            path: critical_path::critical_path(&timeline),
-            migrations: migrations::migrations(&timeline),
-            interrupts: interrupts::interrupts(&timeline),
-            noise: noise::noise(&timeline, &trace.header.isolated),
-            timeline,
-            budget,
-            classes,
-            locks,
-            spinning,
-        }
+        let budget = Budget::new(timeline, &waited, &classes);
+        let spinning = spinning::Spinning::new(trace, timeline);
+        let locks = locks::locks(trace, timeline, waited, &classes, &budget, &spinning);
+        (classes, budget, spinning, locks)
     }
 }

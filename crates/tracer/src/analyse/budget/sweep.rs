@@ -24,13 +24,13 @@ const NOT_KNOWN: u8 = 7;
 enum Change {
     /// A core's occupant.
     Occupant {
-        core: u32,
+        core: u16,
         state: u8,
         owner: u32,
     },
     /// An interrupt handler begins (with its state) or ends on a core.
     Handler {
-        core: u32,
+        core: u16,
         state: Option<u8>,
     },
     Blocked {
@@ -111,7 +111,7 @@ impl<'a> Sweep<'a> {
             .zip(&self.timeline.handlers)
             .enumerate()
         {
-            let core = core as u32;
+            let core = core as u16;
             for run in runs {
                 let role = self.timeline.threads.role(run.tid);
                 let state = match role {
@@ -240,14 +240,14 @@ impl<'a> Sweep<'a> {
                     counts.runnable = counts.runnable.saturating_add_signed(i64::from(by));
                 }
                 Change::Occupant { core, state, owner } => {
-                    let core = &mut cores[core as usize];
+                    let core = &mut cores[usize::from(core)];
                     counts.leave(core, &mut thieves, integrals.stolen);
                     core.occupant = state;
                     core.owner = owner;
                     counts.join(core, &mut thieves, integrals.stolen);
                 }
                 Change::Handler { core, state } => {
-                    let core = &mut cores[core as usize];
+                    let core = &mut cores[usize::from(core)];
                     counts.leave(core, &mut thieves, integrals.stolen);
                     core.handler = state;
                     counts.join(core, &mut thieves, integrals.stolen);
