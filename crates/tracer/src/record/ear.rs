@@ -192,8 +192,10 @@ impl Ear {
                 }
             }
             Kind::Waking { by, .. } if *by == Context::Thread => {
-                // The programs do not tell who interrupts; perf's record does.
+                // The programs do not tell who interrupts; perf's record does. It may be silent about an idle core, but an idle
+                // thread wakes nobody by itself.
                 *by = match self.inside.last() {
+                    None if tid == 0 => Context::Hardirq,
                     None => Context::Thread,
                     Some(Interrupt::Soft(_)) => Context::Softirq,
                     Some(_) => Context::Hardirq,
@@ -273,7 +275,13 @@ mod tests {
             (20, 1, Kind::InterruptBegin(Interrupt::Soft(3))),
             (30, 1, Kind::InterruptEnd(Interrupt::Soft(3))),
         ];
-        ear.switches = vec![(15, 1, waking), (25, 1, waking), (35, 1, waking)];
+        ear.switches = vec![
+            (15, 1, waking),
+            (25, 1, waking),
+            (35, 1, waking),
+            (40, 1, switch(0)),
+            (45, 0, waking),
+        ];
         ear.merge(u64::MAX);
         let by: Vec<Context> = written(ear)
             .into_iter()
@@ -282,6 +290,11 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert_eq!(by, [Context::Hardirq, Context::Softirq, Context::Thread]);
+        let none = Context::Thread;
+        assert_eq!(
+            by,
+            [Context::Hardirq, Context::Softirq, none, Context::Hardirq],
+            "the last one on an idle core"
+        );
     }
 }

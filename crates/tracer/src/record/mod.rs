@@ -18,6 +18,7 @@ mod drain;
 mod ear;
 mod layout;
 mod machine;
+mod naming;
 mod points;
 mod program;
 mod refusal;

@@ -1,123 +1,168 @@
 //! Names of addresses: symbols of ELF files (64 bits, little-endian) and of the kernel.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A symbol's place and name.
+/// A symbol's place and the place of its name.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    address: u64,
+    size: u64,
+    name: usize,
+}
+
+/// Symbols by address. There are hundreds of thousands of them and a few are asked for, so their names stay in the text that they
+/// were read in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Symbols {
+    entries: Vec<Entry>,
+}
+
+impl Symbols {
+    fn find(&self, address: u64) -> Option<Entry> {
+        let at = self
+            .entries
+            .partition_point(|symbol| symbol.address <= address)
+            .checked_sub(1)?;
+        let symbol = self.entries[at];
+        (address - symbol.address < symbol.size.max(1)).then_some(symbol)
+    }
+
+    fn sort(&mut self) {
+        self.entries.sort_by_key(|symbol| symbol.address);
+    }
+}
+
+/// A variable that an address lies in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Symbol {
-    pub(crate) address: u64,
-    pub(crate) size: u64,
+pub(crate) struct Variable {
     pub(crate) name: String,
+    pub(crate) size: u64,
+    /// Bytes from its beginning to the address.
+    pub(crate) into: u64,
 }
 
 /// The symbols of one file, by address as the file has it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    functions: Vec<Symbol>,
-    variables: Vec<Symbol>,
+    functions: Symbols,
+    variables: Symbols,
+    /// The file's string tables, one after the other.
+    names: Vec<u8>,
     /// The first loaded address, a multiple of the page size.
     base: u64,
 }
 
 impl Table {
-    fn find(symbols: &[Symbol], address: u64) -> Option<&Symbol> {
-        let at = symbols
-            .partition_point(|symbol| symbol.address <= address)
-            .checked_sub(1)?;
-        let symbol = &symbols[at];
-        (address < symbol.address + symbol.size.max(1)).then_some(symbol)
+    /// The name of the function at `offset` bytes from where the file's first page is mapped.
+    pub(crate) fn function(&self, offset: u64) -> Option<String> {
+        Some(self.name(self.functions.find(offset.checked_add(self.base)?)?))
     }
 
-    /// The function at `offset` bytes from where the file's first page is mapped.
-    pub(crate) fn function(&self, offset: u64) -> Option<&Symbol> {
-        Self::find(&self.functions, offset + self.base)
+    /// The variable at `offset` bytes from where the file's first page is mapped.
+    pub(crate) fn variable(&self, offset: u64) -> Option<Variable> {
+        let address = offset.checked_add(self.base)?;
+        let symbol = self.variables.find(address)?;
+        Some(Variable {
+            name: self.name(symbol),
+            size: symbol.size,
+            into: address - symbol.address,
+        })
     }
 
-    /// The variable at `offset` bytes from where the file's first page is mapped, and the bytes into it.
-    pub(crate) fn variable(&self, offset: u64) -> Option<(&Symbol, u64)> {
-        let symbol = Self::find(&self.variables, offset + self.base)?;
-        Some((symbol, offset + self.base - symbol.address))
+    fn name(&self, symbol: Entry) -> String {
+        let rest = self.names.get(symbol.name..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(rest.len());
+        readable(&String::from_utf8_lossy(&rest[..length]))
     }
 
-    /// Reads a file's symbols; empty when it is not an ELF file we know or is stripped.
+    /// Reads a file's symbols, and nothing else of it; empty when it is not an ELF file we know or is stripped.
     pub(crate) fn read(path: &Path) -> Self {
-        std::fs::read(path)
-            .ok()
-            .and_then(|bytes| Self::parse(&bytes))
-            .unwrap_or_default()
+        let read = || {
+            let file = File::open(path).ok()?;
+            let size = file.metadata().ok()?.len();
+            Self::parse(&|at, length| {
+                // A length that the file has not takes no memory.
+                let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= size)?];
+                file.read_exact_at(&mut bytes, at).ok()?;
+                Some(bytes)
+            })
+        };
+        read().unwrap_or_default()
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    /// `part` gives the bytes from here on, as many as said.
+    fn parse(part: &dyn Fn(u64, u64) -> Option<Vec<u8>>) -> Option<Self> {
         const SYMBOLS: u32 = 2;
         const DYNAMIC_SYMBOLS: u32 = 11;
         const LOAD: u32 = 1;
         const PAGE: u64 = 4096;
-        if bytes.get(..6)? != b"\x7fELF\x02\x01" {
+        const PROGRAM: usize = 56;
+        const SECTION: usize = 64;
+        let head = part(0, 64)?;
+        if head.get(..6)? != b"\x7fELF\x02\x01" {
             return None;
         }
+        let rows = |at: u64, count: u16, size: usize| part(at, u64::from(count) * size as u64);
+        let programs = rows(long(&head, 32)?, short(&head, 56)?, PROGRAM)?;
+        let base = programs
+            .chunks_exact(PROGRAM)
+            .filter(|program| word(program, 0) == Some(LOAD))
+            .filter_map(|program| Some(long(program, 16)? / PAGE * PAGE))
+            .min();
         let mut table = Self {
-            base: u64::MAX,
+            base: base.unwrap_or(0),
             ..Self::default()
         };
-        let (programs, sections) = (long(bytes, 32)?, long(bytes, 40)?);
-        for index in 0..u64::from(short(bytes, 56)?) {
-            let at = usize::try_from(programs + index * 56).ok()?;
-            if word(bytes, at)? == LOAD {
-                table.base = table.base.min(long(bytes, at + 16)? / PAGE * PAGE);
-            }
-        }
-        if table.base == u64::MAX {
-            table.base = 0;
-        }
-        let section = |index: u64| usize::try_from(sections + index * 64).ok();
-        for index in 0..u64::from(short(bytes, 60)?) {
-            let at = section(index)?;
-            if !matches!(word(bytes, at + 4)?, SYMBOLS | DYNAMIC_SYMBOLS) {
+        let sections = rows(long(&head, 40)?, short(&head, 60)?, SECTION)?;
+        for section in sections.chunks_exact(SECTION) {
+            if !matches!(word(section, 4)?, SYMBOLS | DYNAMIC_SYMBOLS) {
                 continue;
             }
-            let strings = usize::try_from(long(
-                bytes,
-                section(u64::from(word(bytes, at + 40)?))? + 24,
-            )?)
-            .ok()?;
-            let (start, size) = (long(bytes, at + 24)?, long(bytes, at + 32)?);
-            for entry in (start..start.checked_add(size)?).step_by(24) {
-                table.symbol(bytes, usize::try_from(entry).ok()?, strings)?;
-            }
+            let link = (word(section, 40)? as usize).checked_mul(SECTION)?;
+            let strings = sections.get(link..link + SECTION)?;
+            let first = table.names.len();
+            table
+                .names
+                .extend(part(long(strings, 24)?, long(strings, 32)?)?);
+            table.symbols(&part(long(section, 24)?, long(section, 32)?)?, first);
         }
-        table.functions.sort_by_key(|symbol| symbol.address);
-        table.variables.sort_by_key(|symbol| symbol.address);
+        table.functions.sort();
+        table.variables.sort();
         Some(table)
     }
 
-    fn symbol(&mut self, bytes: &[u8], at: usize, strings: usize) -> Option<()> {
+    /// Takes a symbol table whose names begin at `first`.
+    fn symbols(&mut self, bytes: &[u8], first: usize) {
         const VARIABLE: u8 = 1;
         const FUNCTION: u8 = 2;
-        let kind = bytes.get(at + 4)? & 0xf;
-        let (address, size) = (long(bytes, at + 8)?, long(bytes, at + 16)?);
-        if address == 0 || !matches!(kind, VARIABLE | FUNCTION) {
-            return Some(());
+        const SYMBOL: usize = 24;
+        for symbol in bytes.chunks_exact(SYMBOL) {
+            let list = match symbol[4] & 0xf {
+                VARIABLE => &mut self.variables,
+                FUNCTION => &mut self.functions,
+                _ => continue,
+            };
+            if let (Some(name), Some(address @ 1..), Some(size)) =
+                (word(symbol, 0), long(symbol, 8), long(symbol, 16))
+            {
+                list.entries.push(Entry {
+                    address,
+                    size,
+                    name: first + name as usize,
+                });
+            }
         }
-        let from = strings + word(bytes, at)? as usize;
-        let length = bytes.get(from..)?.iter().position(|byte| *byte == 0)?;
-        let raw = String::from_utf8_lossy(&bytes[from..from + length]).into_owned();
-        let list = if kind == FUNCTION {
-            &mut self.functions
-        } else {
-            &mut self.variables
-        };
-        list.push(Symbol {
-            address,
-            size,
-            name: raw,
-        });
-        Some(())
     }
 }
 
 /// A symbol's name for people.
-pub(crate) fn readable(name: &str) -> String {
+fn readable(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
 }
 
@@ -133,35 +178,52 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The kernel's symbols (`/proc/kallsyms`); empty where it hides them.
-pub(crate) fn kernel() -> Vec<Symbol> {
-    let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    let mut symbols: Vec<Symbol> = text
-        .lines()
-        .filter_map(|line| {
-            let mut parts = line.split_whitespace();
-            let address = u64::from_str_radix(parts.next()?, 16)
-                .ok()
-                .filter(|address| *address != 0)?;
-            let name = parts.nth(1)?;
-            Some(Symbol {
-                address,
-                size: 0,
-                name: name.to_owned(),
-            })
-        })
-        .collect();
-    symbols.sort_by_key(|symbol| symbol.address);
-    // A symbol reaches to the next one.
-    for at in 1..symbols.len() {
-        symbols[at - 1].size = symbols[at].address - symbols[at - 1].address;
-    }
-    symbols
+/// The kernel's symbols.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernel {
+    text: String,
+    symbols: Symbols,
 }
 
-/// The kernel symbol that `address` lies in, when it lies at most `within` bytes after its beginning.
-pub(crate) fn in_kernel(symbols: &[Symbol], address: u64, within: u64) -> Option<&Symbol> {
-    Table::find(symbols, address).filter(|symbol| address - symbol.address <= within)
+impl Kernel {
+    /// Reads `/proc/kallsyms`; empty where it hides them.
+    pub(crate) fn read() -> Self {
+        Self::parse(std::fs::read_to_string("/proc/kallsyms").unwrap_or_default())
+    }
+
+    /// Lines of address, letter, name and perhaps module.
+    fn parse(text: String) -> Self {
+        let mut symbols = Symbols::default();
+        let mut line_at = 0;
+        for line in text.split_inclusive('\n') {
+            if let Some((address, _)) = line.split_once(' ')
+                && let Ok(address @ 1..) = u64::from_str_radix(address, 16)
+            {
+                symbols.entries.push(Entry {
+                    address,
+                    size: 0,
+                    name: line_at,
+                });
+            }
+            line_at += line.len();
+        }
+        symbols.sort();
+        // A symbol reaches to the next one.
+        for at in 1..symbols.entries.len() {
+            symbols.entries[at - 1].size =
+                symbols.entries[at].address - symbols.entries[at - 1].address;
+        }
+        Self { text, symbols }
+    }
+
+    /// The symbol that `address` lies in, when it lies at most `within` bytes after its beginning.
+    pub(crate) fn name(&self, address: u64, within: u64) -> Option<&str> {
+        let symbol = self
+            .symbols
+            .find(address)
+            .filter(|symbol| address - symbol.address <= within)?;
+        self.text[symbol.name..].split_whitespace().nth(2)
+    }
 }
 
 /// A line of `/proc/PID/maps`.
@@ -177,6 +239,12 @@ pub(crate) struct Mapping {
 /// The mappings of a process.
 pub(crate) fn mappings(process: u32) -> Vec<Mapping> {
     parse_maps(&std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default())
+}
+
+/// The mapping that `address` lies in.
+pub(crate) fn containing(maps: &[Mapping], address: u64) -> Option<&Mapping> {
+    maps.iter()
+        .find(|mapping| (mapping.start..mapping.end).contains(&address))
 }
 
 fn parse_maps(text: &str) -> Vec<Mapping> {
@@ -228,31 +296,45 @@ mod tests {
     fn a_static_of_this_program_is_named() {
         let address = &raw const WITNESS as u64;
         let maps = mappings(std::process::id());
-        let mapping = maps
-            .iter()
-            .find(|m| (m.start..m.end).contains(&address))
-            .expect("a static is mapped");
+        let mapping = containing(&maps, address).expect("a static is mapped");
         let table = Table::read(Path::new(&mapping.path));
-        let (symbol, into) = table
+        let variable = table
             .variable(address - mapping.first)
             .expect("test programs are not stripped");
-        assert!(
-            readable(&symbol.name).contains("WITNESS"),
-            "{}",
-            symbol.name
-        );
-        assert_eq!(into, 0);
+        assert!(variable.name.contains("WITNESS"), "{}", variable.name);
+        assert_eq!(variable.into, 0);
         let function =
             table.function(a_static_of_this_program_is_named as *const () as u64 - mapping.first);
-        assert!(
-            function
-                .is_some_and(|f| readable(&f.name).contains("a_static_of_this_program_is_named"))
-        );
+        assert!(function.is_some_and(|name| name.contains("a_static_of_this_program_is_named")));
     }
 
     #[test]
     fn other_files_have_no_symbols() {
-        assert!(Table::parse(b"#!/bin/sh").is_none());
-        assert!(Table::parse(b"\x7fELF\x02\x01").is_none());
+        let parsed = |bytes: Vec<u8>| {
+            Table::parse(&|at, length| {
+                let at = usize::try_from(at).ok()?;
+                Some(bytes.get(at..at.checked_add(length as usize)?)?.to_vec())
+            })
+        };
+        let mut script = b"#!/bin/sh".to_vec();
+        script.resize(200, b'\n');
+        assert!(parsed(script).is_none());
+        assert!(parsed(b"\x7fELF\x02\x01".to_vec()).is_none());
+        // Section headers that lie behind the end.
+        let mut cut = b"\x7fELF\x02\x01".to_vec();
+        cut.resize(64, 0xff);
+        assert!(parsed(cut).is_none());
+    }
+
+    #[test]
+    fn the_kernels_symbols_reach_to_the_next_one() {
+        let kernel = Kernel::parse(
+            "ffffffff81000040 T second\nffffffff81000000 T first\t[module]\nffffffff81000100 t last\n0000000000000000 A hidden\n"
+                .to_owned(),
+        );
+        assert_eq!(kernel.name(0xffff_ffff_8100_0010, u64::MAX), Some("first"));
+        assert_eq!(kernel.name(0xffff_ffff_8100_00ff, u64::MAX), Some("second"));
+        assert_eq!(kernel.name(0xffff_ffff_8100_00ff, 0x10), None);
+        assert_eq!(kernel.name(0x1000, u64::MAX), None);
     }
 }

@@ -1,13 +1,15 @@
 //! What is read from the traced processes while they live: names of waited-for words, the words themselves, marks, maps.
 //!
-//! It is looked at between two turns of the drain, ten times a second at most, and only what is new: a word is named when
-//! somebody first waits there and probed a few times while threads wait.
+//! It is looked at between two turns of the drain, ten times a second at most, and only what is new: the part of a process that a
+//! word lies in is remembered when somebody first waits there, and the word is probed a few times while threads wait. The names
+//! themselves ([`super::naming`]) can be read when the window has closed, and are.
 
 use std::collections::HashMap;
 
 use marker::{Kind as MarkKind, Reader};
 
-use super::symbols::{self, Mapping, Symbol, Table};
+use super::naming::{KERNEL, Names};
+use super::symbols::{self, Kernel, Mapping};
 use crate::event::{TaskChange, Tid};
 use crate::trace::{AddressName, HoldCount, NameSource, Probe, Trailer};
 
@@ -15,9 +17,6 @@ use crate::trace::{AddressName, HoldCount, NameSource, Probe, Trailer};
 const PROBES: u32 = 6;
 /// Words that are remembered; a program with more distinct waited-for words keeps the first.
 const WORDS: usize = 8192;
-
-/// From here on addresses are the kernel's.
-const KERNEL: u64 = 1 << 63;
 
 /// See the file's beginning.
 #[derive(Default)]
@@ -28,7 +27,8 @@ pub(crate) struct Witness {
     names: Vec<AddressName>,
     probes: Vec<Probe>,
     maps: HashMap<Tid, Vec<Mapping>>,
-    tables: HashMap<String, Table>,
+    /// Waited-for words and what they lie in.
+    places: Vec<(Tid, u64, Mapping)>,
     readers: HashMap<u32, Reader>,
     first_holds: HashMap<(u32, u64), (u64, u64)>,
     points: Vec<(u32, String)>,
@@ -81,8 +81,8 @@ impl Witness {
                 let maps = maps_of_this_turn
                     .entry(process)
                     .or_insert_with(|| symbols::mappings(process));
-                if let Some(name) = name(&mut self.tables, maps, process, address) {
-                    self.names.push(name);
+                if let Some(mapping) = symbols::containing(maps, address) {
+                    self.places.push((process, address, mapping.clone()));
                 }
             }
             if let Some(words) = words_around(process, address) {
@@ -171,11 +171,8 @@ impl Witness {
                 continue;
             };
             let process = self.process(*tid);
-            let known = self.maps.get(&process).is_some_and(|maps| {
-                maps.iter()
-                    .any(|mapping| (mapping.start..mapping.end).contains(innermost))
-            });
-            if known {
+            let known = self.maps.get(&process);
+            if known.is_some_and(|maps| symbols::containing(maps, *innermost).is_some()) {
                 continue;
             }
             let maps = symbols::mappings(process);
@@ -187,28 +184,38 @@ impl Witness {
 
     /// Puts everything learnt into the trailer; `stacks` are the code places in their order.
     pub(crate) fn finish(mut self, stacks: &[(Tid, Vec<u64>)], trailer: &mut Trailer) {
+        let mut names = Names::default();
+        for (process, address, mapping) in &self.places {
+            self.names.push(names.variable(*process, *address, mapping));
+        }
         let needs_kernel = !self.kernel_locks.is_empty() || !stacks.is_empty();
         let kernel = if needs_kernel {
-            symbols::kernel()
+            Kernel::read()
         } else {
-            Vec::new()
+            Kernel::default()
         };
         for address in &self.kernel_locks {
             /// A lock lies this near to the beginning of the variable that contains it, or is not part of it.
             const NEAR: u64 = 4096;
-            if let Some(symbol) = symbols::in_kernel(&kernel, *address, NEAR) {
+            if let Some(name) = kernel.name(*address, NEAR) {
                 self.names.push(AddressName {
                     process: 0,
                     address: *address,
                     length: 1,
-                    name: symbol.name.clone(),
+                    name: name.to_owned(),
                     source: NameSource::Symbol,
                 });
             }
         }
         trailer.stacks = stacks
             .iter()
-            .map(|(tid, frames)| self.frames(*tid, frames, &kernel))
+            .map(|(tid, frames)| {
+                let maps = self
+                    .maps
+                    .get(&self.process(*tid))
+                    .map_or(&[][..], Vec::as_slice);
+                names.frames(maps, frames, &kernel)
+            })
             .collect();
         for (process, reader) in &self.readers {
             for mark in reader.marks() {
@@ -232,89 +239,6 @@ impl Witness {
         trailer.names = self.names;
         trailer.probes = self.probes;
     }
-
-    fn frames(&mut self, tid: Tid, frames: &[u64], kernel: &[Symbol]) -> Vec<String> {
-        /// The call chain's context marks are at the very top.
-        const CONTEXT_MARKS: u64 = u64::MAX - 4095;
-        /// Where the timer's interrupt begins (x86).
-        const TIMER_ENTRY: &str = "asm_sysvec_apic_timer_interrupt";
-        let process = self.process(tid);
-        let mut named = Vec::new();
-        for frame in frames.iter().filter(|frame| **frame < CONTEXT_MARKS) {
-            let name = if *frame >= KERNEL {
-                symbols::in_kernel(kernel, *frame, u64::MAX).map(|symbol| symbol.name.clone())
-            } else {
-                let mapping = self.maps.get(&process).and_then(|maps| {
-                    maps.iter()
-                        .find(|mapping| (mapping.start..mapping.end).contains(frame))
-                        .cloned()
-                });
-                mapping.and_then(|mapping| {
-                    let table = table(&mut self.tables, &mapping.path);
-                    let symbol = table.function(frame - mapping.first)?;
-                    Some(symbols::readable(&symbol.name))
-                })
-            };
-            let name = name.unwrap_or_else(|| format!("{frame:#x}"));
-            if name == TIMER_ENTRY {
-                // A sample: what was interrupted is what counts.
-                named.clear();
-            } else {
-                named.push(name);
-            }
-        }
-        named
-    }
-}
-
-fn table<'a>(tables: &'a mut HashMap<String, Table>, path: &str) -> &'a Table {
-    tables
-        .entry(path.to_owned())
-        .or_insert_with(|| Table::read(std::path::Path::new(path)))
-}
-
-fn name(
-    tables: &mut HashMap<String, Table>,
-    maps: &[Mapping],
-    process: Tid,
-    address: u64,
-) -> Option<AddressName> {
-    let mapping = maps
-        .iter()
-        .find(|mapping| (mapping.start..mapping.end).contains(&address))?;
-    let place = |name: &str| {
-        Some(AddressName {
-            process,
-            address,
-            length: 1,
-            name: name.to_owned(),
-            source: NameSource::Place,
-        })
-    };
-    if !mapping.path.starts_with('/') {
-        return match mapping.path.as_str() {
-            "[heap]" => place("on the heap"),
-            path if path.starts_with("[stack") => place("on the main thread's stack"),
-            _ => place("on the heap or a stack"),
-        };
-    }
-    let file = mapping
-        .path
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
-    let Some((symbol, into)) = table(tables, &mapping.path).variable(address - mapping.first)
-    else {
-        return place(&format!("in {file}"));
-    };
-    Some(AddressName {
-        process,
-        address: address - into,
-        length: symbol.size.max(into + 1),
-        name: symbols::readable(&symbol.name),
-        source: NameSource::Symbol,
-    })
 }
 
 /// The eight words from 16 bytes before `address`, if the process still has them.
