@@ -9,6 +9,7 @@ use tracer::analyse::classify::Class;
 use tracer::analyse::critical_path::Link;
 use tracer::event::{Context, Interrupt, Kind, Left, Operation};
 use tracer::trace::{HoldCount, Scope};
+use tracer::verdict::verdict;
 
 fn near(found: f64, truth: f64, share: f64, what: &str) {
     assert!(
@@ -183,6 +184,42 @@ fn joining_and_waiting_for_work_are_not_contention() {
     let analysis = Analysis::new(&hand.trace());
     assert!(analysis.locks.is_empty(), "{:?}", analysis.locks);
     assert!(analysis.classes.contains(&Class::Join) && analysis.classes.contains(&Class::Signal));
+    assert_eq!(analysis.budget.idle_locks, 0);
+}
+
+#[test]
+fn waiting_with_a_timeout_is_not_contention() {
+    let mut hand = Hand::new(1, 10_000_000);
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    let poll = tracer::event::FutexCall {
+        address: 0x7f00_3000,
+        value: 2,
+        operation: Operation::WaitBitset,
+        private: true,
+        timeout: true,
+    };
+    for round in 0..50_u64 {
+        let time = 1_000 + round * 190_000;
+        hand.at(time, 0, MAIN, Kind::FutexEnter(poll));
+        hand.switch(time + 100, 0, MAIN, Left::Sleeping, 0);
+        hand.at(
+            time + 150_000,
+            0,
+            0,
+            Kind::Waking {
+                woken: MAIN,
+                target: 0,
+                by: Context::Hardirq,
+                new: false,
+            },
+        );
+        hand.switch(time + 150_100, 0, 0, Left::Runnable, MAIN);
+        hand.at(time + 150_200, 0, MAIN, Kind::FutexExit(-libc::ETIMEDOUT));
+    }
+    let trace = hand.trace();
+    let analysis = Analysis::new(&trace);
+    assert_eq!(analysis.classes, [Class::TimedWait]);
+    assert!(verdict(&trace, &analysis).blamed.is_empty());
     assert_eq!(analysis.budget.idle_locks, 0);
 }
 

@@ -5,8 +5,10 @@ mod live_help;
 use std::time::Duration;
 
 use live_help::{command, root, run};
+use tracer::analyse::Analysis;
 use tracer::event::Kind;
 use tracer::record::{self, Options, RecordError, Recording, Target};
+use tracer::verdict::verdict;
 
 #[test]
 fn a_command_is_seen_from_its_start_to_its_end() {
@@ -96,7 +98,7 @@ fn a_tiny_ring_tells_its_losses() {
     if !root() {
         return;
     }
-    let script = "for i in 1 2 3 4 5 6 7 8; do (i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done) & done; wait";
+    let script = "for i in 1 2 3 4 5 6 7 8; do (i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done) & done; wait";
     let trace = run(&Options {
         ring_bytes: 4096,
         ..command(&["sh", "-c", script])
@@ -121,5 +123,10 @@ fn a_tiny_ring_tells_its_losses() {
         told,
         trace.events_lost(),
         "the stream and the count disagree"
+    );
+    let said = verdict(&trace, &Analysis::new(&trace)).sentences.join(" ");
+    assert!(
+        said.contains("were lost") && said.contains("--ring"),
+        "{said}"
     );
 }
