@@ -1,11 +1,16 @@
 //! Threads that are not to be kept waiting by ordinary work on the same core.
 //!
 //! The highest weight of the fair scheduler (nice -20) and its shortest slice: a thread so favoured takes the core as soon as it wakes
-//! and gives ordinary threads about a hundredth of it. It is no real-time priority, which would let a thread that is always busy
-//! starve the core's housekeeping, and be stopped by the kernel for 50 ms in every second for it (sched(7), `sched_rt_runtime_us`).
+//! and gives ordinary threads about a hundredth of it. What it does not prevent: an ordinary thread that has got the core while the
+//! favoured one was ready keeps it for the rest of its slice, 1 to 4 ms.
+//!
+//! Real-time priority prevents that, and lets a thread that is always busy starve the core's housekeeping; for it the kernel stops
+//! such threads for up to 50 ms in every second (sched(7), `sched_rt_runtime_us`; the deadline server of Linux 6.12). So it is for
+//! what is over before: [`Urgent`].
 
 use std::io;
 use std::mem;
+use std::time::Duration;
 
 const FIRST: i32 = -20;
 /// Shortest slice that the kernel grants a fair thread, ns (`sched_setattr(2)`, since Linux 6.12; ignored before).
@@ -48,12 +53,60 @@ impl Drop for Favoured {
     }
 }
 
+/// Lets the calling thread and others run before every ordinary one, at the lowest real-time priority, until dropped; then the
+/// others are favoured, and the calling thread is what it was. Does nothing where that is not allowed.
+#[derive(Debug)]
+pub struct Urgent {
+    others: Vec<libc::pid_t>,
+    /// Dropped last.
+    _favoured: Favoured,
+}
+
+impl Urgent {
+    /// What takes longer than this must not be urgent: the kernel would interrupt it (see above).
+    pub const LONGEST: Duration = Duration::from_millis(900);
+
+    /// Makes the calling thread and `others` urgent.
+    pub fn now(others: &[libc::pid_t]) -> Self {
+        let favoured = Favoured::now();
+        let _ = first_in_first_out(0);
+        let others = others.iter().copied();
+        Self {
+            others: others
+                .filter(|&thread| first_in_first_out(thread).is_ok())
+                .collect(),
+            _favoured: favoured,
+        }
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        for &thread in &self.others {
+            // It may have ended meanwhile.
+            let _ = favour(thread);
+        }
+    }
+}
+
+fn first_in_first_out(thread: libc::pid_t) -> io::Result<()> {
+    // SAFETY: plain integers, for which zeros are the ordinary policy.
+    let mut wanted: libc::sched_attr = unsafe { mem::zeroed() };
+    wanted.sched_policy = libc::SCHED_FIFO as u32;
+    wanted.sched_priority = 1;
+    attribute(thread, wanted)
+}
+
 fn set(thread: libc::pid_t, nice: i32, slice_ns: u64) -> io::Result<()> {
     // SAFETY: plain integers, for which zeros are the ordinary policy.
     let mut wanted: libc::sched_attr = unsafe { mem::zeroed() };
-    wanted.size = mem::size_of::<libc::sched_attr>() as u32;
     wanted.sched_nice = nice;
     wanted.sched_runtime = slice_ns;
+    attribute(thread, wanted)
+}
+
+fn attribute(thread: libc::pid_t, mut wanted: libc::sched_attr) -> io::Result<()> {
+    wanted.size = mem::size_of::<libc::sched_attr>() as u32;
     // SAFETY: the structure outlives the call, which reads as many bytes as its size says.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const wanted, 0) };
     if done == 0 {
@@ -83,6 +136,19 @@ mod tests {
         }
         drop(favoured);
         assert_eq!(nice(), before);
+    }
+
+    #[test]
+    fn urgency_is_given_back() {
+        // SAFETY: 0 is the calling thread.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let before = (policy(), nice());
+        let urgent = Urgent::now(&[libc::pid_t::MAX]);
+        if policy() != libc::SCHED_FIFO {
+            println!("skipped: needs root for a real-time priority");
+        }
+        drop(urgent);
+        assert_eq!((policy(), nice()), before);
     }
 
     #[test]

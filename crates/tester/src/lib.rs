@@ -21,6 +21,7 @@ pub mod interface;
 pub mod latency;
 pub mod link;
 pub mod mix;
+mod privilege;
 pub mod profile;
 pub mod render;
 pub mod result;

@@ -190,7 +190,10 @@ impl Bench {
                 .namespace
                 .ip(["link", "set", &port.interface, "up"])?;
         }
-        self.device.configure(&self.ends, forwarding)
+        self.device.configure(&self.ends, forwarding)?;
+        // The threads that worked for the ports ended when these went down.
+        self.device.place()?;
+        Ok(())
     }
 
     /// Gives the device a route to each of the 256 networks that hold more than 192 IPv4 destinations behind a port.

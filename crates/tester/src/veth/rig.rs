@@ -3,13 +3,14 @@
 use fastpath::attach::{Attachment, Request};
 use fastpath::generate::Generator;
 use fastpath::sink::{Checks, Sink};
-use host::{CoreId, Favoured, Namespace, Pinned};
+use host::{CoreId, Namespace, Pinned};
 
 use super::generators::{Made, attic};
 use super::sending::Sending;
 use crate::clock::{now_ns, wait_until};
 use crate::disturbance::Watch;
 use crate::engine::Macs;
+use crate::privilege::Privilege;
 use crate::rig::{Event, Rig, RigError};
 use crate::schedule::Pacer;
 use crate::trial::{Order, Trial};
@@ -18,6 +19,9 @@ use crate::trial::{Order, Trial};
 const BATCH: u32 = 256;
 /// Between two looks for residual frames, ns.
 const LOOK_NS: u64 = 200_000;
+/// The part of a trial's length for which others get the cores after it: 1/16 is more than the 50 ms in a second that the kernel would
+/// else take for them in the midst of one.
+const REST: u64 = 16;
 /// Sequence numbers remembered for a stream: what a trial may send for its losses to be located.
 const WINDOW: u32 = 1 << 21;
 
@@ -139,6 +143,18 @@ impl XdpRig {
         }
     }
 
+    /// Fails when one of the ends is no more: frames into it would be counted as sent, and as lost by the device.
+    fn present(&self) -> Result<(), RigError> {
+        for end in &self.ends {
+            let found = within(end, || fastpath::attach::index_of(&end.interface))?;
+            if !found.is_ok_and(|index| index == end.index) {
+                let name = end.interface.clone();
+                return Err(port::PortError::Gone { name }.into());
+            }
+        }
+        Ok(())
+    }
+
     fn clear(&self) -> Result<(), RigError> {
         for sink in &self.sinks {
             sink.clear()?;
@@ -165,7 +181,7 @@ impl Rig for XdpRig {
         self.number += 1;
         self.prepare(order)?;
         let _pinned = Pinned::to(self.core);
-        let _favoured = Favoured::now();
+        let privilege = Privilege::during(&order.schedule, &self.threads, event.is_none());
         for (_, generator) in &mut self.generators {
             generator.pace(0, 1.0, 1);
             generator.send(1)?;
@@ -182,6 +198,7 @@ impl Rig for XdpRig {
                 last_ns: 0,
             })
             .collect();
+        let begun = now_ns();
         let cores = [self.core];
         let watch = Watch::new(&cores, &self.threads);
         let sent = std::thread::scope(|scope| {
@@ -206,9 +223,13 @@ impl Rig for XdpRig {
             .map(|(state, (_, generator))| generator.sent() - state.base)
             .sum();
         self.settle(order.waits.residual_ns, order.waits.quiet_ns, expected)?;
+        self.present()?;
+        drop(privilege);
         // What has been counted last may still be duplicates; a moment more costs nothing.
         let record = self.record(order, purpose, &sending, &seen, &noise)?;
-        wait_until(now_ns() + order.waits.settle_ns, host::interrupted);
+        let now = now_ns();
+        let rest = order.waits.settle_ns.max((now - begun) / REST);
+        wait_until(now + rest, host::interrupted);
         Ok(record)
     }
 

@@ -1,5 +1,7 @@
 //! Sending by the timetable.
 
+use fastpath::generate::Generator;
+
 use crate::clock::{now_ns, wait_until};
 use crate::rig::RigError;
 use crate::schedule::{OWED_NS, Pacer};
@@ -77,7 +79,7 @@ impl XdpRig {
                 {
                     continue;
                 }
-                let made = generator.send(due.min(1 << 16) as u32)?;
+                let made = hand_over(generator, due.min(1 << 16) as u32)?;
                 if state.first_ns == 0 {
                     state.first_ns = now;
                 }
@@ -143,7 +145,7 @@ impl XdpRig {
                 let left_ns = begun.saturating_sub(now_ns()).min(slice_ns);
                 let frames = ((left_ns as f64 / interval) as u64 + 1).min(generator.remaining());
                 let runs = frames + left_ns / SPIN_NS + u64::from(batch);
-                generator.send(runs.min(u64::from(u32::MAX)) as u32)?;
+                hand_over(generator, runs.min(u64::from(u32::MAX)) as u32)?;
                 let now = now_ns();
                 if generator.remaining() > 0 {
                     let late = now.saturating_sub(generator.next_due_ns());
@@ -169,4 +171,23 @@ impl XdpRig {
         state.last_ns = end;
         Ok(seen)
     }
+}
+
+/// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and takes numbers back a second late when
+/// frames were still under way: after tens of thousands of short calls there may be none, until then. The trial is late by that, and
+/// so invalid.
+fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
+    const TRIES: u32 = 60;
+    const NAP_NS: u64 = 50_000_000;
+    for _ in 1..TRIES {
+        match generator.send(count) {
+            Err(fastpath::Error::Run { error, .. })
+                if error.raw_os_error() == Some(libc::ENOSPC) && !host::interrupted() =>
+            {
+                wait_until(now_ns() + NAP_NS, host::interrupted);
+            }
+            other => return Ok(other?),
+        }
+    }
+    Ok(generator.send(count)?)
 }

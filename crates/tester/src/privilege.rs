@@ -1,0 +1,39 @@
+//! What the threads of a trial are granted over others on their cores while it runs.
+
+use host::Favoured;
+use host::favour::Urgent;
+
+use crate::schedule::Schedule;
+
+/// Held while the traffic of a trial runs.
+#[derive(Debug)]
+pub(crate) enum Privilege {
+    /// A short trial: no ordinary thread gets a core of it.
+    Urgent {
+        /// Taken back when dropped.
+        _guard: Urgent,
+    },
+    /// A long one, or one in which something else is to run on the same cores: ordinary threads get a hundredth.
+    Favoured {
+        /// Taken back when dropped.
+        _guard: Favoured,
+    },
+}
+
+impl Privilege {
+    /// For the calling thread, which makes the frames, and the kernel's `threads` that take part, whose favour is permanent.
+    pub(crate) fn during(schedule: &Schedule, threads: &[libc::pid_t], alone: bool) -> Self {
+        let longest = Urgent::LONGEST.as_nanos() as u64;
+        // A burst has no timetable; it is as short as the tester can make it.
+        let brief = schedule.duration_ns().unwrap_or(0) <= longest;
+        if brief && alone {
+            Self::Urgent {
+                _guard: Urgent::now(threads),
+            }
+        } else {
+            Self::Favoured {
+                _guard: Favoured::now(),
+            }
+        }
+    }
+}
