@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use host::CoreId;
-use tester::engine::{self, Far, Macs, Open};
+use tester::engine::{self, Course, Far, Macs, Open};
 use tester::rig::{Rig, RigError};
 use tester::veth::End;
 
@@ -37,7 +37,12 @@ pub(super) fn rig(
     };
     let far = Far::reach(&shell, &there)?;
     let what = format!("a device, to {} on {host}", there.interface);
-    maker.remote(here, &what, far)
+    let course = if options.round_trip {
+        Course::RoundTrip
+    } else {
+        Course::OneWay
+    };
+    maker.remote(here, &what, far, course)
 }
 
 /// Serves the sender at the other end of the standard streams.

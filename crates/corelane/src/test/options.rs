@@ -101,6 +101,12 @@ pub(super) struct Options {
     /// Rate of the tests that build on a throughput, frames/s, instead of searching it
     #[arg(long, value_name = "FRAMES/S")]
     pub(super) rate: Option<f64>,
+    /// Length of the trials that decide, and of those of latency and loss, in seconds [default: 60, latency 120; --quick: 0.2 to 0.5]
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) trial: Option<f64>,
+    /// Repetitions of latency, back-to-back, recovery and reset trials [default: 20, 50, 5, 5; --quick: 3, 5, 3, 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) repeats: Option<u32>,
     /// Interfaces of --dut external: where frames leave the tester and where they come back, by turns
     #[arg(long, value_name = "P0,P1,...", value_delimiter = ',')]
     pub(super) ports: Vec<String>,
@@ -110,6 +116,9 @@ pub(super) struct Options {
     /// Another machine, USER@HOST: the second of --ports is there, and the same program
     #[arg(long, value_name = "USER@HOST")]
     pub(super) far: Option<String>,
+    /// The far machine sends every frame back: counts and delays are of the round trip, so delays need no common clock
+    #[arg(long, requires = "far")]
+    pub(super) round_trip: bool,
     /// Command that runs a program on the far machine; the machine and the program follow
     #[arg(
         long,

@@ -6,7 +6,7 @@ use host::CoreId;
 use port::packet::PacketPort;
 use port::xsk::{self, XskPort};
 use port::{Pool, Port};
-use tester::engine::{Engine, Far, Macs, Remote};
+use tester::engine::{Course, Engine, Far, Macs, Remote};
 use tester::link::device::{Device, Settings};
 use tester::link::ports::Ports;
 use tester::link::wire::Wire;
@@ -75,7 +75,7 @@ impl Maker {
         Ok(engine.on(self.core).with_line_rate(self.line_rate))
     }
 
-    /// A rig that sends from `here`, received on another machine.
+    /// A rig that sends from `here`, received or sent back on another machine.
     ///
     /// # Errors
     /// As [`Maker::sockets`].
@@ -84,9 +84,10 @@ impl Maker {
         here: &End,
         what: &str,
         far: Far,
+        course: Course,
     ) -> Result<Box<dyn Rig>, RigError> {
         let engine = self.sockets(std::slice::from_ref(here), what)?;
-        Ok(Box::new(Remote::new(engine, far)))
+        Ok(Box::new(Remote::new(engine, far, course)))
     }
 
     /// The calibrated device.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use host::{Namespace, Veth};
 use tester::addresses;
 
-use crate::support::{alone, directory, path, received, root, rows, text, trials};
+use crate::support::{SHORT, alone, directory, path, received, root, rows, text, trials};
 
 /// Sender, kernel router and receiver in namespaces of their own.
 struct Lab {
@@ -69,9 +69,8 @@ fn one_machine_sends_and_another_receives() {
     let program = env!("CARGO_BIN_EXE_corelane");
     let run = |more: &[&str]| {
         let mut command = lab.here.command(program);
-        command.args([
-            "test", "loss", "--dut", "external", "--quick", "--rate", "1000",
-        ]);
+        command.args(["test", "loss", "--dut", "external", "--rate", "1000"]);
+        command.args(SHORT);
         command.args(["--sizes", "64", "--json", &file_name]);
         command.args(["--ssh", &shell_name, "--far-program", program]);
         command.args(more).output().unwrap()
@@ -85,6 +84,19 @@ fn one_machine_sends_and_another_receives() {
     assert!(setup.contains("one clock"), "{setup}");
     for trial in trials(row) {
         assert!(trial["latency"]["min_ns"].as_u64() > Some(0), "{trial}");
+    }
+
+    // There and back: nothing but this machine's clock, and twice the way.
+    let output = run(&["--far", "somebody@far", "--ports", "p0,p1", "--round-trip"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result = crate::support::read(&file);
+    let row = rows(&result, "loss")[0];
+    assert!(received(row) > 0);
+    let setup = result["setup"].to_string();
+    assert!(setup.contains("round trip"), "{setup}");
+    for trial in trials(row) {
+        assert!(trial["latency"]["min_ns"].as_u64() > Some(0), "{trial}");
+        assert_eq!(trial["counts"]["misdirected"], 0);
     }
 
     let said = |more: &[&str]| {

@@ -1,4 +1,4 @@
-//! The far machine: receives what the other sends, and tells what came.
+//! The far machine: receives what the other sends and tells what came, or sends it back.
 
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{Receiver as Messages, TryRecvError, channel};
@@ -63,7 +63,19 @@ pub fn serve<L: Link>(
                     Err(error) => Reply::Error(error.to_string()),
                 }
             }
-            (Request::Begin(_), None) => Reply::Error("no port is open".to_owned()),
+            (Request::Reflect, Some(engine)) => {
+                let ready = Reply::Ready {
+                    what: String::new(),
+                };
+                match engine.reflect(&requests, || say(&mut output, &ready)) {
+                    Ok(reflected) => Reply::Reflected(reflected),
+                    Err(RigError::Interrupted) => return Ok(()),
+                    Err(error) => Reply::Error(error.to_string()),
+                }
+            }
+            (Request::Begin(_) | Request::Reflect, None) => {
+                Reply::Error("no port is open".to_owned())
+            }
             (Request::Finish(_), _) => Reply::Error("no trial has begun".to_owned()),
         };
         say(&mut output, &reply)?;

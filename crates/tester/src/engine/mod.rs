@@ -12,12 +12,13 @@ mod clocks;
 mod protocol;
 mod receiver;
 mod record;
+mod reflect;
 mod remote;
 mod sender;
 
 pub use agent::serve;
 pub use protocol::Open;
-pub use remote::{Far, Remote};
+pub use remote::{Course, Far, Remote};
 
 use host::{CoreId, Pinned};
 use port::pool::Layout;
@@ -29,6 +30,7 @@ use crate::clock::{self, Clock, Monotonic};
 use crate::disturbance::{Disturbance, Watch};
 use crate::frame::Ends;
 use crate::link::Link;
+use crate::privilege::Privilege;
 use crate::rig::{Event, Rig, RigError};
 use crate::trial::{Order, Trial};
 use receiver::Receiver;
@@ -315,31 +317,9 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
         purpose: &str,
         event: Option<Event<'_>>,
     ) -> Result<Trial, RigError> {
-        self.number += 1;
-        let trial = self.number as u8;
-        let streams = order.direction.streams(self.link.ports());
-        let departures = Departures::new();
-        let mut senders = self.senders(&streams, self.link.ports(), order, trial, &departures);
-        let mut receiver = Receiver::new(&streams, order, trial, &departures);
-        self.drain()?;
-        self.learn(&mut senders, order.waits.learning_ns)?;
-        let threads = std::mem::take(&mut self.threads);
-        let (ran, noise) = conducted(self.core, event, &threads, || {
-            self.traffic(&mut senders, &mut receiver, order)
-        });
-        self.threads = threads;
-        for sender in &mut senders {
-            sender.give_back(&mut self.pool);
-        }
-        ran?;
-        let mut arrived = receiver.finish(&sent_by_stream(&senders, streams.len()));
-        arrived.counts.tester_dropped = self.link.missed() - self.missed;
-        let record = record(self.number, order, purpose, &senders, arrived, &noise);
-        self.clock.wait_until(
-            self.clock.now_ns() + order.waits.settle_ns,
-            host::interrupted,
-        );
-        Ok(record)
+        let ports = self.link.ports();
+        let streams = order.direction.streams(ports);
+        self.trial(&streams, (&streams, ports), order, purpose, event)
     }
 
     fn describe(&self) -> String {
@@ -356,5 +336,47 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
 
     fn ceiling(&self) -> f64 {
         self.ceiling
+    }
+}
+
+impl<L: Link, C: Clock> Engine<L, C> {
+    /// Runs one trial. Frames are addressed as `addressed` says, of so many ports of the device, and come out as `streams` says: the
+    /// same, unless somebody sends them back.
+    fn trial(
+        &mut self,
+        streams: &[(u8, u8)],
+        addressed: (&[(u8, u8)], u8),
+        order: &Order,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Result<Trial, RigError> {
+        self.number += 1;
+        let trial = self.number as u8;
+        let departures = Departures::new();
+        let mut senders = self.senders(addressed.0, addressed.1, order, trial, &departures);
+        let mut receiver = Receiver::new(streams, order, trial, &departures);
+        self.drain()?;
+        self.learn(&mut senders, order.waits.learning_ns)?;
+        let threads = std::mem::take(&mut self.threads);
+        // Sockets do part of their work in the kernel's threads; over memory there is nobody to wait for.
+        let privilege = (!threads.is_empty())
+            .then(|| Privilege::during(&order.schedule, &threads, event.is_none()));
+        let (ran, noise) = conducted(self.core, event, &threads, || {
+            self.traffic(&mut senders, &mut receiver, order)
+        });
+        drop(privilege);
+        self.threads = threads;
+        for sender in &mut senders {
+            sender.give_back(&mut self.pool);
+        }
+        ran?;
+        let mut arrived = receiver.finish(&sent_by_stream(&senders, streams.len()));
+        arrived.counts.tester_dropped = self.link.missed() - self.missed;
+        let record = record(self.number, order, purpose, &senders, arrived, &noise);
+        self.clock.wait_until(
+            self.clock.now_ns() + order.waits.settle_ns,
+            host::interrupted,
+        );
+        Ok(record)
     }
 }

@@ -24,7 +24,9 @@ pub(super) enum Request {
     Open(Open),
     /// Frames of this kind will come: throw away what came before.
     Begin(Watch),
-    /// So many frames of each stream were sent; wait for the rest and tell.
+    /// Send back every test frame that comes, to where it came from.
+    Reflect,
+    /// So many frames of each stream were sent; wait for the rest and tell. A reflector is told nothing, for it waits for nothing.
     Finish(Vec<u32>),
 }
 
@@ -35,6 +37,7 @@ pub(super) enum Reply {
     Hello { version: String, clocks: Clocks },
     Ready { what: String },
     Arrived(Box<Arrived>),
+    Reflected(Reflected),
     Error(String),
 }
 
@@ -49,6 +52,15 @@ pub struct Open {
     pub largest: u16,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+/// What became of the frames at the far end of a round trip.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Reflected {
+    /// Sent back.
+    pub(super) returned: u64,
+    /// Came, and could not be sent back; with those that its port missed.
+    pub(super) dropped: u64,
 }
 
 /// What the receiver has to know of an order.

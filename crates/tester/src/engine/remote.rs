@@ -1,8 +1,9 @@
-//! Two machines: this one sends, another one receives (`corelane test agent`), one way.
+//! Two machines: this one sends, another one receives (`corelane test agent`), one way; or that one sends back what comes, and this
+//! one receives too.
 //!
 //! The other is reached through a remote shell, whose standard streams carry the conversation; it must run the same program. Hanging
 //! up ends it, so nothing is left there after Ctrl-C or a crash here. Counts are exact; delays need clocks that can be compared
-//! ([`super::clocks`]).
+//! ([`super::clocks`]), or the round trip, which begins and ends with this machine's.
 
 use std::io::BufReader;
 use std::os::unix::process::CommandExt;
@@ -16,7 +17,12 @@ use crate::capture::Departures;
 use crate::clock::{now_ns, wait_until};
 use crate::link::Link;
 use crate::rig::{Event, Rig, RigError};
-use crate::trial::{Direction, Order, Trial};
+use crate::trial::{Direction, Order, Trial, Validity};
+
+/// The far machine's port is the second one, whatever ports this one has.
+const STREAMS: [(u8, u8); 1] = [(0, 1)];
+/// Ports of the device, as the frames are addressed.
+const PORTS: u8 = 2;
 
 /// A line to the far machine.
 #[derive(Debug)]
@@ -81,6 +87,13 @@ impl Far {
         self.relation.to_string()
     }
 
+    fn nonsense(&self) -> RigError {
+        RigError::Far(format!(
+            "the far machine ({}) does not say what arrived",
+            self.described
+        ))
+    }
+
     /// Says something and waits for the answer.
     fn ask(&mut self, request: &Request) -> Result<Reply, RigError> {
         let gone = || {
@@ -123,12 +136,84 @@ impl Drop for Far {
 pub struct Remote<L> {
     engine: Engine<L>,
     far: Far,
+    course: Course,
+}
+
+/// Where the frames of a test between two machines end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// There.
+    OneWay,
+    /// Here: the far machine sends them back.
+    RoundTrip,
 }
 
 impl<L: Link> Remote<L> {
     /// Puts the two together.
-    pub fn new(engine: Engine<L>, far: Far) -> Self {
-        Self { engine, far }
+    pub fn new(engine: Engine<L>, far: Far, course: Course) -> Self {
+        Self {
+            engine,
+            far,
+            course,
+        }
+    }
+
+    /// One trial whose frames end on the far machine.
+    fn one_way(
+        &mut self,
+        order: &Order,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Result<Trial, RigError> {
+        let Self { engine, far, .. } = self;
+        engine.number += 1;
+        let trial = engine.number as u8;
+        let mut senders = engine.senders(&STREAMS, PORTS, order, trial, &Departures::new());
+        engine.learn(&mut senders, order.waits.learning_ns)?;
+        let clock = match far.relation {
+            Relation::Same => Some(0),
+            Relation::Disciplined {
+                receiver_plus_ns, ..
+            } => Some(receiver_plus_ns),
+            Relation::Unknown => None,
+        };
+        far.ask(&Request::Begin(Watch::new(order, trial, clock)))?;
+        let (sent, noise) = conducted(engine.core, event, &[], || engine.send(&mut senders));
+        for sender in &mut senders {
+            sender.give_back(&mut engine.pool);
+        }
+        sent?;
+        let finish = Request::Finish(sent_by_stream(&senders, STREAMS.len()));
+        let Reply::Arrived(arrived) = far.ask(&finish)? else {
+            return Err(far.nonsense());
+        };
+        let record = record(engine.number, order, purpose, &senders, *arrived, &noise);
+        wait_until(now_ns() + order.waits.settle_ns, host::interrupted);
+        Ok(record)
+    }
+
+    /// One trial whose frames come back.
+    fn round_trip(
+        &mut self,
+        order: &Order,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Result<Trial, RigError> {
+        let Self { engine, far, .. } = self;
+        far.ask(&Request::Reflect)?;
+        let mut trial = engine.trial(&[(0, 0)], (&STREAMS, PORTS), order, purpose, event)?;
+        let Reply::Reflected(reflected) = far.ask(&Request::Finish(Vec::new()))? else {
+            return Err(far.nonsense());
+        };
+        if reflected.dropped > 0 {
+            trial.counts.tester_dropped += reflected.dropped;
+            trial.validity = Validity::Invalid(format!(
+                "the far machine could not send back {} of {} frames; use a lower rate",
+                reflected.dropped,
+                reflected.dropped + reflected.returned
+            ));
+        }
+        Ok(trial)
     }
 }
 
@@ -146,44 +231,23 @@ impl<L: Link> Rig for Remote<L> {
                 remedy: "send test frames one way",
             });
         }
-        let Self { engine, far } = self;
-        engine.number += 1;
-        let trial = engine.number as u8;
-        // The far machine's port is the second one, whatever ports this one has.
-        let streams = [(0, 1)];
-        let mut senders = engine.senders(&streams, 2, order, trial, &Departures::new());
-        engine.learn(&mut senders, order.waits.learning_ns)?;
-        let clock = match far.relation {
-            Relation::Same => Some(0),
-            Relation::Disciplined {
-                receiver_plus_ns, ..
-            } => Some(receiver_plus_ns),
-            Relation::Unknown => None,
-        };
-        far.ask(&Request::Begin(Watch::new(order, trial, clock)))?;
-        let (sent, noise) = conducted(engine.core, event, &[], || engine.send(&mut senders));
-        for sender in &mut senders {
-            sender.give_back(&mut engine.pool);
+        match self.course {
+            Course::OneWay => self.one_way(order, purpose, event),
+            Course::RoundTrip => self.round_trip(order, purpose, event),
         }
-        sent?;
-        let finish = Request::Finish(sent_by_stream(&senders, streams.len()));
-        let Reply::Arrived(arrived) = far.ask(&finish)? else {
-            return Err(RigError::Far(
-                "the far machine does not say what arrived".to_owned(),
-            ));
-        };
-        let record = record(engine.number, order, purpose, &senders, *arrived, &noise);
-        wait_until(now_ns() + order.waits.settle_ns, host::interrupted);
-        Ok(record)
     }
 
     fn describe(&self) -> String {
-        format!(
-            "{}; received on the far machine: {}; {}",
-            self.engine.describe(),
-            self.far.described,
-            self.far.relation
-        )
+        let (here, there) = (self.engine.describe(), &self.far.described);
+        match self.course {
+            Course::OneWay => format!(
+                "{here}; received on the far machine: {there}; {}",
+                self.far.relation
+            ),
+            Course::RoundTrip => format!(
+                "{here}; sent back on the far machine: {there}; counts and delays are of the round trip, by one clock"
+            ),
+        }
     }
 
     fn line_rate(&self) -> Option<f64> {

@@ -1,0 +1,159 @@
+//! The far end of a round trip: every test frame goes back to where it came from.
+//!
+//! Addresses and UDP ports change places, so no checksum changes, and the device routes the frame back as an answer. The signature
+//! stays: the near machine knows each frame again, and its own clock has both ends of the delay.
+
+use std::sync::mpsc::{Receiver as Messages, TryRecvError};
+
+use port::{Burst, Pool};
+
+use super::Engine;
+use super::protocol::{Reflected, Request};
+use crate::clock::now_ns;
+use crate::frame::read_signature;
+use crate::link::Link;
+use crate::rig::RigError;
+
+/// How long frames wait for the port to take them before they are dropped, ns.
+const PATIENCE_NS: u64 = 5_000_000;
+
+impl<L: Link> Engine<L> {
+    /// Sends back what comes until the sender says that it has finished.
+    pub(super) fn reflect(
+        &mut self,
+        requests: &Messages<Request>,
+        ready: impl FnOnce() -> std::io::Result<()>,
+    ) -> Result<Reflected, RigError> {
+        let mut found = Reflected::default();
+        let mut burst = Burst::new();
+        self.drain()?;
+        ready()?;
+        loop {
+            if self.link.receive(0, &mut self.pool, &mut burst, now_ns())? > 0 {
+                self.turn_back(&mut burst, &mut found)?;
+                continue;
+            }
+            match requests.try_recv() {
+                Ok(Request::Finish(_)) => break,
+                // The sender has gone, or talks nonsense.
+                Ok(_) | Err(TryRecvError::Disconnected) => return Err(RigError::Interrupted),
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        found.dropped += self.link.missed() - self.missed;
+        Ok(found)
+    }
+
+    /// Sends back the test frames of a burst and forgets the others.
+    fn turn_back(&mut self, burst: &mut Burst, found: &mut Reflected) -> Result<(), RigError> {
+        let mut back = Burst::new();
+        let pool: &mut Pool = &mut self.pool;
+        burst.take_front(burst.len(), |frame| {
+            if swap(pool.bytes_mut(&frame)) {
+                // A burst holds what another held.
+                if let Err(frame) = back.push(frame) {
+                    pool.release(frame);
+                }
+            } else {
+                pool.release(frame);
+            }
+        });
+        let since = now_ns();
+        while !back.is_empty() {
+            let now = now_ns();
+            found.returned += self.link.transmit(0, pool, &mut back, now)? as u64;
+            if now - since > PATIENCE_NS {
+                found.dropped += back.len() as u64;
+                pool.release_all(&mut back);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a test frame an answer to itself; whether it was one.
+fn swap(frame: &mut [u8]) -> bool {
+    let addresses = match frame.get(12..14) {
+        Some([0x08, 0x00]) => (26, 4),
+        Some([0x86, 0xDD]) => (22, 16),
+        _ => return false,
+    };
+    let (at, length) = addresses;
+    let ports = at + 2 * length;
+    if frame.len() < ports + 4 || read_signature(frame).is_none() {
+        return false;
+    }
+    exchange(&mut frame[..12], 6);
+    exchange(&mut frame[at..ports], length);
+    exchange(&mut frame[ports..ports + 4], 2);
+    true
+}
+
+/// Exchanges two halves of `length` bytes each.
+fn exchange(both: &mut [u8], length: usize) {
+    let (one, other) = both.split_at_mut(length);
+    one.swap_with_slice(other);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Content, Ends, Signature, Template};
+    use crate::sizes::{Family, FrameSize};
+
+    /// etherparse is somebody else's reading of the headers.
+    #[test]
+    fn an_answer_goes_to_the_sender_and_is_still_whole() {
+        let ends = Ends {
+            source_mac: [2, 0, 0, 0, 0, 1],
+            destination_mac: [2, 0, 0, 0, 0, 2],
+            source_v4: crate::addresses::tester_v4(0),
+            source_v6: crate::addresses::tester_v6(0),
+        };
+        let signature = Signature {
+            stream: 0x0100,
+            sequence: 5,
+            sent_ns: 9,
+        };
+        for (bytes, family) in [(64, Family::Ipv4), (84, Family::Ipv6)] {
+            let size = FrameSize::new(bytes, family, 1500).unwrap();
+            let template = Template::new(size, family, &ends);
+            let mut frame = vec![0; template.len()];
+            match family {
+                Family::Ipv4 => template.write_v4(&mut frame, 0xC613_4102, signature),
+                Family::Ipv6 => {
+                    let destination = crate::addresses::destination_v6(1, 0, 1);
+                    template.write_v6(&mut frame, destination.into(), signature);
+                }
+            }
+            assert!(swap(&mut frame));
+            assert_eq!(frame[..6], ends.source_mac);
+            assert_eq!(frame[6..12], ends.destination_mac);
+            let parsed = etherparse::SlicedPacket::from_ethernet(&frame).unwrap();
+            let Some(etherparse::TransportSlice::Udp(udp)) = parsed.transport else {
+                panic!("no UDP in {bytes} {family}")
+            };
+            assert_eq!((udp.source_port(), udp.destination_port()), (7, 0xC020));
+            match parsed.net.unwrap() {
+                etherparse::NetSlice::Ipv4(ip) => {
+                    let header = ip.header().to_header();
+                    assert_eq!(header.calc_header_checksum(), header.header_checksum);
+                    assert_eq!(header.destination, ends.source_v4.octets());
+                }
+                etherparse::NetSlice::Ipv6(ip) => {
+                    let header = ip.header().to_header();
+                    let sum = udp
+                        .to_header()
+                        .calc_checksum_ipv6(&header, udp.payload())
+                        .unwrap();
+                    assert_eq!(udp.checksum(), sum);
+                    assert_eq!(header.destination, ends.source_v6.octets());
+                }
+                etherparse::NetSlice::Arp(_) => panic!("no IP"),
+            }
+            assert_eq!(template.judge(&frame), Content::Good(signature));
+        }
+        assert!(!swap(&mut [0; 60]), "not one of ours");
+        assert!(!swap(&mut []));
+    }
+}
