@@ -70,6 +70,9 @@ pub struct Entry {
     pub verdict: Grade,
     /// Why.
     pub because: String,
+    /// What ended the test before its time: a signal, a port that vanished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// What the tester reaches at this size without a device.
     pub selftest_frames_per_second: Option<f64>,
     /// Rate of the medium, where it has one.
@@ -137,6 +140,9 @@ pub struct Selftest {
 /// Bounds of a throughput search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
+    /// What came through in each direction when the most was offered (RFC 2285's forwarding rate at maximum offered load), frames/s.
+    #[serde(default)]
+    pub at_most_load: Option<f64>,
     /// Largest rate that passed and was confirmed, frames/s.
     pub lower: Option<f64>,
     /// Smallest rate that did not, frames/s.

@@ -67,7 +67,13 @@ pub fn run(mut session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) 
         ),
         None => (Grade::Failed, complaint(&session)),
     };
+    // A search begins with the most.
+    let first = session.trials().first();
+    let at_most_load = first
+        .filter(|trial| trial.counts.closes() && trial.counts.tester_dropped == 0)
+        .map(|trial| trial.forwarded_rate() / f64::from(trial.senders.max(1)));
     let details = Details::Throughput(Throughput {
+        at_most_load,
         lower: found.lower,
         upper: found.upper,
         limit: match found.limit {

@@ -54,7 +54,11 @@ pub(super) fn back_to_back(report: &Report) -> Vec<Block> {
         Axis::new("frame size, bytes with FCS"),
         Axis::new("frames").from_zero(),
     );
-    vec![Block::Table(table), Block::Plot(plot.series(bars))]
+    let mut blocks = vec![Block::Table(table)];
+    if bars.points.len() > 1 {
+        blocks.push(Block::Plot(plot.series(bars)));
+    }
+    blocks
 }
 
 pub(super) fn bursty(report: &Report) -> Vec<Block> {

@@ -40,8 +40,12 @@ pub(super) fn curve(report: &Report) -> Vec<Block> {
         plot = plot.series(series);
     }
     if !table.rows.is_empty() {
+        // A curve has two points at least; a stated rate is one.
+        let curved = plot.series.iter().any(|line| line.points.len() > 1);
         blocks.push(Block::Table(table));
-        blocks.push(Block::Plot(plot));
+        if curved {
+            blocks.push(Block::Plot(plot));
+        }
     }
     blocks
 }

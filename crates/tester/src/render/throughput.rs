@@ -16,19 +16,19 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("throughput")
         .number("bits/s")
         .number("fails at")
+        .number("at most load")
         .number("medium")
         .number("self-test")
         .number("factor")
         .text("verdict")
-        .caption("Highest rate in each direction without a lost, doubled or corrupted frame; sizes with FCS. The self-test is the same tester with a cable in the device's place.");
+        .caption("Highest rate in each direction without a lost, doubled or corrupted frame; sizes with FCS. At most load: what came through when as much was offered as the tester can. The self-test is the same tester with a cable in the device's place.");
     let mut measured = Series::line("measured");
     let mut selftest = Series::reference("self-test (the tester's own limit)");
     let mut medium = Series::reference("medium (theory)");
     for entry in &entries {
-        let upper = if let Details::Throughput(found) = &entry.details {
-            found.upper
-        } else {
-            None
+        let (upper, most) = match &entry.details {
+            Details::Throughput(found) => (found.upper, found.at_most_load),
+            _ => (None, None),
         };
         let bits = entry.frames_per_second.map_or_else(
             || "-".to_owned(),
@@ -39,6 +39,7 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
             rate(entry.frames_per_second),
             bits,
             rate(upper),
+            rate(most),
             rate(entry.theoretical_frames_per_second),
             rate(entry.selftest_frames_per_second),
             times(entry),
