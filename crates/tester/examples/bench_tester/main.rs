@@ -1,13 +1,14 @@
 //! The tester's speed table, in one run: `scripts/bench-tester` (root). The argument is the path of the program `corelane`.
 //!
-//! trafgen is measured at the far end of a cable of its own, by that interface's counter; our generator by its self-test, which
-//! checks every frame. Both send 64-byte UDP frames from one core.
+//! Our generator is measured by its self-test, which checks every frame; the others as `peers` says. All send 64-byte UDP frames from
+//! one core into a veth.
+
+mod peers;
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::time::Instant;
+use std::{env, fs};
 
-use host::{CoreId, Namespace, Veth};
 use tester::engine::Engine;
 use tester::link::wire::Wire;
 use tester::result::Report;
@@ -20,8 +21,6 @@ type Error = Box<dyn std::error::Error>;
 
 /// Frames of the run over memory: half a second or so.
 const WIRE_FRAMES: u64 = 20_000_000;
-/// How long trafgen is counted.
-const PEER_TIME: Duration = Duration::from_secs(2);
 const SIZES: &str = "64,128,256,512,768,1024,1280,1518";
 
 fn main() -> Result<(), Error> {
@@ -41,22 +40,30 @@ fn main() -> Result<(), Error> {
         .first()
         .and_then(|entry| entry.frames_per_second)
         .unwrap_or(0.0);
-    match trafgen()? {
+    println!(
+        "our generator on veth, 64 bytes, one core: {:.2} M frames/s, every one checked",
+        ours / 1e6
+    );
+    match peers::trafgen()? {
         Some(theirs) => row(
             "generator on veth against trafgen, 64 bytes, one core",
-            &format!(
-                "{:.2} M against {:.2} M: {:.1} times",
-                ours / 1e6,
-                theirs / 1e6,
-                ours / theirs
-            ),
+            &format!("{:.2} M: {:.1} times", theirs / 1e6, ours / theirs),
             "4",
             "7",
         ),
-        None => println!(
-            "skipped: trafgen is not there (package netsniff-ng); ours: {:.2} M frames/s",
-            ours / 1e6
-        ),
+        None => println!("skipped: trafgen is not there (package netsniff-ng)"),
+    }
+    match peers::iperf3()? {
+        Some(theirs) => {
+            for (what, rate) in [("sent", theirs.sent), ("received", theirs.received)] {
+                println!(
+                    "{:<56} {:<36} for plausibility",
+                    format!("the same against iperf3 -u -b 0, {what}"),
+                    format!("{:.2} M: {:.1} times", rate / 1e6, ours / rate)
+                );
+            }
+        }
+        None => println!("skipped: iperf3 is not there (package iperf3)"),
     }
     let begun = Instant::now();
     let full = run(&corelane, "throughput", SIZES)?;
@@ -125,62 +132,4 @@ fn run(corelane: &str, test: &str, sizes: &str) -> Result<Report, Error> {
         return Err(format!("corelane test {test} ended with {status}").into());
     }
     Ok(serde_json::from_str(&fs::read_to_string(&file)?)?)
-}
-
-/// Frames per second that trafgen brings to the far end of a cable; `None` where there is no trafgen.
-fn trafgen() -> Result<Option<f64>, Error> {
-    let sender = Namespace::new("trafgen0")?;
-    let receiver = Namespace::new("trafgen1")?;
-    let cable = Veth::new((&sender, "tg0"), (&receiver, "tg1"), 1)?;
-    let mac = |bytes: [u8; 6]| bytes.map(|byte| format!("0x{byte:02x}")).join(", ");
-    let directory = host::temporary::Directory::new("trafgen")?;
-    let file = directory.path().join("frame.cfg");
-    fs::write(
-        &file,
-        format!(
-            "{{ {}, {}, const16(0x0800), 0x45, 0, const16(46), const16(0), const16(0), 10, 17, csumip(14, 33), \
-             198, 18, 1, 2, 198, 19, 64, 2, const16(49184), const16(7), const16(26), const16(0), fill(0x55, 18) }}\n",
-            mac(cable.b.mac),
-            mac(cable.a.mac)
-        ),
-    )?;
-    let core = host::allowed_cores()?.first().copied().unwrap_or(CoreId(0));
-    let mut command = sender.command("taskset");
-    command
-        .args([
-            "-c",
-            &core.to_string(),
-            "trafgen",
-            "--dev",
-            "tg0",
-            "--cpus",
-            "1",
-            "--qdisc-path",
-            "--conf",
-        ])
-        .arg(&file);
-    let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        return Ok(None);
-    };
-    thread::sleep(Duration::from_millis(700));
-    let count = || -> Result<f64, Error> {
-        let text = receiver.ip(["-s", "-o", "link", "show", "tg1"])?;
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let at = words
-            .iter()
-            .position(|word| *word == "RX:")
-            .ok_or("no counters")?;
-        // "RX: bytes packets errors dropped missed mcast \ N N": the numbers follow the headings.
-        let numbers: Vec<f64> = words[at..]
-            .iter()
-            .filter_map(|word| word.parse().ok())
-            .collect();
-        Ok(*numbers.get(1).ok_or("no packet counter")?)
-    };
-    let (before, begun) = (count()?, Instant::now());
-    thread::sleep(PEER_TIME);
-    let rate = (count()? - before) / begun.elapsed().as_secs_f64();
-    child.kill()?;
-    child.wait()?;
-    Ok((rate > 0.0).then_some(rate))
 }
