@@ -77,11 +77,12 @@ impl Profile {
     /// For a look in seconds: short trials, short waits, and up to five trials of a rate, of which three must pass: a device on a
     /// shared machine loses a frame now and then at any rate, and the rate that passes more often than not can be found again,
     /// where the one at which nothing ever failed, or the highest that ever passed, is an accident (`MLRsearch`'s exceed ratio of
-    /// one half).
+    /// one half). Deciding trials are as long as those of the search: where stalls come at random a longer one fails more often,
+    /// and the search would begin anew at its end.
     pub const QUICK: Self = Self {
         quick: true,
         search_seconds: 0.1,
-        final_seconds: 0.25,
+        final_seconds: 0.1,
         resolution: 0.01,
         tries: 5,
         passes: 3,
@@ -100,6 +101,30 @@ impl Profile {
         reset_repeats: 3,
         waits: Waits::QUICK,
     };
+
+    /// With deciding, latency and loss trials of so many seconds; trials of a search are no longer than they.
+    #[must_use]
+    pub fn with_trials_of(self, seconds: f64) -> Self {
+        Self {
+            search_seconds: self.search_seconds.min(seconds),
+            final_seconds: seconds,
+            latency_seconds: seconds,
+            loss_seconds: seconds,
+            ..self
+        }
+    }
+
+    /// With so many repetitions of every trial that is repeated for its mean or median.
+    #[must_use]
+    pub fn with_repeats(self, repeats: u32) -> Self {
+        Self {
+            latency_repeats: repeats,
+            burst_repeats: repeats,
+            recovery_repeats: repeats,
+            reset_repeats: repeats,
+            ..self
+        }
+    }
 
     /// Every difference to the RFCs' procedures, in words for the report.
     pub fn deviations(&self) -> Vec<String> {
@@ -191,5 +216,22 @@ mod tests {
             Profile::RFC_2544.deviations()
         );
         assert!(Profile::QUICK.deviations().len() > 8);
+    }
+
+    #[test]
+    fn shorter_and_fewer_trials_are_deviations() {
+        let shorter = Profile::RFC_2544.with_trials_of(1.0).with_repeats(1);
+        let said = shorter.deviations().join("; ");
+        for words in [
+            "deciding trials: 1 s",
+            "loss trials: 1 s",
+            "latency: 1 repetitions",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert!(shorter.search_seconds <= shorter.final_seconds);
+        let longer = Profile::QUICK.with_trials_of(60.0);
+        let same = longer.search_seconds - Profile::QUICK.search_seconds;
+        assert!(same.abs() < f64::EPSILON);
     }
 }

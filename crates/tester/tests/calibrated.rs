@@ -352,7 +352,7 @@ fn a_selftest_finds_the_wire_clean() {
     )
     .unwrap();
     let entry = support::session(&mut rig, profile(), |session| {
-        bench::selftest::run(session, "64")
+        bench::selftest::run(session, "64", None)
     });
     assert!(
         entry.frames_per_second.unwrap() > 1.9e6,

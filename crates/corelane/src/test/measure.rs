@@ -85,13 +85,13 @@ fn items(
         progress.step(&format!("{} {}: self-test", plan.test.name(), item.label));
         let order = plan.selftest_order(item, options.destinations);
         let selftest = with_session(plan, item, order, wire, &progress, |session| {
-            bench::selftest::run(session, &item.label)
+            bench::selftest::run(session, &item.label, plan.stated)
         });
         let subject = Subject {
             label: item.label.clone(),
             selftest: selftest.frames_per_second,
         };
-        report.results.push(selftest);
+        keep(report, selftest)?;
         if let Some(rig) = rig.as_mut().filter(|_| !host::interrupted()) {
             if let Some(command) = &options.before {
                 shell(command)?;
@@ -100,7 +100,7 @@ fn items(
             let entry = with_session(plan, item, order, rig.as_mut(), &progress, |session| {
                 test(plan, options, item, device, &subject, session)
             });
-            report.results.push(entry);
+            keep(report, entry)?;
             if let Some(command) = &options.after {
                 shell(command)?;
             }
@@ -110,6 +110,16 @@ fn items(
         }
     }
     Ok(())
+}
+
+/// Keeps a result.
+///
+/// # Errors
+/// Its test was stopped by something that would stop the next as well. A signal is no error: it is what the user wanted.
+fn keep(report: &mut Report, entry: Entry) -> Result<(), Error> {
+    let stopped = entry.stopped.clone().filter(|_| !host::interrupted());
+    report.results.push(entry);
+    stopped.map_or(Ok(()), |reason| Err(reason.into()))
 }
 
 /// Runs something in a session over one rig, with its progress on the terminal.
@@ -165,6 +175,6 @@ fn test(
         }
         Test::Bursts => bench::bursts::run(session, subject),
         Test::Sweep => bench::sweep::run(session, subject, item.payload.unwrap_or(0)),
-        Test::Selftest => bench::selftest::run(session, &item.label),
+        Test::Selftest => bench::selftest::run(session, &item.label, None),
     }
 }

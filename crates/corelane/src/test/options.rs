@@ -101,7 +101,7 @@ pub(super) struct Options {
     /// Rate of the tests that build on a throughput, frames/s, instead of searching it
     #[arg(long, value_name = "FRAMES/S")]
     pub(super) rate: Option<f64>,
-    /// Length of the trials that decide, and of those of latency and loss, in seconds [default: 60, latency 120; --quick: 0.2 to 0.5]
+    /// Length of the trials that decide, and of those of latency and loss, in seconds [default: 60, latency 120; --quick: 0.1 to 0.5]
     #[arg(long, value_name = "SECONDS")]
     pub(super) trial: Option<f64>,
     /// Repetitions of latency, back-to-back, recovery and reset trials [default: 20, 50, 5, 5; --quick: 3, 5, 3, 3]

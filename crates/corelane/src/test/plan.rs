@@ -18,6 +18,9 @@ const JUMBO_MTU: u16 = 9_198;
 const ORDINARY_MTU: u16 = 1_500;
 /// Pairs of ports that a frame's signature can tell apart.
 const STREAMS: usize = 256;
+/// What --trial takes, s: a trial of fewer frames than a buffer holds shows nothing; more than a day is a mistake.
+const SHORTEST_TRIAL: f64 = 0.01;
+const LONGEST_TRIAL: f64 = 86_400.0;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -35,6 +38,8 @@ pub(super) struct Plan {
     pub(super) generator: Generator,
     pub(super) calibrated: Settings,
     pub(super) traffic: Traffic,
+    /// The one rate of the test, frames/s, where it has one: of the tester no more is wanted than twice as much.
+    pub(super) stated: Option<f64>,
 }
 
 impl Plan {
@@ -82,11 +87,12 @@ impl Plan {
             )
             .into());
         }
-        let profile = if options.output.quick {
-            Profile::QUICK
-        } else {
-            Profile::RFC_2544
-        };
+        let profile = profile(options)?;
+        // Others search, or send bursts as fast as the tester can.
+        let at_a_rate = matches!(
+            test,
+            Test::Latency | Test::Loss | Test::Recovery | Test::Reset
+        );
         Ok(Self {
             test,
             family,
@@ -98,6 +104,7 @@ impl Plan {
             generator,
             calibrated,
             traffic,
+            stated: options.rate.filter(|_| at_a_rate),
         })
     }
 
@@ -147,6 +154,28 @@ impl Plan {
             waits: self.profile.waits,
         }
     }
+}
+
+/// The profile, with what the command line changes in it.
+fn profile(options: &Options) -> Result<Profile, Error> {
+    let mut profile = if options.output.quick {
+        Profile::QUICK
+    } else {
+        Profile::RFC_2544
+    };
+    if let Some(seconds) = options.trial {
+        if !(SHORTEST_TRIAL..=LONGEST_TRIAL).contains(&seconds) {
+            return Err(format!(
+                "--trial {seconds}: give seconds from {SHORTEST_TRIAL} to {LONGEST_TRIAL}"
+            )
+            .into());
+        }
+        profile = profile.with_trials_of(seconds);
+    }
+    if let Some(repeats) = options.repeats {
+        profile = profile.with_repeats(repeats);
+    }
+    Ok(profile)
 }
 
 /// Refuses what cannot be measured together.

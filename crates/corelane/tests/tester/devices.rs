@@ -3,7 +3,7 @@
 use host::{Namespace, Veth};
 use tester::addresses;
 
-use crate::support::{alone, directory, path, received, root, rows, stored, text, trials};
+use crate::support::{SHORT, alone, directory, path, received, root, rows, stored, text, trials};
 
 #[test]
 fn the_kernel_between_namespaces_of_our_own() {
@@ -15,13 +15,10 @@ fn the_kernel_between_namespaces_of_our_own() {
     let (_, result) = stored(
         directory.path(),
         &[
-            "throughput",
-            "--dut",
-            "kernel",
-            "--sizes",
-            "64,512",
-            "--quick",
-        ],
+            &["throughput", "--dut", "kernel", "--sizes", "64,512"],
+            &SHORT[..],
+        ]
+        .concat(),
     );
     let found = rows(&result, "throughput");
     assert_eq!(found.len(), 2);
@@ -37,9 +34,9 @@ fn our_router_is_started_killed_and_started_again() {
     }
     let _alone = alone();
     let directory = directory();
-    let words = ["reset", "--dut", "corelane", "--sizes", "64", "--quick"];
+    let words = ["reset", "--dut", "corelane", "--sizes", "64"];
     let rate = ["--rate", "2000"];
-    let (_, result) = stored(directory.path(), &[&words[..], &rate].concat());
+    let (_, result) = stored(directory.path(), &[&words[..], &SHORT, &rate].concat());
     let row = rows(&result, "reset")[0];
     assert!(received(row) > 0);
     let details = row["details"].to_string();
@@ -102,7 +99,9 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     let test = |ports: &str, more: &[&str]| {
         let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
         command.args(["test", "reset", "--dut", "external", "--ports", ports]);
-        command.args(["--sizes", "64", "--quick", "--rate", "1000"]);
+        command
+            .args(["--sizes", "64", "--rate", "1000"])
+            .args(SHORT);
         command.args(["--json", &file_name]).args(more);
         command.args(["--before", &hook("before"), "--after", &hook("after")]);
         command.args(["--reset", &hook("reset")]).output().unwrap()
@@ -130,6 +129,44 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("p1") && said.contains("--i-know"), "{said}");
+    let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
+    command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
+    command.args(["--sizes", "64", "--rate", "1000", "--i-know"]);
+    let output = command.args(SHORT).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
+    if !root() {
+        return;
+    }
+    let _alone = alone();
+    for generator in ["xdp", "packet"] {
+        let lab = lab();
+        let directory = directory();
+        let (file, name) = path(&directory, "result.json");
+        // The hook returns at once; the port goes while the first trial of the device runs.
+        let hook = "(sleep 0.3; ip link del p1) > /dev/null 2>&1 &";
+        let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
+        command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
+        command.args(["--sizes", "64,128", "--rate", "1000", "--quick"]);
+        command.args(["--trial", "1", "--generator", generator]);
+        command.args(["--json", &name, "--before", hook]);
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{generator}: {said}");
+        assert!(
+            said.contains("p1") && said.contains("vanished"),
+            "{generator}: {said}"
+        );
+        let result = crate::support::read(&file);
+        assert!(result["stopped"].as_str().unwrap().contains("vanished"));
+        assert_eq!(rows(&result, "selftest").len(), 1, "{generator}");
+        let loss = rows(&result, "loss");
+        assert_eq!(loss.len(), 1, "the second size was not begun");
+        assert!(loss[0]["frames_per_second"].is_null());
+    }
 }
 
 #[test]
@@ -140,9 +177,9 @@ fn a_failing_hook_ends_the_run_and_keeps_what_was_measured() {
     let _alone = alone();
     let directory = directory();
     let (file, name) = path(&directory, "result.json");
-    let output = crate::support::run(&[
-        "loss", "--quick", "--rate", "1000", "--sizes", "64", "--before", "exit 3", "--json", &name,
-    ]);
+    let words = ["loss", "--rate", "1000", "--sizes", "64", "--json", &name];
+    let hook = ["--before", "exit 3"];
+    let output = crate::support::run(&[&words[..], &hook, &SHORT].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("exit 3"));
     let result = crate::support::read(&file);

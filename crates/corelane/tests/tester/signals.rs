@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{alone, directory, path, program, read, root, rows, text};
+use crate::support::{SHORT, alone, directory, path, program, read, root, rows, text};
 
 #[test]
 fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
@@ -16,7 +16,7 @@ fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
     let (begun, begun_name) = path(&directory, "begun");
     let child = program()
         .args([
-            "test", "latency", "--quick", "--sizes", "64,128", "--rate", "500",
+            "test", "latency", "--quick", "--trial", "1", "--sizes", "64,128", "--rate", "500",
         ])
         .args(["--json", &name, "--before", &format!("touch {begun_name}")])
         .stdout(Stdio::null())
@@ -55,8 +55,9 @@ fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
 fn a_terminal_sees_the_bounds_of_the_search() {
     let _alone = alone();
     let line = format!(
-        "TERM=xterm {} test throughput --dut calibrated --calibrated rate=20kpps,buffer=64 --quick --sizes 64",
-        env!("CARGO_BIN_EXE_corelane")
+        "TERM=xterm {} test throughput --dut calibrated --calibrated rate=20kpps,buffer=64 {} --sizes 64",
+        env!("CARGO_BIN_EXE_corelane"),
+        SHORT.join(" ")
     );
     // script(1) runs it on a terminal of its own.
     let output = std::process::Command::new("script")

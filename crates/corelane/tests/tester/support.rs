@@ -25,6 +25,9 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_corelane"))
 }
 
+/// Trials as short as a machine that does other work allows, and one of each: what is proved here does not need more.
+pub(crate) const SHORT: [&str; 5] = ["--quick", "--trial", "0.02", "--repeats", "1"];
+
 /// Runs `corelane test` with words.
 pub(crate) fn run(words: &[&str]) -> Output {
     program().arg("test").args(words).output().unwrap()

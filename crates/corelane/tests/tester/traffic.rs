@@ -1,12 +1,12 @@
 //! Generators, ports and what is sent. Needs root.
 
-use crate::support::{alone, directory, received, root, rows, stored, trials};
+use crate::support::{SHORT, alone, directory, received, root, rows, stored, trials};
 
 /// One trial at a low rate through the kernel, with more options; returns what was stored.
 fn through_the_kernel(more: &[&str]) -> serde_json::Value {
     let directory = directory();
-    let words = ["loss", "--dut", "kernel", "--quick", "--rate", "2000"];
-    let (_, result) = stored(directory.path(), &[&words[..], more].concat());
+    let words = ["loss", "--dut", "kernel", "--rate", "2000"];
+    let (_, result) = stored(directory.path(), &[&words[..], &SHORT, more].concat());
     for row in rows(&result, "loss") {
         assert!(received(row) > 0, "{more:?}: {row}");
     }
@@ -162,9 +162,9 @@ fn a_capture_replayed_at_a_rate() {
 fn bursts_have_a_row_for_each_length() {
     let _alone = alone();
     let directory = directory();
-    let words = ["bursts", "--dut", "calibrated", "--quick", "--sizes", "64"];
-    let device = ["--calibrated", "rate=3Mpps,buffer=2000"];
-    let (output, result) = stored(directory.path(), &[&words[..], &device].concat());
+    let words = ["bursts", "--dut", "calibrated", "--sizes", "64"];
+    let device = ["--calibrated", "rate=200kpps,buffer=2000"];
+    let (output, result) = stored(directory.path(), &[&words[..], &SHORT, &device].concat());
     let points = result["results"][1]["details"]["points"]
         .as_array()
         .unwrap();

@@ -66,6 +66,7 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
     let search = Bisection {
         repeats: profile.tries,
         passes: profile.passes,
+        follow_hints: profile.follow_hints,
         ..Bisection::new(high, profile.resolution)
     };
     search.run(|probe| {
@@ -81,15 +82,25 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
         ));
         let interval = interval_ns(probe.amount);
         let schedule = Schedule::bursts(length, f64::INFINITY, interval, seconds);
+        let mut offered = None;
         for _ in 0..=profile.retries {
             match session.trial(schedule.clone(), "bursts", None) {
                 None => return TrialOutcome::Stop,
-                Some(trial) if !kept(&trial, &schedule, interval) => {}
+                Some(trial) if !kept(&trial, &schedule, interval) => {
+                    let each = trial.counts.sent as f64 / f64::from(trial.senders.max(1));
+                    let bursts = each / length as f64 / trial.seconds.max(f64::MIN_POSITIVE);
+                    offered = (bursts < probe.amount).then_some(bursts);
+                }
                 Some(trial) if trial.passes() => return TrialOutcome::Pass,
-                Some(_) => return TrialOutcome::Fail { carried: None },
+                Some(trial) => {
+                    let each = trial.forwarded_rate() / f64::from(trial.senders.max(1));
+                    return TrialOutcome::Fail {
+                        carried: Some(each / length as f64),
+                    };
+                }
             }
         }
-        TrialOutcome::Invalid { offered: None }
+        TrialOutcome::Invalid { offered }
     })
 }
 

@@ -13,7 +13,7 @@ pub mod throughput;
 use crate::honest::Grade;
 use crate::result::{Details, Entry, Test};
 use crate::session::Session;
-use crate::trial::Validity;
+use crate::trial::{Trial, Validity};
 
 /// What an entry is called and compared with.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,8 @@ fn entry(
     let frame_bytes = session.order.mean_size().round() as u32;
     let theoretical = session.theoretical();
     let (trials, stopped) = session.finish();
-    let (verdict, because) = match stopped {
+    let stopped = stopped.map(|reason| reason.to_string());
+    let (verdict, because) = match &stopped {
         Some(reason) if rate.is_none() => (
             Grade::Invalid,
             format!("stopped before an answer was found: {reason}"),
@@ -50,6 +51,7 @@ fn entry(
         frames_per_second: rate,
         verdict,
         because,
+        stopped,
         selftest_frames_per_second: subject.selftest,
         theoretical_frames_per_second: theoretical,
         details,
@@ -79,11 +81,19 @@ fn complaint(session: &Session<'_>) -> String {
             .iter()
             .rev()
             .filter(|trial| !something_came || trial.counts.came() > 0)
-            .find_map(crate::trial::Trial::complaint)
+            .find_map(Trial::complaint)
+    };
+    let invalid = || {
+        let reason = |trial: &Trial| match &trial.validity {
+            Validity::Invalid(reason) => Some(format!("no trial was valid; in the last, {reason}")),
+            Validity::Valid | Validity::Noisy(_) => None,
+        };
+        session.trials().iter().rev().find_map(reason)
     };
     last(true)
         .or_else(|| last(false))
-        .unwrap_or_else(|| "the tester could offer nothing".to_owned())
+        .or_else(invalid)
+        .unwrap_or_else(|| "no trial was run".to_owned())
 }
 
 /// The middle of the values; of two middles the lower. `None` of nothing.
