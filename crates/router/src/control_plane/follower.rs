@@ -123,9 +123,9 @@ impl Follower {
     }
 
     /// Is the engine's state the kernel's, as of the latest [`Follower::follow`]? Not while announcements were lost and the tables have
-    /// not been read again.
+    /// not been read again, and not while routes that are gone are still being removed.
     pub fn is_current(&self) -> bool {
-        !self.lost
+        !self.lost && !self.mirror.has_work()
     }
 
     /// Tells the engine that its state is the kernel's as of now ([`Engine::vouch`]).
@@ -226,6 +226,7 @@ impl Follower {
     pub fn tick(&mut self, now: Instant) -> Result<(), FollowError> {
         let overdue = |since: Instant, wait: Duration| now.saturating_duration_since(since) >= wait;
         if let Some(since) = self.suspected
+            && !self.mirror.has_work()
             && overdue(since, SUSPICION_DELAY)
             && (self.health.resyncs == 0 || overdue(self.synced, SUSPICION_INTERVAL))
         {
@@ -234,6 +235,10 @@ impl Follower {
         }
         if let Some(reason) = self.resync_wanted.take() {
             self.begin_resync(reason)?;
+        }
+        if self.mirror.has_work() {
+            self.mirror.work(&mut self.changes);
+            self.flush()?;
         }
         self.advance_resync()?;
         if self.keep_alive.is_due(now) {
@@ -249,6 +254,11 @@ impl Follower {
     /// The kernel's tables are to be read again, for this reason.
     pub fn want_resync(&mut self, reason: &'static str) {
         self.resync_wanted = Some(reason);
+    }
+
+    /// Is there something that [`Follower::tick`] has to do at once?
+    pub fn is_busy(&self) -> bool {
+        self.is_resyncing() || self.mirror.has_work()
     }
 
     /// Are the kernel's tables being read again?

@@ -193,9 +193,9 @@ impl<A: Address> RouteTable<A> {
         out.into_iter().map(|other| other.way).collect()
     }
 
-    /// The prefixes that have a route for which `wanted` holds.
-    pub fn prefixes_by(&self, wanted: impl Fn(WayId) -> bool) -> Vec<Prefix<A>> {
-        self.with(self.slots.iter(), |other| wanted(other.way))
+    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route for which `wanted` holds.
+    pub fn prefixes_by(&self, part: usize, wanted: impl Fn(WayId) -> bool) -> Vec<Prefix<A>> {
+        self.with(self.slots.part_entries(part), |other| wanted(other.way))
     }
 
     /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route that was not seen in round `mark`.

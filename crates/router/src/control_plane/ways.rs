@@ -41,10 +41,20 @@ impl Ways {
             .filter(|&id| self.get(id).is_some_and(|stored| stored.way == *way));
         let id = same.or_else(|| self.index.get(way).copied())?;
         self.latest = Some(id);
+        self.hold(id);
+        Some(id)
+    }
+
+    /// How many uses a way has.
+    pub fn users(&self, id: WayId) -> u64 {
+        self.get(id).map_or(0, |stored| u64::from(stored.users))
+    }
+
+    /// One use more.
+    pub fn hold(&mut self, id: WayId) {
         if let Some(stored) = self.slots.get_mut(id as usize).and_then(Option::as_mut) {
             stored.users += 1;
         }
-        Some(id)
     }
 
     /// The number of an equal way.

@@ -191,7 +191,7 @@ impl Instance {
             Checking::Waiting => WAITING,
             Checking::Comparing => Duration::ZERO,
         };
-        let longest = if self.follower.is_resyncing() {
+        let longest = if self.follower.is_busy() {
             Duration::ZERO
         } else {
             longest

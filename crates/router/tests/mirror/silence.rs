@@ -104,6 +104,53 @@ fn addresses_take_their_routes_along() {
     );
 }
 
+/// So many routes by one link are not removed at once: announcements are taken in between, no frame takes the dead way meanwhile, and
+/// whatever would make it right again waits.
+#[test]
+fn many_routes_of_a_dead_link_are_removed_a_piece_at_a_time() {
+    const ROUTES: u32 = 20_000;
+    let address = |number: u32| format!("100.{}.{}.1", number >> 8, number & 255);
+    let down = || Link {
+        up: false,
+        carrier: false,
+        ..link(2, "r1")
+    };
+    for comes_back_early in [false, true] {
+        let mut lab = Lab::new();
+        for number in 0..ROUTES {
+            let prefix = format!("100.{}.{}.0/24", number >> 8, number & 255);
+            lab.add(route(&prefix, &[hop(2, "10.1.0.9")]));
+        }
+        lab.feed(Event::Link(down()));
+        assert!(lab.mirror.has_work());
+        for number in (0..ROUTES).step_by(501) {
+            let kind = lab.kind(&address(number));
+            assert!(matches!(kind, Kind::Punt | Kind::None), "{kind:?}");
+        }
+        // The kernel repeats itself when a link goes down.
+        lab.feed(Event::Link(down()));
+        lab.add(route("192.0.2.0/24", &[hop(3, "10.2.0.9")]));
+        assert!(lab.mirror.has_work());
+        assert_eq!(lab.port("192.0.2.1"), Some(3));
+        let mut pieces = 0;
+        while lab.mirror.has_work() && !(comes_back_early && pieces == 3) {
+            lab.mirror.work(&mut lab.out);
+            assert!(lab.out.len() < ROUTES as usize / 16, "{}", lab.out.len());
+            lab.flush();
+            pieces += 1;
+        }
+        if comes_back_early {
+            lab.feed(Event::Link(link(2, "r1")));
+            assert!(!lab.mirror.has_work());
+        }
+        for number in 0..ROUTES {
+            assert_eq!(lab.kind(&address(number)), Kind::None);
+        }
+        lab.add(route("198.51.100.0/24", &[hop(3, "10.2.0.9")]));
+        assert_eq!(lab.port("198.51.100.1"), Some(3));
+    }
+}
+
 #[test]
 fn an_interface_may_go_and_come_back() {
     let mut lab = Lab::new();

@@ -10,6 +10,7 @@
 //! Whatever is not certain is answered "punt": the kernel is then asked for every packet, which is slow and right.
 
 mod emit;
+mod purge;
 mod round;
 
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +64,7 @@ pub struct Family<A> {
     enabled: bool,
     mark: u8,
     before: Vec<NextHop>,
+    doomed: Option<purge::Doomed>,
 }
 
 impl<A: Routed> Default for Family<A> {
@@ -75,6 +77,7 @@ impl<A: Routed> Default for Family<A> {
             enabled: true,
             mark: 0,
             before: Vec::new(),
+            doomed: None,
         }
     }
 }
@@ -320,34 +323,6 @@ impl<A: Routed> Family<A> {
         for way in dropped {
             if let Some(stored) = self.ways.release(way) {
                 shared.next_hops.release(stored.next_hop, out);
-            }
-        }
-    }
-
-    /// Removes every route by the ways for which `dead` holds: what the kernel did without a word.
-    pub fn purge(
-        &mut self,
-        dead: impl Fn(&Way) -> bool,
-        shared: &mut Shared,
-        out: &mut Vec<Change>,
-    ) {
-        let ways = self.ways.all(dead);
-        if ways.is_empty() {
-            return;
-        }
-        let is_dead = |way: WayId| ways.binary_search(&way).is_ok();
-        let tables: Vec<u32> = self.tables.keys().copied().collect();
-        for table in tables {
-            let prefixes = self
-                .tables
-                .get(&table)
-                .map(|routes| routes.prefixes_by(is_dead))
-                .unwrap_or_default();
-            for prefix in prefixes {
-                self.change(table, prefix, shared, out, |routes, _| {
-                    routes.remove(prefix, is_dead)
-                });
-                self.forget_wide_local(table, prefix, shared, out);
             }
         }
     }

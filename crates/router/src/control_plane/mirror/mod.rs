@@ -68,7 +68,39 @@ impl Mirror {
         self.take_in(event, out);
     }
 
+    /// Is there something left to do, a piece at a time ([`Mirror::work`])?
+    pub fn has_work(&self) -> bool {
+        self.v4.is_purging() || self.v6.is_purging()
+    }
+
+    /// Does a piece of what is left to do: some thousand changes at most.
+    pub fn work(&mut self, out: &mut Vec<Change>) {
+        self.v4.purge_part(&mut self.shared, out);
+        self.v6.purge_part(&mut self.shared, out);
+    }
+
+    /// Must what is left to do be done before this event is taken in? So when it brings back what is being removed: a link or an address
+    /// that a dead way needs, or a route by that very way.
+    fn cannot_wait(&self, event: &Event) -> bool {
+        match event {
+            Event::Link(link) => {
+                let before = self.shared.around.links.get(&link.index);
+                let was_alive = before.is_some_and(|before| before.up && before.carrier);
+                link.up && link.carrier && !was_alive
+            }
+            Event::Address(_) => true,
+            Event::Route(route, _) => {
+                self.v4.is_doomed(&route.way) || self.v6.is_doomed(&route.way)
+            }
+            _ => false,
+        }
+    }
+
     fn take_in(&mut self, event: Event, out: &mut Vec<Change>) {
+        if self.has_work() && self.cannot_wait(&event) {
+            self.v4.finish_purge(&mut self.shared, out);
+            self.v6.finish_purge(&mut self.shared, out);
+        }
         match event {
             Event::Link(link) => self.link(link, out),
             Event::LinkGone(index) => self.link_gone(index, out),
