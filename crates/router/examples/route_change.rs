@@ -262,7 +262,7 @@ fn route(orders: &Orders) -> Result<Loaded, Failure> {
         if orders.reread.load(Ordering::Relaxed) && !follower.is_resyncing() {
             follower.begin_resync("the benchmark")?;
         }
-        let patience = if follower.is_resyncing() { 0 } else { 50 };
+        let patience = if follower.is_busy() { 0 } else { 50 };
         let mut poll = libc::pollfd {
             fd: follower.descriptor(),
             events: libc::POLLIN,
