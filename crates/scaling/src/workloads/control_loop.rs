@@ -68,7 +68,7 @@ fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
     compare(
         bench,
         &[
-            ("nothing else runs", "", vec![], true),
+            ("no other load", "", vec![], true),
             (
                 "other load on the other core",
                 "none missed",

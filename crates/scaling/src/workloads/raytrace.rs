@@ -27,7 +27,7 @@ const OWN_SCENE: &str = include_str!("vase.pov");
 
 /// Width and height, and how long one core takes for our scene (a processor of 2.5 GHz).
 const SIZES: [(u32, u32, Duration); 2] = [
-    (320, 240, Duration::from_millis(700)),
+    (320, 240, Duration::from_millis(900)),
     (904, 680, Duration::from_millis(2500)),
 ];
 

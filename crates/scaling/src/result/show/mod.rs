@@ -3,7 +3,7 @@
 mod cause;
 mod plots;
 
-use super::ScaleResult;
+use super::{ScaleResult, sentence::begun};
 use crate::{
     harness::plan::{Mode, Placement},
     laws::{fit::Form, usl::Usl},
@@ -41,13 +41,13 @@ pub fn document(result: &ScaleResult) -> Document {
     if !result.notes.is_empty() {
         document = document.heading("Notes");
         for note in &result.notes {
-            document = document.text(note.to_string());
+            document = document.text(begun(&note.to_string()));
         }
     }
     if !result.not_measured.is_empty() {
         document = document
             .heading("Not measured here")
-            .text(result.not_measured.join("; ") + ".");
+            .text(begun(&result.not_measured.join("; ")) + ".");
     }
     document.environment(result.environment.facts())
 }
