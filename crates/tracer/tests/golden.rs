@@ -1,4 +1,4 @@
-//! A trace recorded by Linux 6.18 reads and means the same for ever.
+//! Traces recorded by Linux 6.1 and 6.18 read and mean the same for ever.
 
 mod live_help;
 
@@ -16,13 +16,49 @@ use tracer::record::{self, Options};
 use tracer::threads::Role;
 use tracer::verdict::verdict;
 
-fn fixture() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/linux-6.18.trace")
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+const LINUX_6_18: &str = "linux-6.18.trace";
+
+/// `scripts/trace-fixture` made them.
+#[test]
+fn traces_of_linux_6_1_mean_what_they_meant() {
+    for (name, way) in [
+        ("linux-6.1-ebpf.trace", "eBPF"),
+        ("linux-6.1-perf.trace", "perf, as asked"),
+    ] {
+        let trace = Trace::open(&fixture(name)).expect("the fixture");
+        assert!(trace.complaints.is_empty(), "{:?}", trace.complaints);
+        assert!(trace.header.kernel.starts_with("6.1."));
+        assert_eq!(trace.header.switches, way);
+        assert_eq!(trace.events_lost(), 0);
+        let analysis = Analysis::new(&trace);
+        let budget = &analysis.budget;
+        assert_eq!(budget.total(), budget.wall * budget.cores);
+        assert!(budget.unknown * 50 < budget.total());
+        let found = verdict(&trace, &analysis);
+        let blamed: Vec<_> = found
+            .blamed
+            .iter()
+            .map(|index| &analysis.locks[*index])
+            .map(|lock| (lock.name.as_str(), lock.class, lock.waited.waiters().len()))
+            .collect();
+        assert_eq!(
+            blamed,
+            [("routes", Class::Mutex, 2)],
+            "{:?}",
+            found.sentences
+        );
+    }
 }
 
 #[test]
 fn a_trace_of_linux_6_18_means_what_it_meant() {
-    let trace = Trace::open(&fixture()).expect("the fixture");
+    let trace = Trace::open(&fixture(LINUX_6_18)).expect("the fixture");
     assert!(trace.complaints.is_empty(), "{:?}", trace.complaints);
     assert!(trace.header.kernel.starts_with("6.18"));
     assert_eq!(trace.events_lost(), 0);
@@ -126,6 +162,9 @@ fn record_the_fixture() {
         file.core(&mut core).expect("memory");
     }
     file.tasks(&trace.tasks).expect("memory");
-    std::fs::write(fixture(), file.finish(&trace.trailer).expect("memory"))
-        .expect("the fixture's place");
+    std::fs::write(
+        fixture(LINUX_6_18),
+        file.finish(&trace.trailer).expect("memory"),
+    )
+    .expect("the fixture's place");
 }
