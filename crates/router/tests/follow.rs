@@ -127,6 +127,10 @@ fn following(net: &Net, work: impl FnOnce(&mut Follower) + Send) {
 }
 
 const QUIET: Duration = Duration::from_millis(150);
+/// Far more than one buffer of the kernel's holds.
+const MANY_ROUTES: u64 = 20_000;
+/// The shortest message of a route: headers, table, destination, way out.
+const SHORTEST_ROUTE: usize = 16 + 12 + 8 + 8 + 8;
 
 #[test]
 fn what_the_kernel_removes_in_silence_is_gone_here() {
@@ -302,14 +306,11 @@ fn route_changes_do_not_wait_for_a_resynchronisation() {
     if !is_root() {
         return;
     }
-    const ROUTES: u64 = 20_000;
-    /// The shortest route message: headers, table, destination, way out.
-    const SHORTEST: usize = 16 + 12 + 8 + 8 + 8;
-    let most = (READ_SIZE / SHORTEST) as u64;
+    let most = (READ_SIZE / SHORTEST_ROUTE) as u64;
     let net = net("pieces");
     let router = &net.router;
     let mut lines = String::from("route add 192.0.2.0/24 via 10.1.0.9\n");
-    for number in 0..ROUTES {
+    for number in 0..MANY_ROUTES {
         let (high, low, via) = (number >> 8, number & 255, number % 3);
         writeln!(lines, "route add 100.{high}.{low}.0/26 via 10.{via}.0.9").unwrap();
     }
@@ -343,7 +344,10 @@ fn route_changes_do_not_wait_for_a_resynchronisation() {
             assert!(events <= most, "{events} events at once, of {most} allowed");
             pieces += 1;
         }
-        assert!(changes == 3 && pieces > ROUTES / most, "{pieces} pieces");
+        assert!(
+            changes == 3 && pieces > MANY_ROUTES / most,
+            "{pieces} pieces"
+        );
         assert_eq!(answers(follower).as_deref(), Some("r0"));
         assert_eq!(follower.health().swept.routes, 0);
         assert_eq!(differences(follower), [""; 0]);
