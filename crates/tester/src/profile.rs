@@ -74,7 +74,7 @@ impl Profile {
         waits: Waits::RFC_2544,
     };
 
-    /// For a look in seconds: short trials, short waits, and up to five trials of a rate, of which three must pass: a device on a
+    /// For a look in seconds: short trials, short waits, and up to three trials of a rate, of which two must pass: a device on a
     /// shared machine loses a frame now and then at any rate, and the rate that passes more often than not can be found again,
     /// where the one at which nothing ever failed, or the highest that ever passed, is an accident (`MLRsearch`'s exceed ratio of
     /// one half). Deciding trials are as long as those of the search: where stalls come at random a longer one fails more often,
@@ -84,8 +84,8 @@ impl Profile {
         search_seconds: 0.1,
         final_seconds: 0.1,
         resolution: 0.01,
-        tries: 5,
-        passes: 3,
+        tries: 3,
+        passes: 2,
         follow_hints: true,
         retries: 3,
         latency_seconds: 0.5,

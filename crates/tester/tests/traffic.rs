@@ -200,7 +200,11 @@ fn the_smallest_interval_between_bursts_is_that_of_the_device() {
     let mut silent = |_: &str| {};
     let session = Session::new(
         &mut rig,
-        Profile::QUICK,
+        // What the buffer holds is a fiftieth of what passes in this time.
+        Profile {
+            final_seconds: 0.25,
+            ..Profile::QUICK
+        },
         order(Traffic::default()),
         &mut silent,
     );
