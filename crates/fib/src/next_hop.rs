@@ -141,6 +141,8 @@ pub struct NextHopTable {
     view: NextHops,
     free_slots: Vec<u32>,
     unused_slot: u32,
+    /// The highest next hop that was ever published: what of `slots` lies above was never written.
+    highest: u16,
     bucket_used: Vec<bool>,
     quarantine: Quarantine<Retired>,
 }
@@ -202,6 +204,7 @@ impl NextHopTable {
             view,
             free_slots: Vec::new(),
             unused_slot: 1,
+            highest: 0,
             bucket_used,
             quarantine: Quarantine::default(),
         }
@@ -305,11 +308,8 @@ impl NextHopTable {
             .rposition(|&used| used)
             .map_or(0, |last| (last + 1) * 2);
         let mut report = MemoryReport::default();
-        report.add(
-            "next-hop slots",
-            storage.slots.bytes(),
-            storage.slots.bytes(),
-        );
+        let used_slots = (usize::from(self.highest) + 1) * size_of::<AtomicU32>();
+        report.add("next-hop slots", used_slots, storage.slots.bytes());
         report.add("next-hop entries", used_entries, storage.entries.bytes());
         report.add("group buckets", used_buckets, storage.buckets.bytes());
         report
@@ -329,6 +329,7 @@ impl NextHopTable {
 
     fn publish(&mut self, next_hop: NextHop, slot: u32) {
         let old = self.get(next_hop);
+        self.highest = self.highest.max(next_hop.0);
         let old_slot = self.view.storage.slots.elements()[usize::from(next_hop.0)]
             .swap(slot, Ordering::Release);
         if old_slot != 0 {

@@ -187,6 +187,9 @@ struct Writer {
 
 /// Routes that go to a table at once.
 const AT_ONCE: usize = 256;
+/// Changes of a batch after which what they have freed is taken back, if the readers have moved on: a table that is filled in one
+/// batch would else leave behind every version of the nodes that it writes again.
+const RECLAIM_AFTER: usize = 64 * AT_ONCE;
 
 impl Writer {
     fn new(options: &Options, copies: usize) -> Result<Self, OutOfMemory> {
@@ -213,8 +216,13 @@ impl Writer {
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
         self.reclaim();
-        let mut applied = 0;
+        let (mut applied, mut reclaimed) = (0, 0);
         while applied < changes.len() {
+            if applied - reclaimed >= RECLAIM_AFTER {
+                self.seal();
+                self.reclaim();
+                reclaimed = applied;
+            }
             applied += match self.apply_routes(&changes[applied..]) {
                 0 => self
                     .apply_one(&changes[applied])

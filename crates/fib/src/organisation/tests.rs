@@ -110,3 +110,36 @@ fn shared_behaves() {
 fn per_core_behaves() {
     behaves(&PerCore::new(&options()).unwrap());
 }
+
+/// A table filled in one batch is as small as one filled at once from nothing, but for a few blocks of the latest changes.
+#[test]
+fn filling_in_one_batch_leaves_little_behind() {
+    let prefixes = crate::generated::internet(1).v4;
+    let routes: Vec<_> = prefixes[..200_000]
+        .iter()
+        .copied()
+        .zip(crate::generated::next_hops(1, 200_000, 16))
+        .collect();
+    let mut compact = crate::Table::<u32>::new().unwrap();
+    compact.insert_all(&routes).unwrap();
+    let least = compact.memory().used();
+
+    let tables = Shared::new(&Options::for_workers(1)).unwrap();
+    let changes: Vec<Change> = routes
+        .iter()
+        .map(|&(prefix, next_hop)| Change::V4(prefix, next_hop))
+        .collect();
+    tables.apply(&changes).unwrap();
+    let of_v4 = |array: &&crate::memory::ArrayMemory| array.name.starts_with("IPv4");
+    let report = tables.memory();
+    let filled: usize = report
+        .arrays
+        .iter()
+        .filter(of_v4)
+        .map(|array| array.used)
+        .sum();
+    assert!(
+        filled <= least + least / 50,
+        "{filled} bytes, filled at once {least}"
+    );
+}
