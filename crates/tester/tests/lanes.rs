@@ -1,11 +1,15 @@
-//! Closed-loop load on every core at once, with the kernel between the cables: what arrives, and where the rest went. Needs root.
+//! Load on every core at once, closed loop and at a rate, with the kernel between the cables: what arrives, and where the rest went. Needs root.
 
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::CoreId;
-use tester::trial::Validity;
-use tester::veth::lanes::{Lanes, Load, Losses, Pace, next_hop_address};
+use tester::bench::{Subject, throughput};
+use tester::profile::Profile;
+use tester::result::Entry;
+use tester::session::Session;
+use tester::trial::{Trial, Validity};
+use tester::veth::lanes::{Lanes, LanesRig, Load, Losses, Pace, next_hop_address};
 
 const LENGTH: Duration = Duration::from_millis(50);
 /// 10.0.0.0/9 and the half above it.
@@ -14,6 +18,10 @@ const UPPER: u32 = 0x0a80_0000;
 
 /// One at a time: they would take the cores from each other.
 static CORES: Mutex<()> = Mutex::new(());
+/// Longest search: on a machine whose cores others have it would go on for long.
+const SEARCH: Duration = Duration::from_secs(5);
+/// What the token bucket lets through, frames/s.
+const RATE: f64 = 100_000.0;
 
 /// Two cores at most, a kernel that forwards 10/9, and destinations by turns in both halves of 10/8 or in the lower alone.
 fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'static, ()>)> {
@@ -127,5 +135,105 @@ fn an_interface_that_vanishes_is_named() {
     assert!(
         error.contains("out") && error.contains("vanished"),
         "{error}"
+    );
+}
+
+/// A search over these lanes, as the study makes it.
+fn searched(lanes: &Lanes, cores: usize, pace: Pace, ceiling: f64) -> Entry {
+    let mut load = Load::default();
+    let until = Instant::now() + SEARCH;
+    let mut rig = LanesRig::new(lanes, &mut load, cores, pace, ceiling).until(until);
+    let order = LanesRig::order(64).unwrap();
+    let profile = Profile {
+        tries: 3,
+        passes: 2,
+        retries: 1,
+        ..Profile::QUICK
+    };
+    let mut silent = |_: &str| ();
+    let session = Session::new(&mut rig, profile, order, &mut silent);
+    throughput::run(session, &Subject::default(), &[])
+}
+
+fn in_short(trial: &Trial) -> String {
+    let counts = &trial.counts;
+    format!(
+        "{:.0} frames/s for {:.2} s, {}: lost {} (late {}) of {}, unsent {}, lateness {} us, waited {:.4}, {:?}",
+        trial.intended_rate.unwrap_or(0.0),
+        trial.seconds,
+        trial.purpose,
+        counts.lost,
+        counts.late,
+        counts.intended,
+        counts.unsent,
+        trial.worst_lateness_ns / 1000,
+        trial.waited,
+        trial.validity
+    )
+}
+
+#[test]
+fn a_search_finds_what_a_bucket_lets_through() {
+    let Some((lanes, cores, _guard)) = lanes("bucket", false) else {
+        return;
+    };
+    // Tokens for 60 bytes, the frame without FCS. Bucket and queue hold 500 frames, so that a generator which was held up for some
+    // milliseconds may repay what it owes; by that a trial of 10,000 frames may pass above the rate.
+    let bucket = format!(
+        "qdisc add dev out root tbf rate {}bit burst 6000 limit 24000",
+        RATE * 60.0 * 8.0
+    );
+    let made = lanes
+        .dut()
+        .command("tc")
+        .args(bucket.split_whitespace())
+        .output();
+    let refused = match &made {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(why) = refused {
+        println!("skipped: no token bucket here: {why}");
+        return;
+    }
+    for cores in 1..=cores {
+        for pace in [Pace::Call, Pace::Window(1024)] {
+            let entry = searched(&lanes, cores, pace, 3.0 * RATE);
+            let found = entry.frames_per_second.unwrap_or(0.0) / RATE;
+            let trials: Vec<String> = entry.trials.iter().map(in_short).collect();
+            let what = format!(
+                "{cores} cores, {pace:?}: {found} of the rate found; {}\n{}",
+                entry.because,
+                trials.join("\n")
+            );
+            assert!(found < 1.07, "{what}");
+            if found < 0.85 && entry.trials.iter().any(is_disturbed) {
+                println!("skipped: others have the cores; {what}");
+                continue;
+            }
+            assert!(found > 0.85, "{what}");
+        }
+    }
+}
+
+/// A trial well below the rate that failed because others had the core.
+fn is_disturbed(trial: &Trial) -> bool {
+    let below = trial.intended_rate.is_some_and(|rate| rate < 0.95 * RATE);
+    below && !trial.passes() && matches!(trial.validity, Validity::Noisy(_))
+}
+
+#[test]
+fn a_search_where_nothing_comes_through_has_no_rate_and_a_reason() {
+    let Some((lanes, cores, _guard)) = lanes("closed", false) else {
+        return;
+    };
+    lanes.dut().set("net.ipv4.ip_forward", "0").unwrap();
+    let entry = searched(&lanes, cores, Pace::Call, 1e5);
+    assert_eq!(entry.frames_per_second, None);
+    assert!(
+        entry.because.contains("forwards nothing"),
+        "{}",
+        entry.because
     );
 }

@@ -15,6 +15,7 @@ pub mod lanes;
 mod record;
 mod rig;
 mod sending;
+mod timetable;
 
 pub use dut::{Bench, Device, Port};
 pub use rig::{End, XdpRig};

@@ -4,10 +4,11 @@ use fastpath::generate::Generator;
 
 use crate::clock::{now_ns, wait_until};
 use crate::rig::RigError;
-use crate::schedule::{OWED_NS, Pacer};
+use crate::schedule::Pacer;
 use crate::trial::Order;
 
 use super::rig::XdpRig;
+use super::timetable::Timetable;
 
 /// Lead of the timetable over the first look at the clock, ns.
 const LEAD_NS: u64 = 50_000;
@@ -19,8 +20,6 @@ const CALL_NS: u64 = 40_000;
 const SLICE_NS: u64 = 20_000_000;
 /// The same while a silence is to be timed.
 const WATCH_NS: u64 = 1_000_000;
-/// A run of the paced program with nothing to send waits so long, ns.
-const SPIN_NS: u64 = 2_000;
 /// Frames of about this much of the timetable are handed over together, ns.
 const FLUSH_NS: f64 = 20_000.0;
 
@@ -132,30 +131,19 @@ impl XdpRig {
         let mut begun = start;
         let (mut largest, mut at) = (0, start);
         for segment in order.schedule.segments() {
-            let interval = 1e9 / segment.rate;
-            let batch = (segment.rate * FLUSH_NS / 1e9).clamp(1.0, 64.0) as u32;
-            generator.set_batch(batch)?;
-            generator.pace(begun, interval, segment.frames);
-            seen.largest_burst = seen.largest_burst.max(batch);
-            begun += (segment.frames as f64 * interval) as u64 + segment.rest_ns;
-            while generator.remaining() > 0 {
-                if host::interrupted() {
-                    return Err(RigError::Interrupted);
-                }
-                let left_ns = begun.saturating_sub(now_ns()).min(slice_ns);
-                let frames = ((left_ns as f64 / interval) as u64 + 1).min(generator.remaining());
-                let runs = frames + left_ns / SPIN_NS + u64::from(batch);
-                hand_over(generator, runs.min(u64::from(u32::MAX)) as u32)?;
-                let now = now_ns();
-                if generator.remaining() > 0 {
-                    let late = now.saturating_sub(generator.next_due_ns());
-                    seen.worst_lateness_ns = seen.worst_lateness_ns.max(late);
-                    if late > OWED_NS {
-                        let places = ((late - OWED_NS) as f64 / interval) as u64;
-                        let places = places.min(generator.remaining());
-                        state.skip(generator.sent(), places);
-                        generator.skip(places);
-                    }
+            let interval_ns = 1e9 / segment.rate;
+            let timetable = Timetable {
+                start_ns: begun,
+                interval_ns,
+                frames: segment.frames,
+                batch: (segment.rate * FLUSH_NS / 1e9).clamp(1.0, 64.0) as u32,
+                slice_ns,
+            };
+            seen.largest_burst = seen.largest_burst.max(timetable.batch);
+            begun = timetable.end_ns() + segment.rest_ns;
+            let late = timetable.keep(generator, |generator, now, skipped| {
+                if skipped > 0 {
+                    state.skip(generator.sent(), skipped);
                 }
                 let number = sink.largest(0);
                 if number != largest {
@@ -163,7 +151,8 @@ impl XdpRig {
                     seen.silence_ns = seen.silence_ns.max(silent);
                     (largest, at) = (number, now);
                 }
-            }
+            })?;
+            seen.worst_lateness_ns = seen.worst_lateness_ns.max(late);
         }
         // The program's last look at the clock was for the last frame.
         let end = generator.last_look_ns().max(start);
@@ -176,7 +165,7 @@ impl XdpRig {
 /// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and takes numbers back a second late when
 /// frames were still under way: after tens of thousands of short calls there may be none, until then. The trial is late by that, and
 /// so invalid.
-fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
+pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
     const TRIES: u32 = 60;
     const NAP_NS: u64 = 50_000_000;
     for _ in 1..TRIES {

@@ -42,7 +42,7 @@ const FORGET: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
 /// When nothing has arrived for so long, what has not come is lost: a device with threads of its own may be kept from its core for a
 /// while on a busy machine.
-const QUIET: Duration = Duration::from_millis(200);
+pub(super) const QUIET: Duration = Duration::from_millis(200);
 /// The same where the call that sends returns when the frames are through.
 const QUIET_AFTER_CALL: Duration = Duration::from_millis(10);
 
@@ -68,10 +68,12 @@ pub struct Carried {
     pub validity: Validity,
 }
 
-/// Generators for frames of one size at a time, kept from one measurement to the next.
+/// Generators of one kind at a time, for frames of one size, kept from one measurement to the next.
 #[derive(Default)]
 pub struct Load {
     frame_bytes: u32,
+    /// Whether they keep a timetable inside the kernel.
+    timetable: bool,
     /// The generators for n cores, at place n - 1.
     by_cores: Vec<Vec<Generator>>,
 }
@@ -91,7 +93,7 @@ impl Load {
         length: Duration,
     ) -> Result<Carried, RigError> {
         let carried = self
-            .prepare(lanes, frame_bytes, cores)
+            .prepare(lanes, frame_bytes, cores, false)
             .and_then(|generators| run(lanes, generators, pace, length.max(LENGTH_MIN)));
         if host::interrupted() {
             return Err(RigError::Interrupted);
@@ -103,25 +105,28 @@ impl Load {
         carried
     }
 
-    fn prepare(
+    /// Generators for the first `cores` cores, warm.
+    pub(super) fn prepare(
         &mut self,
         lanes: &Lanes,
         frame_bytes: u32,
         cores: usize,
+        timetable: bool,
     ) -> Result<&mut [Generator], RigError> {
-        if self.frame_bytes != frame_bytes {
+        if (self.frame_bytes, self.timetable) != (frame_bytes, timetable) {
             self.by_cores.clear();
-            self.frame_bytes = frame_bytes;
+            (self.frame_bytes, self.timetable) = (frame_bytes, timetable);
         }
         while self.by_cores.len() < cores {
             self.by_cores.push(Vec::new());
         }
         let generators = &mut self.by_cores[cores - 1];
         if generators.is_empty() {
-            *generators = make(lanes, frame_bytes, cores)?;
+            *generators = make(lanes, frame_bytes, cores, timetable)?;
             let before = lanes.arrived()?;
             // The first call of a generator takes some 20 ms more.
             for generator in &mut *generators {
+                generator.pace(0, 1.0, 1);
                 generator.send(1)?;
             }
             settle(lanes, before + cores as u64, QUIET)?;
@@ -131,7 +136,17 @@ impl Load {
 }
 
 /// Every generator has its share of the destinations, so that together they send to all of them.
-fn make(lanes: &Lanes, frame_bytes: u32, cores: usize) -> Result<Vec<Generator>, RigError> {
+fn make(
+    lanes: &Lanes,
+    frame_bytes: u32,
+    cores: usize,
+    timetable: bool,
+) -> Result<Vec<Generator>, RigError> {
+    let new = if timetable {
+        Generator::with_timetable
+    } else {
+        Generator::new
+    };
     let share = lanes.destinations.len().div_ceil(cores).max(1);
     let (near, far) = (&lanes.generator, &lanes.ingress);
     let each = (0..cores).map(|core| {
@@ -152,9 +167,7 @@ fn make(lanes: &Lanes, frame_bytes: u32, cores: usize) -> Result<Vec<Generator>,
             stream: 0,
             stamp_every: 0,
         };
-        Ok(near
-            .namespace
-            .enter(|| Generator::new(near.index, &frames))??)
+        Ok(near.namespace.enter(|| new(near.index, &frames))??)
     });
     each.collect()
 }
@@ -277,7 +290,7 @@ fn run(
     })
 }
 
-fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -317,7 +330,7 @@ fn count(
 }
 
 /// Waits until `all` have arrived, or nothing has for `quiet`; the count then.
-fn settle(lanes: &Lanes, all: u64, quiet: Duration) -> Result<u64, RigError> {
+pub(super) fn settle(lanes: &Lanes, all: u64, quiet: Duration) -> Result<u64, RigError> {
     let (mut last, mut since) = (lanes.arrived()?, Instant::now());
     while last < all && since.elapsed() < quiet && !host::interrupted() {
         thread::sleep(LOOK);

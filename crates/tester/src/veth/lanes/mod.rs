@@ -7,13 +7,14 @@
 //! Frames are made inside the kernel by a program run on live frames, and counted by a program at the sink. Each core in use carries
 //! its own share of everything: on core n runs the n-th generator, the forwarding of its frames (the veth's queue n is served by the
 //! core that filled it) and their counting. So a rate on one core includes the generator's work, and a rate on two is comparable to
-//! it. [`Load`] offers the frames; where lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go away with
-//! this value.
+//! it. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where lost ones went is read from the interfaces
+//! ([`Losses`]). Namespaces and cables go away with this value.
 //!
-//! What it cannot do: keep a rate, time a frame, check a payload. [`XdpRig`](super::XdpRig) does that, from one core.
+//! What it cannot do: time a frame, check a payload, keep a rate to a ten-thousandth. [`XdpRig`](super::XdpRig) does that, from one core.
 
 mod ledger;
 mod load;
+mod rig;
 
 use std::net::Ipv4Addr;
 
@@ -24,6 +25,7 @@ use host::{CoreId, Namespace, Veth};
 
 pub use ledger::Losses;
 pub use load::{Carried, Load, Pace};
+pub use rig::LanesRig;
 
 use crate::rig::RigError;
 

@@ -1,0 +1,456 @@
+//! Lanes as a rig: trials at a rate, open loop, for the searches that a closed loop needs none of.
+//!
+//! Each core in use offers its share of the timetable, whatever the device does with it. For a device in the kernel
+//! ([`Pace::Call`]) the timetable is kept inside the kernel; the same call carries the frames through, so a device that cannot keep up
+//! keeps the generator from sending in time, and nothing overflows. For one on threads of its own ([`Pace::Window`]) the generator
+//! hands over some frames together and sleeps in between, for the core is the workers' too; it is favoured, so a device that cannot
+//! keep up does not slow it down, and its rings overflow.
+//!
+//! So there is one rule for both: what could not be handed over by the end of the timetable was refused by the device, and counts
+//! as sent and lost. Whatever the generator's share of the core is, it is a cost of every rate that is found, as it is in the closed
+//! loop. Up to a thousandth of the frames ([`TOLERANCE`]) may be late before it is held against anybody; that much is the rate's own
+//! inaccuracy, ten times what the rig with a core of its own for the generator allows itself.
+
+use std::sync::{Barrier, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastpath::generate::Generator;
+use host::{Favoured, Pinned};
+
+use super::load::{Load, QUIET, join, settle};
+use super::{Lanes, MTU, Pace};
+use crate::clock::{now_ns, wait_until};
+use crate::disturbance::{Disturbance, Watch};
+use crate::rig::{Event, Rig, RigError};
+use crate::schedule::{Pacer, Schedule, Segment, TOLERANCE};
+use crate::sizes::{Family, FrameSize, SizeError};
+use crate::traffic::Traffic;
+use crate::trial::{Counts, Direction, Order, Trial, Waits, judge};
+use crate::veth::sending::hand_over;
+use crate::veth::timetable::Timetable;
+
+/// From the moment when all generators are ready to the first frame, ns.
+const LEAD_NS: u64 = 100_000;
+/// How long one call keeps the timetable, ns: a look at what is owed comes this often.
+const SLICE_NS: u64 = 5_000_000;
+/// Frames that the kernel handles together, as in the closed loop.
+const BATCH: u32 = 64;
+/// Frames that a generator which sleeps in between hands over together.
+const COMPANY: u64 = 128;
+/// Most of them at once after a delay.
+const AT_ONCE: u32 = 256;
+/// Shortest sleep worth the calls, ns.
+const NAP_MIN_NS: u64 = 20_000;
+
+/// The first cores of some lanes, whose rates are those of all these cores together.
+pub struct LanesRig<'a> {
+    lanes: &'a Lanes,
+    load: &'a mut Load,
+    cores: usize,
+    pace: Pace,
+    ceiling: f64,
+    until: Option<Instant>,
+    number: u32,
+}
+
+impl<'a> LanesRig<'a> {
+    /// A rig of the first `cores` cores. `pace` says what the device is, as for the closed loop; no rate above `ceiling`, frames/s, is
+    /// worth asking for.
+    pub fn new(
+        lanes: &'a Lanes,
+        load: &'a mut Load,
+        cores: usize,
+        pace: Pace,
+        ceiling: f64,
+    ) -> Self {
+        Self {
+            lanes,
+            load,
+            cores: cores.clamp(1, lanes.cores.len().max(1)),
+            pace,
+            ceiling,
+            until: None,
+            number: 0,
+        }
+    }
+
+    /// The order that a session of such a rig begins with.
+    ///
+    /// # Errors
+    /// A frame size that the cables do not carry.
+    pub fn order(frame_bytes: u32) -> Result<Order, SizeError> {
+        Ok(Order {
+            sizes: vec![FrameSize::new(frame_bytes, Family::Ipv4, MTU)?],
+            family: Family::Ipv4,
+            schedule: Schedule::burst(1),
+            direction: Direction::OneWay,
+            destinations: 1,
+            traffic: Traffic::default(),
+            time_every_frame: false,
+            waits: Waits::QUICK,
+        })
+    }
+
+    /// Refuses trials from `moment` on: whoever searches keeps what is known by then.
+    #[must_use]
+    pub fn until(mut self, moment: Instant) -> Self {
+        self.until = Some(moment);
+        self
+    }
+
+    fn offer(&mut self, frame_bytes: u32, segment: Segment) -> Result<(Offer, u64), RigError> {
+        let in_calls = self.pace == Pace::Call;
+        let generators = self
+            .load
+            .prepare(self.lanes, frame_bytes, self.cores, in_calls)?;
+        let cores = &self.lanes.cores[..generators.len()];
+        let base = self.lanes.arrived()?;
+        let ready = Barrier::new(cores.len());
+        let start = OnceLock::new();
+        let lanes: Vec<Lane> = thread::scope(|scope| {
+            let threads: Vec<_> = generators
+                .iter_mut()
+                .zip(cores)
+                .enumerate()
+                .map(|(place, (generator, &core))| {
+                    let (ready, start) = (&ready, &start);
+                    let share = share(segment, place as u64, cores.len() as u64);
+                    scope.spawn(move || {
+                        let pinned = Pinned::to(core);
+                        let _favoured = Favoured::now();
+                        ready.wait();
+                        let _pinned = pinned.map_err(RigError::from)?;
+                        let watch = Watch::new(&[core], &[]);
+                        let start = *start.get_or_init(|| now_ns() + LEAD_NS);
+                        let lane = if in_calls {
+                            Lane::by_calls(generator, share, start)
+                        } else {
+                            Lane::by_company(generator, share, start)
+                        };
+                        lane.map(|lane| lane.with(watch.end()))
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(join)
+                .collect::<Result<_, RigError>>()
+        })?;
+        Ok((Offer::of(&lanes), base))
+    }
+}
+
+/// The part of a stretch that lane `place` of `lanes` has, with no frame forgotten.
+fn share(segment: Segment, place: u64, lanes: u64) -> Segment {
+    let frames = segment.frames / lanes + u64::from(place < segment.frames % lanes);
+    Segment {
+        frames: frames.max(1),
+        rate: segment.rate / lanes as f64,
+        ..segment
+    }
+}
+
+/// What one core offered.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    intended: u64,
+    /// Handed over, late ones too.
+    sent: u64,
+    /// Handed over after the timetable's end.
+    late: u64,
+    worst_lateness_ns: u64,
+    elapsed_ns: u64,
+    disturbance: Disturbance,
+}
+
+impl Lane {
+    /// By the timetable in the kernel.
+    fn by_calls(
+        generator: &mut Generator,
+        segment: Segment,
+        start_ns: u64,
+    ) -> Result<Self, RigError> {
+        let timetable = Timetable {
+            start_ns,
+            interval_ns: 1e9 / segment.rate,
+            frames: segment.frames,
+            batch: BATCH,
+            slice_ns: SLICE_NS,
+        };
+        let before = generator.sent();
+        let worst = timetable.keep(generator, |_, _, _| ())?;
+        let sent = generator.sent() - before;
+        // The program's last look at the clock was for the last frame.
+        let end_ns = generator.last_look_ns().max(start_ns);
+        let planned_ns = timetable.end_ns() - start_ns;
+        Ok(Self::new(
+            segment.frames,
+            sent,
+            planned_ns,
+            end_ns - start_ns,
+            worst,
+        ))
+    }
+
+    /// In small company, asleep in between.
+    fn by_company(
+        generator: &mut Generator,
+        segment: Segment,
+        start_ns: u64,
+    ) -> Result<Self, RigError> {
+        let schedule = Schedule::constant(segment.rate, segment.frames as f64 / segment.rate);
+        let mut pacer = Pacer::new(&schedule, AT_ONCE);
+        let interval_ns = 1e9 / segment.rate;
+        let before = generator.sent();
+        let mut last = 0;
+        wait_until(start_ns, host::interrupted);
+        while !pacer.finished() {
+            if host::interrupted() {
+                return Err(RigError::Interrupted);
+            }
+            let now = now_ns().saturating_sub(start_ns);
+            let due = pacer.allowed(now);
+            let wanted = pacer.left().min(COMPANY);
+            if due < wanted {
+                let nap = ((wanted - due) as f64 * interval_ns) as u64;
+                if pacer.left() <= COMPANY {
+                    wait_until(now_ns() + nap, host::interrupted);
+                } else {
+                    thread::sleep(Duration::from_nanos(nap.max(NAP_MIN_NS)));
+                }
+                continue;
+            }
+            let made = hand_over(generator, due as u32)?;
+            pacer.went(u64::from(made), now);
+            last = now;
+        }
+        let sent = generator.sent() - before;
+        let planned_ns = schedule.duration_ns().unwrap_or(0);
+        let lateness = pacer.worst_lateness_ns();
+        Ok(Self::new(
+            schedule.frames(),
+            sent,
+            planned_ns,
+            last,
+            lateness,
+        ))
+    }
+
+    /// Of `sent` frames evenly handed over in `elapsed_ns` instead of `planned_ns`.
+    fn new(intended: u64, sent: u64, planned_ns: u64, elapsed_ns: u64, worst: u64) -> Self {
+        let over = elapsed_ns.saturating_sub(planned_ns) as f64 / elapsed_ns.max(1) as f64;
+        Self {
+            intended,
+            sent,
+            late: (sent as f64 * over) as u64,
+            worst_lateness_ns: worst,
+            elapsed_ns: elapsed_ns.max(planned_ns),
+            disturbance: Disturbance::default(),
+        }
+    }
+
+    fn with(self, disturbance: Disturbance) -> Self {
+        Self {
+            disturbance,
+            ..self
+        }
+    }
+}
+
+/// What all lanes offered together.
+#[derive(Clone, Debug, Default)]
+struct Offer {
+    intended: u64,
+    sent: u64,
+    late: u64,
+    worst_lateness_ns: u64,
+    elapsed_ns: u64,
+    disturbance: Disturbance,
+}
+
+impl Offer {
+    fn of(lanes: &[Lane]) -> Self {
+        let most = |of: fn(&Disturbance) -> f64| {
+            let each = lanes.iter().map(|lane| of(&lane.disturbance));
+            each.fold(0.0, f64::max)
+        };
+        let longest = |of: fn(&Lane) -> u64| lanes.iter().map(of).max().unwrap_or(0);
+        let switches = |lane: &Lane| lane.disturbance.involuntary_switches;
+        Self {
+            intended: lanes.iter().map(|lane| lane.intended).sum(),
+            sent: lanes.iter().map(|lane| lane.sent).sum(),
+            late: lanes.iter().map(|lane| lane.late).sum(),
+            worst_lateness_ns: longest(|lane| lane.worst_lateness_ns),
+            elapsed_ns: longest(|lane| lane.elapsed_ns),
+            disturbance: Disturbance {
+                steal: most(|lane| lane.steal),
+                waited: most(|lane| lane.waited),
+                involuntary_switches: lanes.iter().map(switches).max().unwrap_or(0),
+            },
+        }
+    }
+
+    /// The counts when `arrived` frames came in all.
+    fn counts(&self, arrived: u64) -> Counts {
+        let came = arrived.min(self.sent);
+        let unsent = self.intended - self.sent;
+        let common = Counts {
+            intended: self.intended,
+            stray: arrived - came,
+            arrivals: arrived,
+            ..Counts::default()
+        };
+        if (unsent + self.late) as f64 <= TOLERANCE * self.intended as f64 {
+            return Counts {
+                sent: self.sent,
+                unsent,
+                received: came,
+                lost: self.sent - came,
+                ..common
+            };
+        }
+        let late = self.late.min(came);
+        Counts {
+            sent: self.intended,
+            received: came - late,
+            late,
+            lost: self.intended - (came - late),
+            ..common
+        }
+    }
+}
+
+impl Rig for LanesRig<'_> {
+    /// A trial of one size at one rate, that of all cores together. Where the frames go and how long to wait around them is the lanes'
+    /// own, whatever the order says.
+    fn run(
+        &mut self,
+        order: &Order,
+        purpose: &str,
+        event: Option<Event<'_>>,
+    ) -> Result<Trial, RigError> {
+        let unable = |what: &str, remedy| RigError::Unable {
+            rig: "the rig of all cores",
+            what: what.to_owned(),
+            remedy,
+        };
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(unable("go on: its time is over", "allow it more"));
+        }
+        let (&[size], &[segment]) = (order.sizes.as_slice(), order.schedule.segments()) else {
+            return Err(unable("send by turns", "ask for one size at one rate"));
+        };
+        if event.is_some() || !segment.rate.is_finite() {
+            return Err(unable("do more than keep a rate", "use the in-kernel rig"));
+        }
+        self.number += 1;
+        let offered = self.offer(u32::from(size.bytes()), segment);
+        if host::interrupted() {
+            return Err(RigError::Interrupted);
+        }
+        if offered.is_err() {
+            // An interface that has gone fails in many ways; this is the one to name.
+            self.lanes.check_interfaces()?;
+        }
+        let (offer, base) = offered?;
+        // On a busy machine the kernel's own threads may have to carry the last ones, and wait for a core.
+        let arrived = settle(self.lanes, base + offer.sent, QUIET / 4)? - base;
+        if arrived == 0 {
+            self.lanes.check_interfaces()?;
+        }
+        let counts = offer.counts(arrived);
+        let seconds = segment.frames as f64 / segment.rate;
+        Ok(Trial {
+            number: self.number,
+            purpose: purpose.to_owned(),
+            frame_bytes: f64::from(size.bytes()),
+            intended_rate: Some(segment.rate),
+            offered_rate: offer.sent as f64 * 1e9 / offer.elapsed_ns.max(1) as f64,
+            senders: 1,
+            intended_seconds: Some(seconds),
+            seconds,
+            counts,
+            latency: None,
+            response: None,
+            worst_lateness_ns: offer.worst_lateness_ns,
+            largest_burst: BATCH,
+            batch: BATCH,
+            last_lost_ns: None,
+            longest_silence_ns: None,
+            steal: offer.disturbance.steal,
+            waited: offer.disturbance.waited,
+            involuntary_switches: offer.disturbance.involuntary_switches,
+            validity: judge(&counts, None, &offer.disturbance),
+        })
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "in-kernel generators on {} cores, which the device and the sink share",
+            self.cores
+        )
+    }
+
+    fn ceiling(&self) -> f64 {
+        self.ceiling
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(intended: u64, sent: u64, late: u64) -> Offer {
+        Offer {
+            intended,
+            sent,
+            late,
+            ..Offer::default()
+        }
+    }
+
+    #[test]
+    fn no_frame_is_forgotten_between_the_lanes() {
+        let whole = Segment {
+            frames: 1001,
+            rate: 3e6,
+            rest_ns: 0,
+        };
+        let parts: Vec<Segment> = (0..3).map(|place| share(whole, place, 3)).collect();
+        assert_eq!(parts.iter().map(|part| part.frames).sum::<u64>(), 1001);
+        assert!(parts.iter().all(|part| (part.rate - 1e6).abs() < 1e-6));
+    }
+
+    #[test]
+    fn what_is_late_by_a_thousandth_is_in_time_and_more_is_lost() {
+        let in_time = offer(100_000, 99_960, 50).counts(99_960);
+        assert!(in_time.closes());
+        assert_eq!((in_time.unsent, in_time.lost), (40, 0));
+
+        let late = offer(100_000, 100_000, 3_000).counts(100_000);
+        assert!(late.closes(), "{late:?}");
+        assert_eq!(
+            (late.lost, late.late, late.received),
+            (3_000, 3_000, 97_000)
+        );
+
+        let skipped = offer(100_000, 90_000, 2_000).counts(89_000);
+        assert!(skipped.closes(), "{skipped:?}");
+        assert_eq!((skipped.sent, skipped.lost), (100_000, 13_000));
+    }
+
+    #[test]
+    fn a_stretch_that_takes_longer_ends_late_with_its_last_frames() {
+        let lane = Lane::new(1000, 1000, 100_000_000, 125_000_000, 25_000_000);
+        assert_eq!(lane.late, 200);
+        assert_eq!(Lane::new(1000, 1000, 100, 99, 0).late, 0);
+    }
+
+    #[test]
+    fn frames_of_an_earlier_trial_are_none_of_this_one() {
+        let counts = offer(1000, 1000, 0).counts(1010);
+        assert!(counts.closes());
+        assert_eq!((counts.received, counts.stray), (1000, 10));
+    }
+}
