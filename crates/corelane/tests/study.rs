@@ -176,6 +176,7 @@ fn check_row(row: &Value) {
         "bits_per_second",
         "low",
         "high",
+        "no_loss_frames_per_second",
     ];
     let object = row.as_object().unwrap();
     assert_eq!(object.len(), keys.len());
@@ -446,6 +447,22 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
     rows.iter().for_each(check_row);
     let costs = study["route_changes"].as_array().unwrap();
     assert_eq!(costs.len(), 4 * 3);
+    let searches = study["searches"].as_array().unwrap();
+    assert_eq!(searches.len(), 4 * 3, "organisations times three sizes");
+    for search in searches {
+        let found = &search["no_loss_frames_per_second"];
+        let because = search["because"].as_str().unwrap();
+        assert!(found.is_number() || !because.is_empty(), "{search}");
+        let row = rows.iter().find(|row| {
+            ["engine", "table", "workers", "frame_bytes"]
+                .iter()
+                .all(|key| row[key] == search[key])
+                && row["route_changes_per_second"] == 0
+        });
+        assert_eq!(&row.unwrap()["no_loss_frames_per_second"], found);
+    }
+    let page = std::fs::read_to_string(place.path("report.html")).unwrap();
+    assert!(page.contains("Table 5.") && page.contains("bisection (RFC 2544"));
     for method in study["methods"].as_array().unwrap() {
         let method = method["text"].as_str().unwrap();
         assert!(

@@ -8,12 +8,14 @@ use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
 use router::user_plane::Reason;
 use router::user_plane::packet_engine::PacketEngine;
+use tester::result::Entry;
 use tester::veth::lanes::{Carried, Lanes, Load, MTU, NEXT_HOPS, Pace};
 
 use super::Error;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::changer::while_routes_change;
 use super::engine::{Abilities, Engine, Setting};
+use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::tally::Tally;
 
@@ -112,6 +114,7 @@ impl Engine for Sockets {
             sizes: &FRAME_SIZES,
             most_workers: self.cores.len(),
             takes_changes: true,
+            searched: true,
             overhead: OVERHEAD,
         }
     }
@@ -126,28 +129,47 @@ impl Engine for Sockets {
     }
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
-        let Self {
-            locked,
-            shared,
-            per_core,
-            lanes,
-            load,
-            cores,
-            prefixes,
-            tally,
-        } = self;
-        let mut bench = Socketed {
-            lanes,
-            load,
-            cores: &cores[..case.workers],
-            prefixes,
-            tally,
-        };
-        match case.table {
-            Table::Locked => bench.measure(locked, case, trial),
-            Table::Shared => bench.measure(shared, case, trial),
-            Table::PerCore | Table::Kernel => bench.measure(per_core, case, trial),
+        let (tables, mut bench) = self.bench(case);
+        match tables {
+            Tables::Locked(tables) => bench.measure(tables, case, trial),
+            Tables::Shared(tables) => bench.measure(tables, case, trial),
+            Tables::PerCore(tables) => bench.measure(tables, case, trial),
         }
+    }
+
+    fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+        let (tables, mut bench) = self.bench(case);
+        match tables {
+            Tables::Locked(tables) => bench.search(tables, case, wanted),
+            Tables::Shared(tables) => bench.search(tables, case, wanted),
+            Tables::PerCore(tables) => bench.search(tables, case, wanted),
+        }
+    }
+}
+
+/// The tables of one organisation.
+enum Tables<'a> {
+    Locked(&'a Locked),
+    Shared(&'a Shared),
+    PerCore(&'a PerCore),
+}
+
+impl Sockets {
+    /// The tables of a case, and what else it needs.
+    fn bench(&mut self, case: &Case) -> (Tables<'_>, Socketed<'_>) {
+        let tables = match case.table {
+            Table::Locked => Tables::Locked(&self.locked),
+            Table::Shared => Tables::Shared(&self.shared),
+            Table::PerCore | Table::Kernel => Tables::PerCore(&self.per_core),
+        };
+        let bench = Socketed {
+            lanes: &self.lanes,
+            load: &mut self.load,
+            cores: &self.cores[..case.workers],
+            prefixes: &self.prefixes,
+            tally: &mut self.tally,
+        };
+        (tables, bench)
     }
 }
 
@@ -161,7 +183,7 @@ struct Socketed<'a> {
 }
 
 impl Socketed<'_> {
-    fn measure<O>(&mut self, tables: &O, case: &Case, trial: Duration) -> Result<Sample, Error>
+    fn start<O>(&self, tables: &O) -> Result<PacketEngine, Error>
     where
         O: Organisation,
         O::Reader: 'static,
@@ -169,10 +191,28 @@ impl Socketed<'_> {
         let ports = [self.lanes.ingress(), self.lanes.egress()];
         let names = ports.map(|end| end.interface.as_str());
         let cores = self.cores;
-        let workers = self
-            .lanes
-            .dut()
-            .enter(|| PacketEngine::start(tables, &names, cores))??;
+        let start = || PacketEngine::start(tables, &names, cores);
+        Ok(self.lanes.dut().enter(start)??)
+    }
+
+    fn search<O>(&mut self, tables: &O, case: &Case, wanted: &Wanted) -> Result<Entry, Error>
+    where
+        O: Organisation,
+        O::Reader: 'static,
+    {
+        let workers = self.start(tables)?;
+        let entry = wanted.on_lanes(self.lanes, self.load, case, Pace::Window(WINDOW));
+        // Why a worker has ended explains why nothing was carried.
+        workers.stop()?;
+        entry
+    }
+
+    fn measure<O>(&mut self, tables: &O, case: &Case, trial: Duration) -> Result<Sample, Error>
+    where
+        O: Organisation,
+        O::Reader: 'static,
+    {
+        let workers = self.start(tables)?;
         let change = |changes: &[(Prefix<u32>, NextHop)]| {
             let changes: Vec<Change> = changes
                 .iter()

@@ -114,6 +114,9 @@ pub(crate) struct Row {
     pub(crate) low: FramesPerSecond,
     /// Highest round, frames a second.
     pub(crate) high: FramesPerSecond,
+    /// The highest rate at which a search found nothing lost; `None` where none was found, or nobody searched.
+    #[serde(default)]
+    pub(crate) no_loss_frames_per_second: Option<FramesPerSecond>,
 }
 
 impl Row {
@@ -136,6 +139,7 @@ impl Row {
             bits_per_second: frames_per_second.at(case.frame_bytes),
             low: FramesPerSecond(rates.iter().copied().fold(f64::INFINITY, f64::min)),
             high: FramesPerSecond(rates.iter().copied().fold(0.0, f64::max)),
+            no_loss_frames_per_second: None,
         }
     }
 }
@@ -165,7 +169,8 @@ mod tests {
         let json = serde_json::to_value(&row).unwrap();
         let expected = serde_json::json!({
             "engine": "memory", "table": "per-core", "workers": 2, "frame_bytes": 64, "routes": 5, "destinations": 6,
-            "route_changes_per_second": 0, "frames_per_second": 2.0, "bits_per_second": 1024.0, "low": 1.0, "high": 3.0
+            "route_changes_per_second": 0, "frames_per_second": 2.0, "bits_per_second": 1024.0, "low": 1.0, "high": 3.0,
+            "no_loss_frames_per_second": null
         });
         assert_eq!(json, expected);
     }

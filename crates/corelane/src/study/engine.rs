@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use host::CoreId;
+use tester::result::Entry;
 
 #[cfg(doc)]
 use super::case::FRAME_SIZES;
 use super::case::{Case, Sample, Table};
+use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::{Error, af_packet, kernel, memory, xdp};
 
@@ -74,6 +76,8 @@ pub(crate) struct Abilities {
     pub(crate) most_workers: usize,
     /// Whether routes can change while it forwards.
     pub(crate) takes_changes: bool,
+    /// Whether its rate without loss has to be searched for: that of its measurements is a closed loop's.
+    pub(crate) searched: bool,
     /// Time of a measurement beyond its trial: warming up, making frames.
     pub(crate) overhead: Duration,
 }
@@ -91,6 +95,15 @@ pub(crate) trait Engine {
     /// # Errors
     /// When the case cannot be measured: a core is refused, an interface has vanished, the user interrupts.
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error>;
+
+    /// Searches the highest rate at which a case loses nothing. Asked of engines that are [`Abilities::searched`] only.
+    ///
+    /// # Errors
+    /// When it cannot be searched here.
+    fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+        let _ = wanted;
+        Err(format!("the engine {} offers no rates", case.engine).into())
+    }
 }
 
 /// All names, for an error message.

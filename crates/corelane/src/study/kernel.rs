@@ -6,11 +6,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use host::Namespace;
+use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address};
 
 use super::Error;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
+use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::tally::Tally;
 
@@ -48,6 +50,7 @@ impl Engine for Kernel {
             sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: false,
+            searched: true,
             overhead: OVERHEAD,
         }
     }
@@ -69,6 +72,10 @@ impl Engine for Kernel {
             frames_per_second: carried.frames_per_second,
             changes_per_second: 0.0,
         })
+    }
+
+    fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+        wanted.on_lanes(&self.lanes, &mut self.load, case, Pace::Call)
     }
 }
 

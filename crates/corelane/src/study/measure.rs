@@ -9,11 +9,16 @@ use report::Progress;
 use super::Error;
 use super::case::{Case, Row, Sample};
 use super::engine::{Abilities, Engine, Setting};
+use super::no_loss;
 use super::options::Choice;
-use super::plan::Plan;
+use super::plan::{Plan, Rounds};
 use super::result::{Method, SCHEMA, Study};
 use super::route_changes::RouteChanges;
 use super::routes::{self, Routes};
+use super::speed_up::SpeedUp;
+
+/// The time for searches, as a part of that for measuring.
+const SEARCH_SHARE: u32 = 2;
 
 /// Runs the whole study.
 ///
@@ -21,7 +26,7 @@ use super::routes::{self, Routes};
 /// When routes cannot be read, an engine cannot be opened or measured, or the user interrupts.
 pub(crate) fn study(
     choice: &Choice,
-    rounds: usize,
+    rounds: Rounds,
     time: Duration,
     seed: u64,
 ) -> Result<Study, Error> {
@@ -50,7 +55,7 @@ fn run(
     engines: &mut [Box<dyn Engine>],
     cores: &[CoreId],
     routes: &Routes,
-    rounds: usize,
+    rounds: Rounds,
     time: Duration,
     seed: u64,
 ) -> Result<Study, Error> {
@@ -59,11 +64,11 @@ fn run(
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plan.cases.len()];
     let mut progress = Progress::new(plan.measurements());
     let before = Reading::now(cores);
-    for round in 0..plan.rounds {
+    for round in 0..plan.pairs {
         for index in plan.order(round) {
             host::cleanup::check()?;
             let case = &plan.cases[index];
-            progress.step(&format!("round {} of {}: {case}", round + 1, plan.rounds));
+            progress.step(&format!("round {} of {}: {case}", round + 1, plan.pairs));
             let engine = engines
                 .iter_mut()
                 .find(|engine| engine.abilities().name == case.engine)
@@ -76,6 +81,14 @@ fn run(
     }
     drop(progress);
     let noise = before.until(&Reading::now(cores));
+    // What the engines say of their frames is about the closed loop; a search loses frames to find its limit.
+    let methods = engines
+        .iter()
+        .map(|engine| Method {
+            engine: engine.abilities().name.to_owned(),
+            text: engine.method(),
+        })
+        .collect();
 
     let row = |(case, samples)| {
         Row::new(
@@ -85,15 +98,27 @@ fn run(
             routes.destinations.len(),
         )
     };
+    let mut forwarding: Vec<Row> = plan
+        .cases
+        .iter()
+        .zip(samples.iter().map(Vec::as_slice))
+        .map(row)
+        .collect();
+    let search_time = time / SEARCH_SHARE;
+    let wanted: Vec<(&Case, f64)> = plan
+        .searches(&abilities, search_time)
+        .into_iter()
+        .map(|index| (&plan.cases[index], forwarding[index].frames_per_second.0))
+        .collect();
+    let searches = no_loss::searches(engines, &wanted, search_time)?;
+    for row in &mut forwarding {
+        let found = searches.iter().find(|search| search.is_of(row));
+        row.no_loss_frames_per_second = found.and_then(|found| found.no_loss_frames_per_second);
+    }
     Ok(Study {
         schema: SCHEMA.to_owned(),
         environment: Environment::read(env!("CARGO_PKG_VERSION"), seed),
-        forwarding: plan
-            .cases
-            .iter()
-            .zip(samples.iter().map(Vec::as_slice))
-            .map(row)
-            .collect(),
+        forwarding,
         cores: plan
             .cases
             .iter()
@@ -103,14 +128,11 @@ fn run(
         rounds: plan.rounds,
         trial_milliseconds: plan.trial.as_secs_f64() * 1e3,
         routes_from: routes.from.clone(),
-        methods: engines
-            .iter()
-            .map(|engine| Method {
-                engine: engine.abilities().name.to_owned(),
-                text: engine.method(),
-            })
-            .collect(),
+        methods,
         route_changes: RouteChanges::all(&plan.cases, &samples),
+        speed_ups: SpeedUp::all(&plan.cases, &samples, seed),
+        search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
+        searches,
         noise,
         traces: Vec::new(),
         left_out: nothing_came(&plan.cases, &samples),
@@ -138,15 +160,25 @@ fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use tester::bench::{Subject, throughput};
+    use tester::result::Entry;
+    use tester::rig::{Event, Rig, RigError};
+    use tester::session::Session;
+    use tester::trial::{Counts, Order, Trial, Validity};
+    use tester::veth::lanes::LanesRig;
+
     use super::super::case::{FRAME_SIZES, Table};
+    use super::super::no_loss::Wanted;
     use super::*;
 
-    /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards nothing of a size, when told to.
+    /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards nothing of a size, when told to. Searched
+    /// for, it holds nine tenths of that rate, and cannot be searched with one worker.
     #[derive(Default)]
     struct Double {
         measured: usize,
         fail_at: usize,
         deaf_to: u32,
+        searched: bool,
     }
 
     impl Engine for Double {
@@ -157,6 +189,7 @@ mod tests {
                 sizes: &FRAME_SIZES,
                 most_workers: 8,
                 takes_changes: true,
+                searched: self.searched,
                 overhead: Duration::ZERO,
             }
         }
@@ -176,9 +209,83 @@ mod tests {
                 changes_per_second: case.changes as f64 / 2.0,
             })
         }
+
+        fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+            if case.workers == 1 {
+                return Err("the queue is bewitched".into());
+            }
+            let mut rig = Scripted {
+                holds: 0.9e6 * case.workers as f64,
+            };
+            let order = LanesRig::order(case.frame_bytes)?;
+            let mut silent = |_: &str| ();
+            let session = Session::new(&mut rig, no_loss::PROFILE, order, &mut silent);
+            assert!(wanted.ceiling > 1e6 * case.workers as f64);
+            Ok(throughput::run(session, &Subject::default(), &[]))
+        }
+    }
+
+    /// Carries so many frames a second and no more.
+    struct Scripted {
+        holds: f64,
+    }
+
+    impl Rig for Scripted {
+        fn run(
+            &mut self,
+            order: &Order,
+            purpose: &str,
+            _: Option<Event<'_>>,
+        ) -> Result<Trial, RigError> {
+            let segment = order.schedule.segments()[0];
+            let seconds = segment.frames as f64 / segment.rate;
+            let received = segment.frames.min((self.holds * seconds) as u64);
+            let counts = Counts {
+                intended: segment.frames,
+                sent: segment.frames,
+                received,
+                lost: segment.frames - received,
+                arrivals: received,
+                ..Counts::default()
+            };
+            Ok(Trial {
+                number: 1,
+                purpose: purpose.to_owned(),
+                frame_bytes: order.mean_size(),
+                intended_rate: Some(segment.rate),
+                offered_rate: segment.rate,
+                senders: 1,
+                intended_seconds: Some(seconds),
+                seconds,
+                counts,
+                latency: None,
+                response: None,
+                worst_lateness_ns: 0,
+                largest_burst: 1,
+                batch: 1,
+                last_lost_ns: None,
+                longest_silence_ns: None,
+                steal: 0.0,
+                waited: 0.0,
+                involuntary_switches: 0,
+                validity: Validity::Valid,
+            })
+        }
+
+        fn describe(&self) -> String {
+            "scripted".to_owned()
+        }
+
+        fn ceiling(&self) -> f64 {
+            2.0 * self.holds
+        }
     }
 
     fn run_double(double: Double) -> Result<Study, Error> {
+        run_for(double, Duration::from_secs(4))
+    }
+
+    fn run_for(double: Double, time: Duration) -> Result<Study, Error> {
         let routes = Routes {
             prefixes: fib::prefix_file::Prefixes::default(),
             destinations: vec![1, 2, 3],
@@ -186,7 +293,8 @@ mod tests {
         };
         let cores = [CoreId(0), CoreId(1)];
         let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(double)];
-        run(&mut engines, &cores, &routes, 3, Duration::from_secs(1), 1)
+        let rounds = Rounds { full: 3, all: 5 };
+        run(&mut engines, &cores, &routes, rounds, time, 1)
     }
 
     #[test]
@@ -203,8 +311,61 @@ mod tests {
                 "half the changes is too few to keep quiet about"
             );
         }
-        assert!(study.left_out.is_empty());
+        assert!(study.left_out.is_empty() && study.searches.is_empty());
+        assert_eq!(
+            study.speed_ups.len(),
+            8,
+            "two workers against one, each size"
+        );
+        for up in &study.speed_ups {
+            assert_eq!(up.rounds, if up.frame_bytes == 64 { 5 } else { 3 });
+            assert!((up.times - 2.0).abs() < 1e-12 && (up.high - 2.0).abs() < 1e-12);
+        }
         assert_eq!(study.methods[0].text, "It multiplies.");
+    }
+
+    #[test]
+    fn a_searched_row_has_its_rate_without_loss_and_one_without_says_why() {
+        let double = Double {
+            searched: true,
+            ..Double::default()
+        };
+        let study = run_double(double).unwrap();
+        for row in study
+            .forwarding
+            .iter()
+            .filter(|row| row.route_changes_per_second == 0)
+        {
+            let search = study.searches.iter().find(|search| search.is_of(row));
+            let held = row.no_loss_frames_per_second;
+            match (row.workers, row.frame_bytes) {
+                (2, 64 | 512 | 1518) => {
+                    let held = held.unwrap().0 / 1.8e6;
+                    assert!((0.98..=1.0).contains(&held), "{held}");
+                    assert_eq!(search.unwrap().because, "");
+                }
+                (1, 64 | 512 | 1518) => {
+                    assert_eq!(held, None);
+                    assert_eq!(search.unwrap().because, "the queue is bewitched");
+                }
+                _ => assert!(search.is_none() && held.is_none()),
+            }
+        }
+        let json = serde_json::to_string(&study).unwrap();
+        let again: Study = serde_json::from_str(&json).unwrap();
+        assert_eq!(again.searches, study.searches);
+    }
+
+    #[test]
+    fn without_time_nothing_is_searched_and_every_case_says_so() {
+        let double = Double {
+            searched: true,
+            ..Double::default()
+        };
+        let study = run_for(double, Duration::ZERO).unwrap();
+        assert_eq!(study.searches.len(), 6);
+        let said = |search: &no_loss::Search| search.because.contains("--seconds");
+        assert!(study.searches.iter().all(said));
     }
 
     #[test]

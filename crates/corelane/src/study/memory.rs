@@ -81,6 +81,7 @@ impl Engine for Memory {
             sizes: &FRAME_SIZES,
             most_workers: self.cores.len(),
             takes_changes: true,
+            searched: false,
             overhead: WARM_UP,
         }
     }

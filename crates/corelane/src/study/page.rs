@@ -1,7 +1,9 @@
 //! The study as a document: short for the terminal, whole for the page.
 
 use report::{Block, Document};
+use tester::profile::Profile;
 
+use super::case::SMALLEST;
 use super::result::Study;
 use super::{plots, sentences, tables};
 
@@ -23,13 +25,10 @@ pub(crate) fn page(study: &Study) -> Document {
     document.blocks.extend(plots);
     document.blocks.extend(trace_blocks(study));
     document = document.heading("How it was measured");
-    document = document.text(format!(
-        "Every case of every engine was measured once in each of {} rounds, for {:.0} ms; each round has a random order of its own, in which \
-         the rates of route changes that are compared with each other stay together. Figures are medians of the rounds, with the lowest \
-         and the highest beside them. A speed-up compares with one core, same engine, same table organisation, same frame size. What \
-         route changes cost is the median of the rounds' own ratios.",
-        study.rounds, study.trial_milliseconds
-    ));
+    document = document.text(rounds(study));
+    if let Some(profile) = &study.search_profile {
+        document = document.text(search(profile));
+    }
     document = document.text(format!("Routing table: {}.", study.routes_from));
     let methods = study.methods.iter();
     document = document.block(Block::List {
@@ -39,6 +38,40 @@ pub(crate) fn page(study: &Study) -> Document {
             .collect(),
     });
     document.environment(study.environment.facts())
+}
+
+/// How rates were measured.
+fn rounds(study: &Study) -> String {
+    let pairs = study.speed_ups.iter().map(|up| up.rounds).max();
+    let more = pairs.filter(|&pairs| pairs > study.rounds);
+    let more = more.map_or(String::new(), |pairs| {
+        format!(" (with {SMALLEST} bytes and no route changes in {pairs})")
+    });
+    format!(
+        "Every case of every engine was measured once in each of {} rounds{more}, for {:.0} ms; each round has a random order of its own, \
+         in which what is compared stays together: the numbers of workers of one engine, table organisation and frame size, and the rates \
+         of route changes. Figures are medians of the rounds, with the lowest and the highest beside them. A speed-up compares with one \
+         core, round by round: it is the median of these ratios, in brackets the interval of that median (of at least nine rounds 95 % by \
+         bootstrap, of fewer the lowest and the highest). What route changes cost is the median of the rounds' own ratios.",
+        study.rounds, study.trial_milliseconds
+    )
+}
+
+/// How rates without loss were searched for.
+fn search(profile: &Profile) -> String {
+    format!(
+        "The highest rates without loss are the tester's (corelane test throughput), on the interfaces, generators and cores of the closed \
+         loop, now at a rate: a bisection (RFC 2544 §26.1) that begins well above the closed loop's rate and ends when its bounds are {:.0} % \
+         apart. A rate holds when {} of at most {} trials of {:.0} ms pass, and the answer again in trials of {:.0} ms; a trial passes when \
+         every frame arrives and at most one in a thousand could not be sent in its time. One that failed while others had a core that was \
+         needed is taken again, at most {} times.",
+        profile.resolution * 100.0,
+        profile.passes,
+        profile.tries,
+        profile.search_seconds * 1e3,
+        profile.final_seconds * 1e3,
+        profile.retries
+    )
 }
 
 fn opening(study: &Study) -> Document {
@@ -57,6 +90,7 @@ fn table_blocks(study: &Study) -> Vec<Block> {
     let shown = three.into_iter().filter(|table| !table.rows.is_empty());
     shown
         .chain(tables::changes(study))
+        .chain(tables::no_loss(study))
         .map(Block::Table)
         .collect()
 }

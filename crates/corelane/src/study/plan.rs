@@ -1,13 +1,15 @@
 //! What the study measures, in which order, and for how long each time.
 //!
 //! Rounds are interleaved: every round measures every case once, in an order of its own, so that a machine that slows down for
-//! a while slows all cases and not one. Pure: no clock, no machine.
+//! a while slows all cases and not one. What is compared with each other is measured one after the other. Between the full rounds lie
+//! short ones, of the smallest frames without route changes alone: what they compare, one core and several, is the study's question.
+//! Pure: no clock, no machine.
 
 use std::time::Duration;
 
 use scaling::random::Random;
 
-use super::case::{Case, FRAME_SIZES, SMALLEST};
+use super::case::{Case, FRAME_SIZES, SMALLEST, Table};
 use super::engine::Abilities;
 
 /// Up to this many cores every number of workers is measured at every frame size; beyond it the numbers between one and all
@@ -15,6 +17,10 @@ use super::engine::Abilities;
 const CORES_IN_FULL: usize = 4;
 /// Route changes a second.
 pub(crate) const CHANGE_RATES: [u64; 4] = [0, 1_000, 10_000, 100_000];
+/// The frame sizes that are searched whatever the time, in this order.
+const SEARCHED: [u32; 3] = [SMALLEST, 1518, 512];
+/// A search takes about so long.
+const SEARCH: Duration = Duration::from_secs(1);
 /// Shortest trial: below it the start of the threads shows.
 const TRIAL_MIN: Duration = Duration::from_millis(10);
 /// Longest trial: more rounds say more than longer ones.
@@ -26,17 +32,28 @@ pub(crate) struct Plan {
     pub(crate) cases: Vec<Case>,
     /// How often each case is measured.
     pub(crate) rounds: usize,
+    /// How often a speed-up with the smallest frames is measured: full rounds and short ones.
+    pub(crate) pairs: usize,
     /// Length of one trial.
     pub(crate) trial: Duration,
     seed: u64,
 }
 
+/// How many full rounds, and how many in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    /// Of every case.
+    pub(crate) full: usize,
+    /// Full ones and those of the smallest frames alone; at least as many.
+    pub(crate) all: usize,
+}
+
 impl Plan {
-    /// Every case of `engines` on 1 to `cores` cores, in `rounds` rounds that together take about `time`.
+    /// Every case of `engines` on 1 to `cores` cores, in `rounds` that together take about `time`.
     pub(crate) fn new(
         engines: &[Abilities],
         cores: usize,
-        rounds: usize,
+        rounds: Rounds,
         time: Duration,
         seed: u64,
     ) -> Self {
@@ -44,55 +61,135 @@ impl Plan {
             .iter()
             .flat_map(|engine| cases(engine, cores))
             .collect();
+        let pairs = rounds.all.max(rounds.full);
+        let often = |case: &Case| {
+            if is_pair(case) { pairs } else { rounds.full }
+        };
+        let measurements: usize = cases.iter().map(often).sum();
         let overhead: Duration = engines
             .iter()
             .map(|engine| {
                 let own = cases.iter().filter(|case| case.engine == engine.name);
-                engine.overhead * (own.count() * rounds) as u32
+                engine.overhead * own.map(often).sum::<usize>() as u32
             })
             .sum();
-        let trial = time.saturating_sub(overhead) / (cases.len() * rounds).max(1) as u32;
+        let trial = time.saturating_sub(overhead) / measurements.max(1) as u32;
         Self {
             cases,
-            rounds,
+            rounds: rounds.full,
+            pairs,
             trial: trial.clamp(TRIAL_MIN, TRIAL_MAX),
             seed,
         }
     }
 
+    /// Whether every case is measured in this round, of [`Plan::pairs`] counted from 0. The full ones are spread evenly.
+    pub(crate) fn is_full(&self, round: usize) -> bool {
+        let until = |round: usize| round * self.rounds / self.pairs.max(1);
+        until(round + 1) > until(round)
+    }
+
     /// The positions of the cases of one round, in its order: frame sizes in random order, for frames are made anew when the size
-    /// changes; within a size engines with their tables and workers in random order; and one after the other, in random order too,
-    /// the rates of route changes of one of these, for they are compared with each other.
+    /// changes; within a size engines with their tables in random order; and one after the other, for they are compared with each
+    /// other, the numbers of workers of one of these, one and all of them neighbours, and the rates of route changes.
     pub(crate) fn order(&self, round: usize) -> Vec<usize> {
         let mut random = Random::new(self.seed.wrapping_add(round as u64));
         let mut sizes = FRAME_SIZES;
         random.shuffle(&mut sizes);
+        let full = self.is_full(round);
         let mut order = Vec::with_capacity(self.cases.len());
         for size in sizes {
             let mut groups: Vec<Vec<usize>> = Vec::new();
-            for index in (0..self.cases.len()).filter(|&at| self.cases[at].frame_bytes == size) {
-                let case = &self.cases[index];
-                match groups
-                    .iter_mut()
-                    .find(|group| self.cases[group[0]].differs_in_changes_only(case))
-                {
+            for (index, case) in self.cases.iter().enumerate() {
+                if case.frame_bytes != size || !(full || is_pair(case)) {
+                    continue;
+                }
+                let own = |group: &&mut Vec<usize>| {
+                    organisation(&self.cases[group[0]]) == organisation(case)
+                };
+                match groups.iter_mut().find(own) {
                     Some(group) => group.push(index),
                     None => groups.push(vec![index]),
                 }
             }
             random.shuffle(&mut groups);
-            for group in &mut groups {
-                random.shuffle(group);
-                order.append(group);
+            for group in groups {
+                order.extend(self.arranged(group, &mut random));
             }
         }
         order
     }
 
+    /// Route changes, all workers, one worker, the numbers between: or the other way round.
+    fn arranged(&self, group: Vec<usize>, random: &mut Random) -> Vec<usize> {
+        let most = group.iter().map(|&index| self.cases[index].workers).max();
+        let mut parts: [Vec<usize>; 4] = Default::default();
+        for index in group {
+            let case = &self.cases[index];
+            let part = match (case.changes, case.workers) {
+                (1.., _) => 0,
+                (0, workers) if Some(workers) == most => 1,
+                (0, 1) => 2,
+                (0, _) => 3,
+            };
+            parts[part].push(index);
+        }
+        for part in &mut parts {
+            random.shuffle(part);
+        }
+        let mut arranged = parts.concat();
+        if random.below(2) == 1 {
+            arranged.reverse();
+        }
+        arranged
+    }
+
+    /// The positions of the cases whose rate without loss is searched for, most telling first: the smallest frames, the largest, a
+    /// size between; all others too where `time` is long enough for them.
+    pub(crate) fn searches(&self, engines: &[Abilities], time: Duration) -> Vec<usize> {
+        let searched = |case: &Case| {
+            let most = self
+                .cases
+                .iter()
+                .map(|case| case.workers)
+                .max()
+                .unwrap_or(1);
+            let counts = most <= CORES_IN_FULL || case.workers == 1 || case.workers == most;
+            let own = |engine: &Abilities| engine.name == case.engine && engine.searched;
+            case.changes == 0 && counts && engines.iter().any(own)
+        };
+        let of = |sizes: &[u32]| -> Vec<usize> {
+            let each = sizes.iter().flat_map(|&size| {
+                let own = move |index: &usize| self.cases[*index].frame_bytes == size;
+                (0..self.cases.len()).filter(own)
+            });
+            each.filter(|&index| searched(&self.cases[index])).collect()
+        };
+        let some = of(&SEARCHED);
+        let others = FRAME_SIZES.iter().copied();
+        let others: Vec<u32> = others.filter(|size| !SEARCHED.contains(size)).collect();
+        let others = of(&others);
+        if SEARCH * (some.len() + others.len()) as u32 <= time {
+            [some, others].concat()
+        } else {
+            some
+        }
+    }
+
     /// Number of measurements in all rounds.
     pub(crate) fn measurements(&self) -> usize {
-        self.cases.len() * self.rounds
+        (0..self.pairs).map(|round| self.order(round).len()).sum()
     }
+}
+
+/// What is measured in short rounds too.
+fn is_pair(case: &Case) -> bool {
+    case.frame_bytes == SMALLEST && case.changes == 0
+}
+
+/// Whose numbers of workers are compared.
+fn organisation(case: &Case) -> (&'static str, Table) {
+    (case.engine, case.table)
 }
 
 /// The cases of one engine.
@@ -143,11 +240,13 @@ mod tests {
         sizes: &FRAME_SIZES,
         most_workers: usize::MAX,
         takes_changes: true,
+        searched: true,
         overhead: Duration::from_millis(5),
     };
+    const THREE: Rounds = Rounds { full: 3, all: 3 };
 
     fn plan(cores: usize, seconds: u64) -> Plan {
-        Plan::new(&[MEMORY], cores, 3, Duration::from_secs(seconds), 1)
+        Plan::new(&[MEMORY], cores, THREE, Duration::from_secs(seconds), 1)
     }
 
     #[test]
@@ -217,13 +316,63 @@ mod tests {
     }
 
     #[test]
+    fn one_and_all_workers_are_neighbours_in_every_round_and_short_rounds_have_them_alone() {
+        let rounds = Rounds { full: 3, all: 7 };
+        let plan = Plan::new(&[MEMORY], 3, rounds, Duration::from_secs(10), 1);
+        let full: Vec<bool> = (0..7).map(|round| plan.is_full(round)).collect();
+        assert_eq!(full.iter().filter(|&&full| full).count(), 3);
+        let mut measured = 0;
+        for (round, full) in full.into_iter().enumerate() {
+            let order = plan.order(round);
+            measured += order.len();
+            assert_eq!(order.len(), if full { plan.cases.len() } else { 2 * 3 });
+            for table in [Table::Locked, Table::PerCore] {
+                let place = |wanted: usize| {
+                    order.iter().position(|&index| {
+                        let case = &plan.cases[index];
+                        is_pair(case) && case.table == table && case.workers == wanted
+                    })
+                };
+                let (one, all) = (place(1).unwrap(), place(3).unwrap());
+                assert_eq!(one.abs_diff(all), 1, "round {round}, {table}");
+            }
+        }
+        assert_eq!(plan.measurements(), measured);
+    }
+
+    #[test]
+    fn searches_begin_with_the_telling_sizes_and_take_all_when_there_is_time() {
+        let plan = plan(2, 10);
+        let sizes = |seconds| -> Vec<u32> {
+            let found = plan.searches(&[MEMORY], Duration::from_secs(seconds));
+            found
+                .iter()
+                .map(|&index| plan.cases[index].frame_bytes)
+                .collect()
+        };
+        assert_eq!(
+            sizes(0),
+            [64, 64, 64, 64, 1518, 1518, 1518, 1518, 512, 512, 512, 512]
+        );
+        assert_eq!(sizes(100).len(), 2 * 2 * FRAME_SIZES.len());
+        let unsearched = Abilities {
+            searched: false,
+            ..MEMORY
+        };
+        assert!(
+            plan.searches(&[unsearched], Duration::from_secs(100))
+                .is_empty()
+        );
+    }
+
+    #[test]
     fn an_engine_with_one_worker_is_measured_with_one() {
         let single = Abilities {
             most_workers: 1,
             takes_changes: false,
             ..MEMORY
         };
-        let plan = Plan::new(&[single], 4, 1, Duration::from_secs(1), 1);
+        let plan = Plan::new(&[single], 4, THREE, Duration::from_secs(1), 1);
         assert!(plan.cases.iter().all(|case| case.workers == 1));
     }
 }

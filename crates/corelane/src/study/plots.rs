@@ -152,13 +152,14 @@ fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
                 let Some(row) = study.smallest(engine, table, workers) else {
                     continue;
                 };
-                let times = |rate: f64| rate / one;
-                series = series.spread(
-                    workers as f64,
-                    times(row.frames_per_second.0),
-                    times(row.low.0),
-                    times(row.high.0),
-                );
+                let (times, interval) = match study.speed_up_with_interval(row) {
+                    Some((times, Some(interval))) => (times, interval),
+                    _ => (
+                        row.frames_per_second.0 / one,
+                        [row.low.0, row.high.0].map(|rate| rate / one),
+                    ),
+                };
+                series = series.spread(workers as f64, times, interval[0], interval[1]);
             }
             plot = plot.series(series);
         }

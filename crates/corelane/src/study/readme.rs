@@ -62,6 +62,20 @@ pub(crate) fn fragment(study: &Study) -> String {
         &turned(study, &unlocked(study), true),
         &sentences::unlocked(study),
     );
+    let searched: Vec<Column> = study
+        .engines()
+        .into_iter()
+        .filter_map(|engine| best(study, engine, study.most_workers(engine)))
+        .filter(|column| column.held(study))
+        .collect();
+    section(
+        &mut text,
+        &format!(
+            "Rates without loss between interfaces. {cores}, frames/s and share of the closed loop's"
+        ),
+        &without_loss(study, &searched),
+        &sentences::no_loss(study),
+    );
     if !study.route_changes.is_empty() {
         let _ = writeln!(text, "{}", sentences::changes(study));
     }
@@ -85,6 +99,16 @@ impl<'a> Column<'a> {
             table,
             workers: study.most_workers(engine),
         }
+    }
+}
+
+impl Column<'_> {
+    /// Whether a rate without loss was searched for.
+    fn held(&self, study: &Study) -> bool {
+        study
+            .searches
+            .iter()
+            .any(|search| (search.engine.as_str(), search.table) == (self.engine, self.table))
     }
 }
 
@@ -147,6 +171,35 @@ fn cell(study: &Study, row: &Row, with_speed_up: bool) -> String {
     }
 }
 
+/// A row for each frame size that was searched, a column for each of `columns`.
+fn without_loss(study: &Study, columns: &[Column]) -> Shown {
+    let mut shown = Shown::new("").number("frame bytes");
+    for column in columns {
+        shown = shown.number(column.heading.clone());
+    }
+    let searched = |size: &u32| {
+        study
+            .searches
+            .iter()
+            .any(|search| search.frame_bytes == *size)
+    };
+    for frame_bytes in FRAME_SIZES.into_iter().filter(searched) {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let row = study.row(column.engine, column.table, column.workers, frame_bytes, 0);
+                let held = row.and_then(|row| Some((row, row.no_loss_frames_per_second?)));
+                held.map_or("-".to_owned(), |(row, FramesPerSecond(held))| {
+                    let share = 100.0 * held / row.frames_per_second.0;
+                    format!("{} ({share:.0} %)", engineering(held, "").trim_end())
+                })
+            })
+            .collect();
+        shown.push(std::iter::once(frame_bytes.to_string()).chain(cells));
+    }
+    shown
+}
+
 fn section(text: &mut String, title: &str, table: &Shown, sentence: &str) {
     if table.columns.len() > 1 {
         let _ = writeln!(text, "**{title}**\n\n{}\n{sentence}\n", table.to_markdown());
@@ -155,7 +208,7 @@ fn section(text: &mut String, title: &str, table: &Shown, sentence: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::study;
+    use super::super::testing::{search_kernel, study};
     use super::*;
 
     #[test]
@@ -172,5 +225,18 @@ mod tests {
         );
         assert!(text.contains("| 1518 | 9.00 M (0.40×) |"), "{text}");
         assert!(text.contains("the lock costs 85 %"), "{text}");
+        assert!(!text.contains("without loss"), "{text}");
+    }
+
+    #[test]
+    fn rates_without_loss_have_a_table_where_they_were_searched_for() {
+        let mut study = study();
+        search_kernel(&mut study);
+        let text = fragment(&study);
+        assert!(
+            text.contains("| frame bytes | the Linux kernel |"),
+            "{text}"
+        );
+        assert!(text.contains("| 64 | 1.26 M (90 %) |"), "{text}");
     }
 }

@@ -2,9 +2,12 @@
 
 use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
+use tester::profile::Profile;
 
 use super::case::{Row, SMALLEST, Table};
+use super::no_loss::Search;
 use super::route_changes::RouteChanges;
+use super::speed_up::SpeedUp;
 
 /// Name and version of the JSON form.
 pub(crate) const SCHEMA: &str = "corelane-study/1";
@@ -17,7 +20,7 @@ pub(crate) struct Study {
     pub(crate) forwarding: Vec<Row>,
     /// Cores that all workers together had: the largest number of workers.
     pub(crate) cores: usize,
-    /// Interleaved rounds behind each row.
+    /// Interleaved rounds behind each row; those of the smallest frames without route changes have [`SpeedUp::rounds`].
     pub(crate) rounds: usize,
     /// Length of one trial in milliseconds.
     pub(crate) trial_milliseconds: f64,
@@ -27,6 +30,15 @@ pub(crate) struct Study {
     pub(crate) methods: Vec<Method>,
     /// What route changes cost.
     pub(crate) route_changes: Vec<RouteChanges>,
+    /// What more workers bring.
+    #[serde(default)]
+    pub(crate) speed_ups: Vec<SpeedUp>,
+    /// How rates without loss were searched for.
+    #[serde(default)]
+    pub(crate) search_profile: Option<Profile>,
+    /// The searches, in their order.
+    #[serde(default)]
+    pub(crate) searches: Vec<Search>,
     /// What disturbed the run.
     pub(crate) noise: Noise,
     /// What the cores did, in the profiler's words; empty without root.
@@ -99,8 +111,19 @@ impl Study {
         self.forwarding.iter().filter(wanted).collect()
     }
 
+    /// How many times the frames of one worker, same engine, table and size, with the interval where rounds were compared.
+    pub(crate) fn speed_up_with_interval(&self, row: &Row) -> Option<(f64, Option<[f64; 2]>)> {
+        match self.speed_ups.iter().find(|up| up.is_of(row)) {
+            Some(up) => Some((up.times, Some([up.low, up.high]))),
+            None => Some((self.speed_up(row)?, None)),
+        }
+    }
+
     /// How many times the frames of one worker, same engine, table and size.
     pub(crate) fn speed_up(&self, row: &Row) -> Option<f64> {
+        if let Some(up) = self.speed_ups.iter().find(|up| up.is_of(row)) {
+            return Some(up.times);
+        }
         let one = self.row(
             &row.engine,
             row.table,

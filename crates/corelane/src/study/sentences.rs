@@ -93,8 +93,8 @@ pub(crate) fn unlocked(study: &Study) -> String {
             let ups: Vec<String> = [Table::PerCore, Table::Shared, Table::Kernel]
                 .into_iter()
                 .filter_map(|table| {
-                    let times = study.speed_up(study.smallest(engine, table, cores)?)?;
-                    Some(format!("{} {}", Times(times), with_table(table)))
+                    let times = speed_up(study, study.smallest(engine, table, cores)?)?;
+                    Some(format!("{times} {}", with_table(table)))
                 })
                 .collect();
             (!ups.is_empty() && cores > 1).then(|| {
@@ -176,11 +176,8 @@ fn core_buys(study: &Study, engine: &str) -> Option<String> {
     let parts: Vec<String> = [Table::PerCore, Table::Shared, Table::Locked, Table::Kernel]
         .into_iter()
         .filter_map(|table| {
-            Some(format!(
-                "{} {}",
-                Times(study.speed_up(study.smallest(engine, table, cores)?)?),
-                with_table(table)
-            ))
+            let times = speed_up(study, study.smallest(engine, table, cores)?)?;
+            Some(format!("{times} {}", with_table(table)))
         })
         .collect();
     (!parts.is_empty()).then(|| {
@@ -194,22 +191,18 @@ fn core_buys(study: &Study, engine: &str) -> Option<String> {
     })
 }
 
-/// Engines between Linux interfaces, fastest first, against the kernel.
+/// Engines between Linux interfaces, fastest first, against the kernel: without loss where that was searched for.
 fn between_engines(study: &Study) -> Option<String> {
     let kernel = study.smallest("kernel", Table::Kernel, study.most_workers("kernel"))?;
-    let mut others: Vec<(&str, &Row)> = study
+    let others = study
         .engines()
         .into_iter()
-        .filter(|engine| !matches!(*engine, "memory" | "kernel"))
+        .filter(|engine| !matches!(*engine, "memory" | "kernel"));
+    let mut others: Vec<(&str, &Row)> = others
         .filter_map(|engine| {
-            Some((
-                engine,
-                study.smallest(
-                    engine,
-                    study.best_table(engine)?,
-                    study.most_workers(engine),
-                )?,
-            ))
+            let table = study.best_table(engine)?;
+            let row = study.smallest(engine, table, study.most_workers(engine))?;
+            Some((engine, row))
         })
         .collect();
     others.sort_by(|a, b| b.1.frames_per_second.0.total_cmp(&a.1.frames_per_second.0));
@@ -217,12 +210,60 @@ fn between_engines(study: &Study) -> Option<String> {
         "Between Linux interfaces the kernel forwards {}",
         frames(kernel)
     );
+    let held = kernel.no_loss_frames_per_second;
+    if let Some(held) = held {
+        text = format!(
+            "Between Linux interfaces the kernel forwards {} without loss",
+            rate(held)
+        );
+    }
     for (engine, row) in others {
-        let times = Times(ratio(row, kernel)?);
-        let _ = write!(text, ", {engine} {} ({times})", frames(row));
+        let (shown, times) = match (row.no_loss_frames_per_second, held) {
+            (Some(own), Some(held)) if held.0 > 0.0 => (rate(own), own.0 / held.0),
+            (None, Some(_)) => (
+                format!("{} in a closed loop", frames(row)),
+                ratio(row, kernel)?,
+            ),
+            _ => (frames(row), ratio(row, kernel)?),
+        };
+        let _ = write!(text, ", {engine} {shown} ({})", Times(times));
     }
     text.push('.');
     Some(text)
+}
+
+/// Under the table of rates without loss: what a closed loop's rate is worth, and every search that has something to say.
+pub(crate) fn no_loss(study: &Study) -> String {
+    let found: Vec<f64> = study
+        .searches
+        .iter()
+        .filter_map(|search| {
+            let row = study.forwarding.iter().find(|row| search.is_of(row))?;
+            let rate = search.no_loss_frames_per_second?;
+            (row.frames_per_second.0 > 0.0).then(|| rate.0 / row.frames_per_second.0)
+        })
+        .collect();
+    let mut text = format!(
+        "RFC 2544's search found a rate without loss in {} of {} cases",
+        found.len(),
+        study.searches.len()
+    );
+    if !found.is_empty() {
+        let least = found.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = found.iter().copied().fold(0.0, f64::max);
+        let _ = write!(
+            text,
+            ": {:.0} to {:.0} % of what the closed loop gives, {:.0} % in the middle",
+            least * 100.0,
+            most * 100.0,
+            scaling::statistics::median(&found) * 100.0
+        );
+    }
+    text.push('.');
+    for note in super::no_loss::notes(&study.searches) {
+        let _ = write!(text, " {note}");
+    }
+    text
 }
 
 /// `Both cores`, `All 8 cores`, `One core`.
@@ -265,8 +306,21 @@ fn with_table(table: Table) -> &'static str {
 }
 
 fn frames(row: &Row) -> String {
-    let FramesPerSecond(rate) = row.frames_per_second;
+    rate(row.frames_per_second)
+}
+
+fn rate(FramesPerSecond(rate): FramesPerSecond) -> String {
     report::units::engineering(rate, "frames/s")
+}
+
+/// `1.97× (1.95 to 2.01)`: times one worker, with the interval of that median where rounds were compared.
+fn speed_up(study: &Study, row: &Row) -> Option<String> {
+    let (times, interval) = study.speed_up_with_interval(row)?;
+    let times = Times(times).to_string();
+    Some(match interval {
+        Some([low, high]) => format!("{times} ({low:.2} to {high:.2})"),
+        None => times,
+    })
 }
 
 fn percent(share: f64) -> String {
@@ -295,7 +349,8 @@ fn capital(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::study;
+    use super::super::speed_up::SpeedUp;
+    use super::super::testing::{search_kernel, study};
     use super::*;
 
     #[test]
@@ -321,6 +376,40 @@ mod tests {
         assert_eq!(
             lines[1],
             "Between Linux interfaces the kernel forwards 1.40 M frames/s."
+        );
+    }
+
+    #[test]
+    fn a_speed_up_has_the_interval_of_its_rounds() {
+        let mut study = study();
+        study.speed_ups.push(SpeedUp {
+            engine: "memory".to_owned(),
+            table: Table::PerCore,
+            workers: 2,
+            frame_bytes: SMALLEST,
+            rounds: 11,
+            times: 1.97,
+            low: 1.954,
+            high: 2.009,
+        });
+        assert!(verdict(&study)[0].starts_with(
+            "The second core makes it 1.97× (1.95 to 2.01) with a table per core, 1.95× with one shared table"
+        ));
+        assert!(unlocked(&study).contains("1.97× (1.95 to 2.01) with a table per core"));
+    }
+
+    #[test]
+    fn rates_without_loss_are_told_and_so_is_why_there_is_none() {
+        let mut study = study();
+        search_kernel(&mut study);
+        assert_eq!(
+            verdict(&study)[1],
+            "Between Linux interfaces the kernel forwards 1.26 M frames/s without loss."
+        );
+        assert_eq!(
+            no_loss(&study),
+            "RFC 2544's search found a rate without loss in 1 of 2 cases: 90 to 90 % of what the closed loop gives, 90 % in the middle. \
+             No rate was found: kernel (kernel table, 1 worker, 64 bytes): the device forwards nothing."
         );
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn one_core(study: &Study) -> Shown {
         {
             let locked = study.row(engine, Table::Locked, 1, row.frame_bytes, 0);
             let times = locked.and_then(|locked| ratio(locked, row));
-            shown.push(cells(row, times));
+            shown.push(cells(row, times.map(|times| Times(times).to_string())));
         }
     }
     shown.caption(sentences::one_core(study))
@@ -70,12 +70,20 @@ fn all_cores(study: &Study, title: &str, tables: &[Table]) -> Shown {
         .number("frames/s")
         .number("speed-up")
         .number("bit/s")
-        .number("frames/s, lowest to highest round");
+        .number("frames/s, lowest to highest round")
+        .number("interval of the speed-up");
     for engine in study.engines() {
         for &table in tables {
             let rows = study.quiet_rows(study.most_workers(engine), &[table]);
             for row in rows.into_iter().filter(|row| row.engine == engine) {
-                shown.push(cells(row, study.speed_up(row)));
+                let (times, interval) = match study.speed_up_with_interval(row) {
+                    Some((times, interval)) => (Some(Times(times).to_string()), interval),
+                    None => (None, None),
+                };
+                let interval = interval.map_or(NOTHING.to_owned(), |[low, high]| {
+                    format!("{low:.2} to {high:.2}")
+                });
+                shown.push(cells(row, times).into_iter().chain([interval]));
             }
         }
     }
@@ -127,18 +135,49 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
     (!shown.rows.is_empty()).then(|| shown.caption(sentences::changes(study)))
 }
 
+/// Table 5: the highest rates without loss between interfaces, beside the closed loop's; `None` when nothing was searched.
+pub(crate) fn no_loss(study: &Study) -> Option<Shown> {
+    let mut shown = Shown::new("Table 5. Between interfaces, the highest rate without loss")
+        .text("engine")
+        .text("table")
+        .number("cores")
+        .number("frame bytes")
+        .number("frames/s without loss")
+        .number("frames/s in the closed loop")
+        .number("share of it");
+    for row in &study.forwarding {
+        let Some(search) = study.searches.iter().find(|search| search.is_of(row)) else {
+            continue;
+        };
+        let FramesPerSecond(closed_loop) = row.frames_per_second;
+        let found = search.no_loss_frames_per_second;
+        let held = found.map(|FramesPerSecond(held)| held / closed_loop);
+        shown.push([
+            row.engine.clone(),
+            row.table.to_string(),
+            row.workers.to_string(),
+            row.frame_bytes.to_string(),
+            found.map_or(NOTHING.to_owned(), bare),
+            bare(row.frames_per_second),
+            held.filter(|held| held.is_finite())
+                .map_or(NOTHING.to_owned(), share),
+        ]);
+    }
+    (!shown.rows.is_empty()).then(|| shown.caption(sentences::no_loss(study)))
+}
+
 /// `97.3 %`.
 fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn cells(row: &Row, times: Option<f64>) -> [String; 7] {
+fn cells(row: &Row, times: Option<String>) -> [String; 7] {
     [
         row.engine.clone(),
         row.table.to_string(),
         row.frame_bytes.to_string(),
         bare(row.frames_per_second),
-        times.map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
+        times.unwrap_or_else(|| NOTHING.to_owned()),
         bits(row.bits_per_second),
         spread(row),
     ]
@@ -165,7 +204,7 @@ fn cores(study: &Study) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::study;
+    use super::super::testing::{search_kernel, study};
     use super::*;
 
     #[test]
@@ -216,6 +255,21 @@ mod tests {
         assert_eq!(line(locked(&study), "64"), "0.40×");
         assert_eq!(line(unlocked(&study), "64"), "1.98×");
         assert_eq!(line(one_core(&study), "64"), "0.75×");
+    }
+
+    #[test]
+    fn rates_without_loss_stand_beside_the_closed_loop_s() {
+        let mut study = study();
+        assert!(no_loss(&study).is_none());
+        search_kernel(&mut study);
+        let table = no_loss(&study).unwrap();
+        let cells = |row: usize| table.rows[row].join(" | ");
+        assert_eq!(table.rows.len(), 2);
+        assert_eq!(cells(0), "kernel | kernel | 1 | 64 | - | 800 k | -");
+        assert_eq!(
+            cells(1),
+            "kernel | kernel | 2 | 64 | 1.26 M | 1.40 M | 90.0 %"
+        );
     }
 
     #[test]

@@ -10,12 +10,14 @@ use report::units::{Bytes, grouped};
 use router::engine::af_xdp::{AfXdp, XskSockets};
 use router::engine::xdp::Xdp;
 use router::engine::{Change, Engine as Router, MAIN_TABLE, Port};
+use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
 
 use super::af_packet::adjacency;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::changer::while_routes_change;
 use super::engine::{Abilities, Engine, Setting};
+use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::tally::Tally;
 use super::{Error, kernel};
@@ -44,6 +46,14 @@ impl Kind {
             Self::Own => "xdp",
             Self::KernelFib => "xdp-kernel-fib",
             Self::Sockets => "af-xdp",
+        }
+    }
+
+    /// What keeps a closed loop from outrunning it.
+    const fn pace(self) -> Pace {
+        match self {
+            Self::Own | Self::KernelFib => Pace::Call,
+            Self::Sockets => Pace::Window(WINDOW),
         }
     }
 
@@ -203,6 +213,7 @@ impl Engine for Attached {
             sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: own,
+            searched: true,
             overhead: OVERHEAD,
         }
     }
@@ -254,10 +265,7 @@ impl Engine for Attached {
             prefixes,
             ..
         } = self;
-        let pace = match kind {
-            Kind::Own | Kind::KernelFib => Pace::Call,
-            Kind::Sockets => Pace::Window(WINDOW),
-        };
+        let pace = kind.pace();
         let change = |changes: &[(Prefix<u32>, NextHop)]| {
             let changes: Vec<Change> = changes
                 .iter()
@@ -277,5 +285,12 @@ impl Engine for Attached {
             frames_per_second: carried.frames_per_second,
             changes_per_second,
         })
+    }
+
+    fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+        let pace = self.kind.pace();
+        let entry = wanted.on_lanes(&self.lanes, &mut self.load, case, pace)?;
+        self.engine.check()?;
+        Ok(entry)
     }
 }

@@ -1,0 +1,240 @@
+//! The highest rate without loss between interfaces: RFC 2544's search, by the tester, on the lanes of the closed loop.
+
+use std::time::{Duration, Instant};
+
+use host::cleanup;
+use report::Progress;
+use report::units::FramesPerSecond;
+use serde::{Deserialize, Serialize};
+use tester::bench::{Subject, throughput};
+use tester::profile::Profile;
+use tester::result::{Details, Entry};
+use tester::session::Session;
+use tester::trial::{Trial, Validity};
+use tester::veth::lanes::{Lanes, LanesRig, Load, Pace};
+
+use super::Error;
+use super::case::{Case, Row, Table};
+use super::engine::Engine;
+
+/// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for there are some forty searches.
+pub(crate) const PROFILE: Profile = Profile {
+    search_seconds: 0.08,
+    final_seconds: 0.1,
+    resolution: 0.02,
+    tries: 2,
+    passes: 1,
+    retries: 1,
+    ..Profile::QUICK
+};
+/// A search begins this far above the closed loop's median: an offer beyond doubt, which one trial decides, and whose forwarding rate
+/// is where to look next.
+const ABOVE: f64 = 1.3;
+/// No search takes longer than this many times its usual length.
+const LONGEST: Duration = Duration::from_secs(6);
+
+/// What a search is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// No rate above it, frames/s of all workers together.
+    pub(crate) ceiling: f64,
+    /// No trial begins after it.
+    pub(crate) until: Instant,
+}
+
+impl Wanted {
+    /// Searches on the lanes of a device that is `pace` to a closed loop.
+    ///
+    /// # Errors
+    /// A frame size that the cables do not carry.
+    pub(crate) fn on_lanes(
+        &self,
+        lanes: &Lanes,
+        load: &mut Load,
+        case: &Case,
+        pace: Pace,
+    ) -> Result<Entry, Error> {
+        let mut rig =
+            LanesRig::new(lanes, load, case.workers, pace, self.ceiling).until(self.until);
+        let order = LanesRig::order(case.frame_bytes)?;
+        let mut silent = |_: &str| ();
+        let session = Session::new(&mut rig, PROFILE, order, &mut silent);
+        Ok(throughput::run(session, &Subject::default(), &[]))
+    }
+}
+
+/// What a search of a case found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Search {
+    pub(crate) engine: String,
+    pub(crate) table: Table,
+    pub(crate) workers: usize,
+    pub(crate) frame_bytes: u32,
+    /// The highest rate at which nothing was lost, if there is one.
+    pub(crate) no_loss_frames_per_second: Option<FramesPerSecond>,
+    /// The lowest rate above it that was tried and did not hold, frames/s.
+    pub(crate) above: Option<f64>,
+    /// Trials that it took.
+    pub(crate) trials: usize,
+    /// Why there is no rate, or what is to be said of it; empty when nothing is.
+    pub(crate) because: String,
+}
+
+impl Search {
+    fn new(case: &Case) -> Self {
+        Self {
+            engine: case.engine.to_owned(),
+            table: case.table,
+            workers: case.workers,
+            frame_bytes: case.frame_bytes,
+            no_loss_frames_per_second: None,
+            above: None,
+            trials: 0,
+            because: String::new(),
+        }
+    }
+
+    /// What an entry of the tester says.
+    fn found(case: &Case, entry: Entry) -> Self {
+        let Details::Throughput(bounds) = entry.details else {
+            return Self::without(case, entry.because);
+        };
+        let trials = entry.trials.len();
+        // Open bounds are a rate that held, not the highest.
+        let (rate, because) = match (entry.frames_per_second, bounds.upper) {
+            (_, _) if bounds.ended == "stopped" => {
+                let also = disturbed(&entry.trials).map(|why| format!("; {why}"));
+                (None, entry.because + &also.unwrap_or_default())
+            }
+            (Some(rate), None) => (
+                Some(rate),
+                "the highest rate offered held: the limit may lie above it".to_owned(),
+            ),
+            (Some(rate), Some(_)) => (Some(rate), disturbed(&entry.trials).unwrap_or_default()),
+            (None, _) => (None, entry.because),
+        };
+        Self {
+            no_loss_frames_per_second: rate.map(FramesPerSecond),
+            above: bounds.upper,
+            trials,
+            because,
+            ..Self::new(case)
+        }
+    }
+
+    fn without(case: &Case, because: impl Into<String>) -> Self {
+        Self {
+            because: because.into(),
+            ..Self::new(case)
+        }
+    }
+
+    /// Whether it is about `row`.
+    pub(crate) fn is_of(&self, row: &Row) -> bool {
+        row.route_changes_per_second == 0
+            && (row.table, row.workers, row.frame_bytes)
+                == (self.table, self.workers, self.frame_bytes)
+            && row.engine == self.engine
+    }
+
+    /// The case in words.
+    fn case(&self) -> String {
+        let Self {
+            engine,
+            table,
+            workers,
+            frame_bytes,
+            ..
+        } = self;
+        let plural = if *workers == 1 { "" } else { "s" };
+        format!("{engine} ({table} table, {workers} worker{plural}, {frame_bytes} bytes)")
+    }
+}
+
+/// A sentence for each thing that is to be said of searches, with all the cases that it is to be said of.
+pub(crate) fn notes(searches: &[Search]) -> Vec<String> {
+    let mut said: Vec<(&str, bool, Vec<String>)> = Vec::new();
+    for search in searches.iter().filter(|search| !search.because.is_empty()) {
+        let found = search.no_loss_frames_per_second.is_some();
+        let same = said
+            .iter_mut()
+            .find(|(because, other, _)| *because == search.because && *other == found);
+        match same {
+            Some((_, _, cases)) => cases.push(search.case()),
+            None => said.push((&search.because, found, vec![search.case()])),
+        }
+    }
+    said.into_iter()
+        .map(|(because, found, cases)| {
+            let what = if found {
+                "Doubtful"
+            } else {
+                "No rate was found"
+            };
+            format!("{what}: {}: {because}.", cases.join(", "))
+        })
+        .collect()
+}
+
+/// What kept a search down, when most of the trials that failed were disturbed.
+fn disturbed(trials: &[Trial]) -> Option<String> {
+    let failed: Vec<&Trial> = trials.iter().filter(|trial| !trial.passes()).collect();
+    let reasons: Vec<&String> = failed
+        .iter()
+        .filter_map(|trial| match &trial.validity {
+            Validity::Noisy(reason) => Some(reason),
+            _ => None,
+        })
+        .collect();
+    let last = reasons.last()?;
+    (2 * reasons.len() > failed.len()).then(|| {
+        format!(
+            "{} of the {} trials that failed were disturbed; in the last, {last}",
+            reasons.len(),
+            failed.len()
+        )
+    })
+}
+
+/// Searches `cases`, each with what the closed loop gave, until `time` is over. One that finds nothing keeps no other from it.
+///
+/// # Errors
+/// When the user interrupts.
+pub(crate) fn searches(
+    engines: &mut [Box<dyn Engine>],
+    cases: &[(&Case, f64)],
+    time: Duration,
+) -> Result<Vec<Search>, Error> {
+    let mut progress = Progress::new(cases.len());
+    let end = Instant::now() + time;
+    let mut found = Vec::with_capacity(cases.len());
+    for &(case, closed_loop) in cases {
+        progress.step(&format!("rate without loss: {case}"));
+        let engine = engines
+            .iter_mut()
+            .find(|engine| engine.abilities().name == case.engine)
+            .ok_or("a case without an engine")?;
+        found.push(search(engine.as_mut(), case, closed_loop, end));
+        // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
+        cleanup::check()?;
+    }
+    Ok(found)
+}
+
+fn search(engine: &mut dyn Engine, case: &Case, closed_loop: f64, end: Instant) -> Search {
+    let now = Instant::now();
+    if now >= end {
+        return Search::without(case, "the time for searching was over; give --seconds more");
+    }
+    if closed_loop <= 0.0 {
+        return Search::without(case, "nothing came through in the closed loop");
+    }
+    let wanted = Wanted {
+        ceiling: ABOVE * closed_loop,
+        until: end.max(now + LONGEST / 4).min(now + LONGEST),
+    };
+    match engine.search(case, &wanted) {
+        Ok(entry) => Search::found(case, entry),
+        Err(error) => Search::without(case, error.to_string()),
+    }
+}

@@ -1,0 +1,124 @@
+//! What more workers bring: each round's rate with several against the same round's rate with one, measured right before or after.
+
+use scaling::statistics::{median, median_interval};
+use serde::{Deserialize, Serialize};
+
+use super::case::{Case, Row, Sample, Table};
+
+/// Draws of the bootstrap behind an interval.
+const RESAMPLES: usize = 2000;
+
+/// Several workers against one, same engine, table organisation and frame size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SpeedUp {
+    pub(crate) engine: String,
+    pub(crate) table: Table,
+    pub(crate) workers: usize,
+    pub(crate) frame_bytes: u32,
+    /// Rounds in which both were measured and frames came through with one.
+    pub(crate) rounds: usize,
+    /// Times the frames of one worker: the median of the rounds' own ratios.
+    pub(crate) times: f64,
+    /// Lower end of the interval of that median: of at least nine rounds a bootstrap's 2.5 percentile, else the lowest round.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+}
+
+impl SpeedUp {
+    /// From the rounds of `case` and those of the same with one worker, round by round; `None` when frames came through in none.
+    fn new(case: &Case, rounds: &[Sample], alone: &[Sample], seed: u64) -> Option<Self> {
+        let pairs = rounds
+            .iter()
+            .zip(alone)
+            .filter(|(_, alone)| alone.frames_per_second > 0.0);
+        let times: Vec<f64> = pairs
+            .map(|(sample, alone)| sample.frames_per_second / alone.frames_per_second)
+            .collect();
+        if times.is_empty() {
+            return None;
+        }
+        let interval = median_interval(&times, RESAMPLES, seed);
+        Some(Self {
+            engine: case.engine.to_owned(),
+            table: case.table,
+            workers: case.workers,
+            frame_bytes: case.frame_bytes,
+            rounds: times.len(),
+            times: median(&times),
+            low: interval.low,
+            high: interval.high,
+        })
+    }
+
+    /// All of `cases` with more than one worker and no route changes; `samples` are theirs, in the same order.
+    pub(crate) fn all(cases: &[Case], samples: &[Vec<Sample>], seed: u64) -> Vec<Self> {
+        let several = cases
+            .iter()
+            .zip(samples)
+            .filter(|(case, _)| case.workers > 1 && case.changes == 0);
+        several
+            .filter_map(|(case, rounds)| {
+                let one = Case {
+                    workers: 1,
+                    ..case.clone()
+                };
+                let alone = cases.iter().position(|other| *other == one)?;
+                Self::new(case, rounds, &samples[alone], seed)
+            })
+            .collect()
+    }
+
+    /// Whether it is about `row`.
+    pub(crate) fn is_of(&self, row: &Row) -> bool {
+        row.route_changes_per_second == 0
+            && (row.table, row.workers, row.frame_bytes)
+                == (self.table, self.workers, self.frame_bytes)
+            && row.engine == self.engine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(workers: usize) -> Case {
+        Case {
+            engine: "memory",
+            table: Table::Shared,
+            workers,
+            frame_bytes: 64,
+            changes: 0,
+        }
+    }
+
+    fn rounds(rates: &[f64]) -> Vec<Sample> {
+        let sample = |&frames_per_second: &f64| Sample {
+            frames_per_second,
+            changes_per_second: 0.0,
+        };
+        rates.iter().map(sample).collect()
+    }
+
+    /// The machine slows down by half between the second round and the third; the ratio of medians would be 3, or 1.
+    #[test]
+    fn rounds_are_compared_with_themselves() {
+        let cases = [case(1), case(2)];
+        let samples = [
+            rounds(&[100.0, 100.0, 50.0]),
+            rounds(&[200.0, 190.0, 105.0]),
+        ];
+        let all = SpeedUp::all(&cases, &samples, 1);
+        assert_eq!(all.len(), 1);
+        assert_eq!((all[0].workers, all[0].rounds), (2, 3));
+        assert!((all[0].times - 2.0).abs() < 1e-12);
+        assert!((all[0].low - 1.9).abs() < 1e-12 && (all[0].high - 2.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_a_frame_on_one_worker_there_is_no_ratio() {
+        let cases = [case(1), case(2)];
+        let samples = [rounds(&[0.0, 0.0]), rounds(&[1.0, 1.0])];
+        assert!(SpeedUp::all(&cases, &samples, 1).is_empty());
+    }
+}
