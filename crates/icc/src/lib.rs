@@ -30,6 +30,8 @@
 //! memory is checked, a peer that breaks the rules is [`LinkError::Corrupt`]); and it cannot tell a
 //! slow peer from a dead one, only how long it has been silent ([`PeerWatch`]).
 
+#[cfg(not(loom))]
+pub mod conformance;
 mod link;
 mod memory;
 mod peer;
