@@ -1,5 +1,5 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
-.PHONY: readme fuzz miri guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
+.PHONY: planes readme fuzz miri guest bench-trace study test bench bench-peers lint bpf build bench-router bench-tester bench-scale
 
 # rustup puts cargo here; a shell that was open before may not know yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
@@ -31,6 +31,12 @@ GUEST_TARGET = x86_64-unknown-linux-musl
 guest:
 	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
 	cargo build --release --locked -p planes --bin corelane-guest --target $(GUEST_TARGET)
+
+# The planes on one kernel and on several, as root on a quiet machine, up to 20 minutes; leaves planes.html and planes.json here and
+# prints the tables as Markdown. Options go in ARGS: make planes ARGS=--quick
+planes: build guest
+	@$(CORELANE) planes --json planes.json --html planes.html $(ARGS)
+	@$(CORELANE) planes report planes.json --markdown
 
 # The core against what it must hold: the second core's gain, what route changes cost, size, building time; then minutes of fuzzing.
 bench:

@@ -10,11 +10,12 @@ use clap::ValueEnum;
 use host::Environment;
 use planes::{
     advise::{Requirements, advise},
-    compare::{Plan, compare},
+    compare::{LARGEST, Plan, compare},
     deployment::Deployment,
     guest, page,
     protocol::UserPlaneMode,
     result::{Comparison, SCHEMA},
+    routes::Origin,
 };
 use report::{Block, Document, Progress};
 
@@ -35,6 +36,12 @@ pub(crate) struct Arguments {
     /// UDP payloads in bytes, 18 to 3358
     #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u32).range(18..=3358))]
     payloads: Vec<u32>,
+    /// What guests' kernels run in [default: KVM where a guest boots on it, else User Mode Linux]
+    #[arg(long, value_enum, value_name = "KIND")]
+    guests: Option<GuestsName>,
+    /// Where the control plane's route changes come from
+    #[arg(long, value_enum, value_name = "SOURCE", default_value = "generated")]
+    routes_from: RoutesName,
     #[command(flatten)]
     results: ResultOptions,
 }
@@ -121,10 +128,6 @@ fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     (number > 0.0 && number.is_finite()).then_some(number * factor)
 }
 
-/// The article's payloads, and a jumbo frame.
-const PAYLOADS: [u32; 5] = [64, 264, 564, 1064, 1464];
-const JUMBO: u32 = 3_358;
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum DeploymentName {
     /// One kernel, tasks float
@@ -145,6 +148,43 @@ enum ModeName {
     Kernel,
     /// Our worker forwards, in user space
     UserSpace,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum GuestsName {
+    /// User Mode Linux
+    Uml,
+    /// A virtual machine on KVM
+    Kvm,
+    /// A virtual machine without KVM: slow, to see that it works
+    Emulated,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RoutesName {
+    /// Our own loop
+    Generated,
+    /// The BIRD routing daemon, to which they are announced by BGP
+    Bird,
+}
+
+impl From<GuestsName> for guest::Kind {
+    fn from(name: GuestsName) -> Self {
+        match name {
+            GuestsName::Uml => Self::UserModeLinux,
+            GuestsName::Kvm => Self::Kvm,
+            GuestsName::Emulated => Self::Emulated,
+        }
+    }
+}
+
+impl From<RoutesName> for Origin {
+    fn from(name: RoutesName) -> Self {
+        match name {
+            RoutesName::Generated => Self::Generated,
+            RoutesName::Bird => Self::Bird,
+        }
+    }
 }
 
 impl From<DeploymentName> for Deployment {
@@ -194,6 +234,8 @@ fn measure(plan: &Plan) -> Result<Comparison, Box<dyn std::error::Error + Send +
         "no static program for the planes: build it with \"make guest\", or name it in CORELANE_GUEST",
     )?;
     let progress = Progress::new(0);
+    let minutes = plan.longest().as_secs_f64() / 60.0;
+    progress.note(&format!("this takes at most {minutes:.1} minutes"));
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), plan.seed);
     Ok(compare(plan, &program, environment, |what| {
         progress.note(what);
@@ -212,22 +254,15 @@ fn give_advice(wanted: &Advise) -> Outcome {
         payload_bytes: wanted.payload,
     };
     requirements.check()?;
-    let comparison = match &wanted.from {
-        Some(file) => read(file)?,
-        None => measure(&Plan {
-            deployments: Deployment::ALL.to_vec(),
-            modes: requirements.mode.map_or(
-                vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
-                |mode| vec![mode],
-            ),
-            payloads: vec![
-                requirements
-                    .payload_bytes
-                    .unwrap_or(PAYLOADS[PAYLOADS.len() - 1]),
-            ],
-            quick: true,
-            seed: 1,
-        })?,
+    let comparison = if let Some(file) = &wanted.from {
+        read(file)?
+    } else {
+        let mut plan = Plan::whole(true, 1);
+        if let Some(mode) = requirements.mode {
+            plan.modes = vec![mode];
+        }
+        plan.payloads = vec![requirements.payload_bytes.unwrap_or(LARGEST)];
+        measure(&plan)?
     };
     let advice = advise(&comparison, &requirements)?;
     let mut document = Document::new("Which deployment");
@@ -285,27 +320,20 @@ fn read(file: &Path) -> Result<Comparison, Box<dyn std::error::Error + Send + Sy
 }
 
 fn plan(arguments: &Arguments) -> Plan {
-    let quick = arguments.results.quick;
-    let deployments = match arguments.deployments.as_slice() {
-        [] => Deployment::ALL.to_vec(),
-        names => names.iter().map(|&name| name.into()).collect(),
-    };
-    let modes = match arguments.mode {
-        Some(mode) => vec![mode.into()],
-        None => vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
-    };
-    let payloads = match arguments.payloads.as_slice() {
-        [] if quick => vec![PAYLOADS[0], PAYLOADS[PAYLOADS.len() - 1]],
-        [] => PAYLOADS.into_iter().chain([JUMBO]).collect(),
-        given => given.to_vec(),
-    };
-    Plan {
-        deployments,
-        modes,
-        payloads,
-        quick,
-        seed: arguments.results.seed,
+    let mut plan = Plan::whole(arguments.results.quick, arguments.results.seed);
+    if !arguments.deployments.is_empty() {
+        let names = arguments.deployments.iter();
+        plan.deployments = names.map(|&name| name.into()).collect();
     }
+    if let Some(mode) = arguments.mode {
+        plan.modes = vec![mode.into()];
+    }
+    if !arguments.payloads.is_empty() {
+        plan.payloads.clone_from(&arguments.payloads);
+    }
+    plan.guests = arguments.guests.map(Into::into);
+    plan.routes = arguments.routes_from.into();
+    plan
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use report::{table::Table, units::prefixed};
 use crate::{
     deployment::Deployment,
     protocol::UserPlaneMode,
-    result::{Comparison, Plane},
+    result::{Comparison, LARGEST_STANDARD, Plane},
 };
 
 /// What the system must do while both planes work. At least one is given.
@@ -100,9 +100,6 @@ pub enum AdviceError {
     },
 }
 
-/// Largest UDP payload of a standard Ethernet frame.
-const STANDARD: u32 = 1_472;
-
 /// Holds every deployment of `comparison` against `requirements`.
 ///
 /// # Errors
@@ -120,7 +117,7 @@ pub fn advise(comparison: &Comparison, requirements: &Requirements) -> Result<Ad
     let standard = payloads
         .iter()
         .copied()
-        .filter(|&bytes| bytes <= STANDARD)
+        .filter(|&bytes| bytes <= LARGEST_STANDARD)
         .max();
     let chosen = requirements.payload_bytes.or(standard);
     let Some(payload_bytes) = chosen.filter(|bytes| payloads.contains(bytes)) else {

@@ -111,6 +111,9 @@ impl<M: Memory> Agent<M> {
                 set_forwarding(false)
             }
             Ok(Command::Echo { count }) => return self.echo(count),
+            Ok(Command::Mirror) => {
+                icc::conformance::mirror(&mut self.link).map_err(io::Error::other)
+            }
             Ok(Command::Drain { count }) => return self.drain(count),
             Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         };

@@ -6,7 +6,7 @@ use icc::{Link, LinkError, Mapping, Priority};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    control::{ControlError, answer},
+    control::{AGENT_TURN, ControlError, answer},
     protocol::{AGENT, CONTROL, Command},
 };
 
@@ -15,14 +15,13 @@ const EXCHANGES: u64 = 20_000;
 /// Packets of the rate measurement, of this many bytes each.
 const PACKETS: u64 = 200_000;
 const PACKET_BYTES: usize = 64;
-/// The agent looks at its link at least this often, so a measurement begins after it.
-const AGENT_TURN: Duration = Duration::from_millis(20);
 
 /// A channel measured between this thread and an agent on another core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Channel {
     /// From a scalar's sending to its arrival at the agent, median, ns, by the processor's own
-    /// tick counter, which kernels on one machine share. `None` where there is none.
+    /// tick counter, which kernels on one machine share. `None` where there is none, or where a
+    /// virtual machine has its own.
     pub one_way_ns: Option<f64>,
     /// From its sending to the arrival of the answer, median, ns.
     pub round_trip_ns: f64,
@@ -32,11 +31,12 @@ pub struct Channel {
     pub packets_per_second: f64,
 }
 
-/// Measures the channel to an agent that is otherwise idle. Takes about a second.
+/// Measures the channel to an agent that is otherwise idle, and says whether it reads the same tick counter as we do.
+/// Takes about a second.
 ///
 /// # Errors
 /// [`ControlError`].
-pub fn measure(link: &mut Link<Mapping>) -> Result<Channel, ControlError> {
+pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, ControlError> {
     let tell = |link: &mut Link<Mapping>, command: &Command| -> Result<(), ControlError> {
         let text = serde_json::to_vec(command).map_err(ControlError::Answer)?;
         link.send_message(CONTROL, AGENT, Priority::Normal, &text)?;
@@ -91,7 +91,7 @@ pub fn measure(link: &mut Link<Mapping>) -> Result<Channel, ControlError> {
         times.get(index).copied().unwrap_or(0) as f64
     };
     Ok(Channel {
-        one_way_ns: (ticks() != 0).then(|| share(&there, 0.5) * ns_per_tick),
+        one_way_ns: (shared_ticks && ticks() != 0).then(|| share(&there, 0.5) * ns_per_tick),
         round_trip_ns: share(&back, 0.5),
         round_trip_p99_ns: share(&back, 0.99),
         packets_per_second,

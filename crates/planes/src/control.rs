@@ -1,19 +1,19 @@
 //! The control plane's end of a user plane: commands down, answers and counters up.
 
-use std::{
-    net::Ipv4Addr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use icc::{Link, LinkError, Mapping, Priority};
+use icc::{
+    Link, LinkError, Mapping, Priority,
+    conformance::{Violation, exercise},
+};
 
 use crate::{
-    netlink::Route,
-    protocol::{
-        AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE, ROUTES_PER_PACKET, pack_routes,
-    },
+    protocol::{AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE},
+    routes::BirdError,
 };
 
+/// The agent looks at its link at least this often, the slowest guest's too.
+pub(crate) const AGENT_TURN: Duration = Duration::from_millis(20);
 /// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -23,6 +23,12 @@ pub enum ControlError {
     /// The link between the planes.
     #[error("between control and user plane: {0}")]
     Link(#[from] LinkError),
+    /// Routes from BIRD.
+    #[error(transparent)]
+    Bird(#[from] BirdError),
+    /// A transport that is none.
+    #[error("the link between the planes does not keep its rules: {0}")]
+    Violation(#[from] Violation),
     /// No answer.
     #[error("the user plane has not answered for {} s", PATIENCE.as_secs())]
     Silent,
@@ -41,6 +47,21 @@ pub enum ControlError {
 pub fn command(link: &mut Link<Mapping>, command: &Command) -> Result<(), ControlError> {
     let text = serde_json::to_vec(command).map_err(ControlError::Answer)?;
     link.send_message(CONTROL, AGENT, Priority::Normal, &text)?;
+    answer(link)
+}
+
+/// Has the user plane's agent be a mirror, and tries on it everything that the link's transport must do.
+///
+/// # Errors
+/// [`ControlError`].
+pub fn conform(link: &mut Link<Mapping>) -> Result<(), ControlError> {
+    while link.receive_packet(&mut [0; 64])?.is_some() {}
+    let text = serde_json::to_vec(&Command::Mirror).map_err(ControlError::Answer)?;
+    link.send_message(CONTROL, AGENT, Priority::Normal, &text)?;
+    // Counters that were on their way would be taken for what the mirror sends.
+    std::thread::sleep(AGENT_TURN);
+    while link.receive_packet(&mut [0; 64])?.is_some() {}
+    exercise(link)?;
     answer(link)
 }
 
@@ -77,68 +98,4 @@ pub fn counters(link: &mut Link<Mapping>) -> Result<Option<Counters>, ControlErr
         latest = Counters::unpack(&buffer[..length]).or(latest);
     }
     Ok(latest)
-}
-
-/// Routes that change for ever: networks under 100.64.0.0/10 that come and come again by turns of
-/// two next hops. None of them carries the tester's traffic.
-#[derive(Debug)]
-pub struct Changes {
-    next: u32,
-    via: [Ipv4Addr; 2],
-}
-
-/// Networks that take turns.
-const NETWORKS: u32 = 4_096;
-
-impl Changes {
-    /// Changes between two next hops.
-    pub fn new(via: [Ipv4Addr; 2]) -> Self {
-        Self { next: 0, via }
-    }
-
-    /// Sends up to `count` changes; returns how many the link took.
-    ///
-    /// # Errors
-    /// [`ControlError::Link`], except for a full link, which ends the turn.
-    pub fn send(&mut self, link: &mut Link<Mapping>, count: usize) -> Result<usize, ControlError> {
-        let mut sent = 0;
-        while sent < count {
-            let step = (count - sent).min(ROUTES_PER_PACKET);
-            let routes: Vec<Route> = (0..step as u32).map(|ahead| self.route(ahead)).collect();
-            match link.send_packet(&pack_routes(&routes)) {
-                Ok(()) => {
-                    self.next = self.next.wrapping_add(step as u32);
-                    sent += step;
-                }
-                Err(LinkError::Full) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(sent)
-    }
-
-    fn route(&self, ahead: u32) -> Route {
-        let number = self.next.wrapping_add(ahead);
-        let base = u32::from(Ipv4Addr::new(100, 64, 0, 0));
-        Route {
-            network: Ipv4Addr::from(base + (number % NETWORKS) * 256),
-            length: 24,
-            via: self.via[(number / NETWORKS % 2) as usize],
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_turn_changes_the_next_hop_of_every_network() {
-        let via = [Ipv4Addr::new(198, 18, 1, 2), Ipv4Addr::new(198, 19, 1, 2)];
-        let changes = Changes::new(via);
-        let (first, again) = (changes.route(5), changes.route(5 + NETWORKS));
-        assert_eq!(first.network, again.network);
-        assert_eq!(first.network, Ipv4Addr::new(100, 64, 5, 0));
-        assert_eq!((first.via, again.via), (via[0], via[1]));
-    }
 }

@@ -3,7 +3,6 @@
 
 use std::{
     io,
-    os::unix::process::CommandExt,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -11,7 +10,7 @@ use std::{
 use host::Namespace;
 use serde::Deserialize;
 
-use crate::guest::kill_group;
+use crate::group::{kill_group, own_group};
 
 /// What iperf3 sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,8 +93,7 @@ pub fn measure(
     duration: Duration,
 ) -> Result<Seen, IperfError> {
     let quiet = |command: &mut Command| {
-        command
-            .process_group(0)
+        own_group(command)
             .stdin(Stdio::null())
             .stderr(Stdio::null());
     };

@@ -20,9 +20,10 @@ use fastpath::{
 use host::{CoreId, Namespace, Pinned, RealTime};
 
 use crate::{
-    control::{self, Changes},
+    control,
     deployment::Running,
     flows::Flow,
+    routes::Changes,
     site::{Site, flows},
 };
 
@@ -31,7 +32,7 @@ const TICK: Duration = Duration::from_micros(250);
 /// A sender held up for longer gives up what it owes beyond this, rather than flooding.
 const MOST_OWED: Duration = Duration::from_millis(5);
 /// After the last frame, before the receiver's counts are read.
-const RESIDUAL: Duration = Duration::from_millis(30);
+pub(crate) const RESIDUAL: Duration = Duration::from_millis(30);
 /// Headers of an untagged IPv4 datagram.
 const HEADERS: u32 = 14 + 20 + 8;
 const TIME_TO_LIVE: u8 = 16;
@@ -224,10 +225,9 @@ impl Load {
             }
             let wanted = f64::from(changes_per_second) * elapsed;
             for plane in running.planes() {
-                control::counters(plane.link())?;
-                changes.send(plane.link(), (wanted - made) as usize)?;
+                plane.read_counters()?;
             }
-            made += (wanted - made).floor();
+            made += changes.send(running.planes(), (wanted - made) as usize)? as f64;
             next = (next + TICK).max(Instant::now());
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }

@@ -9,10 +9,7 @@ use std::{
     fs,
     io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    os::unix::{
-        fs::{PermissionsExt, symlink},
-        process::CommandExt,
-    },
+    os::unix::fs::{PermissionsExt, symlink},
     path::Path,
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -21,7 +18,11 @@ use std::{
 
 use host::{CoreId, Namespace, temporary};
 
-use crate::{deployment::DeploymentError, tasks::bind};
+use crate::{
+    deployment::DeploymentError,
+    group::{kill_group, own_group},
+    tasks::bind,
+};
 
 /// Numbers that the handler sieves: some milliseconds of one core.
 pub const SIEVE: usize = 1_000_000;
@@ -69,10 +70,9 @@ impl Server {
             .and_then(|()| symlink("compute", handlers.join("registers")))
             .map_err(ManagementError::Start)?;
         let mut command: Command = namespace.command("busybox");
-        let child = command
+        let child = own_group(&mut command)
             .args(["httpd", "-f", "-p", &format!("127.0.0.1:{PORT}"), "-h"])
             .arg(files.path())
-            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -111,10 +111,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Ok(group) = libc::pid_t::try_from(self.child.id()) {
-            // SAFETY: takes numbers only.
-            unsafe { libc::kill(-group, libc::SIGKILL) };
-        }
+        kill_group(self.child.id());
         let _ = self.child.wait();
     }
 }

@@ -171,3 +171,64 @@ impl Netlink {
         }
     }
 }
+
+/// Group of the kernel's announcements of IPv4 routes (`RTNLGRP_IPV4_ROUTE`, `include/uapi/linux/rtnetlink.h`).
+const IPV4_ROUTES: u32 = 7;
+/// Room for announcements that nobody has read yet, bytes.
+const ANNOUNCED: usize = 8 << 20;
+
+/// What the kernel of the calling thread's namespace says of its routes.
+pub struct RouteEvents {
+    socket: Socket,
+}
+
+impl RouteEvents {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.set_rx_buf_sz(ANNOUNCED)?;
+        socket.add_membership(IPV4_ROUTES)?;
+        socket.set_non_blocking(true)?;
+        Ok(Self { socket })
+    }
+
+    /// Routes through a next hop that came since the last call, in order. Does not wait.
+    ///
+    /// # Errors
+    /// What the kernel says; `ENOBUFS` when announcements were lost.
+    pub fn take(&mut self) -> io::Result<Vec<Route>> {
+        let mut routes = Vec::new();
+        loop {
+            match self.socket.recv_from_full() {
+                Ok((bytes, _)) => routes.extend(announced(&bytes)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(routes),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The route that a datagram announces: the kernel sends one in each.
+fn announced(bytes: &[u8]) -> Option<Route> {
+    let message = NetlinkMessage::<Request>::deserialize(bytes).ok()?;
+    let NetlinkPayload::InnerMessage(Request::NewRoute(message)) = message.payload else {
+        return None;
+    };
+    let (mut network, mut via) = (None, None);
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(RouteAddress::Inet(address)) => network = Some(*address),
+            RouteAttribute::Gateway(RouteAddress::Inet(address)) => via = Some(*address),
+            _ => {}
+        }
+    }
+    Some(Route {
+        network: network?,
+        length: message.header.destination_prefix_length,
+        via: via?,
+    })
+}

@@ -4,10 +4,12 @@
 use host::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::{channel::Channel, deployment::Deployment, protocol::UserPlaneMode};
+use crate::{channel::Channel, deployment::Deployment, protocol::UserPlaneMode, routes::Origin};
 
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "corelane-planes/1";
+/// Largest UDP payload of a standard Ethernet frame.
+pub(crate) const LARGEST_STANDARD: u32 = 1_472;
 
 /// Whose figures a cell holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,10 +216,46 @@ pub struct ChannelShare {
 pub struct ChannelOf {
     /// Where.
     pub deployment: Deployment,
-    /// Its cost.
+    /// Its speed.
     pub channel: Channel,
+    /// What it costs the user plane.
+    #[serde(default)]
+    pub cost: Option<Cost>,
     /// From its start to its first beat, s, where the user plane has a kernel of its own.
     pub boot_seconds: Option<f64>,
+}
+
+/// What messages cost a user plane that carries packets at half the rate it carries alone, smallest payload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Messages a second, all empty: nothing is done about them.
+    pub messages_per_second: u32,
+    /// Time of the user plane's core for each; absent where it has no core of its own. By the kernel's clock of ticks, so
+    /// small costs may come out as nothing or less.
+    pub core_ns_per_message: Option<f64>,
+    /// 99th percentile of the delay without messages, ns.
+    pub delay_p99_rest_ns: Option<f64>,
+    /// With them.
+    pub delay_p99_ns: Option<f64>,
+    /// Share of frames lost without messages.
+    pub loss_rest: f64,
+    /// With them.
+    pub loss: f64,
+}
+
+/// What became of the control plane's route changes in one deployment and mode, all user planes together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoutesOf {
+    /// Where.
+    pub deployment: Deployment,
+    /// How packets were moved.
+    pub user_plane_mode: UserPlaneMode,
+    /// Changes that went onto the link.
+    pub sent: u64,
+    /// Of them in effect.
+    pub applied: u64,
+    /// And refused.
+    pub refused: u64,
 }
 
 /// A whole comparison.
@@ -243,6 +281,15 @@ pub struct Comparison {
     pub requests_per_second: f64,
     /// Route changes a second from the control plane during every user-plane trial.
     pub route_changes_per_second: u32,
+    /// Where they came from.
+    #[serde(default)]
+    pub route_origin: Origin,
+    /// What became of them.
+    #[serde(default)]
+    pub routes: Vec<RoutesOf>,
+    /// What guests' kernels ran in and why, in a sentence; absent without guests.
+    #[serde(default)]
+    pub guests: Option<String>,
     /// Whether trials were shortened.
     pub quick: bool,
 }
@@ -332,6 +379,9 @@ pub(crate) mod examples {
             cores: vec![0, 1],
             requests_per_second: 20.0,
             route_changes_per_second: 500,
+            route_origin: Origin::Generated,
+            routes: Vec::new(),
+            guests: None,
             quick: true,
         }
     }

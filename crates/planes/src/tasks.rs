@@ -47,16 +47,29 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// The processes of a group.
-pub(crate) fn members(group: u32) -> Vec<u32> {
+/// A process and all that stem from it.
+pub(crate) fn descendants(ancestor: u32) -> Vec<u32> {
+    let mut found = vec![ancestor];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(children_of(parent));
+        next += 1;
+    }
+    found
+}
+
+/// A child of a process.
+pub(crate) fn child_of(parent: u32) -> Option<u32> {
+    children_of(parent).pop_first()
+}
+
+fn children_of(parent: u32) -> BTreeSet<u32> {
     processes(|directory| {
         let stat = fs::read_to_string(directory.join("stat")).ok()?;
-        // The name may hold anything; after its parenthesis come state, parent, group (proc_pid_stat(5)).
-        let number = stat.rsplit_once(") ")?.1.split(' ').nth(2)?;
-        (number.parse() == Ok(group)).then_some(())
+        // The name may hold anything; after its parenthesis come state and parent (`proc_pid_stat(5)`).
+        let number = stat.rsplit_once(") ")?.1.split(' ').nth(1)?;
+        (number.parse() == Ok(parent)).then_some(())
     })
-    .into_iter()
-    .collect()
 }
 
 fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
@@ -152,13 +165,14 @@ mod tests {
     use std::os::unix::process::CommandExt;
 
     #[test]
-    fn groups_have_members_and_ranks_come_and_go() {
+    fn processes_have_descendants_and_ranks_come_and_go() {
         let mut leader = Command::new("sleep")
             .arg("20")
             .process_group(0)
             .spawn()
             .unwrap();
-        assert_eq!(members(leader.id()), [leader.id()]);
+        assert_eq!(descendants(leader.id()), [leader.id()]);
+        assert!(descendants(std::process::id()).contains(&leader.id()));
         assert_eq!(threads(leader.id()).unwrap(), [leader.id()]);
         if host::process::is_root() {
             rank(leader.id(), Rank::First(1)).unwrap();

@@ -1,6 +1,7 @@
 //! Every deployment forwards for real, takes routes over its link, and gives back what it took.
 
 use std::{
+    path::Path,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -8,12 +9,12 @@ use std::{
 use host::Namespace;
 use icc::Peer;
 use planes::{
-    channel,
-    control::{self, Changes},
-    deployment::{Cores, Deployment, Running},
-    guest,
+    channel, control,
+    deployment::{Cores, Deployment, Means, Running},
+    guest::{self, Kind},
     load::Load,
-    protocol::{Counters, UserPlaneMode},
+    protocol::UserPlaneMode,
+    routes::{self, Changes, Origin},
     site::{Site, flows},
 };
 
@@ -24,6 +25,13 @@ fn pings(from: &Namespace, to: &str, bytes: &str) -> bool {
         .unwrap()
         .status
         .success()
+}
+
+fn means(program: &Path) -> Means<'_> {
+    Means {
+        program,
+        guests: Kind::UserModeLinux,
+    }
 }
 
 /// One site at a time: its namespaces are named after this process.
@@ -44,7 +52,7 @@ fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
         return;
     };
     let site = Site::new(deployment.user_planes()).unwrap();
-    let mut running = match Running::start(deployment, mode, &site, &cores, &program) {
+    let mut running = match Running::start(deployment, mode, &site, &cores, means(&program)) {
         Err(error) if error.to_string().contains("not installed") => {
             println!("skipped: {error}");
             return;
@@ -63,22 +71,59 @@ fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
             "{deployment:?} does not take jumbo frames in {mode:?}"
         );
 
-        let channel = channel::measure(plane.link()).unwrap();
+        control::conform(plane.link()).unwrap();
+        let channel = channel::measure(plane.link(), true).unwrap();
         println!("{}: {channel:?}", deployment.name());
         assert!(channel.round_trip_ns > 0.0 && channel.packets_per_second > 0.0);
-
-        let mut changes = Changes::new([pair.sender(), pair.receiver()]);
-        let sent = changes.send(plane.link(), 1_000).unwrap();
-        assert_eq!(sent, 1_000);
-        let since = Instant::now();
-        let mut counters = Counters::default();
-        // The load's own routes were there first.
-        let all = 1_000 + pair.routes().len() as u64;
-        while counters.routes_applied < all && since.elapsed() < Duration::from_secs(5) {
-            counters = control::counters(plane.link()).unwrap().unwrap_or(counters);
-            std::thread::sleep(Duration::from_millis(1));
+    }
+    // BIRD does not know how packets are moved.
+    let origins: &[Origin] = match mode {
+        UserPlaneMode::Kernel => &[Origin::Generated, Origin::Bird],
+        UserPlaneMode::UserSpace => &[Origin::Generated],
+    };
+    for &origin in origins {
+        if origin == Origin::Bird && !routes::installed() {
+            println!("skipped: {}", routes::BirdError::NotInstalled);
+            continue;
         }
-        assert_eq!((counters.routes_applied, counters.routes_refused), (all, 0));
+        route_changes(deployment, &site, &mut running, origin);
+    }
+}
+
+/// Changes reach every user plane, and its forwarding.
+fn route_changes(deployment: Deployment, site: &Site, running: &mut Running, origin: Origin) {
+    const COUNT: usize = 1_000;
+    let taken = |running: &mut Running| -> Vec<(u64, u64)> {
+        let planes = running.planes().iter_mut();
+        let counters = planes.map(|plane| plane.read_counters().unwrap());
+        counters
+            .map(|of| (of.routes_applied, of.routes_refused))
+            .collect()
+    };
+    // What was sent before has been counted.
+    std::thread::sleep(Duration::from_millis(300));
+    let before = taken(running);
+    let mut changes = Changes::new(origin, &site.pairs, None).unwrap();
+    let mut made = 0;
+    let since = Instant::now();
+    let all = |running: &mut Running| {
+        let now = taken(running);
+        let mut both = now.iter().zip(&before);
+        both.all(|(now, before)| now.0 >= before.0 + COUNT as u64)
+    };
+    while !all(running) {
+        assert!(
+            since.elapsed() < Duration::from_secs(20),
+            "{deployment:?}: of {COUNT} routes {origin:?} {:?} were taken, {before:?} before",
+            taken(running)
+        );
+        made += changes
+            .send(running.planes(), (COUNT - made).min(50))
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    for (now, before) in taken(running).iter().zip(&before) {
+        assert_eq!(now.1, before.1, "{deployment:?} refused routes {origin:?}");
     }
 }
 
@@ -131,17 +176,21 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
     };
     let deployment = Deployment::AmpSpread;
     let site = Site::new(deployment.user_planes()).unwrap();
-    let mut running =
-        match Running::start(deployment, UserPlaneMode::Kernel, &site, &cores, &program) {
-            Err(error) if error.to_string().contains("not installed") => {
-                println!("skipped: {error}");
-                return;
-            }
-            started => started.unwrap(),
-        };
+    let mut running = match Running::start(
+        deployment,
+        UserPlaneMode::Kernel,
+        &site,
+        &cores,
+        means(&program),
+    ) {
+        Err(error) if error.to_string().contains("not installed") => {
+            println!("skipped: {error}");
+            return;
+        }
+        started => started.unwrap(),
+    };
     let mut load = Load::new(&site, &mut running, 64, cores.all[0]).unwrap();
-    let pair = &site.pairs[0];
-    let mut changes = Changes::new([pair.sender(), pair.receiver()]);
+    let mut changes = Changes::new(Origin::Generated, &site.pairs, None).unwrap();
     let mut trial = |running: &mut Running| {
         let duration = Duration::from_millis(300);
         let seen = load
@@ -165,8 +214,8 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
     }
 
     let victim = libc::pid_t::try_from(running.planes()[1].process()).unwrap();
-    // SAFETY: takes numbers only; the group is that of our own guest.
-    assert_eq!(unsafe { libc::kill(-victim, libc::SIGKILL) }, 0);
+    // SAFETY: takes numbers only; the process is our own guest's.
+    assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
     let since = Instant::now();
     while running.planes()[1].peer() != Peer::Closed && since.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(5));
@@ -178,4 +227,96 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
         "the living guest carries what it carried"
     );
     assert_eq!(running.planes()[0].peer(), Peer::Alive);
+}
+
+/// Where a group of processes may run, and where its threads ran last, by core (`proc_pid_stat(5)`, fields 5 and 39).
+fn cores_of(group: u32) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        for thread in std::fs::read_dir(process.path().join("task"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let read = |file| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+            let (stat, status) = (read("stat"), read("status"));
+            let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
+            let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse().ok());
+            if number(5) != Some(group) {
+                continue;
+            }
+            let allowed = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            if let (Some(allowed), Some(core)) = (allowed, number(39)) {
+                found.push((allowed.trim().to_owned(), core));
+            }
+        }
+    }
+    found
+}
+
+/// The isolation claimed is the isolation measured: with packets to carry and the other cores busy, everything of the user
+/// plane may run on its core only and is seen on no other; and to a partition's core nobody else's tasks come.
+#[test]
+fn a_bound_user_plane_is_seen_on_its_core_only() {
+    let _alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !host::process::is_root() {
+        println!("skipped: deployments need root");
+        return;
+    }
+    let (Some(cores), Some(program)) = (
+        Cores::divide(host::allowed_cores().unwrap()),
+        guest::program(),
+    ) else {
+        println!("skipped: needs two cores and the static guest program");
+        return;
+    };
+    for deployment in [
+        Deployment::SmpBound,
+        Deployment::Partitioned,
+        Deployment::Amp,
+    ] {
+        let site = Site::new(deployment.user_planes()).unwrap();
+        let mode = UserPlaneMode::UserSpace;
+        let mut running = match Running::start(deployment, mode, &site, &cores, means(&program)) {
+            Err(error) if error.to_string().contains("not installed") => {
+                println!("skipped: {error}");
+                continue;
+            }
+            Err(error) if error.to_string().contains("no cpuset controller") => {
+                println!("skipped: {error}");
+                continue;
+            }
+            started => started.unwrap(),
+        };
+        let group = running.planes()[0].process();
+        let mut load = Load::new(&site, &mut running, 64, cores.all[0]).unwrap();
+        let mut changes = Changes::new(Origin::Generated, &site.pairs, None).unwrap();
+        let user = cores.user;
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let seen = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| {
+                let mut seen = Vec::new();
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    seen.extend(cores_of(group));
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                seen
+            });
+            let duration = Duration::from_millis(400);
+            load.trial(&mut running, &mut changes, 500, 5_000.0, duration)
+                .unwrap();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            watching.join().unwrap()
+        });
+        assert!(!seen.is_empty(), "{deployment:?}: nothing of it was seen");
+        for (allowed, core) in seen {
+            assert_eq!(
+                (allowed.as_str(), core),
+                (user.0.to_string().as_str(), user.0),
+                "{deployment:?}"
+            );
+        }
+    }
 }

@@ -1,7 +1,10 @@
-//! A second kernel forwards between two namespaces, takes routes over the link, and dies alone.
+//! A second kernel forwards between two namespaces, takes routes over the link, and dies alone; whatever runs it.
 
 use std::{
     net::Ipv4Addr,
+    path::Path,
+    process::{Command as Program, Stdio},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -9,10 +12,15 @@ use host::{CoreId, Namespace, Veth};
 use icc::Peer;
 use planes::{
     control,
-    guest::{self, Guest, Plan},
+    guest::{self, BOOT_PATIENCE, Choice, Guest, GuestError, Kind, Plan},
     netlink::Route,
     protocol::{Command, Counters, Interface, UserPlaneMode, pack_routes},
 };
+
+/// One guest's test at a time: they share a core.
+static CORE: Mutex<()> = Mutex::new(());
+/// Tells a copy of this program that it is to boot a guest and wait for its own end.
+const VICTIM: &str = "CORELANE_TEST_VICTIM";
 
 struct Net {
     left: Namespace,
@@ -48,9 +56,9 @@ fn net() -> Net {
     }
 }
 
-fn interfaces(net: &Net) -> Vec<Interface> {
+fn interfaces(net: &Net, kind: Kind) -> Vec<Interface> {
     let of = |index: usize, network: u8| Interface {
-        name: format!("vec{index}"),
+        name: kind.interface(index),
         mac: [2, 0, 0, 0, 0xa, index as u8],
         mtu: 1500,
         address: Ipv4Addr::new(198, network, 1, 1),
@@ -70,40 +78,61 @@ fn pings(from: &Namespace, to: &str) -> bool {
         .success()
 }
 
-#[test]
-fn a_kernel_of_its_own_forwards_and_its_death_harms_nobody() {
-    if !host::process::is_root() {
-        println!("skipped: guests on interfaces of namespaces need root");
-        return;
-    }
-    let Some(program) = guest::program() else {
-        println!("skipped: no static guest program; build it with \"make guest\"");
-        return;
-    };
-    let net = net();
-    let core = *host::allowed_cores().unwrap().last().unwrap_or(&CoreId(0));
-    let plan = Plan {
-        core,
-        namespace: &net.dut,
-        interfaces: &["d0", "d1"],
+/// A guest of `kind` without interfaces in `namespace`, or why there is none here.
+fn plan<'a>(kind: Kind, namespace: &'a Namespace, program: &'a Path) -> Plan<'a> {
+    Plan {
+        kind,
+        core: *host::allowed_cores().unwrap().last().unwrap_or(&CoreId(0)),
+        namespace,
+        interfaces: &[],
         mtu: 1500,
         memory_mib: 128,
-        program: &program,
-    };
-    let mut guest = match Guest::boot(&plan) {
-        Err(guest::GuestError::NoKernel) => {
-            println!("skipped: {}", guest::GuestError::NoKernel);
-            return;
+        program,
+        patience: BOOT_PATIENCE * 2,
+    }
+}
+
+/// Boots it; where it cannot be had here, says so.
+fn boot(plan: &Plan<'_>) -> Option<Guest> {
+    match Guest::boot(plan) {
+        Err(error @ GuestError::NotInstalled(_)) => {
+            println!("skipped: {error}");
+            None
         }
-        booted => booted.unwrap(),
+        booted => Some(booted.unwrap()),
+    }
+}
+
+fn needs() -> Option<std::path::PathBuf> {
+    if !host::process::is_root() {
+        println!("skipped: guests on interfaces of namespaces need root");
+        return None;
+    }
+    let program = guest::program();
+    if program.is_none() {
+        println!("skipped: no static guest program; build it with \"make guest\"");
+    }
+    program
+}
+
+fn forwards_takes_routes_and_dies_alone(kind: Kind) {
+    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(program) = needs() else { return };
+    let net = net();
+    let plan = Plan {
+        interfaces: &["d0", "d1"],
+        ..plan(kind, &net.dut, &program)
     };
+    let Some(mut guest) = boot(&plan) else { return };
+    println!("{} was up after {:?}", kind.name(), guest.boot_time());
+    control::conform(guest.link()).unwrap();
     assert!(
         !pings(&net.left, "198.19.1.2"),
         "nothing forwards before it is told to"
     );
     let start = Command::Start {
         mode: UserPlaneMode::Kernel,
-        interfaces: interfaces(&net),
+        interfaces: interfaces(&net, kind),
         routes: Vec::new(),
     };
     control::command(guest.link(), &start).unwrap();
@@ -127,14 +156,171 @@ fn a_kernel_of_its_own_forwards_and_its_death_harms_nobody() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!((counters.routes_applied, counters.routes_refused), (1, 0));
-    assert!(counters.received > 0 && counters.sent > 0, "{counters:?}");
     assert!(pings(&net.left, "203.0.113.1"));
+    let since = Instant::now();
+    while counters.received == 0 && since.elapsed() < Duration::from_secs(5) {
+        counters = control::counters(guest.link()).unwrap().unwrap_or(counters);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(counters.received > 0 && counters.sent > 0, "{counters:?}");
 
     // Another guest goes on when the first is gone, and so does the host.
     assert_eq!(guest.peer(), Peer::Alive);
+    let process = guest.process();
     drop(guest);
+    assert!(!host::process::is_alive(process));
     assert!(!pings(&net.left, "198.19.1.2"));
-    let mut second = Guest::boot(&plan).unwrap();
+    let mut second = boot(&plan).unwrap();
     control::command(second.link(), &start).unwrap();
     assert!(pings(&net.left, "198.19.1.2"));
+}
+
+#[test]
+fn user_mode_linux_forwards_takes_routes_and_dies_alone() {
+    forwards_takes_routes_and_dies_alone(Kind::UserModeLinux);
+}
+
+#[test]
+fn a_virtual_machine_forwards_takes_routes_and_dies_alone() {
+    forwards_takes_routes_and_dies_alone(Kind::Emulated);
+}
+
+/// A crash of a guest's kernel ends that guest. Host and the other guest do not notice.
+#[test]
+fn a_crash_stays_in_its_guest() {
+    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(program) = needs() else { return };
+    let places = ["crash0", "crash1"].map(|name| Namespace::new(name).unwrap());
+    let plans = places
+        .each_ref()
+        .map(|place| plan(Kind::UserModeLinux, place, &program));
+    let Some(mut victim) = boot(&plans[0]) else {
+        return;
+    };
+    let mut other = boot(&plans[1]).unwrap();
+    let process = libc::pid_t::try_from(victim.process()).unwrap();
+    // A fault of its kernel's own code: User Mode Linux takes the signal for that, and panics.
+    // SAFETY: takes numbers only; the process is our own guest's.
+    assert_eq!(unsafe { libc::kill(process, libc::SIGSEGV) }, 0);
+    let since = Instant::now();
+    while victim.peer() != Peer::Closed {
+        assert!(
+            since.elapsed() < Duration::from_secs(10),
+            "the crash is not seen: {}",
+            victim.console()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(other.peer(), Peer::Alive);
+    control::conform(other.link()).unwrap();
+    // And its core takes a new one.
+    drop(victim);
+    let mut again = boot(&plans[0]).unwrap();
+    control::conform(again.link()).unwrap();
+    assert_eq!(other.peer(), Peer::Alive);
+}
+
+/// Not a test by itself: what a copy of this program does that is to be killed.
+#[test]
+fn victim() {
+    let Some(kind) = std::env::var_os(VICTIM) else {
+        return;
+    };
+    let kind = if kind == "emulated" {
+        Kind::Emulated
+    } else {
+        Kind::UserModeLinux
+    };
+    let namespace = Namespace::new("victim").unwrap();
+    let program = guest::program().unwrap();
+    let _guest = boot(&plan(kind, &namespace, &program));
+    println!("up");
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Processes whose command line has this word in it.
+fn processes_with(word: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(word))
+        .collect()
+}
+
+fn killed_control_leaves_nothing(kind: &str) {
+    use std::io::BufRead;
+    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if needs().is_none() {
+        return;
+    }
+    let mut control = Program::new(std::env::current_exe().unwrap())
+        .args(["--exact", "victim", "--nocapture"])
+        .env(VICTIM, kind)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufReader::new(control.stdout.take().unwrap()).lines();
+    let said: Vec<String> = lines
+        .map(Result::unwrap)
+        .take_while(|line| !line.ends_with("up"))
+        .collect();
+    if let Some(why) = said.iter().find(|line| line.contains("skipped: ")) {
+        println!("{why}");
+        control.kill().unwrap();
+        control.wait().unwrap();
+        return;
+    }
+    let name = format!("corelane-guest-{}-", control.id());
+    assert!(!processes_with(&name).is_empty(), "a guest runs");
+    control.kill().unwrap();
+    control.wait().unwrap();
+    let since = Instant::now();
+    while !processes_with(&name).is_empty() && since.elapsed() < Duration::from_secs(3) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let left = processes_with(&name);
+    guest::sweep_leftovers();
+    host::namespace::sweep_leftovers();
+    host::temporary::sweep_leftovers();
+    let number = control.id().to_string();
+    assert_eq!(left, Vec::<String>::new(), "ended without anybody's help");
+    let namespaces = host::namespace::existing();
+    assert!(
+        !namespaces.iter().any(|name| name.contains(&number)),
+        "{namespaces:?}"
+    );
+    let files = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let mut names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    let own = format!("corelane-{number}-");
+    assert!(!names.any(|name| name.starts_with(&own)));
+}
+
+#[test]
+fn a_guest_does_not_outlive_its_killed_starter() {
+    killed_control_leaves_nothing("uml");
+}
+
+#[test]
+fn a_virtual_machine_does_not_outlive_its_killed_starter() {
+    killed_control_leaves_nothing("emulated");
+}
+
+/// Whatever this machine has, there is a kind of guests and a reason for it, and that kind boots.
+#[test]
+fn the_kind_that_is_chosen_boots() {
+    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(program) = needs() else { return };
+    let namespace = Namespace::new("chosen").unwrap();
+    let core = plan(Kind::Kvm, &namespace, &program).core;
+    let choice = Choice::make(core, &program);
+    println!("{}", choice.sentence());
+    assert_eq!(choice.no_kvm.is_none(), choice.kind == Kind::Kvm);
+    let Some(mut guest) = boot(&plan(choice.kind, &namespace, &program)) else {
+        return;
+    };
+    assert_eq!(guest.peer(), Peer::Alive);
+    control::conform(guest.link()).unwrap();
 }

@@ -1,13 +1,15 @@
 //! The program of a plane: the first process of a kernel of its own, or a process beside others.
 //!
 //! `corelane-guest FILE` serves the link in FILE. As process 1 it first mounts what a kernel needs
-//! to be talked to, serves the link in `/dev/mmapper`, and powers the machine off when that ends.
+//! to be talked to and loads the modules it was given, serves the link in its host's memory, and powers
+//! the machine off when that ends.
 //! Under the names `compute` and `registers` it is the management plane's handler: a CGI program.
 
 use std::{
     ffi::{CString, OsStr},
-    fs::File,
+    fs::{self, File},
     io,
+    os::fd::AsRawFd,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -16,6 +18,12 @@ use std::{
 use icc::{Link, LinkError, Mapping};
 use planes::{agent::Agent, management};
 
+/// The host's memory in User Mode Linux.
+const MMAPPER: &str = "/dev/mmapper";
+/// Vendor and device of the memory in a virtual machine (QEMU, `docs/specs/ivshmem-spec.rst`); its second BAR is the memory.
+const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
+/// `MODULE_INIT_COMPRESSED_FILE` (Linux, `include/uapi/linux/module.h`).
+const COMPRESSED: libc::c_int = 4;
 /// A link whose creator has not come by then will not come.
 const TRIES: u32 = 1_000;
 
@@ -30,7 +38,9 @@ fn main() -> ExitCode {
     }
     let first = std::process::id() == 1;
     let outcome = if first {
-        mount_all().and_then(|()| serve(Path::new("/dev/mmapper")))
+        mount_all()
+            .and_then(|()| load_modules())
+            .and_then(|()| serve(&hosts_memory()?))
     } else {
         match std::env::args_os().nth(1) {
             Some(path) => serve(&PathBuf::from(path)),
@@ -68,6 +78,56 @@ fn serve(path: &Path) -> io::Result<()> {
         }
     };
     Agent::new(link).serve().map_err(io::Error::other)
+}
+
+/// Where this machine has its host's memory.
+fn hosts_memory() -> io::Result<PathBuf> {
+    for device in fs::read_dir("/sys/bus/pci/devices")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = device.path();
+        let is = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
+        if IVSHMEM
+            == ["vendor", "device"]
+                .map(is)
+                .each_ref()
+                .map(|text| text.trim())
+        {
+            fs::write(path.join("enable"), "1")?;
+            return Ok(path.join("resource2"));
+        }
+    }
+    Ok(PathBuf::from(MMAPPER))
+}
+
+/// Loads the modules of `/modules` in the order of their names.
+fn load_modules() -> io::Result<()> {
+    let entries = fs::read_dir("/modules")?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let file = File::open(&path)?;
+        let flags = match path.extension().and_then(OsStr::to_str) {
+            Some("ko") => 0,
+            _ => COMPRESSED,
+        };
+        // SAFETY: an open file, a string that ends in zero, and flags (finit_module(2)).
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_finit_module,
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                flags,
+            )
+        };
+        if result != 0 {
+            let why = io::Error::last_os_error();
+            return Err(io::Error::other(format!("{}: {why}", path.display())));
+        }
+    }
+    Ok(())
 }
 
 fn mount_all() -> io::Result<()> {

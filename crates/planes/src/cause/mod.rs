@@ -15,10 +15,7 @@ mod judge;
 mod removed;
 mod scene;
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use scaling::random::Random;
 
@@ -31,7 +28,7 @@ use self::{
 };
 use crate::{
     compare::{Plan, StageError},
-    deployment::{Cores, Deployment},
+    deployment::{Cores, Deployment, Means},
     load::LoadError,
     protocol::UserPlaneMode,
     result::{Cause, Comparison, Measure, Plane},
@@ -40,31 +37,8 @@ use crate::{
 
 /// Share of the throughput found alone that is offered: near its limit a user plane shows what is taken from it.
 const OFFERED: f64 = 0.8;
-
-/// How much time there is.
-struct Budget {
-    rounds: usize,
-    trial: Duration,
-    total: Duration,
-}
-
-impl Budget {
-    fn of(quick: bool) -> Self {
-        if quick {
-            Self {
-                rounds: 3,
-                trial: Duration::from_millis(150),
-                total: Duration::from_secs(35),
-            }
-        } else {
-            Self {
-                rounds: 5,
-                trial: Duration::from_millis(300),
-                total: Duration::from_secs(330),
-            }
-        }
-    }
-}
+/// Bringing a deployment up, and measuring how much its planes work.
+const SETUP: Duration = Duration::from_secs(3);
 
 /// Looks for the causes of the disturbances that `comparison` shows, the largest first, while time lasts; writes them, and what
 /// it had no time for or could not do, into it.
@@ -73,12 +47,12 @@ impl Budget {
 /// [`LoadError::Interrupted`].
 pub(crate) fn investigate(
     plan: &Plan,
-    program: &Path,
+    means: Means<'_>,
     cores: &Cores,
     comparison: &mut Comparison,
     mut say: impl FnMut(&str),
 ) -> Result<(), LoadError> {
-    let budget = Budget::of(plan.quick);
+    let schedule = plan.schedule();
     let begin = Instant::now();
     for suspect in suspects(comparison, plan) {
         let what = format!(
@@ -86,7 +60,8 @@ pub(crate) fn investigate(
             suspect.deployment.name(),
             suspect.mode.name()
         );
-        if begin.elapsed() >= budget.total {
+        let turns = turns(suspect.deployment, suspect.mode, &suspect.victims);
+        if begin.elapsed() + SETUP + schedule.interventions(turns.len()) > schedule.causes {
             comparison.not_measured.push(format!(
                 "{what}: the time for causes was spent on larger disturbances (name fewer deployments{})",
                 if plan.quick { ", or leave --quick out" } else { "" }
@@ -94,7 +69,7 @@ pub(crate) fn investigate(
             continue;
         }
         say(&what);
-        match find(&suspect, plan, &budget, cores, program) {
+        match find(&suspect, &turns, plan, cores, means) {
             Ok(causes) => comparison.causes.extend(causes),
             Err(StageError::Load(LoadError::Interrupted)) => return Err(LoadError::Interrupted),
             Err(error) => comparison.not_measured.push(format!("{what}: {error}")),
@@ -165,11 +140,12 @@ fn suspects(comparison: &Comparison, plan: &Plan) -> Vec<Suspect> {
 
 fn find(
     suspect: &Suspect,
+    turns: &[Turn],
     plan: &Plan,
-    budget: &Budget,
     cores: &Cores,
-    program: &Path,
+    means: Means<'_>,
 ) -> Result<Vec<Cause>, StageError> {
+    let schedule = plan.schedule();
     let site = Site::new(suspect.deployment.user_planes())?;
     let setup = Setup {
         deployment: suspect.deployment,
@@ -178,13 +154,13 @@ fn find(
         site: &site,
         payload: suspect.payload,
         rate: suspect.throughput * OFFERED,
-        trial: budget.trial,
+        trial: schedule.intervention,
+        origin: plan.routes,
     };
-    let mut scene = Scene::start(setup, program)?;
-    let turns = turns(suspect.deployment, suspect.mode, &suspect.victims);
+    let mut scene = Scene::start(setup, means)?;
     let mut random = Random::new(plan.seed);
     let mut seen: Vec<Vec<Seen>> = vec![Vec::new(); turns.len()];
-    for _ in 0..budget.rounds {
+    for _ in 0..schedule.rounds {
         let mut order: Vec<usize> = (0..turns.len()).collect();
         random.shuffle(&mut order);
         for place in order {
@@ -196,7 +172,7 @@ fn find(
         Plane::Management => vec![Measure::Response],
     });
     Ok(measures
-        .filter_map(|measure| cause(suspect, measure, &turns, &seen, plan.seed))
+        .filter_map(|measure| cause(suspect, measure, turns, &seen, plan.seed))
         .collect())
 }
 

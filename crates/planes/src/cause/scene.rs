@@ -1,9 +1,6 @@
 //! Both planes of one deployment, ready for one short trial after the other.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use fastpath::{
     attach::Request,
@@ -21,13 +18,15 @@ use super::{
     removed::Removed,
 };
 use crate::{
-    compare::{CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND, StageError, watched},
-    control::Changes,
-    deployment::{Cores, Deployment, Running},
+    compare::{
+        CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND, StageError, control_plane, watched,
+    },
+    deployment::{Cores, Deployment, Means, Running},
     load::{Load, Observed},
     management::{self, Handler, Load as Asking, Responses, Server},
     protocol::UserPlaneMode,
     result::{CoreUse, Plane},
+    routes::{Changes, Origin},
     site::Site,
 };
 
@@ -44,6 +43,8 @@ pub(super) struct Setup<'a> {
     /// Frames a second.
     pub(super) rate: f64,
     pub(super) trial: Duration,
+    /// Whence route changes.
+    pub(super) origin: Origin,
 }
 
 /// The planes, and how hard the aggressors press: as much as the other plane works.
@@ -84,22 +85,16 @@ pub(super) struct Seen {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn start(setup: Setup<'a>, program: &Path) -> Result<Self, StageError> {
-        let mut running = Running::start(
-            setup.deployment,
-            setup.mode,
-            setup.site,
-            setup.cores,
-            program,
-        )?;
-        let server = Server::start(&setup.site.device, program)?;
+    pub(super) fn start(setup: Setup<'a>, means: Means<'_>) -> Result<Self, StageError> {
+        let mut running =
+            Running::start(setup.deployment, setup.mode, setup.site, setup.cores, means)?;
+        let server = Server::start(&setup.site.device, means.program)?;
         if setup.deployment != Deployment::SmpFree {
             server.bind(&setup.cores.others())?;
         }
         let sending = setup.cores.all[0];
         let load = Load::new(setup.site, &mut running, setup.payload, sending)?;
-        let pair = &setup.site.pairs[0];
-        let changes = Changes::new([pair.sender(), pair.receiver()]);
+        let changes = control_plane(setup.origin, setup.deployment, setup.site, setup.cores)?;
         let (seconds, steps) = calibrate();
         let mut scene = Self {
             running,

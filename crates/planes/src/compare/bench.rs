@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use tester::search::{Bisection, TrialOutcome};
 
-use super::CHANGES_PER_SECOND;
+use super::{CHANGES_PER_SECOND, Schedule};
 use crate::{
-    control::Changes,
     deployment::Running,
     load::{Load, LoadError, Observed},
+    routes::Changes,
 };
 
-/// Bounds of the throughput closer than this share end the search.
-const RESOLUTION: f64 = 0.05;
 /// Share of frames that may be lost: on two cores that everything shares, no rate is without any loss.
 pub const LOSS: f64 = 0.001;
 /// The ramp begins here, frames a second, and each step is [`STEEP`] times the last.
@@ -29,8 +27,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) running: &'a mut Running,
     /// What the control plane does meanwhile.
     pub(crate) changes: &'a mut Changes,
-    /// Length of a trial of the search.
-    pub(crate) trial: Duration,
+    /// Lengths of trials and of the search.
+    pub(crate) schedule: Schedule,
 }
 
 impl Bench<'_> {
@@ -55,33 +53,39 @@ impl Bench<'_> {
     /// # Errors
     /// [`LoadError`].
     pub(crate) fn throughput(&mut self) -> Result<Option<f64>, LoadError> {
-        let mut high = LOWEST;
+        let (mut high, mut trials, mut ramped) = (LOWEST, 1, None);
         while high < HIGHEST && self.passes(high)? == TrialOutcome::Pass {
+            ramped = Some(high);
             high *= STEEP;
+            trials += 1;
         }
         let search = Bisection {
             repeats: 2,
             confirmations: 0,
             // Below a hundredth of what failed first the search has failed.
             step: high / 100.0,
-            ..Bisection::new(high, RESOLUTION)
+            ..Bisection::new(high, self.schedule.resolution)
         };
         let mut failed = None;
-        let found = search.run(|probe| match self.passes(probe.amount) {
-            Ok(outcome) => outcome,
-            Err(error) => {
+        let found = search.run(|probe| {
+            // What was found so far is the answer of a search that takes longer than there is time for.
+            if trials == self.schedule.most_trials {
+                return TrialOutcome::Stop;
+            }
+            trials += 1;
+            self.passes(probe.amount).unwrap_or_else(|error| {
                 failed = Some(error);
                 TrialOutcome::Stop
-            }
+            })
         });
         match failed {
             Some(error) => Err(error),
-            None => Ok(found.lower),
+            None => Ok(found.lower.or(ramped)),
         }
     }
 
     fn passes(&mut self, rate: f64) -> Result<TrialOutcome<f64>, LoadError> {
-        let seen = self.at(rate, self.trial)?;
+        let seen = self.at(rate, self.schedule.trial)?;
         Ok(if seen.loss() > LOSS {
             TrialOutcome::Fail { carried: None }
         } else if seen.offered_in_full() {

@@ -1,6 +1,8 @@
 //! The comparison itself: every deployment, each plane alone and beside the other.
 
 mod bench;
+mod cost;
+mod schedule;
 mod stage;
 mod watch;
 
@@ -9,16 +11,23 @@ use std::{path::Path, time::Duration};
 use host::Environment;
 
 pub use bench::LOSS;
-pub(crate) use {stage::StageError, watch::watched};
+pub use schedule::{QUICK, WHOLE};
+pub(crate) use {
+    schedule::Schedule,
+    stage::{StageError, control_plane},
+    watch::watched,
+};
 
 use self::stage::Stage;
 use crate::{
     cause,
-    deployment::{Cores, Deployment},
+    deployment::{Cores, Deployment, Means},
+    guest::{self, Choice, Kind},
     load::LoadError,
     management::ManagementError,
     protocol::UserPlaneMode,
     result::{Comparison, SCHEMA},
+    routes::{self, BirdError, Origin},
     settings,
     site::Site,
 };
@@ -29,6 +38,13 @@ pub(crate) const REQUESTS_PER_SECOND: f64 = 20.0;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// Route changes a second of the control plane.
 pub(crate) const CHANGES_PER_SECOND: u32 = 500;
+
+/// UDP payloads in bytes, from the least to the largest.
+const PAYLOADS: [u32; 4] = [64, 264, 564, 1_064];
+/// The largest of the article, for a standard frame.
+pub const LARGEST: u32 = 1_464;
+/// The largest that frames here have room for.
+pub const JUMBO: u32 = 3_358;
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -43,15 +59,28 @@ pub struct Plan {
     pub quick: bool,
     /// Seed, for the record.
     pub seed: u64,
+    /// What guests' kernels run in; KVM where it works and else User Mode Linux when nothing is said.
+    pub guests: Option<Kind>,
+    /// Where route changes come from.
+    pub routes: Origin,
 }
 
 impl Plan {
-    fn trial(&self) -> Duration {
-        Duration::from_millis(if self.quick { 120 } else { 300 })
-    }
-
-    fn asking(&self) -> Duration {
-        Duration::from_millis(if self.quick { 1_500 } else { 4_000 })
+    /// Everything there is to compare.
+    pub fn whole(quick: bool, seed: u64) -> Self {
+        Self {
+            deployments: Deployment::ALL.to_vec(),
+            modes: vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
+            payloads: if quick {
+                vec![PAYLOADS[0], LARGEST]
+            } else {
+                PAYLOADS.into_iter().chain([LARGEST, JUMBO]).collect()
+            },
+            quick,
+            seed,
+            guests: None,
+            routes: Origin::Generated,
+        }
     }
 }
 
@@ -92,7 +121,7 @@ pub fn compare(
     let all = host::allowed_cores().unwrap_or_default();
     let count = all.len();
     let cores = Cores::divide(all).ok_or(CompareError::Cores(count))?;
-    crate::guest::sweep_leftovers();
+    guest::sweep_leftovers();
     settings::sweep_leftovers();
     let mut comparison = Comparison {
         schema: SCHEMA.to_owned(),
@@ -107,7 +136,38 @@ pub fn compare(
         cores: cores.all.iter().map(|core| core.0).collect(),
         requests_per_second: REQUESTS_PER_SECOND,
         route_changes_per_second: CHANGES_PER_SECOND,
+        route_origin: plan.routes,
+        routes: Vec::new(),
+        guests: None,
         quick: plan.quick,
+    };
+    let mut plan = plan.clone();
+    if plan.routes == Origin::Bird && !routes::installed() {
+        let missing = format!("route changes from BIRD: {}", BirdError::NotInstalled);
+        say(&missing);
+        comparison
+            .not_measured
+            .push(format!("{missing}; they are generated"));
+        plan.routes = Origin::Generated;
+        comparison.route_origin = Origin::Generated;
+    }
+    let plan = &plan;
+    let guests = plan.deployments.iter().any(|of| of.own_kernel()).then(|| {
+        plan.guests
+            .map_or_else(|| Choice::make(cores.user, program), Choice::forced)
+    });
+    if let Some(choice) = &guests {
+        say(&choice.sentence());
+        if let Some(why) = &choice.no_kvm {
+            comparison
+                .not_measured
+                .push(format!("several kernels on KVM: {why}"));
+        }
+        comparison.guests = Some(choice.sentence());
+    }
+    let means = Means {
+        program,
+        guests: guests.map_or(Kind::UserModeLinux, |choice| choice.kind),
     };
     for &deployment in &plan.deployments {
         for &mode in &plan.modes {
@@ -124,7 +184,7 @@ pub fn compare(
                 deployment.name(),
                 mode.name()
             ));
-            match stage.run(program, &mut comparison, &mut say) {
+            match stage.run(means, &mut comparison, &mut say) {
                 Ok(()) => {}
                 Err(StageError::Load(LoadError::Interrupted)) => {
                     return Err(CompareError::Interrupted);
@@ -140,7 +200,7 @@ pub fn compare(
             }
         }
     }
-    match cause::investigate(plan, program, &cores, &mut comparison, say) {
+    match cause::investigate(plan, means, &cores, &mut comparison, say) {
         Ok(()) => Ok(comparison),
         Err(_) => Err(CompareError::Interrupted),
     }

@@ -1,24 +1,19 @@
 //! One deployment in one mode: each plane alone and beside the other.
 
-use std::{path::Path, time::Duration};
+use std::time::{Duration, Instant};
 
 use super::{PATIENCE, Plan, REQUESTS_PER_SECOND, bench::Bench, watch::watched};
 use crate::{
     channel,
-    control::Changes,
-    deployment::{Cores, Deployment, DeploymentError, Running},
+    deployment::{Cores, Deployment, DeploymentError, Means, Running},
     iperf,
     load::{Load, LoadError, Observed},
     management::{self, Handler, Load as Asking, ManagementError, Responses, Server},
     protocol::UserPlaneMode,
-    result::{Cell, ChannelOf, Comparison, CoreUse, Plane, Protocol},
+    result::{Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf},
+    routes::{BirdError, Changes, Origin},
     site::Site,
 };
-
-/// Largest UDP payload of a standard Ethernet frame.
-const LARGEST_STANDARD: u32 = 1_472;
-/// Bytes of a TCP segment in a standard frame, and in the largest frame of the site's cables.
-const SEGMENTS: [u32; 2] = [1_448, 3_446];
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StageError {
@@ -27,11 +22,25 @@ pub(crate) enum StageError {
     #[error(transparent)]
     Control(#[from] crate::control::ControlError),
     #[error(transparent)]
+    Routes(#[from] BirdError),
+    #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
     Management(#[from] ManagementError),
     #[error(transparent)]
     Namespace(#[from] host::namespace::Error),
+}
+
+/// Where route changes come from in a deployment: on the cores of the control plane, where it has cores.
+pub(crate) fn control_plane(
+    origin: Origin,
+    deployment: Deployment,
+    site: &Site,
+    cores: &Cores,
+) -> Result<Changes, BirdError> {
+    let others = cores.others();
+    let bound = (deployment != Deployment::SmpFree).then_some(others.as_slice());
+    Changes::new(origin, &site.pairs, bound)
 }
 
 /// One deployment in one mode.
@@ -46,55 +55,53 @@ pub(super) struct Stage<'a> {
 impl Stage<'_> {
     pub(super) fn run(
         &self,
-        program: &Path,
+        means: Means<'_>,
         comparison: &mut Comparison,
         say: &mut impl FnMut(&str),
     ) -> Result<(), StageError> {
-        let mut running =
-            Running::start(self.deployment, self.mode, self.site, self.cores, program)?;
-        if comparison
+        let mut running = Running::start(self.deployment, self.mode, self.site, self.cores, means)?;
+        let first = comparison
             .channels
             .iter()
-            .all(|of| of.deployment != self.deployment)
-        {
-            let plane = &mut running.planes()[0];
-            let boot_seconds = plane.boot_time().map(|time| time.as_secs_f64());
-            comparison.channels.push(ChannelOf {
-                deployment: self.deployment,
-                channel: channel::measure(plane.link())?,
-                boot_seconds,
-            });
+            .all(|of| of.deployment != self.deployment);
+        if first {
+            comparison.channels.push(self.channel(&mut running)?);
         }
-        let server = Server::start(&self.site.device, program)?;
+        let server = Server::start(&self.site.device, means.program)?;
         if self.deployment != Deployment::SmpFree {
             server.bind(&self.cores.others())?;
         }
         comparison.cells.push(self.requests(0, false, &self.ask()?));
-        let pair = &self.site.pairs[0];
-        let mut changes = Changes::new([pair.sender(), pair.receiver()]);
+        let mut changes = self.changes()?;
         let sending = self.cores.all[0];
-        for &payload in &self.plan.payloads {
+        let schedule = self.plan.schedule();
+        for (number, &payload) in self.plan.payloads.iter().enumerate() {
             say(&format!("{}, {payload} bytes", self.deployment.name()));
             let mut load = Load::new(self.site, &mut running, payload, sending)?;
             let mut bench = Bench {
                 load: &mut load,
                 running: &mut running,
                 changes: &mut changes,
-                trial: self.plan.trial(),
+                schedule,
             };
             let alone = bench.throughput()?;
             let half = alone.map_or(0.0, |rate| rate / 2.0);
-            let (delays, uses) =
-                watched(&self.cores.all, || bench.at(half, self.plan.trial() * 3))?;
+            let (delays, uses) = watched(&self.cores.all, || bench.at(half, schedule.delay_trial))?;
             comparison
                 .cells
                 .push(self.packets(payload, false, alone, &delays, uses));
+            if first && number == 0 {
+                let cost = self.cost(&mut bench, half)?;
+                if let Some(of) = comparison.channels.last_mut() {
+                    of.cost = Some(cost);
+                }
+            }
 
             // The same beside requests: people go on asking until the packets are done.
             let (beside, delays, uses, responses) = std::thread::scope(|scope| {
                 let asking = scope.spawn(|| self.ask());
                 let beside = bench.throughput();
-                let watched = watched(&self.cores.all, || bench.at(half, self.plan.trial() * 3));
+                let watched = watched(&self.cores.all, || bench.at(half, schedule.delay_trial));
                 let responses = asking
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -108,9 +115,60 @@ impl Stage<'_> {
                 .cells
                 .push(self.requests(payload, true, &responses));
         }
+        comparison.routes.push(self.routes(&mut running, &changes)?);
         self.second_opinion(comparison)?;
         drop(server);
         Ok(())
+    }
+
+    fn channel(&self, running: &mut Running) -> Result<ChannelOf, StageError> {
+        let plane = &mut running.planes()[0];
+        let boot_seconds = plane.boot_time().map(|time| time.as_secs_f64());
+        let shared_ticks = plane.shares_ticks();
+        Ok(ChannelOf {
+            deployment: self.deployment,
+            channel: channel::measure(plane.link(), shared_ticks)?,
+            cost: None,
+            boot_seconds,
+        })
+    }
+
+    /// Where route changes come from, on the control plane's cores.
+    fn changes(&self) -> Result<Changes, BirdError> {
+        control_plane(self.plan.routes, self.deployment, self.site, self.cores)
+    }
+
+    /// What became of the changes of this stage.
+    fn routes(&self, running: &mut Running, changes: &Changes) -> Result<RoutesOf, StageError> {
+        /// A user plane whose kernel is slow has some to take up yet.
+        const SETTLING: Duration = Duration::from_secs(2);
+        let own: u64 = self
+            .site
+            .pairs
+            .iter()
+            .map(|of| of.routes().len() as u64)
+            .sum();
+        let since = Instant::now();
+        loop {
+            let (mut applied, mut refused) = (0, 0);
+            for plane in running.planes() {
+                let counters = plane.read_counters()?;
+                applied += counters.routes_applied;
+                refused += counters.routes_refused;
+            }
+            // The load's own routes are no changes.
+            let applied = applied.saturating_sub(own);
+            if applied + refused >= changes.sent() || since.elapsed() > SETTLING {
+                return Ok(RoutesOf {
+                    deployment: self.deployment,
+                    user_plane_mode: self.mode,
+                    sent: changes.sent(),
+                    applied,
+                    refused,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn ask(&self) -> Result<Responses, ManagementError> {
@@ -118,7 +176,7 @@ impl Stage<'_> {
             &self.site.device,
             Asking {
                 rate: REQUESTS_PER_SECOND,
-                duration: self.plan.asking(),
+                duration: self.plan.schedule().asking,
                 patience: PATIENCE,
                 handler: Handler::Sieve,
             },
@@ -131,34 +189,28 @@ impl Stage<'_> {
         let (sender, receiver) = (&self.site.sender, &self.site.receiver);
         let pair = &self.site.pairs[0];
         let address = pair.receiver().to_string();
-        let seconds = Duration::from_secs(if self.plan.quick { 1 } else { 2 });
-        let mut loads: Vec<(Protocol, iperf::Load)> = SEGMENTS
-            .into_iter()
-            .filter(|&segment| segment == SEGMENTS[0] || !self.plan.quick)
-            .map(|segment| (Protocol::Tcp, iperf::Load::Connection { segment }))
-            .collect();
+        let schedule = self.plan.schedule();
         let standard = self
             .plan
             .payloads
             .iter()
             .filter(|&&bytes| bytes <= LARGEST_STANDARD);
-        if let Some(&payload) = standard.max() {
+        let datagrams = standard.max().and_then(|&payload| {
             let found = |load| {
                 let cell =
                     comparison.cell(self.deployment, Plane::User, self.mode, payload, load)?;
                 cell.throughput_bps
             };
             // One flow goes to one user plane: where they are several, to its share.
-            if let Some(rate) = found(false).or(found(true)) {
-                let rate = rate / f64::from(self.deployment.user_planes());
-                loads.push((Protocol::UdpIperf, iperf::Load::Datagrams { payload, rate }));
-            }
-        }
+            let rate = found(false).or(found(true))?;
+            Some((payload, rate / f64::from(self.deployment.user_planes())))
+        });
+        let loads = schedule.opinions(datagrams);
         for (protocol, load) in loads {
             for other in [false, true] {
                 let seen = std::thread::scope(|scope| {
                     let asking = other.then(|| scope.spawn(|| self.ask()));
-                    let seen = iperf::measure(sender, receiver, &address, load, seconds);
+                    let seen = iperf::measure(sender, receiver, &address, load, schedule.opinion);
                     if let Some(asking) = asking {
                         asking
                             .join()

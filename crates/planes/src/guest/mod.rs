@@ -1,12 +1,54 @@
 //! Kernels of their own for some of the cores.
 
 mod archive;
+mod choice;
+mod image;
+mod qemu;
+mod running;
 mod uml;
 
-pub use uml::{Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers};
-pub(crate) use uml::{kill_group, shared_memory};
+pub use choice::Choice;
+pub(crate) use running::shared_memory;
+pub use running::{BOOT_PATIENCE, Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers};
+use serde::{Deserialize, Serialize};
 
 use std::{fs, path::PathBuf};
+
+/// What a guest's kernel runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// User Mode Linux: a kernel that is a program.
+    UserModeLinux,
+    /// A virtual machine on KVM.
+    Kvm,
+    /// A virtual machine whose processor is emulated: slow, for machines that have neither.
+    Emulated,
+}
+
+impl Kind {
+    /// As tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserModeLinux => "User Mode Linux",
+            Self::Kvm => "KVM",
+            Self::Emulated => "QEMU without KVM",
+        }
+    }
+
+    /// The name that the guest's kernel gives an interface.
+    pub fn interface(self, index: usize) -> String {
+        match self {
+            Self::UserModeLinux => format!("vec{index}"),
+            Self::Kvm | Self::Emulated => format!("eth{index}"),
+        }
+    }
+
+    /// Whether the guest reads the same tick counter as its host. A virtual machine's begins anew.
+    pub fn shares_ticks(self) -> bool {
+        self == Self::UserModeLinux
+    }
+}
 
 /// The static program for guests: what `CORELANE_GUEST` names, else the file `corelane-guest`
 /// beside this program, else what `make guest` built in the source tree that this program was

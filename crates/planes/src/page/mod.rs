@@ -7,6 +7,7 @@ mod verdict;
 use report::{Block, Document, units::prefixed};
 
 use self::{figures::plots, tables::tables};
+use verdict::remarks;
 pub use verdict::verdict;
 
 use crate::{protocol::UserPlaneMode, result::Comparison};
@@ -17,6 +18,7 @@ const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::UserSpa
 pub fn summary(comparison: &Comparison) -> Document {
     let mut document = opening(comparison);
     document.blocks = tables(comparison).into_iter().map(Block::Table).collect();
+    document.blocks.extend(notes(comparison));
     document.text(format!("Measured on {}.", comparison.environment.machine()))
 }
 
@@ -33,16 +35,51 @@ pub fn markdown(comparison: &Comparison) -> String {
             text.push_str(part);
         }
     }
+    for (title, items) in lists(comparison) {
+        text.push_str("\n");
+        text.push_str(title);
+        text.push_str(":\n\n");
+        for item in items {
+            for part in ["- ", &item, "\n"] {
+                text.push_str(part);
+            }
+        }
+    }
     text
+}
+
+/// What to mind when reading the tables, each list under its title.
+fn lists(comparison: &Comparison) -> Vec<(&'static str, Vec<String>)> {
+    let lists = [
+        ("What disturbed the measurement", remarks(comparison)),
+        ("Not measured here", comparison.not_measured.clone()),
+    ];
+    lists
+        .into_iter()
+        .filter(|(_, items)| !items.is_empty())
+        .collect()
+}
+
+fn notes(comparison: &Comparison) -> impl Iterator<Item = Block> {
+    lists(comparison)
+        .into_iter()
+        .map(|(title, items)| Block::List {
+            title: title.to_owned(),
+            items,
+        })
 }
 
 /// The page: verdict, figures, tables, method, environment.
 pub fn page(comparison: &Comparison) -> Document {
     let mut document =
         opening(comparison).text(format!("Measured on {}.", comparison.environment.machine()));
+    // As in the article: two and two.
+    let markup = |text: &str| Block::Html(text.to_owned());
+    document.blocks.push(markup("<div class=\"beside\">\n"));
     document
         .blocks
         .extend(plots(comparison).into_iter().map(Block::Plot));
+    document.blocks.push(markup("</div>\n"));
     document = document.heading("Tables");
     document
         .blocks
@@ -51,12 +88,10 @@ pub fn page(comparison: &Comparison) -> Document {
         "The user plane's core is {}; the tester, the control plane and the management plane share the others. Throughput is the \
          highest rate at which no more than one frame in a thousand was lost, delay and jitter come from a trial at half the rate that the user plane carried \
          alone. The management plane was asked {} times a second by a timetable; response time counts from the intended start. \
-         During all trials the control plane changed {} routes a second over the link to the user plane.",
-        comparison.user_core, comparison.requests_per_second, comparison.route_changes_per_second
+         During all trials the control plane changed {} routes a second ({}) over the link to the user plane.",
+        comparison.user_core, comparison.requests_per_second, comparison.route_changes_per_second, comparison.route_origin.name()
     ));
-    for line in &comparison.not_measured {
-        document = document.text(format!("Not measured: {line}"));
-    }
+    document.blocks.extend(notes(comparison));
     document.environment(comparison.environment.facts())
 }
 

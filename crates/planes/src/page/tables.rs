@@ -10,6 +10,8 @@ pub(super) fn tables(comparison: &Comparison) -> Vec<Table> {
     tables.push(second_opinions(comparison));
     tables.push(cause_table(comparison));
     tables.push(channel_table(comparison));
+    tables.push(cost_table(comparison));
+    tables.push(route_table(comparison));
     tables.push(core_table(comparison));
     tables.retain(|table| !table.rows.is_empty());
     tables
@@ -147,12 +149,12 @@ fn second_opinions(comparison: &Comparison) -> Table {
 }
 
 fn channel_table(comparison: &Comparison) -> Table {
-    let mut table = Table::new("The channel between control and user plane")
+    let mut table = Table::new("The channel between control and user plane: its speed")
         .text("deployment")
         .number("one way")
         .number("there and back")
         .number("p99")
-        .number("packets/s")
+        .number("messages/s, 64 bytes")
         .number("kernel up after");
     for of in &comparison.channels {
         table.push([
@@ -163,6 +165,56 @@ fn channel_table(comparison: &Comparison) -> Table {
             prefixed(of.channel.packets_per_second, ""),
             of.boot_seconds
                 .map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s")),
+        ]);
+    }
+    table
+}
+
+fn cost_table(comparison: &Comparison) -> Table {
+    let mut table =
+        Table::new("The channel between control and user plane: what messages cost the user plane")
+            .text("deployment")
+            .number("messages/s")
+            .number("its core, a message")
+            .number("delay p99 without")
+            .number("with")
+            .number("loss without")
+            .number("with");
+    for of in &comparison.channels {
+        let Some(cost) = &of.cost else { continue };
+        table.push([
+            of.deployment.name().to_owned(),
+            cost.messages_per_second.to_string(),
+            // Below a tick of the kernel's clock nothing is known.
+            cost.core_ns_per_message
+                .map_or_else(|| "-".to_owned(), |ns| time(Some(ns.max(0.0)))),
+            time(cost.delay_p99_rest_ns),
+            time(cost.delay_p99_ns),
+            loss(cost.loss_rest),
+            loss(cost.loss),
+        ]);
+    }
+    table
+}
+
+fn route_table(comparison: &Comparison) -> Table {
+    let mut table = Table::new(format!(
+        "The control plane's route changes ({}), {} a second",
+        comparison.route_origin.name(),
+        comparison.route_changes_per_second
+    ))
+    .text("deployment")
+    .text("packets in")
+    .number("sent")
+    .number("in effect")
+    .number("refused");
+    for of in &comparison.routes {
+        table.push([
+            of.deployment.name().to_owned(),
+            of.user_plane_mode.name().to_owned(),
+            of.sent.to_string(),
+            of.applied.to_string(),
+            of.refused.to_string(),
         ]);
     }
     table

@@ -10,7 +10,7 @@ use crate::{
     result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol},
 };
 
-/// One sentence for every deployment and mode, one for every cause, one for what was not measured.
+/// One sentence for every deployment and mode, one for every cause, one for the guests.
 pub fn verdict(comparison: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
     for deployment in comparison.deployments() {
@@ -19,6 +19,13 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
         }
     }
     sentences.extend(comparison.causes.iter().map(explanation));
+    sentences.extend(comparison.guests.clone());
+    sentences
+}
+
+/// One sentence for every cell whose trials the tester had something to say of.
+pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
+    let mut sentences = Vec::new();
     for cell in &comparison.cells {
         if let Some(remark) = &cell.remark {
             sentences.push(format!(
@@ -33,12 +40,6 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
                 }
             ));
         }
-    }
-    if !comparison.not_measured.is_empty() {
-        sentences.push(format!(
-            "Not measured here: {}.",
-            comparison.not_measured.join("; ")
-        ));
     }
     sentences
 }

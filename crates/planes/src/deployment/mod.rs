@@ -11,26 +11,23 @@
 //! | AMP | one per plane | a guest kernel on its core | the guest's |
 //! | AMP spread | one per user plane | guests on several cores, flows spread over them | the guests' |
 
-use std::{
-    io,
-    os::unix::process::CommandExt,
-    path::Path,
-    process::{Child, Stdio},
-    time::{Duration, Instant},
-};
+mod user_plane;
 
-use host::{CoreId, Namespace, temporary};
-use icc::{Link, Mapping, Peer, PeerWatch};
+use std::{io, path::Path, time::Duration};
+
+use host::CoreId;
 use serde::{Deserialize, Serialize};
 
+use self::user_plane::Home;
+pub use self::user_plane::UserPlane;
 use crate::{
     control::{self, ControlError},
-    guest::{self, Guest, GuestError, Plan},
+    guest::{GuestError, Kind},
     partition::{Partition, PartitionError},
-    protocol::{Command, Interface, UserPlaneMode},
+    protocol::{Command, UserPlaneMode},
     settings::Setting,
-    site::{MTU, Pair, Site},
-    tasks::{bind, members, napi_to_thread},
+    site::Site,
+    tasks::{bind, descendants},
 };
 
 /// A way to put the planes on cores.
@@ -148,13 +145,20 @@ pub enum DeploymentError {
     },
 }
 
+/// What user planes are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Means<'a> {
+    /// The agent, a static program.
+    pub program: &'a Path,
+    /// What the kernels of guests run in.
+    pub guests: Kind,
+}
+
 const AGENT_PATIENCE: Duration = Duration::from_secs(5);
-const BEAT_PATIENCE: Duration = Duration::from_secs(2);
 /// The default size of a socket's receive buffer, and what the raw sockets of a guest's interfaces have instead
 /// (`net.core.rmem_default`): the default holds some 270 frames, less than come in a guest's pause of a millisecond.
 const SOCKET_BUFFER: &str = "/proc/sys/net/core/rmem_default";
 const RECEIVED: u32 = 4 << 20;
-const GUEST_MEMORY_MIB: u32 = 128;
 
 /// User planes that run, in one deployment. Dropping it ends them and gives the cores back.
 pub struct Running {
@@ -164,7 +168,6 @@ pub struct Running {
 
 impl Running {
     /// Brings the user planes of `site` up as `deployment` says, forwarding as `mode` says.
-    /// `program` is the agent, a static program.
     ///
     /// # Errors
     /// [`DeploymentError`]; nothing is left running.
@@ -173,7 +176,7 @@ impl Running {
         mode: UserPlaneMode,
         site: &Site,
         cores: &Cores,
-        program: &Path,
+        means: Means<'_>,
     ) -> Result<Self, DeploymentError> {
         let partition = match deployment {
             Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
@@ -193,7 +196,7 @@ impl Running {
             let plane = if deployment.own_kernel() {
                 // The first has the user plane's core to itself, further ones share the others'.
                 let core = cores.all[cores.all.len() - 1 - number % cores.all.len()];
-                UserPlane::guest(&site.device, names, core, program, pair)?
+                UserPlane::guest(&site.device, names, core, means, pair)?
             } else {
                 let bound = (deployment != Deployment::SmpFree).then_some(cores.user);
                 UserPlane::agent(
@@ -201,7 +204,7 @@ impl Running {
                     names,
                     bound,
                     partition.as_ref(),
-                    program,
+                    means.program,
                     pair,
                 )?
             };
@@ -214,7 +217,7 @@ impl Running {
         for (plane, pair) in running.planes.iter_mut().zip(&site.pairs) {
             let start = Command::Start {
                 mode,
-                interfaces: plane.interfaces.clone(),
+                interfaces: plane.interfaces().to_vec(),
                 routes: pair.routes(),
             };
             control::command(plane.link(), &start)?;
@@ -238,160 +241,10 @@ impl Running {
     /// The processes that they consist of: agents, or all of their kernels'.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let processes = self.planes.iter().flat_map(|plane| match &plane.home {
-            Home::Guest(guest) => members(guest.process()),
+            Home::Guest(guest) => descendants(guest.process()),
             Home::Process(agent) => vec![agent.child.id()],
         });
         processes.collect()
-    }
-}
-
-/// One user plane: an agent, wherever it runs, and the link to it.
-pub struct UserPlane {
-    home: Home,
-    interfaces: Vec<Interface>,
-}
-
-enum Home {
-    Guest(Box<Guest>),
-    Process(Box<AgentProcess>),
-}
-
-impl UserPlane {
-    fn guest(
-        device: &Namespace,
-        names: [&str; 2],
-        core: CoreId,
-        program: &Path,
-        pair: &Pair,
-    ) -> Result<Self, DeploymentError> {
-        let guest = Guest::boot(&Plan {
-            core,
-            namespace: device,
-            interfaces: &names,
-            mtu: MTU,
-            memory_mib: GUEST_MEMORY_MIB,
-            program,
-        })?;
-        Ok(Self {
-            home: Home::Guest(Box::new(guest)),
-            interfaces: pair.interfaces(["vec0", "vec1"], true),
-        })
-    }
-
-    fn agent(
-        device: &Namespace,
-        names: [&str; 2],
-        bound: Option<CoreId>,
-        partition: Option<&Partition>,
-        program: &Path,
-        pair: &Pair,
-    ) -> Result<Self, DeploymentError> {
-        let agent = AgentProcess::start(device, program)?;
-        if let Some(partition) = partition {
-            partition.take(agent.child.id())?;
-        }
-        if let Some(core) = bound {
-            bind(agent.child.id(), &[core])?;
-            for name in names {
-                napi_to_thread(device, name, core)?;
-            }
-        }
-        Ok(Self {
-            home: Home::Process(Box::new(agent)),
-            interfaces: pair.interfaces(names, false),
-        })
-    }
-
-    /// The link to its agent.
-    pub fn link(&mut self) -> &mut Link<Mapping> {
-        match &mut self.home {
-            Home::Guest(guest) => guest.link(),
-            Home::Process(agent) => &mut agent.link,
-        }
-    }
-
-    /// What is known of its agent now.
-    pub fn peer(&mut self) -> Peer {
-        match &mut self.home {
-            Home::Guest(guest) => guest.peer(),
-            Home::Process(agent) => agent.peer(),
-        }
-    }
-
-    /// How long its kernel took to come up, where it has one of its own.
-    pub fn boot_time(&self) -> Option<Duration> {
-        match &self.home {
-            Home::Guest(guest) => Some(guest.boot_time()),
-            Home::Process(_) => None,
-        }
-    }
-
-    /// The process that leads the group of all its processes.
-    pub fn process(&self) -> u32 {
-        match &self.home {
-            Home::Guest(guest) => guest.process(),
-            Home::Process(agent) => agent.child.id(),
-        }
-    }
-
-    /// Its interfaces, the sender's first.
-    pub fn interfaces(&self) -> &[Interface] {
-        &self.interfaces
-    }
-}
-
-/// An agent beside others under our own kernel.
-struct AgentProcess {
-    child: Child,
-    link: Link<Mapping>,
-    watch: PeerWatch,
-    started: Instant,
-    _files: temporary::Directory,
-}
-
-impl AgentProcess {
-    fn start(device: &Namespace, program: &Path) -> Result<Self, DeploymentError> {
-        let files = temporary::Directory::new("agent").map_err(host("make a directory"))?;
-        let shared = files.path().join("shared");
-        let link =
-            Link::create(guest::shared_memory(&shared).map_err(host("make shared memory"))?)?;
-        let child = device
-            .command(program)
-            .arg(&shared)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(host("start the user plane's agent"))?;
-        let mut agent = Self {
-            child,
-            link,
-            watch: PeerWatch::new(BEAT_PATIENCE.as_nanos() as u64, 0),
-            started: Instant::now(),
-            _files: files,
-        };
-        while agent.peer() != Peer::Alive {
-            if agent.started.elapsed() > AGENT_PATIENCE || agent.peer() == Peer::Closed {
-                return Err(DeploymentError::Agent);
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        Ok(agent)
-    }
-
-    fn peer(&mut self) -> Peer {
-        if !matches!(self.child.try_wait(), Ok(None)) {
-            return Peer::Closed;
-        }
-        let now = self.started.elapsed().as_nanos() as u64;
-        self.link.peer(&mut self.watch, now)
-    }
-}
-
-impl Drop for AgentProcess {
-    fn drop(&mut self) {
-        guest::kill_group(self.child.id());
-        let _ = self.child.wait();
     }
 }
 

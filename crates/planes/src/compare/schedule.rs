@@ -1,0 +1,200 @@
+//! How long everything takes: every phase's length, and a bound of the whole.
+//!
+//! A comparison runs unattended, so its length is planned, not found out: each search has a most number of trials, the causes
+//! have a total, and [`Plan::longest`] is the sum. The figures of a run are as good as its trials are long; these lengths are
+//! what the whole matrix has room for in [`WHOLE`], and `--quick` in [`QUICK`].
+
+use std::time::Duration;
+
+use super::Plan;
+use crate::{
+    deployment::Deployment,
+    iperf,
+    load::RESIDUAL,
+    result::{LARGEST_STANDARD, Protocol},
+};
+
+/// The whole matrix ends within this.
+pub const WHOLE: Duration = Duration::from_mins(20);
+/// And with `--quick` within this.
+pub const QUICK: Duration = Duration::from_mins(3);
+
+/// A site, user planes under the common kernel, a web server that answers.
+const SETUP: Duration = Duration::from_millis(900);
+/// What a guest's boot adds; several boot one after the other.
+const BOOT: Duration = Duration::from_millis(900);
+/// Of a channel.
+const CHANNEL: Duration = Duration::from_millis(400);
+/// Beside sending: clearing counters, waiting for the last frames, reading.
+const OF_TRIAL: Duration = Duration::from_millis(10);
+/// A guest on trial, to see whether KVM can be used.
+const CHOICE: Duration = Duration::from_secs(6);
+/// iperf3 beside its sending: two programs' start and end.
+const OF_OPINION: Duration = Duration::from_millis(400);
+/// Bytes of a TCP segment in a standard frame, and in the largest frame of the site's cables.
+const SEGMENTS: [u32; 2] = [1_448, 3_446];
+
+/// Lengths of a comparison's phases.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schedule {
+    /// A trial of a search.
+    pub(crate) trial: Duration,
+    /// Trials of one search at most.
+    pub(crate) most_trials: u32,
+    /// Bounds of the throughput closer than this share end a search.
+    pub(crate) resolution: f64,
+    /// The trial of delay and jitter.
+    pub(crate) delay_trial: Duration,
+    /// Requests before there are packets, and at least beside them.
+    pub(crate) asking: Duration,
+    /// One measurement by iperf3, whole seconds.
+    pub(crate) opinion: Duration,
+    /// Segments of TCP that it is asked about.
+    pub(crate) segments: &'static [u32],
+    /// Whether it is asked about datagrams too.
+    pub(crate) datagrams: bool,
+    /// Pairs of trials with and without messages, for what the channel costs.
+    pub(crate) cost_rounds: usize,
+    /// Rounds of interventions for each disturbed plane.
+    pub(crate) rounds: usize,
+    /// A trial of an intervention.
+    pub(crate) intervention: Duration,
+    /// All causes.
+    pub(crate) causes: Duration,
+}
+
+const FULL: Schedule = Schedule {
+    trial: Duration::from_millis(200),
+    most_trials: 18,
+    resolution: 0.05,
+    delay_trial: Duration::from_millis(700),
+    asking: Duration::from_millis(3_500),
+    opinion: Duration::from_secs(2),
+    segments: &SEGMENTS,
+    datagrams: true,
+    cost_rounds: 3,
+    rounds: 5,
+    intervention: Duration::from_millis(300),
+    causes: Duration::from_mins(4),
+};
+
+const SHORT: Schedule = Schedule {
+    trial: Duration::from_millis(100),
+    most_trials: 12,
+    resolution: 0.1,
+    delay_trial: Duration::from_millis(300),
+    asking: Duration::from_millis(1_500),
+    opinion: Duration::from_secs(1),
+    segments: &[SEGMENTS[0]],
+    datagrams: false,
+    cost_rounds: 2,
+    rounds: 3,
+    intervention: Duration::from_millis(150),
+    causes: Duration::from_secs(20),
+};
+
+impl Schedule {
+    pub(crate) fn of(quick: bool) -> Self {
+        if quick { SHORT } else { FULL }
+    }
+
+    /// A trial of this length with what belongs to it.
+    fn whole(length: Duration) -> Duration {
+        length + RESIDUAL + OF_TRIAL
+    }
+
+    /// Interventions of one kind for each of `turns` in all rounds. Requests are answered after a trial's end, so each may take
+    /// its length once more where the machine is slow.
+    pub(crate) fn interventions(&self, turns: usize) -> Duration {
+        Self::whole(self.intervention) * (turns * self.rounds) as u32
+    }
+
+    /// What iperf3 is asked to send, given the datagrams' payload and rate where there is one.
+    pub(crate) fn opinions(&self, datagrams: Option<(u32, f64)>) -> Vec<(Protocol, iperf::Load)> {
+        let segments = self.segments.iter();
+        let mut loads: Vec<(Protocol, iperf::Load)> = segments
+            .map(|&segment| (Protocol::Tcp, iperf::Load::Connection { segment }))
+            .collect();
+        if let Some((payload, rate)) = datagrams.filter(|_| self.datagrams) {
+            loads.push((Protocol::UdpIperf, iperf::Load::Datagrams { payload, rate }));
+        }
+        loads
+    }
+
+    /// One deployment in one mode, at most.
+    fn stage(&self, deployment: Deployment, payloads: &[u32], first: bool) -> Duration {
+        let guests = if deployment.own_kernel() {
+            u32::from(deployment.user_planes())
+        } else {
+            0
+        };
+        let search = Self::whole(self.trial) * self.most_trials;
+        let delays = Self::whole(self.delay_trial);
+        let alone = search + delays;
+        let beside = alone.max(self.asking);
+        let standard = payloads.iter().any(|&bytes| bytes <= LARGEST_STANDARD);
+        let opinions = self.opinions(standard.then_some((0, 0.0))).len() as u32;
+        let opinion = self.opinion + OF_OPINION;
+        let channel = if first {
+            CHANNEL + delays * 2 * self.cost_rounds as u32
+        } else {
+            Duration::ZERO
+        };
+        SETUP
+            + BOOT * guests
+            + channel
+            + self.asking
+            + (alone + beside) * payloads.len() as u32
+            + (opinion + opinion.max(self.asking)) * opinions
+    }
+}
+
+impl Plan {
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule::of(self.quick)
+    }
+
+    /// The time that the comparison takes at most, when no request times out.
+    pub fn longest(&self) -> Duration {
+        let schedule = self.schedule();
+        let stages = self.deployments.iter().flat_map(|&deployment| {
+            (0..self.modes.len())
+                .map(move |mode| schedule.stage(deployment, &self.payloads, mode == 0))
+        });
+        let guests = self.deployments.iter().any(|of| of.own_kernel()) && self.guests.is_none();
+        let choice = if guests { CHOICE } else { Duration::ZERO };
+        stages.sum::<Duration>() + schedule.causes + choice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_matrix_fits_twenty_minutes_and_the_quick_one_three() {
+        for (quick, bound) in [(false, WHOLE), (true, QUICK)] {
+            let planned = Plan::whole(quick, 1).longest();
+            assert!(planned < bound, "{planned:?} of {bound:?}");
+            // A plan of half the time would measure half as well.
+            assert!(planned > bound / 2, "{planned:?} of {bound:?}");
+        }
+    }
+
+    #[test]
+    fn less_to_compare_takes_less_time() {
+        let whole = Plan::whole(false, 1);
+        let fewer = |change: fn(&mut Plan)| {
+            let mut plan = whole.clone();
+            change(&mut plan);
+            plan.longest()
+        };
+        for less in [
+            fewer(|plan| plan.payloads.truncate(1)),
+            fewer(|plan| plan.modes.truncate(1)),
+            fewer(|plan| plan.deployments.truncate(4)),
+        ] {
+            assert!(less < whole.longest());
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A guest while it runs: its processes, its link, its console, whatever kernel it has.
+//!
+//! The guest's processes, on the host, are those of a process namespace of its own: when the first of them ends, all do. It is
+//! killed when the [`Guest`] drops, and by the kernel when the guest's starter is killed. What is left all the same is
+//! found by its name and killed by [`sweep_leftovers`].
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use host::{CoreId, Namespace, process, temporary};
+use icc::{Link, Mapping, Peer, PeerWatch};
+
+use super::{Kind, archive::Archive, image::Module, qemu, uml};
+use crate::{
+    group::{kill, kill_group, own_group},
+    tasks::child_of,
+};
+
+/// Every guest's name begins so, followed by the process that started it.
+const NAME: &str = "corelane-guest-";
+/// How long a guest may take that is known to work.
+pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
+/// The first process of a guest's process namespace: the kernel is its child, for a first process cannot abort (`pid_namespaces(7)`).
+const FIRST: &str = "\"$@\"; exit $?";
+/// Silence after which a guest counts as gone: many times the agent's slowest turn.
+const BEAT_PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of memory that a link lies in.
+pub const LINK_BYTES: usize = 4 << 20;
+
+/// Why a guest could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// A program or a kernel that guests of this kind need is missing.
+    #[error("{0}")]
+    NotInstalled(String),
+    /// The program for the guest is missing.
+    #[error("{path}: {source}; build it with \"make guest\"")]
+    NoProgram {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Files or processes of the host failed.
+    #[error("cannot {doing}: {source}")]
+    Host {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Bridges and taps.
+    #[error(transparent)]
+    Cable(host::namespace::Error),
+    /// The link could not be made.
+    #[error(transparent)]
+    Link(#[from] icc::LinkError),
+    /// The guest ended or stayed silent.
+    #[error("the guest did not come up ({outcome}); the end of its console:\n{console}")]
+    Boot {
+        /// Exit status or time passed.
+        outcome: String,
+        /// Its last lines.
+        console: String,
+    },
+}
+
+/// What a guest is to have.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// Whose kernel it is and what runs it.
+    pub kind: Kind,
+    /// The core that all of the guest runs on.
+    pub core: CoreId,
+    /// Where its interfaces lie.
+    pub namespace: &'a Namespace,
+    /// Interfaces of the namespace; in the guest they have the names of [`Kind::interface`], in this order.
+    pub interfaces: &'a [&'a str],
+    /// Largest IP packet on them in bytes.
+    pub mtu: u32,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// The static program that becomes the guest's first process.
+    pub program: &'a Path,
+    /// A guest that has not joined its link by then has failed.
+    pub patience: Duration,
+}
+
+/// What a kernel is started with, beside the plan.
+pub(super) struct Files {
+    /// The name by which our guests are known.
+    pub(super) name: String,
+    /// A place for its files.
+    pub(super) directory: PathBuf,
+    /// The file system that it boots from.
+    pub(super) initramfs: PathBuf,
+    /// The memory of the link, [`LINK_BYTES`] long.
+    pub(super) shared: PathBuf,
+}
+
+/// A running guest and the link to it.
+pub struct Guest {
+    kind: Kind,
+    child: Child,
+    link: Link<Mapping>,
+    watch: PeerWatch,
+    started: Instant,
+    boot: Duration,
+    directory: temporary::Directory,
+    _cables: Option<qemu::Cables>,
+}
+
+impl Guest {
+    /// Boots a guest and waits until its program has joined the link.
+    ///
+    /// # Errors
+    /// [`GuestError`]; nothing is left running.
+    pub fn boot(plan: &Plan<'_>) -> Result<Self, GuestError> {
+        let program = fs::read(plan.program).map_err(|source| GuestError::NoProgram {
+            path: plan.program.to_owned(),
+            source,
+        })?;
+        let modules = match plan.kind {
+            Kind::UserModeLinux => uml::modules()?,
+            Kind::Kvm | Kind::Emulated => qemu::modules()?,
+        };
+        let directory = temporary::Directory::new("guest")
+            .map_err(host("make a directory for the guest's files"))?;
+        let files = Files {
+            name: format!("{NAME}{}-{}", std::process::id(), plan.core),
+            initramfs: directory.path().join("initramfs"),
+            shared: directory.path().join("shared"),
+            directory: directory.path().to_owned(),
+        };
+        fs::write(&files.initramfs, file_system(&program, &modules))
+            .map_err(host("write the guest's files"))?;
+        let link = Link::create(shared_memory(&files.shared).map_err(host("make shared memory"))?)?;
+        let console = File::create(directory.path().join("console"))
+            .map_err(host("make a file for the guest's console"))?;
+
+        let mut command: Command = plan.namespace.command("unshare");
+        command
+            .args([
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "sh",
+                "-c",
+                FIRST,
+                "guest",
+            ])
+            .args(["taskset", "-c", &plan.core.0.to_string()]);
+        let cables = match plan.kind {
+            Kind::UserModeLinux => {
+                uml::arguments(&mut command, plan, &files);
+                None
+            }
+            Kind::Kvm | Kind::Emulated => Some(qemu::arguments(&mut command, plan, &files)?),
+        };
+        let child = own_group(&mut command)
+            .env("TMPDIR", directory.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::from(
+                console
+                    .try_clone()
+                    .map_err(host("share the guest's console"))?,
+            ))
+            .stdout(Stdio::from(console))
+            .spawn()
+            .map_err(host("start the guest's kernel"))?;
+
+        let mut guest = Self {
+            kind: plan.kind,
+            child,
+            link,
+            watch: PeerWatch::new(BEAT_PATIENCE.as_nanos() as u64, 0),
+            started: Instant::now(),
+            boot: Duration::ZERO,
+            directory,
+            _cables: cables,
+        };
+        guest.wait_until_up(plan.patience)?;
+        Ok(guest)
+    }
+
+    /// From the start of the kernel to its program's joining of the link.
+    pub fn boot_time(&self) -> Duration {
+        self.boot
+    }
+
+    /// What its kernel runs in.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The host's process that is the guest's kernel, and leads all others of the guest.
+    pub fn process(&self) -> u32 {
+        let outer = self.child.id();
+        child_of(outer).and_then(child_of).unwrap_or(outer)
+    }
+
+    /// The link to the guest's program.
+    pub fn link(&mut self) -> &mut Link<Mapping> {
+        &mut self.link
+    }
+
+    /// What is known of the guest now. A guest whose kernel has ended is closed.
+    pub fn peer(&mut self) -> Peer {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return Peer::Closed;
+        }
+        let now = self.started.elapsed().as_nanos() as u64;
+        self.link.peer(&mut self.watch, now)
+    }
+
+    /// The last lines of the guest's console.
+    pub fn console(&self) -> String {
+        const LINES: usize = 12;
+        let text = fs::read(self.directory.path().join("console")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+
+    fn wait_until_up(&mut self, patience: Duration) -> Result<(), GuestError> {
+        while self.started.elapsed() < patience && !host::interrupted() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(GuestError::Boot {
+                    outcome: status.to_string(),
+                    console: self.console(),
+                });
+            }
+            if self.peer() == Peer::Alive {
+                self.boot = self.started.elapsed();
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(GuestError::Boot {
+            outcome: format!("silent after {:.1} s", self.started.elapsed().as_secs_f64()),
+            console: self.console(),
+        })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        kill_group(self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+/// Kills guests whose starter is dead.
+pub fn sweep_leftovers() {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if starter(&String::from_utf8_lossy(&line)).is_some_and(|by| !process::is_alive(by)) {
+            kill(pid);
+        }
+    }
+}
+
+/// The process that started the guest with this command line, if it is one of ours.
+fn starter(command_line: &str) -> Option<u32> {
+    let name = command_line
+        .split('\0')
+        .filter_map(|word| word.split_once('='))
+        .filter(|(key, _)| matches!(*key, "umid" | "guest"))
+        .find_map(|(_, name)| name.strip_prefix(NAME))?;
+    name.split('-').next()?.parse().ok()
+}
+
+/// Sparse memory of [`LINK_BYTES`] that two sides map.
+pub(crate) fn shared_memory(path: &Path) -> io::Result<Mapping> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)?;
+    file.set_len(LINK_BYTES as u64)?;
+    Mapping::of(&file, LINK_BYTES)
+}
+
+/// The guest's root: its program, a console, the places it mounts things on, and modules in the order to load them.
+fn file_system(program: &[u8], modules: &[Module]) -> Vec<u8> {
+    let mut archive = Archive::default();
+    for directory in ["dev", "proc", "sys", "modules"] {
+        archive.directory(directory);
+    }
+    archive.character_device("dev/console", (5, 1));
+    archive.executable("init", program);
+    for (number, module) in modules.iter().enumerate() {
+        archive.executable(
+            &format!("modules/{number:02}-{}", module.name),
+            &module.content,
+        );
+    }
+    archive.finish()
+}
+
+pub(super) fn host(doing: &'static str) -> impl Fn(io::Error) -> GuestError {
+    move |source| GuestError::Host { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_guests_are_known_by_their_command_line() {
+        let line = "/usr/bin/linux.uml\0umid=corelane-guest-71-1\0mem=64M\0";
+        assert_eq!(starter(line), Some(71));
+        let line = "qemu-system-x86_64\0-name\0guest=corelane-guest-72-0\0-smp\x001\0";
+        assert_eq!(starter(line), Some(72));
+        assert_eq!(starter("/usr/bin/linux.uml\0umid=somebody\0"), None);
+        assert_eq!(starter("grep\0corelane-guest-71-1\0"), None);
+    }
+}

@@ -1,0 +1,240 @@
+//! The BIRD routing daemon (Debian's package `bird2`) as the control plane's source of routes.
+//!
+//! It runs in a namespace of its own with two networks, those on which the next hops are. We are its BGP neighbour and
+//! announce changes; what it chooses it gives to the namespace's kernel, which tells us.
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use host::{CoreId, Namespace, Veth, temporary};
+
+use super::{Change, bgp::Speaker};
+use crate::{
+    deployment::DeploymentError,
+    group::{kill_group, own_group},
+    netlink::RouteEvents,
+    tasks::bind,
+};
+
+const PROGRAM: &str = "bird";
+/// Debian installs it where not every user's path leads.
+const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+const PATIENCE: Duration = Duration::from_secs(8);
+const PAUSE: Duration = Duration::from_millis(50);
+/// BIRD and its neighbour both are on the loopback of the namespace, where BIRD listens beside the port that needs no root.
+const BIRD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+const NEIGHBOUR: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const PORT: u16 = 1_790;
+/// Private numbers (RFC 6996).
+const SYSTEMS: [u16; 2] = [64_512, 64_513];
+/// Addresses of the two networks' router, and the next hops on them.
+const ROUTERS: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 1, 1), Ipv4Addr::new(198, 19, 1, 1)];
+const NEXT_HOPS: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 1, 2), Ipv4Addr::new(198, 19, 1, 2)];
+
+/// Why there are no routes from BIRD.
+#[derive(Debug, thiserror::Error)]
+pub enum BirdError {
+    /// It is missing.
+    #[error("BIRD is not installed: routes from it need Debian's package bird2")]
+    NotInstalled,
+    /// Files, processes or connections of the host failed.
+    #[error("routes from BIRD: cannot {doing}: {source}")]
+    Host {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its namespace.
+    #[error(transparent)]
+    Namespace(#[from] host::namespace::Error),
+    /// Its cores.
+    #[error("routes from BIRD: {0}")]
+    Bound(Box<DeploymentError>),
+}
+
+/// Whether it is installed.
+pub fn installed() -> bool {
+    PLACES
+        .iter()
+        .any(|place| std::path::Path::new(place).join(PROGRAM).exists())
+}
+
+/// A running daemon and the session with it, ended when dropped.
+pub(super) struct Bird {
+    child: Child,
+    speaker: Speaker,
+    events: RouteEvents,
+    _namespace: Namespace,
+    _cable: Veth,
+    _files: temporary::Directory,
+}
+
+/// Ends the daemon if what comes after its start fails.
+struct Started(Option<Child>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            kill_group(child.id());
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Bird {
+    /// Starts the daemon on `cores`, or on all, and waits until its session with us is up.
+    pub(super) fn start(cores: Option<&[CoreId]>) -> Result<Self, BirdError> {
+        if !installed() {
+            return Err(BirdError::NotInstalled);
+        }
+        let namespace = Namespace::new("routes")?;
+        let cable = Veth::new((&namespace, "x0"), (&namespace, "x1"), 1)?;
+        for (interface, router) in ["x0", "x1"].iter().zip(ROUTERS) {
+            namespace.ip(["addr", "add", &format!("{router}/24"), "dev", interface])?;
+        }
+        let files = temporary::Directory::new("bird").map_err(host("make a directory"))?;
+        let configuration = files.path().join("bird.conf");
+        fs::write(&configuration, text()).map_err(host("write its configuration"))?;
+        let events = namespace
+            .enter(RouteEvents::open)?
+            .map_err(host("follow the kernel's routes"))?;
+        let mut command = namespace.command(PROGRAM);
+        let path = std::env::var("PATH").unwrap_or_default();
+        let child = own_group(&mut command)
+            .env("PATH", format!("{path}:{}", PLACES.join(":")))
+            .args(["-f", "-c"])
+            .arg(&configuration)
+            .arg("-s")
+            .arg(files.path().join("bird.ctl"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(host("start it"))?;
+        let process = child.id();
+        let mut started = Started(Some(child));
+        let since = Instant::now();
+        let speaker = loop {
+            let session = namespace.enter(|| {
+                Speaker::connect(SocketAddr::from((BIRD, PORT)), SYSTEMS[1], NEIGHBOUR)
+            })?;
+            match session {
+                Ok(speaker) => break speaker,
+                Err(_) if since.elapsed() < PATIENCE && !host::interrupted() => {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(host("open a BGP session with it")(error)),
+            }
+        };
+        if let Some(cores) = cores {
+            bind(process, cores).map_err(|error| BirdError::Bound(Box::new(error)))?;
+        }
+        let child = started.0.take().ok_or(BirdError::NotInstalled)?;
+        Ok(Self {
+            child,
+            speaker,
+            events,
+            _namespace: namespace,
+            _cable: cable,
+            _files: files,
+        })
+    }
+
+    /// Announces changes to it.
+    pub(super) fn announce(&mut self, changes: &[Change]) -> Result<(), BirdError> {
+        for run in changes.chunk_by(|a, b| a.side == b.side) {
+            let networks: Vec<(Ipv4Addr, u8)> = run
+                .iter()
+                .map(|change| (change.network, change.length))
+                .collect();
+            let next_hop = NEXT_HOPS[run[0].side];
+            self.speaker
+                .announce(next_hop, &networks)
+                .map_err(host("announce routes to it"))?;
+        }
+        Ok(())
+    }
+
+    /// What it has announced since the last call.
+    pub(super) fn heard(&mut self) -> Result<Vec<Change>, BirdError> {
+        let routes = self
+            .events
+            .take()
+            .map_err(host("follow the kernel's routes"))?;
+        let changes = routes.into_iter().filter_map(|route| {
+            let side = NEXT_HOPS.iter().position(|&hop| hop == route.via)?;
+            Some(Change {
+                network: route.network,
+                length: route.length,
+                side,
+            })
+        });
+        Ok(changes.collect())
+    }
+}
+
+impl Drop for Bird {
+    fn drop(&mut self) {
+        kill_group(self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+fn text() -> String {
+    let [own, neighbour] = SYSTEMS;
+    format!(
+        "router id {BIRD};\n\
+         protocol device {{ }}\n\
+         protocol direct {{ ipv4; }}\n\
+         protocol kernel {{ ipv4 {{ import none; export where source = RTS_BGP; }}; }}\n\
+         protocol bgp {{ local {BIRD} port {PORT} as {own}; neighbor {NEIGHBOUR} as {neighbour}; strict bind; multihop; passive;\n\
+         ipv4 {{ import all; export none; }}; }}\n"
+    )
+}
+
+fn host(doing: &'static str) -> impl Fn(io::Error) -> BirdError {
+    move |source| BirdError::Host { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_announced_to_bird_is_heard_from_it() {
+        if !host::process::is_root() {
+            println!("skipped: needs root to make network namespaces");
+            return;
+        }
+        let mut bird = match Bird::start(None) {
+            Err(error @ BirdError::NotInstalled) => {
+                println!("skipped: {error}");
+                return;
+            }
+            started => started.unwrap(),
+        };
+        let process = bird.child.id();
+        let mut heard = Vec::new();
+        // All networks by one side, some of them by the other then.
+        for (next, count) in [(0, 300), (super::super::NETWORKS, 100)] {
+            let changes = Change::following(next, count);
+            bird.announce(&changes).unwrap();
+            let since = Instant::now();
+            heard.clear();
+            while heard.len() < count && since.elapsed() < Duration::from_secs(10) {
+                heard.extend(bird.heard().unwrap());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            heard.sort_by_key(|change| change.network);
+            heard.dedup();
+            assert_eq!(heard, changes);
+        }
+        drop(bird);
+        assert!(!host::process::is_alive(process));
+    }
+}
