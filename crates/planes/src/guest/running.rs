@@ -27,6 +27,8 @@ const NAME: &str = "corelane-guest-";
 pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
 /// The first process of a guest's process namespace: the kernel is its child, for a first process cannot abort (`pid_namespaces(7)`).
 const FIRST: &str = "\"$@\"; exit $?";
+/// How long a killed guest may take to be gone.
+const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Silence after which a guest counts as gone: many times the agent's slowest turn.
 const BEAT_PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of memory that a link lies in.
@@ -250,8 +252,14 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
+        let kernel = self.process();
         kill_group(self.child.id());
         let _ = self.child.wait();
+        // The kernel ends the namespace's processes in its own time; until then they have their interfaces.
+        let since = Instant::now();
+        while process::is_alive(kernel) && since.elapsed() < END_PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         }
     }
     for (title, items) in lists(comparison) {
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(title);
         text.push_str(":\n\n");
         for item in items {
