@@ -16,8 +16,8 @@ use std::{
 pub(super) const STEPS: u64 = 400_000_000;
 /// The work comes in so many phases, so that threads meet more than once.
 const PHASES: u64 = 8;
-/// The share of `lock-share` under the lock.
-pub(super) const LOCKED: f64 = 1.0 / 3.0;
+/// The share of `lock-share` under the lock: so much that what is lost by waiting stands out from what starting threads costs.
+pub(super) const LOCKED: f64 = 0.5;
 
 /// What the serial part is.
 #[derive(Clone, Copy)]
@@ -164,29 +164,42 @@ pub(super) fn counters(threads: usize, layout: Layout) {
     black_box(&words);
 }
 
-/// Every thread reads a buffer of its own, four times the last-level cache, again and again. Returns bytes a second from when all
-/// buffers are ready until the last thread ends: making them is no reading.
+/// Every thread reads a buffer of its own, four times the last-level cache, again and again for a fixed time. Returns bytes a second
+/// from when all buffers are ready: making them is no reading, and no thread reads alone because another has ended.
 pub(super) fn stream(threads: usize) -> f64 {
-    const BYTES: usize = 12 << 30; // about half a second at what one core reads
+    const TIME: Duration = Duration::from_millis(600);
+    const PIECE: usize = 1 << 17; // words: a megabyte, so that all stop at once
     let size = Caches::read(&Topology::read()).stream();
-    let passes = (BYTES / threads / size).max(1);
-    let ready = Barrier::new(threads + 1);
-    let start = thread::scope(|scope| {
+    let (ready, stop, words_read) = (
+        Barrier::new(threads + 1),
+        AtomicBool::new(false),
+        AtomicU64::new(0),
+    );
+    let seconds = thread::scope(|scope| {
         for number in 0..threads {
-            let ready = &ready;
+            let (ready, stop, words_read) = (&ready, &stop, &words_read);
             scope.spawn(move || {
                 let _pin = own_core(number);
                 let words = loops::buffer(size);
                 ready.wait();
-                for _ in 0..passes {
-                    black_box(loops::read(&words));
+                let mut read = 0;
+                for piece in words.chunks(PIECE).cycle() {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    black_box(loops::read(piece));
+                    read += piece.len() as u64;
                 }
+                words_read.fetch_add(read, Ordering::Relaxed);
             });
         }
         ready.wait();
-        Instant::now()
+        let start = Instant::now();
+        thread::sleep(TIME);
+        stop.store(true, Ordering::Relaxed);
+        start.elapsed().as_secs_f64()
     });
-    (threads * passes * size) as f64 / start.elapsed().as_secs_f64()
+    8.0 * words_read.into_inner() as f64 / seconds
 }
 
 /// One piece of the Makefile's work: so many steps by one thread.
