@@ -16,7 +16,7 @@ use tracer::summary::Summary;
 use super::Error;
 
 /// How long each trace counts.
-const LENGTH: Duration = Duration::from_millis(150);
+const LENGTH: Duration = Duration::from_millis(600);
 /// Routes in the table: the pictures are about the lock, not about the table's size.
 const ROUTES: usize = 20_000;
 /// Frames replayed.
@@ -148,9 +148,11 @@ mod tests {
             let budget = &picture.trace.budget;
             budget.other * 200 > budget.wall
         };
+        // Without optimisation so much is done outside the lock that what it costs lies about where a lock begins to matter.
+        let unnamed = |picture: &Picture| !picture.trace.locks.iter().any(|lock| lock.blamed);
         let mut pictures = take(&cores, 1).expect("root may take traces");
         for _ in 0..4 {
-            if !pictures.iter().any(disturbed) {
+            if !pictures.iter().any(disturbed) && !unnamed(&pictures[1]) {
                 break;
             }
             pictures = take(&cores, 1).expect("root may take traces");

@@ -101,14 +101,19 @@ pub(super) fn prediction(lock: &Lock) -> String {
 pub(super) fn no_lock(locks: &[Lock]) -> String {
     match locks.first() {
         None => "No lock stands in the way: nobody waited for one.".to_owned(),
-        Some(lock) if lock.contended_share < WORTH_SAYING && lock.lost_cores < WORTH_SAYING => {
+        Some(lock)
+            if lock.contended_share < WORTH_SAYING
+                && lock.lost_cores < WORTH_SAYING
+                && lock.spinning < WORTH_SAYING =>
+        {
             "No lock stands in the way: none had a thread before it for 1 % of the time.".to_owned()
         }
         Some(lock) => format!(
-            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} % of the time and cost {:.3} of a core.",
+            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} % of the time, and cost {:.3} of a core in waiting and {:.3} in polling.",
             title(lock),
             lock.contended_share * 100.0,
-            lock.lost_cores
+            lock.lost_cores,
+            lock.spinning
         ),
     }
 }
