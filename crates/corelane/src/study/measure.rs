@@ -18,7 +18,7 @@ use super::routes::{self, Routes};
 use super::speed_up::SpeedUp;
 
 /// The time for searches, as a part of that for measuring.
-const SEARCH_SHARE: u32 = 2;
+const SEARCH_SHARE: f64 = 0.75;
 
 /// Runs the whole study.
 ///
@@ -104,7 +104,7 @@ fn run(
         .zip(samples.iter().map(Vec::as_slice))
         .map(row)
         .collect();
-    let search_time = time / SEARCH_SHARE;
+    let search_time = time.mul_f64(SEARCH_SHARE);
     let wanted: Vec<(&Case, f64)> = plan
         .searches(&abilities, search_time)
         .into_iter()

@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Runs the study.
 fn take(arguments: &Arguments) -> Result<Study, Error> {
     const QUICK: (Duration, Rounds) = (Duration::from_secs(15), Rounds { full: 3, all: 5 });
-    const THOROUGH: (Duration, Rounds) = (Duration::from_secs(60), Rounds { full: 3, all: 11 });
+    const THOROUGH: (Duration, Rounds) = (Duration::from_secs(52), Rounds { full: 3, all: 11 });
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
     let choice = options::choose(arguments)?;
