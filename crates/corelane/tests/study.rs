@@ -448,7 +448,7 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
     let costs = study["route_changes"].as_array().unwrap();
     assert_eq!(costs.len(), 4 * 3);
     let searches = study["searches"].as_array().unwrap();
-    assert_eq!(searches.len(), 4 * 3, "organisations times three sizes");
+    assert_eq!(searches.len(), 4 * 2, "organisations times two sizes");
     for search in searches {
         let found = &search["no_loss_frames_per_second"];
         let because = search["because"].as_str().unwrap();
