@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Routing table: a prefix a line, .gz too [default: one generated with the Internet's size and shape]
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
-    /// Time to spend measuring, and half as long again on rates without loss between interfaces [default: 80; with --quick: 15]
+    /// Time to spend measuring; three quarters of it again go to rates without loss between interfaces [default: 52; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
     /// Write each plot as an SVG file into DIRECTORY

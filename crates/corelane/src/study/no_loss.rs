@@ -7,10 +7,10 @@ use report::Progress;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
 use tester::bench::{Subject, throughput};
+use tester::disturbance::mostly_disturbed;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::session::Session;
-use tester::trial::{Trial, Validity};
 use tester::veth::lanes::{Lanes, LanesRig, Load, Pace};
 
 use super::Error;
@@ -103,14 +103,17 @@ impl Search {
         // Open bounds are a rate that held, not the highest.
         let (rate, because) = match (entry.frames_per_second, bounds.upper) {
             (_, _) if bounds.ended == "stopped" => {
-                let also = disturbed(&entry.trials).map(|why| format!("; {why}"));
+                let also = mostly_disturbed(&entry.trials, "").map(|why| format!("; {why}"));
                 (None, entry.because + &also.unwrap_or_default())
             }
             (Some(rate), None) => (
                 Some(rate),
                 "the highest rate offered held: the limit may lie above it".to_owned(),
             ),
-            (Some(rate), Some(_)) => (Some(rate), disturbed(&entry.trials).unwrap_or_default()),
+            (Some(rate), Some(_)) => (
+                Some(rate),
+                mostly_disturbed(&entry.trials, "").unwrap_or_default(),
+            ),
             (None, _) => (None, entry.because),
         };
         Self {
@@ -135,6 +138,12 @@ impl Search {
             && (row.table, row.workers, row.frame_bytes)
                 == (self.table, self.workers, self.frame_bytes)
             && row.engine == self.engine
+    }
+
+    /// A rate against which nothing is said.
+    pub(crate) fn undoubted(&self) -> Option<FramesPerSecond> {
+        self.no_loss_frames_per_second
+            .filter(|_| self.because.is_empty())
     }
 
     /// The case in words.
@@ -174,26 +183,6 @@ pub(crate) fn notes(searches: &[Search]) -> Vec<String> {
             format!("{what}: {}: {because}.", cases.join(", "))
         })
         .collect()
-}
-
-/// What kept a search down, when most of the trials that failed were disturbed.
-fn disturbed(trials: &[Trial]) -> Option<String> {
-    let failed: Vec<&Trial> = trials.iter().filter(|trial| !trial.passes()).collect();
-    let reasons: Vec<&String> = failed
-        .iter()
-        .filter_map(|trial| match &trial.validity {
-            Validity::Noisy(reason) => Some(reason),
-            _ => None,
-        })
-        .collect();
-    let last = reasons.last()?;
-    (2 * reasons.len() > failed.len()).then(|| {
-        format!(
-            "{} of the {} trials that failed were disturbed; in the last, {last}",
-            reasons.len(),
-            failed.len()
-        )
-    })
 }
 
 /// Searches `cases`, each with what the closed loop gave, until `time` is over. One that finds nothing keeps no other from it.

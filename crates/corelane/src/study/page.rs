@@ -3,7 +3,6 @@
 use report::{Block, Document};
 use tester::profile::Profile;
 
-use super::case::SMALLEST;
 use super::result::Study;
 use super::{plots, sentences, tables};
 
@@ -42,18 +41,14 @@ pub(crate) fn page(study: &Study) -> Document {
 
 /// How rates were measured.
 fn rounds(study: &Study) -> String {
-    let pairs = study.speed_ups.iter().map(|up| up.rounds).max();
-    let more = pairs.filter(|&pairs| pairs > study.rounds);
-    let more = more.map_or(String::new(), |pairs| {
-        format!(" (with {SMALLEST} bytes and no route changes in {pairs})")
-    });
     format!(
-        "Every case of every engine was measured once in each of {} rounds{more}, for {:.0} ms; each round has a random order of its own, \
+        "Every case of every engine was measured once in each of {}, for {:.0} ms; each round has a random order of its own, \
          in which what is compared stays together: the numbers of workers of one engine, table organisation and frame size, and the rates \
          of route changes. Figures are medians of the rounds, with the lowest and the highest beside them. A speed-up compares with one \
          core, round by round: it is the median of these ratios, in brackets the interval of that median (of at least nine rounds 95 % by \
          bootstrap, of fewer the lowest and the highest). What route changes cost is the median of the rounds' own ratios.",
-        study.rounds, study.trial_milliseconds
+        sentences::rounds(study),
+        study.trial_milliseconds
     )
 }
 

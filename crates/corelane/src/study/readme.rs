@@ -22,13 +22,13 @@ pub(crate) fn fragment(study: &Study) -> String {
     let _ = writeln!(
         text,
         "{}; {}; {}. Routing table: {}. The frames go to {} destinations in random order; frame bytes include the FCS. \
-         Medians of {} interleaved rounds of {:.0} ms; {} IPv4 routes in every row.\n",
+         Medians of {}, trials of {:.0} ms; {} IPv4 routes in every row.\n",
         study.environment.machine(),
         fact("caches"),
         fact("time"),
         study.routes_from,
         grouped(destinations as u64),
-        study.rounds,
+        sentences::rounds(study),
         study.trial_milliseconds,
         grouped(routes as u64),
     );

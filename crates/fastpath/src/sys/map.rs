@@ -63,18 +63,25 @@ struct Element {
     flags: u64,
 }
 
+impl Element {
+    /// Element `key`, to be read into, or written from, what begins at `value`.
+    fn new(map: BorrowedFd<'_>, key: &[u8], value: *const u8) -> Self {
+        Self {
+            map: map.as_raw_fd() as u32,
+            reserved: 0,
+            key: key.as_ptr() as u64,
+            value: value as u64,
+            flags: 0,
+        }
+    }
+}
+
 /// Writes one element. `value` must be as long as the map's value (for per-CPU maps: of all possible CPUs, each rounded up to 8).
 ///
 /// # Errors
 /// The kernel's.
 pub fn map_update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
-    let mut element = Element {
-        map: map.as_raw_fd() as u32,
-        reserved: 0,
-        key: key.as_ptr() as u64,
-        value: value.as_ptr() as u64,
-        flags: 0,
-    };
+    let mut element = Element::new(map, key, value.as_ptr());
     call(MAP_UPDATE_ELEM, &mut element).map(drop)
 }
 
@@ -83,13 +90,7 @@ pub fn map_update(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> io::Result<(
 /// # Errors
 /// The kernel's; `ENOENT` when there is none.
 pub fn map_lookup(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
-    let mut element = Element {
-        map: map.as_raw_fd() as u32,
-        reserved: 0,
-        key: key.as_ptr() as u64,
-        value: value.as_mut_ptr() as u64,
-        flags: 0,
-    };
+    let mut element = Element::new(map, key, value.as_mut_ptr());
     call(MAP_LOOKUP_ELEM, &mut element).map(drop)
 }
 
@@ -98,12 +99,6 @@ pub fn map_lookup(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Resu
 /// # Errors
 /// The kernel's; `ENOENT` when there is none.
 pub fn map_delete(map: BorrowedFd<'_>, key: &[u8]) -> io::Result<()> {
-    let mut element = Element {
-        map: map.as_raw_fd() as u32,
-        reserved: 0,
-        key: key.as_ptr() as u64,
-        value: 0,
-        flags: 0,
-    };
+    let mut element = Element::new(map, key, std::ptr::null());
     call(MAP_DELETE_ELEM, &mut element).map(drop)
 }

@@ -1,13 +1,14 @@
 //! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17), and loss ratio goals.
 
 use super::{Subject, complaint, entry};
+use crate::disturbance::mostly_disturbed;
 use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
 use crate::schedule::Schedule;
 use crate::search::mlr::{Controller, Goal, TrialResult};
 use crate::search::{Bisection, Ended, Found, Limit, Phase};
 use crate::session::Session;
-use crate::trial::Validity;
+use crate::trial::Trial;
 
 /// Searches the throughput up to `high` frames/s in each direction.
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
@@ -106,29 +107,12 @@ fn disturbed(session: &Session<'_>, found: &Found<f64>) -> Option<String> {
     /// Whole frames move a rate by less than this share, steps of a search by more.
     const SAME: f64 = 1e-3;
     let upper = found.upper?;
-    let failed: Vec<_> = session
-        .trials()
-        .iter()
-        .filter(|trial| {
-            let near = |rate: f64| (rate - upper).abs() <= SAME * upper;
-            trial.intended_rate.is_some_and(near) && !trial.passes()
-        })
-        .collect();
-    let reasons: Vec<_> = failed
-        .iter()
-        .filter_map(|trial| match &trial.validity {
-            Validity::Noisy(reason) => Some(reason),
-            _ => None,
-        })
-        .collect();
-    let last = reasons.last()?;
-    (2 * reasons.len() > failed.len()).then(|| {
-        format!(
-            "{} of {} trials that failed at {upper:.0} frames/s were disturbed; in the last, {last}",
-            reasons.len(),
-            failed.len()
-        )
-    })
+    let near = |rate: f64| (rate - upper).abs() <= SAME * upper;
+    let at_upper = |trial: &&Trial| trial.intended_rate.is_some_and(near);
+    mostly_disturbed(
+        session.trials().iter().filter(at_upper),
+        &format!(" at {upper:.0} frames/s"),
+    )
 }
 
 /// Upper end of a search: what the tester can do in its self-test, and the medium's rate.
