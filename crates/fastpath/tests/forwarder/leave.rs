@@ -189,7 +189,7 @@ fn routes_that_nobody_vouches_for_any_more_are_not_used() {
         assert_eq!(bench.run(&plain).0, REDIRECT, "without a bound");
         bench
             .forwarder
-            .vouch(Some(Duration::from_secs(60)))
+            .vouch(Some(Duration::from_mins(1)))
             .unwrap();
         assert_eq!(bench.run(&plain).0, REDIRECT);
         bench
@@ -202,7 +202,7 @@ fn routes_that_nobody_vouches_for_any_more_are_not_used() {
         bench.leaves(&frame("2001:db8:19::2", 78, None), "stale");
         bench
             .forwarder
-            .vouch(Some(Duration::from_secs(60)))
+            .vouch(Some(Duration::from_mins(1)))
             .unwrap();
         assert_eq!(bench.run(&plain).0, REDIRECT, "at once");
         bench.forwarder.vouch(Some(Duration::ZERO)).unwrap();
