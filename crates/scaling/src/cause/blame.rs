@@ -153,11 +153,12 @@ fn polling(part: &Cause, total: f64, polled: Option<f64>) -> Option<Cause> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::cause::pressure::{Channel, Sensitivity};
 
-    fn part(name: &str, share: f64) -> Cause {
+    /// A part of the split with this share of the loss of a half, known exactly.
+    pub(crate) fn part(name: &str, share: f64) -> Cause {
         Cause {
             name: name.to_owned(),
             of: None,

@@ -2,13 +2,14 @@
 //!
 //! Everything here is pure arithmetic on recorded rates. The order of the files is the order of the reasoning:
 //! [`speedup`] (what happened), [`usl`] (one family of curves that holds linear, Amdahl and peaked scaling), [`fit`]
-//! (its coefficients), [`choice`] (the simplest member that the data do not beat), [`segment`] (never through a
+//! (its coefficients, by `least_squares`), [`choice`] (the simplest member that the data do not beat), [`segment`] (never through a
 //! step of the topology), [`interval`] (resampled rounds), [`peak`] and [`forecast`] (what that permits to be said).
 
 pub mod choice;
 pub mod fit;
 pub mod forecast;
 pub mod interval;
+mod least_squares;
 pub mod peak;
 pub mod rounds;
 pub mod segment;

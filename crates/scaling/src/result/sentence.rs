@@ -253,21 +253,7 @@ fn free_over_pinned(points: &[PointResult]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cause::blame::USER, statistics::Interval};
-
-    fn part(name: &str, share: f64) -> Cause {
-        Cause {
-            name: name.to_owned(),
-            of: None,
-            share,
-            interval: Interval {
-                low: share - 0.05,
-                high: share + 0.05,
-            },
-            factor: 1.0,
-            evidence: String::new(),
-        }
-    }
+    use crate::cause::blame::{USER, tests::part};
 
     #[test]
     fn a_sentence_begins_and_ends_as_one() {
