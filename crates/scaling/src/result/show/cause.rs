@@ -6,15 +6,20 @@ use report::{Block, Document, Table};
 fn cause_row(part: &Cause, name: String) -> [String; 5] {
     [
         name,
-        format!("{:.1} %", part.share * 100.0),
+        format!("{:.1} %", percent(part.share)),
         format!(
             "{:.1} to {:.1} %",
-            part.interval.low * 100.0,
-            part.interval.high * 100.0
+            percent(part.interval.low),
+            percent(part.interval.high)
         ),
         format!("{:.4}", part.factor),
         part.evidence.clone(),
     ]
+}
+
+/// A share in per cent, to the digit that is printed: what rounds to nothing is nothing, never below it.
+fn percent(share: f64) -> f64 {
+    (share * 1000.0).round() / 10.0 + 0.0 // -0 + 0 is 0
 }
 
 /// Adds the section to `document`.
@@ -44,7 +49,7 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
         if let Some(rest) = result.unexplained {
             table.push([
                 "unexplained",
-                &format!("{:.1} %", rest * 100.0),
+                &format!("{:.1} %", percent(rest)),
                 "–",
                 "–",
                 "what the dashes leave",
@@ -141,4 +146,21 @@ fn intervention_table(result: &ScaleResult) -> Option<Table> {
         ]);
     }
     Some(table.caption("Below 1 the change made it faster."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_not_printed_as_a_gain() {
+        for (share, printed) in [
+            (-0.0, "0.0"),
+            (-0.0004, "0.0"),
+            (-0.012, "-1.2"),
+            (0.5, "50.0"),
+        ] {
+            assert_eq!(format!("{:.1}", percent(share)), printed, "{share}");
+        }
+    }
 }
