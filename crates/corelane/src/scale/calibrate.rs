@@ -17,6 +17,8 @@ use std::process::ExitCode;
 
 /// Exit code when the instrument missed a known answer.
 const MISSED: u8 = 3;
+/// Rounds of each load, and when measuring less.
+const ROUNDS: [usize; 2] = [21, 9];
 /// A known serial fraction below this is no loss to be found in one part of the split.
 const WORTH_DIVIDING: f64 = 0.05;
 
@@ -98,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 request(command.to_vec(), &arguments.results)
             }
         };
-        request.rounds = Some(if arguments.results.quick { 5 } else { 9 });
+        request.rounds = Some(ROUNDS[usize::from(arguments.results.quick)]);
         let mut result = measure(&request, environment.clone())?;
         if disturbed(&result) {
             result = measure(&request, environment.clone())?;

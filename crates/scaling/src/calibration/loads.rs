@@ -12,10 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Steps of the whole work: half a second on one core, so that starting threads and placing them is no part of the result.
-pub(super) const STEPS: u64 = 400_000_000;
+/// Steps of the whole work: a third of a second on one core. Long enough that starting threads and placing them is no part of the
+/// result, short enough for many rounds: where neighbours share the processor, ratios of runs that follow each other closely
+/// scatter less, many of them give a sharper median than few long ones.
+pub(super) const STEPS: u64 = 150_000_000;
 /// The work comes in so many phases, so that threads meet more than once.
-const PHASES: u64 = 8;
+const PHASES: u64 = 4;
 /// The share of `lock-share` under the lock: so much that what is lost by waiting stands out from what starting threads costs.
 pub(super) const LOCKED: f64 = 0.5;
 
@@ -89,7 +91,7 @@ fn pause(share: f64) -> Duration {
 
 /// Work inside and outside a lock, both of random length with an exponential distribution, so that the closed queue has a formula.
 pub(super) fn lock(threads: usize) {
-    const ITEMS: u64 = 16_000;
+    const ITEMS: u64 = 8_000;
     let (held, left) = (AtomicBool::new(false), AtomicU64::new(ITEMS));
     let mean = STEPS as f64 / ITEMS as f64;
     thread::scope(|scope| {
@@ -132,10 +134,10 @@ pub(super) enum Layout {
 /// Every thread adds to its counter.
 pub(super) fn counters(threads: usize, layout: Layout) {
     const APART: usize = 32; // words: four lines, beyond what prefetchers pull in pairs
-    // Alone on a line an addition costs next to nothing: more of them, so that starting a thread is no part of the result.
+    // Alone on a line an addition costs a tenth of what it costs beside another thread's.
     let adds: u64 = match layout {
-        Layout::One | Layout::OneLine => 60_000_000,
-        Layout::OwnLines => 240_000_000,
+        Layout::One | Layout::OneLine => 20_000_000,
+        Layout::OwnLines => 60_000_000,
     };
     // One buffer for all layouts, begun on a line: the first counter that starts one is taken as the origin.
     let words: Vec<AtomicU64> = (0..APART * (threads + 1))
@@ -167,7 +169,7 @@ pub(super) fn counters(threads: usize, layout: Layout) {
 /// Every thread reads a buffer of its own, four times the last-level cache, again and again for a fixed time. Returns bytes a second
 /// from when all buffers are ready: making them is no reading, and no thread reads alone because another has ended.
 pub(super) fn stream(threads: usize) -> f64 {
-    const TIME: Duration = Duration::from_millis(600);
+    const TIME: Duration = Duration::from_millis(300);
     const PIECE: usize = 1 << 17; // words: a megabyte, so that all stop at once
     let size = Caches::read(&Topology::read()).stream();
     let (ready, stop, words_read) = (

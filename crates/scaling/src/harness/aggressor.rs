@@ -52,9 +52,13 @@ impl Caches {
     }
 }
 
+/// A resting aggressor looks this often whether it is to go on.
+const REST: Duration = Duration::from_micros(200);
+
 /// A running aggressor; dropping it stops the thread.
 pub struct Aggressor {
     stop: Arc<AtomicBool>,
+    resting: Arc<AtomicBool>,
     work: Arc<AtomicU64>,
     started: Instant,
     thread: Option<JoinHandle<()>>,
@@ -68,9 +72,12 @@ impl Aggressor {
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicU64::new(0)),
         );
-        let ready = Arc::new(AtomicBool::new(false));
-        let (their_stop, their_work, their_ready) =
-            (Arc::clone(&stop), Arc::clone(&work), Arc::clone(&ready));
+        let (ready, resting) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (their_stop, their_work) = (Arc::clone(&stop), Arc::clone(&work));
+        let (their_ready, their_resting) = (Arc::clone(&ready), Arc::clone(&resting));
         let thread = thread::spawn(move || {
             // A core that is not ours to use presses on nothing; the caller chooses among the allowed ones.
             let _pin = Pinned::to(core);
@@ -80,6 +87,13 @@ impl Aggressor {
                 wake_often(duty, &their_stop, &their_work);
             } else {
                 let duty = if channel == Channel::Cache { 1.0 } else { duty };
+                let mut body = || {
+                    if their_resting.load(Ordering::Relaxed) {
+                        thread::sleep(REST);
+                        return 0;
+                    }
+                    body()
+                };
                 work_and_pause(duty, &their_stop, &their_work, &mut body);
             }
         });
@@ -88,10 +102,16 @@ impl Aggressor {
         }
         Self {
             stop,
+            resting,
             work,
             started: Instant::now(),
             thread: Some(thread),
         }
+    }
+
+    /// Lets it rest, or go on. The channel of interrupts does not rest.
+    pub fn rest(&self, resting: bool) {
+        self.resting.store(resting, Ordering::Relaxed);
     }
 
     /// Bytes moved (or steps done) so far.

@@ -13,14 +13,19 @@ use crate::{cause::pressure::Channel, statistics::median};
 use host::cores::CoreId;
 use serde::{Deserialize, Serialize};
 use std::{
+    slice::from_ref,
     thread,
     time::{Duration, Instant},
 };
 
 /// One look at the readers.
 const WINDOW: Duration = Duration::from_millis(80);
-/// Looks at each setting, by turns.
+/// Looks at the command beside a reader, by turns.
 const ROUNDS: usize = 5;
+/// Looks at readers alone: the rate of one look is off by a tenth and more where neighbours use the same memory.
+const CEILING_ROUNDS: usize = 31;
+/// Readers that were resting need this long to be at their pace.
+const SETTLE: Duration = Duration::from_millis(5);
 /// A reader that keeps more than this beside another reader tells nothing about the command.
 const UNDISTURBED: f64 = 0.95;
 
@@ -31,21 +36,31 @@ pub struct Ceiling {
     pub one: f64,
     /// Of all cores in sum.
     pub all: f64,
+    /// All cores' rate over one core's within a round.
+    pub gain: f64,
     /// How many that are.
     pub cores: u32,
 }
 
 impl Ceiling {
-    /// Measures readers on `cores`, one and all by turns.
+    /// Measures readers on `cores`, one and all by turns; medians over the rounds.
     pub fn measure(cores: &[CoreId], caches: Caches) -> Self {
-        let (mut one, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            one.push(reading(&cores[..cores.len().min(1)], caches));
-            all.push(reading(cores, caches));
+        let readers: Vec<Aggressor> = cores
+            .iter()
+            .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
+            .collect();
+        let (mut one, mut all, mut gain) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..CEILING_ROUNDS {
+            let alone = reading(&readers, 1);
+            let together = reading(&readers, readers.len());
+            one.push(alone);
+            all.push(together);
+            gain.push(together / alone);
         }
         Self {
             one: median(&one),
             all: median(&all),
+            gain: median(&gain),
             cores: cores.len() as u32,
         }
     }
@@ -53,19 +68,19 @@ impl Ceiling {
     /// The serial fraction of a program that does nothing but read memory.
     pub fn fraction(&self) -> f64 {
         let n = f64::from(self.cores);
-        if self.cores < 2 || self.all <= 0.0 {
+        if self.cores < 2 || self.gain <= 0.0 {
             return 0.0;
         }
-        (n * self.one / self.all - 1.0) / (n - 1.0)
+        (n / self.gain - 1.0) / (n - 1.0)
     }
 }
 
-/// Bytes a second that readers on `cores` read together.
-fn reading(cores: &[CoreId], caches: Caches) -> f64 {
-    let readers: Vec<Aggressor> = cores
-        .iter()
-        .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
-        .collect();
+/// Bytes a second that the first `active` of `readers` read together while the others rest.
+fn reading(readers: &[Aggressor], active: usize) -> f64 {
+    for (number, reader) in readers.iter().enumerate() {
+        reader.rest(number >= active);
+    }
+    thread::sleep(SETTLE);
     let sum = || readers.iter().map(Aggressor::work).sum::<u64>();
     let (before, start) = (sum(), Instant::now());
     thread::sleep(WINDOW);
@@ -103,12 +118,12 @@ impl Traffic {
         for _ in 0..ROUNDS {
             runs.prepare()?;
             let meter = Aggressor::start(Channel::MemoryReads, other, 1.0, caches);
-            let alone = rate(&meter);
+            let alone = reading(from_ref(&meter), 1);
             let (before, start) = (meter.work(), Instant::now());
             runs.run_prepared()?;
             let beside = (meter.work() - before) as f64 / start.elapsed().as_secs_f64();
             let second = Aggressor::start(Channel::MemoryReads, first, 1.0, caches);
-            let crowded = rate(&meter);
+            let crowded = reading(from_ref(&meter), 1);
             drop(second);
             command.push(beside / alone);
             reader.push(crowded / alone);
@@ -127,13 +142,6 @@ impl Traffic {
     }
 }
 
-/// Bytes a second that `meter` reads now.
-fn rate(meter: &Aggressor) -> f64 {
-    let (before, start) = (meter.work(), Instant::now());
-    thread::sleep(WINDOW);
-    (meter.work() - before) as f64 / start.elapsed().as_secs_f64()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +151,7 @@ mod tests {
         let ceiling = Ceiling {
             one: 10e9,
             all: 16e9,
+            gain: 1.6,
             cores: 2,
         };
         assert!((ceiling.fraction() - 0.25).abs() < 1e-12);
@@ -165,12 +174,17 @@ mod tests {
     }
 
     #[test]
-    fn readers_read() {
+    fn readers_read_and_rest() {
         let cores = host::cores::allowed_cores().unwrap();
         let caches = Caches {
             last: 1 << 20,
             second: 1 << 18,
         };
-        assert!(reading(&cores[..1], caches) > 0.0);
+        let reader = Aggressor::start(Channel::MemoryReads, cores[0], 1.0, caches);
+        let active = reading(from_ref(&reader), 1);
+        assert!(active > 0.0);
+        // What it was about when it was told to rest is one piece.
+        assert!(reading(from_ref(&reader), 0) < 0.1 * active);
+        assert!(reading(from_ref(&reader), 1) > 0.0, "it goes on");
     }
 }
