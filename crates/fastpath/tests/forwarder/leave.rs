@@ -187,10 +187,7 @@ fn routes_that_nobody_vouches_for_any_more_are_not_used() {
         let bench = Bench::new();
         let plain = frame_short();
         assert_eq!(bench.run(&plain).0, REDIRECT, "without a bound");
-        bench
-            .forwarder
-            .vouch(Some(Duration::from_mins(1)))
-            .unwrap();
+        bench.forwarder.vouch(Some(Duration::from_mins(1))).unwrap();
         assert_eq!(bench.run(&plain).0, REDIRECT);
         bench
             .forwarder
@@ -200,10 +197,7 @@ fn routes_that_nobody_vouches_for_any_more_are_not_used() {
         std::thread::sleep(Duration::from_millis(70));
         bench.leaves(&plain, "stale");
         bench.leaves(&frame("2001:db8:19::2", 78, None), "stale");
-        bench
-            .forwarder
-            .vouch(Some(Duration::from_mins(1)))
-            .unwrap();
+        bench.forwarder.vouch(Some(Duration::from_mins(1))).unwrap();
         assert_eq!(bench.run(&plain).0, REDIRECT, "at once");
         bench.forwarder.vouch(Some(Duration::ZERO)).unwrap();
         std::thread::sleep(Duration::from_millis(20));
