@@ -175,14 +175,24 @@ fn prepare(job: &Job, interrupted: fn() -> bool) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// Turns a run that did not succeed into an error.
+/// Turns a run of `job` that did not succeed into an error.
 fn judge(job: &Job, setting: &Setting, outcome: &Outcome) -> Result<(), SweepError> {
     let program = job.command.first().map_or("", String::as_str);
-    let where_ = format!(
-        "{program} on {} core{}",
+    let place = format!(
+        " on {} core{}",
         setting.cores,
         if setting.cores == 1 { "" } else { "s" }
     );
+    succeeded(program, &place, job.timeout, outcome)
+}
+
+/// Turns a run of `program` in `place` that did not succeed into an error.
+pub(super) fn succeeded(
+    program: &str,
+    place: &str,
+    timeout: Duration,
+    outcome: &Outcome,
+) -> Result<(), SweepError> {
     let printed = last_lines(&outcome.tail);
     let what = match outcome.exit {
         Exit::Success => return Ok(()),
@@ -196,16 +206,16 @@ fn judge(job: &Job, setting: &Setting, outcome: &Outcome) -> Result<(), SweepErr
             )
         }
         Exit::TimedOut => format!(
-            "{where_} did not end within {:.0} s and was ended with all it started; raise --timeout if it needs longer",
-            job.timeout.as_secs_f64()
+            "{program}{place} did not end within {:.0} s and was ended with all it started; raise --timeout if it needs longer",
+            timeout.as_secs_f64()
         ),
-        Exit::Signal(number) => format!("{where_} was ended by signal {number}"),
+        Exit::Signal(number) => format!("{program}{place} was ended by signal {number}"),
         Exit::Code(code) if wants_terminal(&printed) => format!(
-            "{where_} returned {code}; it seems to want a terminal, and has none here (input is empty): use an option that runs it \
+            "{program}{place} returned {code}; it seems to want a terminal, and has none here (input is empty): use an option that runs it \
              unattended"
         ),
         Exit::Code(code) => {
-            format!("{where_} returned {code}; a command that fails cannot be measured")
+            format!("{program}{place} returned {code}; a command that fails cannot be measured")
         }
     };
     Err(SweepError::Command { what, printed })

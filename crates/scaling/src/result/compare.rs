@@ -1,7 +1,9 @@
 //! The same command on several machines, side by side: which machine does most with its cores.
 
-use super::ScaleResult;
-use crate::harness::plan::Placement;
+use super::{
+    PointResult, ScaleResult,
+    show::{first_placement, placement_name},
+};
 use report::{Axis, Block, Document, Plot, Series, Table};
 
 /// What does not fit when results are compared.
@@ -25,8 +27,25 @@ pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
                 other.mode.name()
             ));
         }
+        let (here, there) = (first_placement(first), first_placement(other));
+        if here != there {
+            found.push(format!(
+                "the placements differ: {} and {}",
+                placement_name(here),
+                placement_name(there)
+            ));
+        }
     }
     found
+}
+
+/// The points of a result that are compared: those of its first placement, pinned where both were swept.
+fn compared(result: &ScaleResult) -> impl Iterator<Item = &PointResult> {
+    let placement = first_placement(result);
+    result
+        .points
+        .iter()
+        .filter(move |p| p.placement == placement)
 }
 
 /// Compares results: one column a machine, against the first.
@@ -52,13 +71,8 @@ pub fn compare(results: &[ScaleResult]) -> Document {
         .collect();
     counts.sort_unstable();
     counts.dedup();
-    let at = |result: &ScaleResult, cores: u32| {
-        result
-            .points
-            .iter()
-            .find(|p| p.cores == cores && p.placement == Placement::Pinned)
-            .cloned()
-    };
+    let at =
+        |result: &ScaleResult, cores: u32| compared(result).find(|p| p.cores == cores).cloned();
     for &cores in &counts {
         let base = results.first().and_then(|r| at(r, cores)).map(|p| p.rate);
         let mut row = vec![cores.to_string()];
@@ -75,6 +89,9 @@ pub fn compare(results: &[ScaleResult]) -> Document {
         table.push(row);
     }
     let unit = results.first().map_or("work", |r| r.unit.as_str());
+    let placement = results
+        .first()
+        .map_or("", |result| placement_name(first_placement(result)));
     let mut plot = Plot::new(
         "Rate",
         Axis::new("cores"),
@@ -82,11 +99,7 @@ pub fn compare(results: &[ScaleResult]) -> Document {
     );
     for (index, result) in results.iter().enumerate() {
         let mut series = Series::line(name(index, result));
-        for point in result
-            .points
-            .iter()
-            .filter(|p| p.placement == Placement::Pinned)
-        {
+        for point in compared(result) {
             series = series.point(f64::from(point.cores), point.rate);
         }
         plot = plot.series(series);
@@ -100,7 +113,7 @@ pub fn compare(results: &[ScaleResult]) -> Document {
     }
     document = document
         .block(Block::Table(
-            table.caption(format!("Rates in {unit} a second, pinned.")),
+            table.caption(format!("Rates in {unit} a second, {placement}.")),
         ))
         .block(Block::Plot(plot));
     let facts = results

@@ -52,14 +52,14 @@ pub fn document(result: &ScaleResult) -> Document {
     document.environment(result.environment.facts())
 }
 
-fn first_placement(result: &ScaleResult) -> Placement {
+pub(super) fn first_placement(result: &ScaleResult) -> Placement {
     result
         .points
         .first()
         .map_or(Placement::Pinned, |p| p.placement)
 }
 
-const fn placement_name(placement: Placement) -> &'static str {
+pub(super) const fn placement_name(placement: Placement) -> &'static str {
     match placement {
         Placement::Pinned => "pinned",
         Placement::Free => "free",

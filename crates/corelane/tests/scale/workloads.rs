@@ -1,0 +1,64 @@
+//! The built-in workloads: the list, and packages that are absent.
+
+use super::{corelane, text};
+use std::process::Command;
+
+#[test]
+fn the_list_names_every_workload_and_a_loop_runs() {
+    let list = text(&corelane(&["list"]).stdout);
+    for name in [
+        "memory",
+        "cache",
+        "reverse",
+        "blocks",
+        "migration",
+        "compile",
+        "raytrace",
+        "keysearch",
+        "unix",
+        "control-loop",
+        "interrupts",
+        "poll",
+        "logger",
+        "fifo",
+        "forward",
+    ] {
+        assert!(list.contains(name), "{name}");
+    }
+    let loops = corelane(&["work", "keysearch", "--variant", "9", "--milliseconds", "5"]);
+    assert!(text(&loops.stdout).starts_with("units a second: "));
+}
+
+#[test]
+fn absent_packages_are_named_and_the_suite_goes_on() {
+    let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args(["scale", "workload", "--quick", "raytrace", "compile"])
+        .env("PATH", "/nonexistent")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for words in [
+        "raytrace: not run: povray is not installed; install it with `apt-get install povray`",
+        "compile: not run: make is not installed; install it with `apt-get install make`",
+    ] {
+        assert!(said.replace('\n', " ").contains(words), "{said}");
+    }
+}
+
+#[test]
+fn what_a_kernel_needs_is_named_beside_what_the_tree_needs() {
+    let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .args(["scale", "workload", "--quick", "--kernel", "compile"])
+        .env("PATH", "/nonexistent")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout).replace('\n', " ");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for words in [
+        "install it with `apt-get install make`;",
+        "install it with `apt-get install linux-source gcc make flex bison bc xz-utils libelf-dev`",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+}
