@@ -93,21 +93,22 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             .collect();
         let interval = median_interval(&ratios, 1000, bench.seed);
         let name = organisation.name();
+        let times = format!(
+            "{:.2} [{:.2}, {:.2}]",
+            median(&ratios),
+            interval.low,
+            interval.high
+        );
+        words.push(format!("{name} {times}"));
         findings.line(
             format!("table {name}"),
             "",
             [
                 format!("{:.2} Mpps", median(&rates[0]) / 1e6),
                 format!("{:.2} Mpps", median(&rates[1]) / 1e6),
-                format!(
-                    "{:.2} [{:.2}, {:.2}]",
-                    median(&ratios),
-                    interval.low,
-                    interval.high
-                ),
+                times,
             ],
         );
-        words.push(format!("{name} {:.2}", median(&ratios)));
     }
     findings.sentence = format!(
         "{cores} cores forward as many times more than one: {}.",
