@@ -163,11 +163,13 @@ impl Plot {
             let _ = write!(out, "<path class=\"axis\" d=\"M{at:.1} {bottom:.1}v4\"/>");
             // A word that would run into its left neighbour is left out; its tick stays.
             let half = word.chars().count() as f64 * CHARACTER / 2.0;
-            if at - half > free_from {
-                free_from = at + half + 4.0;
+            // At the drawing's edges it moves inwards rather than be cut off.
+            let middle = at.min(geometry.width - half).max(half);
+            if middle - half > free_from {
+                free_from = middle + half + 4.0;
                 let _ = write!(
                     out,
-                    "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                     bottom + 18.0,
                     escape(word)
                 );
@@ -423,6 +425,21 @@ mod tests {
             svg.matches("class=\"mark\"").count(),
             2 + 1,
             "two points and the legend"
+        );
+    }
+
+    #[test]
+    fn the_last_word_of_an_axis_ends_inside_the_drawing() {
+        let points = Series::line("a").point(0.0, 1.0).point(1_500.0, 2.0);
+        let svg = Plot::new("", Axis::new("bytes"), Axis::new("")).series(points);
+        let svg = svg.to_svg(Size::Narrow);
+        let word = svg.split("<text ").find(|text| text.contains(">1.5 k<"));
+        let middle: f64 = word
+            .and_then(|text| text.strip_prefix("x=\"")?.split('"').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("no \"1.5 k\" in {svg}"));
+        assert!(
+            middle + 5.0 * CHARACTER / 2.0 <= Size::Narrow.geometry().width,
+            "{middle}"
         );
     }
 
