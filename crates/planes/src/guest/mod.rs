@@ -4,6 +4,7 @@ mod archive;
 mod choice;
 mod image;
 mod qemu;
+mod registers;
 mod running;
 mod uml;
 

@@ -12,6 +12,7 @@ use std::{path::Path, process::Command};
 
 use super::{
     image::Module,
+    registers,
     running::{Files, GuestError, Plan},
 };
 
@@ -47,4 +48,5 @@ pub(super) fn arguments(command: &mut Command, plan: &Plan<'_>, files: &Files) {
             plan.mtu
         ));
     }
+    registers::fit(command);
 }
