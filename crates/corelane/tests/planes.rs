@@ -64,6 +64,7 @@ fn a_saved_run_is_shown_again_in_every_form() {
             "SMP bound",
             "AMP",
             "Guests are User Mode Linux: KVM cannot be used",
+            "The slowest guest was up after 1.43 s, within the 3 s",
         ] {
             assert!(form.contains(wanted), "{wanted} is not in\n{form}");
         }

@@ -221,7 +221,7 @@ pub struct ChannelOf {
     /// What it costs the user plane.
     #[serde(default)]
     pub cost: Option<Cost>,
-    /// From its start to its first beat, s, where the user plane has a kernel of its own.
+    /// From its start to its first beat, s, where the user plane has a kernel of its own; of several the slowest.
     pub boot_seconds: Option<f64>,
 }
 

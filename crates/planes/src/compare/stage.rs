@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{PATIENCE, Plan, REQUESTS_PER_SECOND, bench::Bench, watch::watched};
 use crate::{
     channel,
-    deployment::{Cores, Deployment, DeploymentError, Means, Running},
+    deployment::{Cores, Deployment, DeploymentError, Means, Running, UserPlane},
     iperf,
     load::{Load, LoadError, Observed},
     management::{self, Handler, Load as Asking, ManagementError, Responses, Server},
@@ -122,8 +122,9 @@ impl Stage<'_> {
     }
 
     fn channel(&self, running: &mut Running) -> Result<ChannelOf, StageError> {
+        let boots = running.planes().iter().filter_map(UserPlane::boot_time);
+        let boot_seconds = boots.max().map(|time| time.as_secs_f64());
         let plane = &mut running.planes()[0];
-        let boot_seconds = plane.boot_time().map(|time| time.as_secs_f64());
         let shared_ticks = plane.shares_ticks();
         Ok(ChannelOf {
             deployment: self.deployment,

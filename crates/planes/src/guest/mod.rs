@@ -10,7 +10,9 @@ mod uml;
 
 pub use choice::Choice;
 pub(crate) use running::shared_memory;
-pub use running::{BOOT_PATIENCE, Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers};
+pub use running::{
+    BOOT_BOUND, BOOT_PATIENCE, Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers,
+};
 use serde::{Deserialize, Serialize};
 
 use std::{fs, path::PathBuf};

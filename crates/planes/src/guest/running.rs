@@ -23,6 +23,8 @@ use crate::{
 
 /// Every guest's name begins so, followed by the process that started it.
 const NAME: &str = "corelane-guest-";
+/// What a guest's boot should take at most; reports say when it took longer.
+pub const BOOT_BOUND: Duration = Duration::from_secs(3);
 /// How long a guest may take that is known to work.
 pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
 /// The first process of a guest's process namespace: the kernel is its child, for a first process cannot abort (`pid_namespaces(7)`).

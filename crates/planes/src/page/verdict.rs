@@ -6,6 +6,7 @@ use super::{MODES, percent, time};
 use crate::{
     cause::NOTICED,
     deployment::Deployment,
+    guest::BOOT_BOUND,
     protocol::UserPlaneMode,
     result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol},
 };
@@ -20,7 +21,24 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
     }
     sentences.extend(comparison.causes.iter().map(explanation));
     sentences.extend(comparison.guests.clone());
+    sentences.extend(boots(comparison));
     sentences
+}
+
+/// How long guests took to boot, held against what they may take.
+fn boots(comparison: &Comparison) -> Option<String> {
+    let times = comparison.channels.iter().filter_map(|of| of.boot_seconds);
+    let slowest = times.max_by(f64::total_cmp)?;
+    let bound = BOOT_BOUND.as_secs_f64();
+    Some(if slowest > bound {
+        format!(
+            "The slowest guest was up after {slowest:.1} s, later than the {bound:.0} s that it may take."
+        )
+    } else {
+        format!(
+            "The slowest guest was up after {slowest:.2} s, within the {bound:.0} s that it may take."
+        )
+    })
 }
 
 /// One sentence for every cell whose trials the tester had something to say of.
