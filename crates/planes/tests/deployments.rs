@@ -1,8 +1,7 @@
 //! Every deployment forwards for real, takes routes over its link, and gives back what it took.
 
 use std::{
-    path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -27,38 +26,82 @@ fn pings(from: &Namespace, to: &str, bytes: &str) -> bool {
         .success()
 }
 
-fn means(program: &Path) -> Means<'_> {
-    Means {
-        program,
-        guests: Kind::UserModeLinux,
-    }
-}
-
 /// One site at a time: its namespaces are named after this process.
 static SITE: Mutex<()> = Mutex::new(());
 
-fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
-    let _alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
+/// What a running deployment is put on, for one test at a time.
+struct Place {
+    running: Running,
+    site: Site,
+    cores: Cores,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Starts `deployment`; `None`, with a word why, where this machine cannot have it.
+fn start(deployment: Deployment, mode: UserPlaneMode) -> Option<Place> {
+    let alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
+    let skipped = |why: &str| {
+        println!("skipped: {}: {why}", deployment.name());
+        None
+    };
     if !host::process::is_root() {
-        println!("skipped: deployments need root");
-        return;
+        return skipped("needs root");
     }
     let Some(cores) = Cores::divide(host::allowed_cores().unwrap()) else {
-        println!("skipped: planes need two cores");
-        return;
+        return skipped("needs two cores");
     };
     let Some(program) = guest::program() else {
-        println!("skipped: no static guest program; build it with \"make guest\"");
-        return;
+        return skipped("no static guest program; build it with \"make guest\"");
     };
     let site = Site::new(deployment.user_planes()).unwrap();
-    let mut running = match Running::start(deployment, mode, &site, &cores, means(&program)) {
-        Err(error) if error.to_string().contains("not installed") => {
-            println!("skipped: {error}");
-            return;
-        }
-        started => started.unwrap(),
+    let means = Means {
+        program: &program,
+        guests: Kind::UserModeLinux,
     };
+    match Running::start(deployment, mode, &site, &cores, means) {
+        Err(error)
+            if ["not installed", "no cpuset controller"]
+                .iter()
+                .any(|missing| error.to_string().contains(missing)) =>
+        {
+            skipped(&error.to_string())
+        }
+        started => Some(Place {
+            running: started.unwrap(),
+            site,
+            cores,
+            _alone: alone,
+        }),
+    }
+}
+
+/// A load of the smallest packets, and nothing to change yet.
+fn load(place: &mut Place) -> (Load, Changes) {
+    let Place {
+        running,
+        site,
+        cores,
+        ..
+    } = place;
+    (
+        Load::new(site, running, 64, cores.all[0]).unwrap(),
+        Changes::new(Origin::Generated, &site.pairs, None).unwrap(),
+    )
+}
+
+fn signal(process: u32, signal: libc::c_int) {
+    let process = libc::pid_t::try_from(process).unwrap();
+    // SAFETY: takes numbers only; the process is one that we started.
+    assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+}
+
+fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
+    let Some(place) = start(deployment, mode) else {
+        return;
+    };
+    let Place {
+        mut running, site, ..
+    } = place;
     for (pair, plane) in site.pairs.iter().zip(running.planes()) {
         assert_eq!(plane.peer(), Peer::Alive);
         let receiver = pair.receiver().to_string();
@@ -160,37 +203,11 @@ fn amp_spread() {
 /// Flows are hashed between guests: each stays on its own, all arrive, and those of a guest that lives do not suffer from another's death.
 #[test]
 fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
-    let _alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !host::process::is_root() {
-        println!("skipped: deployments need root");
-        return;
-    }
-    let (Some(cores), Some(program)) = (
-        Cores::divide(host::allowed_cores().unwrap()),
-        guest::program(),
-    ) else {
-        println!(
-            "skipped: needs two cores and the static guest program; build it with \"make guest\""
-        );
+    let Some(mut place) = start(Deployment::AmpSpread, UserPlaneMode::Kernel) else {
         return;
     };
-    let deployment = Deployment::AmpSpread;
-    let site = Site::new(deployment.user_planes()).unwrap();
-    let mut running = match Running::start(
-        deployment,
-        UserPlaneMode::Kernel,
-        &site,
-        &cores,
-        means(&program),
-    ) {
-        Err(error) if error.to_string().contains("not installed") => {
-            println!("skipped: {error}");
-            return;
-        }
-        started => started.unwrap(),
-    };
-    let mut load = Load::new(&site, &mut running, 64, cores.all[0]).unwrap();
-    let mut changes = Changes::new(Origin::Generated, &site.pairs, None).unwrap();
+    let (mut load, mut changes) = load(&mut place);
+    let running = &mut place.running;
     let mut trial = |running: &mut Running| {
         let duration = Duration::from_millis(300);
         let seen = load
@@ -202,7 +219,7 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
         );
         (seen, load.carried().unwrap())
     };
-    let (seen, carried) = trial(&mut running);
+    let (seen, carried) = trial(running);
     assert_eq!(seen.received, seen.sent);
     let flows = |guest| flows().filter(|flow| flow.user_plane(2) == guest).count() as u64;
     for guest in 0..2 {
@@ -213,14 +230,12 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
         );
     }
 
-    let victim = libc::pid_t::try_from(running.planes()[1].process()).unwrap();
-    // SAFETY: takes numbers only; the process is our own guest's.
-    assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
+    signal(running.planes()[1].process(), libc::SIGKILL);
     let since = Instant::now();
     while running.planes()[1].peer() != Peer::Closed && since.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (_, after) = trial(&mut running);
+    let (_, after) = trial(running);
     assert_eq!(
         after,
         [carried[0], 0],
@@ -260,40 +275,18 @@ fn cores_of(group: u32) -> Vec<(String, u32)> {
 /// plane may run on its core only and is seen on no other; and to a partition's core nobody else's tasks come.
 #[test]
 fn a_bound_user_plane_is_seen_on_its_core_only() {
-    let _alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !host::process::is_root() {
-        println!("skipped: deployments need root");
-        return;
-    }
-    let (Some(cores), Some(program)) = (
-        Cores::divide(host::allowed_cores().unwrap()),
-        guest::program(),
-    ) else {
-        println!("skipped: needs two cores and the static guest program");
-        return;
-    };
     for deployment in [
         Deployment::SmpBound,
         Deployment::Partitioned,
         Deployment::Amp,
     ] {
-        let site = Site::new(deployment.user_planes()).unwrap();
-        let mode = UserPlaneMode::UserSpace;
-        let mut running = match Running::start(deployment, mode, &site, &cores, means(&program)) {
-            Err(error) if error.to_string().contains("not installed") => {
-                println!("skipped: {error}");
-                continue;
-            }
-            Err(error) if error.to_string().contains("no cpuset controller") => {
-                println!("skipped: {error}");
-                continue;
-            }
-            started => started.unwrap(),
+        let Some(mut place) = start(deployment, UserPlaneMode::UserSpace) else {
+            continue;
         };
+        let (mut load, mut changes) = load(&mut place);
+        let user = place.cores.user;
+        let running = &mut place.running;
         let group = running.planes()[0].process();
-        let mut load = Load::new(&site, &mut running, 64, cores.all[0]).unwrap();
-        let mut changes = Changes::new(Origin::Generated, &site.pairs, None).unwrap();
-        let user = cores.user;
         let stop = std::sync::atomic::AtomicBool::new(false);
         let seen = std::thread::scope(|scope| {
             let watching = scope.spawn(|| {
@@ -305,7 +298,7 @@ fn a_bound_user_plane_is_seen_on_its_core_only() {
                 seen
             });
             let duration = Duration::from_millis(400);
-            load.trial(&mut running, &mut changes, 500, 5_000.0, duration)
+            load.trial(running, &mut changes, 500, 5_000.0, duration)
                 .unwrap();
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             watching.join().unwrap()
