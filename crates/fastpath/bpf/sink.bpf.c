@@ -1,5 +1,6 @@
 /* The sink: counts what arrives and drops it. With CHECK it looks at the signature of each frame and passes up what carries none;
- * with SEQUENCE it finds duplicates and reordering in a window; with LATENCY it fills histograms of one-way delay and of its variation.
+ * with SEQUENCE it finds duplicates and reordering in a window; with LATENCY it fills histograms of one-way delay and of its variation,
+ * and counts frames apart that left before `since`: a queue on the way held them from an earlier trial.
  *
  * Counters are per CPU. `seen` and `streams` are shared: a stream that arrives on one CPU (the rule: a flow stays on its core) writes
  * no line that another CPU reads. */
@@ -27,6 +28,7 @@ struct counters {
 	__u64 previous;           /* latency of the stamped frame before, for the variation */
 	__u64 last_ns;            /* time of the last stamped arrival */
 	__u64 negative;           /* stamp in the future: clocks of two hosts, not counted above */
+	__u64 before;             /* departed before `since`: counted here only */
 };
 
 struct histogram {
@@ -42,6 +44,7 @@ MAP(counters, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct counters), 1, 0);
 MAP(latencies, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct histogram), 1, 0);
 MAP(variations, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct histogram), 1, 0);
 MAP(streams, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct stream), 1, BPF_F_MMAPABLE);
+MAP(since, BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE); /* CLOCK_MONOTONIC, ns */
 MAP(seen, BPF_MAP_TYPE_ARRAY, 4, 4, 1, BPF_F_MMAPABLE);
 
 /* Position of the highest bit set, by halving: eBPF has no such instruction. */
@@ -99,6 +102,13 @@ INLINE void sequence(struct counters *counters, const struct signature *signatur
 		counters->reordered++;
 }
 
+INLINE int from_before(__u64 sent)
+{
+	__u32 zero = 0;
+	const __u64 *begin = bpf_map_lookup_elem(&since, &zero);
+	return begin && sent < *begin;
+}
+
 INLINE void latency(struct counters *counters, __u64 sent)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -143,6 +153,10 @@ __attribute__((section("xdp/sink"), used)) int sink(struct xdp_md *context)
 		const struct signature *signature = (void *)(data + offset);
 		if ((void *)(signature + 1) > (void *)end || signature->magic != SIGNATURE_MAGIC)
 			goto other;
+		if (VALUE(LATENCY) && signature->sent_ns && from_before(signature->sent_ns)) {
+			mine->before++;
+			return XDP_DROP;
+		}
 		if (VALUE(SEQUENCE))
 			sequence(mine, signature);
 		if (VALUE(LATENCY) && signature->sent_ns)

@@ -78,6 +78,8 @@ pub struct Counts {
     pub latency_max_ns: u64,
     /// Stamps from the future: the sender's clock is another one.
     pub negative: u64,
+    /// Stamped frames that left before the time of [`Sink::restart`]; counted nowhere else.
+    pub before: u64,
 }
 
 impl Counts {
@@ -117,9 +119,10 @@ struct Counters {
     previous: u64,
     last_ns: u64,
     negative: u64,
+    before: u64,
 }
 
-// SAFETY: repr(C), fourteen u64, no hole.
+// SAFETY: repr(C), fifteen u64, no hole.
 unsafe impl Plain for Counters {}
 
 /// Frames by nanoseconds, in buckets at most 3 % wide: below 32 one each, above 32 for each power of two.
@@ -178,6 +181,7 @@ pub struct Sink {
     variations: Map,
     streams: MappedArray<[u32; 16]>,
     seen: MappedArray<u64>,
+    since: MappedArray<u64>,
     attachments: Vec<Attachment>,
 }
 
@@ -216,6 +220,7 @@ impl Sink {
             variations: loaded.map("variations")?,
             streams: loaded.map("streams")?.mapped()?,
             seen: loaded.map("seen")?.mapped()?,
+            since: loaded.map("since")?.mapped()?,
             attachments: Vec::new(),
         })
     }
@@ -246,6 +251,7 @@ impl Sink {
             sum.late += cpu.late;
             sum.reordered += cpu.reordered;
             sum.negative += cpu.negative;
+            sum.before += cpu.before;
             if cpu.stamped > 0 {
                 sum.latency_min_ns = if sum.stamped == 0 {
                     cpu.latency_min
@@ -320,17 +326,28 @@ impl Sink {
         Some(gaps)
     }
 
-    /// Sets everything to zero; call it while nothing arrives.
+    /// Sets everything to zero, for frames that leave from now on: stamped ones that left before `since_ns` of `CLOCK_MONOTONIC`, which
+    /// a queue on the way still holds, are counted as [`Counts::before`] and nowhere else (needs [`Checks::latency`]). They may arrive
+    /// meanwhile; but a frame that is in the program at this very moment may be counted either way.
     ///
     /// # Errors
     /// [`Error::Map`].
-    pub fn clear(&self) -> Result<()> {
+    pub fn restart(&self, since_ns: u64) -> Result<()> {
+        self.since.write(0, since_ns);
         for map in [&self.counters, &self.latencies, &self.variations] {
             map.clear_per_cpu(0_u32)?;
         }
         self.streams.clear();
         self.seen.clear();
         Ok(())
+    }
+
+    /// Sets everything to zero and counts frames whenever they left; call it while nothing arrives.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn clear(&self) -> Result<()> {
+        self.restart(0)
     }
 
     /// Runs it on one frame by hand; nothing needs to be attached.

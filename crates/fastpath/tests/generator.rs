@@ -192,6 +192,30 @@ fn frames_cross_a_veth_and_are_all_accounted_for() {
     });
 }
 
+/// A queue between generator and sink may hold frames from one trial to the next.
+#[test]
+fn frames_that_left_before_the_restart_are_counted_apart() {
+    in_namespace(|| {
+        let sink = Sink::new(Checks::ALL).unwrap();
+        let mut generator = Generator::new(1, &frames_v4()).unwrap();
+        let made: Vec<_> = (0..5).map(|_| generator.preview().unwrap()).collect();
+        let left = |frame: &[u8]| Signature::read(frame).unwrap().sent_ns;
+        assert_eq!(sink.run(&made[0]).unwrap().verdict, 1, "dropped");
+        sink.restart(left(&made[3])).unwrap();
+        for frame in &made[1..] {
+            assert_eq!(sink.run(frame).unwrap().verdict, 1, "dropped");
+        }
+        let counts = sink.counts().unwrap();
+        assert_eq!((counts.before, counts.frames, counts.unique()), (2, 2, 2));
+        assert_eq!((counts.stamped, counts.reordered), (2, 0));
+        assert_eq!(sink.latencies().unwrap().total(), 2);
+        assert_eq!(sink.largest(7), 5);
+        sink.clear().unwrap();
+        assert_eq!(sink.run(&made[0]).unwrap().verdict, 1, "dropped");
+        assert_eq!(sink.counts().unwrap().frames, 1, "of any age");
+    });
+}
+
 #[test]
 fn the_sink_tells_duplicates_and_reordering_apart() {
     in_namespace(|| {

@@ -18,6 +18,7 @@ use fastpath::{
     sink::{Checks, Sink},
 };
 use host::{CoreId, Namespace, Pinned, RealTime};
+use tester::clock::now_ns;
 
 use crate::{
     control,
@@ -31,8 +32,10 @@ use crate::{
 const TICK: Duration = Duration::from_micros(250);
 /// A sender held up for longer gives up what it owes beyond this, rather than flooding.
 const MOST_OWED: Duration = Duration::from_millis(5);
-/// After the last frame, before the receiver's counts are read.
+/// After the last frame, before the receiver's counts are read: what comes later is lost.
 pub(crate) const RESIDUAL: Duration = Duration::from_millis(30);
+/// A user plane that lost frames may hold them yet: the next trial waits until none has come for [`RESIDUAL`], so long at most.
+pub(crate) const DRAIN: Duration = Duration::from_millis(150);
 /// Headers of an untagged IPv4 datagram.
 const HEADERS: u32 = 14 + 20 + 8;
 const TIME_TO_LIVE: u8 = 16;
@@ -54,6 +57,17 @@ pub enum LoadError {
     /// The user plane.
     #[error(transparent)]
     Control(#[from] control::ControlError),
+    /// A trial that received more than it sent has counted wrongly.
+    #[error(
+        "{received} different frames received of {sent} sent: a device duplicates or keeps frames in a way that the sink does not see; \
+             remove what else is attached to the test's cables, and report it otherwise"
+    )]
+    MoreThanSent {
+        /// Frames sent in the trial.
+        sent: u64,
+        /// Different ones received, of those that left in the trial.
+        received: u64,
+    },
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -84,8 +98,10 @@ pub struct Observed {
     pub intended: u64,
     /// Frames sent.
     pub sent: u64,
-    /// Different frames received.
+    /// Different frames received of those that were sent; never more.
     pub received: u64,
+    /// Frames of earlier trials that came only now; they are in no other figure.
+    pub before: u64,
     /// From the first tick to the last, s.
     pub seconds: f64,
     /// Median delay, ns.
@@ -188,8 +204,9 @@ impl Load {
     ) -> Result<Observed, LoadError> {
         let _pinned = Pinned::to(self.core)?;
         let _priority = RealTime::first_in_first_out(PRIORITY).ok();
+        let departures = now_ns();
         for stream in &self.streams {
-            stream.sink.clear()?;
+            stream.sink.restart(departures)?;
         }
         let last_stream = self.streams.len().saturating_sub(1);
         let (mut sent, mut skipped, mut made) = (0_u64, 0_u64, 0.0);
@@ -233,7 +250,36 @@ impl Load {
         }
         let seconds = begin.elapsed().as_secs_f64();
         std::thread::sleep(RESIDUAL);
-        self.observe((rate * duration.as_secs_f64()) as u64, sent, seconds)
+        let observed = self.observe((rate * duration.as_secs_f64()) as u64, sent, seconds)?;
+        if observed.received < observed.sent {
+            self.drain()?;
+        }
+        Ok(observed)
+    }
+
+    /// Waits for frames that the user planes still hold: the next trial shall find their queues as the first did, empty.
+    fn drain(&self) -> Result<(), LoadError> {
+        const LOOK: Duration = Duration::from_millis(5);
+        let begin = Instant::now();
+        let (mut heard, mut silent_since) = (self.heard()?, begin);
+        while silent_since.elapsed() < RESIDUAL && begin.elapsed() < DRAIN {
+            std::thread::sleep(LOOK);
+            let now = self.heard()?;
+            if now != heard {
+                (heard, silent_since) = (now, Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// All frames that came since the trial's begin.
+    fn heard(&self) -> Result<u64, LoadError> {
+        let mut heard = 0;
+        for stream in &self.streams {
+            let counts = stream.sink.counts()?;
+            heard += counts.frames + counts.before;
+        }
+        Ok(heard)
     }
 
     /// Frames of the last trial that came through each user plane.
@@ -260,13 +306,16 @@ impl Load {
             intended,
             sent,
             received: 0,
+            before: 0,
             seconds,
             delay_p50_ns: None,
             delay_p99_ns: None,
             jitter_ns: None,
         };
         for stream in &self.streams {
-            observed.received += stream.sink.counts()?.unique();
+            let counts = stream.sink.counts()?;
+            observed.received += counts.unique();
+            observed.before += counts.before;
             // Of several streams the slowest speaks: a user plane is as late as its latest part.
             let delays = stream.sink.latencies()?;
             observed.delay_p50_ns = observed.delay_p50_ns.max(delays.quantile(0.5));
@@ -281,6 +330,12 @@ impl Load {
                 let mean = sum / total as f64;
                 observed.jitter_ns = Some(observed.jitter_ns.map_or(mean, |worst| worst.max(mean)));
             }
+        }
+        if observed.received > sent {
+            return Err(LoadError::MoreThanSent {
+                sent,
+                received: observed.received,
+            });
         }
         Ok(observed)
     }

@@ -52,7 +52,7 @@ pub struct Cell {
     pub throughput_bps: Option<f64>,
     /// The same as frames a second.
     pub frames_per_second: Option<f64>,
-    /// Share of frames lost at the delay trial's rate.
+    /// Share of frames lost at the delay trial's rate, 0 to 1: what came of an earlier trial's is not counted.
     pub loss: Option<f64>,
     /// Median delay at half the unloaded throughput, ns.
     pub delay_p50_ns: Option<u64>,

@@ -244,6 +244,37 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
     assert_eq!(running.planes()[0].peer(), Peer::Alive);
 }
 
+/// A user plane that is held up keeps frames in its queues and sends them on when the next trial runs: they are not that trial's.
+#[test]
+fn frames_of_the_trial_before_are_not_counted_again() {
+    let Some(mut place) = start(Deployment::SmpFree, UserPlaneMode::UserSpace) else {
+        return;
+    };
+    let (mut load, mut changes) = load(&mut place);
+    let running = &mut place.running;
+    let process = running.planes()[0].process();
+    let mut trial = |then: libc::c_int| {
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(150));
+                signal(process, then);
+            });
+            let duration = Duration::from_millis(300);
+            load.trial(running, &mut changes, 0, 2_000.0, duration)
+                .unwrap()
+        })
+    };
+    let held = trial(libc::SIGSTOP);
+    assert!(held.received < held.sent, "nothing was held up: {held:?}");
+    let next = trial(libc::SIGCONT);
+    println!("held {held:?}, then {next:?}");
+    assert!(
+        next.before > 0 && next.received + next.before > next.sent,
+        "no more came than without the frames of before: {next:?}"
+    );
+    assert!(next.received <= next.sent, "{next:?}");
+}
+
 /// Where a group of processes may run, and where its threads ran last, by core (`proc_pid_stat(5)`, fields 5 and 39).
 fn cores_of(group: u32) -> Vec<(String, u32)> {
     let mut found = Vec::new();

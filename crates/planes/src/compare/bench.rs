@@ -1,6 +1,6 @@
 //! A load on running user planes, and the highest rate that they carry.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tester::search::{Bisection, TrialOutcome};
 
@@ -53,11 +53,11 @@ impl Bench<'_> {
     /// # Errors
     /// [`LoadError`].
     pub(crate) fn throughput(&mut self) -> Result<Option<f64>, LoadError> {
-        let (mut high, mut trials, mut ramped) = (LOWEST, 1, None);
+        let begin = Instant::now();
+        let (mut high, mut ramped) = (LOWEST, None);
         while high < HIGHEST && self.passes(high)? == TrialOutcome::Pass {
             ramped = Some(high);
             high *= STEEP;
-            trials += 1;
         }
         let search = Bisection {
             repeats: 2,
@@ -69,10 +69,9 @@ impl Bench<'_> {
         let mut failed = None;
         let found = search.run(|probe| {
             // What was found so far is the answer of a search that takes longer than there is time for.
-            if trials == self.schedule.most_trials {
+            if begin.elapsed() + Schedule::whole(self.schedule.trial) > self.schedule.search {
                 return TrialOutcome::Stop;
             }
-            trials += 1;
             self.passes(probe.amount).unwrap_or_else(|error| {
                 failed = Some(error);
                 TrialOutcome::Stop

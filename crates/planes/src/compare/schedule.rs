@@ -1,6 +1,6 @@
 //! How long everything takes: every phase's length, and a bound of the whole.
 //!
-//! A comparison runs unattended, so its length is planned, not found out: each search has a most number of trials, the causes
+//! A comparison runs unattended, so its length is planned, not found out: each search has a most length, the causes
 //! have a total, and [`Plan::longest`] is the sum. The figures of a run are as good as its trials are long; these lengths are
 //! what the whole matrix has room for in [`WHOLE`], and `--quick` in [`QUICK`].
 
@@ -10,7 +10,7 @@ use super::Plan;
 use crate::{
     deployment::Deployment,
     iperf,
-    load::RESIDUAL,
+    load::{DRAIN, RESIDUAL},
     result::{LARGEST_STANDARD, Protocol},
 };
 
@@ -39,8 +39,8 @@ const SEGMENTS: [u32; 2] = [1_448, 3_446];
 pub(crate) struct Schedule {
     /// A trial of a search.
     pub(crate) trial: Duration,
-    /// Trials of one search at most.
-    pub(crate) most_trials: u32,
+    /// All trials of one search, with the time that they wait after a loss.
+    pub(crate) search: Duration,
     /// Bounds of the throughput closer than this share end a search.
     pub(crate) resolution: f64,
     /// The trial of delay and jitter.
@@ -65,7 +65,7 @@ pub(crate) struct Schedule {
 
 const FULL: Schedule = Schedule {
     trial: Duration::from_millis(200),
-    most_trials: 18,
+    search: Duration::from_millis(4_500),
     resolution: 0.05,
     delay_trial: Duration::from_millis(700),
     asking: Duration::from_millis(3_500),
@@ -80,7 +80,7 @@ const FULL: Schedule = Schedule {
 
 const SHORT: Schedule = Schedule {
     trial: Duration::from_millis(100),
-    most_trials: 12,
+    search: Duration::from_millis(1_500),
     resolution: 0.1,
     delay_trial: Duration::from_millis(300),
     asking: Duration::from_millis(1_500),
@@ -98,15 +98,15 @@ impl Schedule {
         if quick { SHORT } else { FULL }
     }
 
-    /// A trial of this length with what belongs to it.
-    fn whole(length: Duration) -> Duration {
-        length + RESIDUAL + OF_TRIAL
+    /// A trial of this length with what belongs to it, at most.
+    pub(crate) fn whole(length: Duration) -> Duration {
+        length + RESIDUAL + DRAIN + OF_TRIAL
     }
 
     /// Interventions of one kind for each of `turns` in all rounds. Requests are answered after a trial's end, so each may take
     /// its length once more where the machine is slow.
     pub(crate) fn interventions(&self, turns: usize) -> Duration {
-        Self::whole(self.intervention) * (turns * self.rounds) as u32
+        (self.intervention + RESIDUAL * 2 + OF_TRIAL) * (turns * self.rounds) as u32
     }
 
     /// What iperf3 is asked to send, given the datagrams' payload and rate where there is one.
@@ -128,9 +128,8 @@ impl Schedule {
         } else {
             0
         };
-        let search = Self::whole(self.trial) * self.most_trials;
         let delays = Self::whole(self.delay_trial);
-        let alone = search + delays;
+        let alone = self.search + delays;
         let beside = alone.max(self.asking);
         let standard = payloads.iter().any(|&bytes| bytes <= LARGEST_STANDARD);
         let opinions = self.opinions(standard.then_some((0, 0.0))).len() as u32;

@@ -259,7 +259,24 @@ impl Stage<'_> {
         delays: &Observed,
         cores: Vec<CoreUse>,
     ) -> Cell {
-        let full = delays.offered_in_full();
+        let mut remarks = Vec::new();
+        if throughput.is_none() {
+            remarks.push(
+                "at every rate tried more than one frame in a thousand was lost: the machine was busy, or the device is"
+                    .to_owned(),
+            );
+        } else if !delays.offered_in_full() {
+            remarks.push(format!(
+                "the sender was held up: {} of {} frames sent in the delay trial",
+                delays.sent, delays.intended
+            ));
+        }
+        if delays.before > 0 {
+            remarks.push(format!(
+                "{} frames of an earlier trial came during the delay trial and are not counted: the device had held them",
+                delays.before
+            ));
+        }
         Cell {
             throughput_bps: throughput.map(|rate| rate * f64::from(payload) * 8.0),
             frames_per_second: throughput,
@@ -268,16 +285,7 @@ impl Stage<'_> {
             delay_p99_ns: delays.delay_p99_ns,
             jitter_ns: delays.jitter_ns,
             cores,
-            remark: (!full || throughput.is_none()).then(|| {
-                if throughput.is_none() {
-                    return "at every rate tried more than one frame in a thousand was lost: the machine was busy, or the device is"
-                        .to_owned();
-                }
-                format!(
-                    "the sender was held up: {} of {} frames sent in the delay trial",
-                    delays.sent, delays.intended
-                )
-            }),
+            remark: (!remarks.is_empty()).then(|| remarks.join("; ")),
             ..self.cell(Plane::User, Protocol::Udp, payload, load)
         }
     }
