@@ -26,6 +26,8 @@ pub(crate) struct Ear {
     inside: Vec<Interrupt>,
     perf: Vec<Heard>,
     switches: Vec<Heard>,
+    /// The call chain at hand, kept for its memory.
+    chain: Vec<u64>,
     told_by_perf: u64,
     told_of_switches: u64,
 }
@@ -41,6 +43,7 @@ impl Ear {
             inside: Vec::new(),
             perf: Vec::new(),
             switches: Vec::new(),
+            chain: Vec::new(),
             told_by_perf: 0,
             told_of_switches: 0,
         }
@@ -107,20 +110,21 @@ impl Ear {
         if frames == 0 {
             return;
         }
-        let chain = (0..frames as usize)
-            .filter_map(|index| long(16 + index * 8))
-            .collect::<Vec<_>>();
+        let mut chain = std::mem::take(&mut self.chain);
+        chain.clear();
+        chain.extend((0..frames as usize).filter_map(|index| long(16 + index * 8)));
         if decoder.point == Point::Begin(Interrupt::Timer) {
             // The tick is the sample of the running code.
             if tid != 0
-                && let Some(stack) = stacks.bounded(tid, chain)
+                && let Some(stack) = stacks.bounded(tid, &chain)
             {
                 self.perf.push((time, tid, Kind::Sample(stack)));
             }
         } else {
-            let stack = stacks.number(tid, chain);
+            let stack = stacks.number(tid, &chain);
             self.perf.push((time, tid, Kind::Stack(stack)));
         }
+        self.chain = chain;
     }
 
     /// A perf loss record's body: the event's id, the number of events lost.

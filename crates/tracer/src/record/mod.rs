@@ -18,6 +18,7 @@ mod drain;
 mod ear;
 mod layout;
 mod machine;
+mod maps;
 mod naming;
 mod points;
 mod program;

@@ -1,8 +1,9 @@
 //! Code places, each kept once and spoken of by its number.
 
-use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use crate::event::Tid;
+use crate::fast_map::{FastMap, Multiply};
 
 /// Distinct code places of samples that are kept; what a long run has more goes unsampled.
 const SAMPLED_PLACES: usize = 16_384;
@@ -13,7 +14,8 @@ type Place = (Tid, Vec<u64>);
 /// All code places so far.
 #[derive(Default)]
 pub(crate) struct Stacks {
-    numbers: HashMap<Place, u32>,
+    /// By fingerprint; a place whose fingerprint another one has stands under the next free number after it.
+    numbers: FastMap<u64, u32>,
     /// In the order of their numbers.
     all: Vec<Place>,
     /// How many of them [`Stacks::fresh`] has given out.
@@ -22,25 +24,40 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     /// The number of a code place.
-    pub(crate) fn number(&mut self, tid: Tid, frames: Vec<u64>) -> u32 {
-        let next = self.all.len() as u32;
-        let key = (tid, frames);
-        if let Some(number) = self.numbers.get(&key) {
-            return *number;
+    pub(crate) fn number(&mut self, tid: Tid, frames: &[u64]) -> u32 {
+        match self.find(tid, frames) {
+            Ok(number) => number,
+            Err(free) => self.add(free, tid, frames),
         }
-        self.all.push(key.clone());
-        self.numbers.insert(key, next);
-        next
     }
 
     /// As [`Stacks::number`], but new places only while there is room.
-    pub(crate) fn bounded(&mut self, tid: Tid, frames: Vec<u64>) -> Option<u32> {
-        let key = (tid, frames);
-        match self.numbers.get(&key) {
-            Some(number) => Some(*number),
-            None if self.all.len() < SAMPLED_PLACES => Some(self.number(key.0, key.1)),
-            None => None,
+    pub(crate) fn bounded(&mut self, tid: Tid, frames: &[u64]) -> Option<u32> {
+        match self.find(tid, frames) {
+            Ok(number) => Some(number),
+            Err(free) if self.all.len() < SAMPLED_PLACES => Some(self.add(free, tid, frames)),
+            Err(_) => None,
         }
+    }
+
+    /// The number of a known place, or the fingerprint under which a new one is to stand.
+    fn find(&self, tid: Tid, frames: &[u64]) -> Result<u32, u64> {
+        let mut fingerprint = fingerprint(tid, frames);
+        while let Some(number) = self.numbers.get(&fingerprint) {
+            let (known, place) = &self.all[*number as usize];
+            if (*known, place.as_slice()) == (tid, frames) {
+                return Ok(*number);
+            }
+            fingerprint = fingerprint.wrapping_add(1);
+        }
+        Err(fingerprint)
+    }
+
+    fn add(&mut self, fingerprint: u64, tid: Tid, frames: &[u64]) -> u32 {
+        let number = self.all.len() as u32;
+        self.numbers.insert(fingerprint, number);
+        self.all.push((tid, frames.to_vec()));
+        number
     }
 
     /// Those that came since it was asked last.
@@ -55,6 +72,15 @@ impl Stacks {
     }
 }
 
+fn fingerprint(tid: Tid, frames: &[u64]) -> u64 {
+    let mut hasher = Multiply::default();
+    tid.hash(&mut hasher);
+    for frame in frames {
+        frame.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,11 +88,25 @@ mod tests {
     #[test]
     fn a_place_is_kept_once() {
         let mut stacks = Stacks::default();
-        assert_eq!(stacks.number(1, vec![10, 20]), 0);
-        assert_eq!(stacks.number(1, vec![10]), 1);
-        assert_eq!(stacks.bounded(1, vec![10, 20]), Some(0));
+        assert_eq!(stacks.number(1, &[10, 20]), 0);
+        assert_eq!(stacks.number(1, &[10]), 1);
+        assert_eq!(stacks.bounded(1, &[10, 20]), Some(0));
         assert_eq!(stacks.fresh().len(), 2);
-        assert_eq!(stacks.number(2, vec![10]), 2);
+        assert_eq!(stacks.number(2, &[10]), 2);
         assert_eq!(stacks.fresh(), [(2, vec![10])]);
+    }
+
+    #[test]
+    fn places_of_one_fingerprint_stay_apart() {
+        let mut stacks = Stacks::default();
+        let other = stacks.number(1, &[10]);
+        // As if the next two had the fingerprint of the first.
+        stacks.numbers.insert(fingerprint(1, &[20]), other);
+        stacks.numbers.insert(fingerprint(2, &[20]), other);
+        for (tid, number) in [(1, 1), (2, 2)] {
+            assert_eq!(stacks.number(tid, &[20]), number);
+            assert_eq!(stacks.number(tid, &[20]), number, "found again");
+        }
+        assert_eq!(stacks.all().len(), 3);
     }
 }

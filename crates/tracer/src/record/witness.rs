@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use marker::{Kind as MarkKind, Reader};
 
+use super::maps::{Maps, What};
 use super::naming::{KERNEL, Names};
-use super::symbols::{self, Kernel, Mapping};
+use super::symbols::{Kernel, Mapping};
 use crate::event::{TaskChange, Tid};
 use crate::trace::{AddressName, HoldCount, NameSource, Probe, Trailer};
 
@@ -26,7 +27,7 @@ pub(crate) struct Witness {
     fresh: Vec<(Tid, u64)>,
     names: Vec<AddressName>,
     probes: Vec<Probe>,
-    maps: HashMap<Tid, Vec<Mapping>>,
+    maps: Maps,
     /// Waited-for words and what they lie in.
     places: Vec<(Tid, u64, Mapping)>,
     readers: HashMap<u32, Reader>,
@@ -73,17 +74,14 @@ impl Witness {
 
     /// Looks at what became new since the last turn.
     pub(crate) fn look(&mut self) {
-        let mut maps_of_this_turn: HashMap<Tid, Vec<Mapping>> = HashMap::new();
+        self.maps.turn();
         for (process, address) in std::mem::take(&mut self.fresh) {
             let seen = self.words.entry((process, address)).or_default();
             *seen += 1;
             if *seen == 1 {
-                let maps = maps_of_this_turn
-                    .entry(process)
-                    .or_insert_with(|| symbols::mappings(process));
-                if let Some(mapping) = symbols::containing(maps, address) {
-                    self.places.push((process, address, mapping.clone()));
-                }
+                let mapping = self.maps.around(process, address, What::Word).cloned();
+                self.places
+                    .extend(mapping.map(|mapping| (process, address, mapping)));
             }
             if let Some(words) = words_around(process, address) {
                 self.probes.push(Probe {
@@ -162,23 +160,14 @@ impl Witness {
         readings
     }
 
-    /// Keeps the maps of the processes whose code places are to be named later. They are long to read, so only once for each part of
-    /// a program that is seen.
+    /// Keeps the maps of the processes whose code places are to be named later.
     pub(crate) fn keep_maps(&mut self, places: &[(Tid, Vec<u64>)]) {
         for (tid, frames) in places {
             // What lies further out may be anything in a program without frame pointers.
             let Some(innermost) = frames.iter().find(|frame| **frame < KERNEL) else {
                 continue;
             };
-            let process = self.process(*tid);
-            let known = self.maps.get(&process);
-            if known.is_some_and(|maps| symbols::containing(maps, *innermost).is_some()) {
-                continue;
-            }
-            let maps = symbols::mappings(process);
-            if !maps.is_empty() {
-                self.maps.insert(process, maps);
-            }
+            self.maps.around(self.process(*tid), *innermost, What::Code);
         }
     }
 
@@ -210,10 +199,7 @@ impl Witness {
         trailer.stacks = stacks
             .iter()
             .map(|(tid, frames)| {
-                let maps = self
-                    .maps
-                    .get(&self.process(*tid))
-                    .map_or(&[][..], Vec::as_slice);
+                let maps = self.maps.of(self.process(*tid));
                 names.frames(maps, frames, &kernel)
             })
             .collect();
