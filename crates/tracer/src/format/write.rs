@@ -1,6 +1,6 @@
 //! Writing: events of one core become bytes ([`CoreWriter`]), blocks become a file ([`FileWriter`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
 use super::block::Packer;
@@ -10,6 +10,9 @@ use crate::trace::{Header, Trailer};
 
 /// A block is written when it has grown past this many bytes.
 const BLOCK_BYTES: usize = 64 * 1024;
+/// Deflating takes longest of all that a recorder does, so events wait for it until the file is finished, when nobody is disturbed any
+/// more; only what exceeds this many bytes (some ten million events) is written before.
+const MOST_WAITING: usize = 32 << 20;
 /// The list place that says "the thread's number follows".
 const IN_FULL: u8 = 15;
 
@@ -43,7 +46,7 @@ impl CoreWriter {
     pub fn new(cpu: u16) -> Self {
         Self {
             cpu,
-            bytes: Vec::with_capacity(BLOCK_BYTES + 256),
+            bytes: room(),
             count: 0,
             first: 0,
             last: 0,
@@ -209,12 +212,29 @@ impl CoreWriter {
     }
 }
 
-/// A trace file being written to anything that takes bytes.
+/// Memory for a block.
+fn room() -> Vec<u8> {
+    Vec::with_capacity(BLOCK_BYTES + 256)
+}
+
+/// A trace file being written to anything that takes bytes. Events wait in memory, 32 MiB at most.
 #[derive(Debug)]
 pub struct FileWriter<W: Write> {
     out: W,
     written: u64,
     packer: Packer,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    most_waiting: usize,
+}
+
+/// Events of one core that are not written yet.
+#[derive(Debug)]
+struct Waiting {
+    cpu: u16,
+    count: u32,
+    first: u64,
+    bytes: Vec<u8>,
 }
 
 impl<W: Write> FileWriter<W> {
@@ -227,6 +247,9 @@ impl<W: Write> FileWriter<W> {
             out,
             written: 16,
             packer: Packer::default(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            most_waiting: MOST_WAITING,
         };
         file.out.write_all(MAGIC)?;
         file.out.write_all(&[VERSION])?;
@@ -234,15 +257,35 @@ impl<W: Write> FileWriter<W> {
         Ok(file)
     }
 
-    /// Writes the events gathered for one core and empties the gatherer.
+    /// Takes the events gathered for one core and empties the gatherer; the oldest that wait are written when they are too many.
     ///
     /// # Errors
     /// What the writer says.
     pub fn core(&mut self, core: &mut CoreWriter) -> io::Result<()> {
         if core.count > 0 {
-            self.block(b'C', core.cpu, core.count, core.first, &core.bytes)?;
+            self.waiting_bytes += core.bytes.len();
+            self.waiting.push_back(Waiting {
+                cpu: core.cpu,
+                count: core.count,
+                first: core.first,
+                bytes: std::mem::replace(&mut core.bytes, room()),
+            });
         }
         core.reset();
+        self.let_wait(self.most_waiting)
+    }
+
+    /// Writes the oldest events until no more than `most` bytes of them wait.
+    fn let_wait(&mut self, most: usize) -> io::Result<()> {
+        while self.waiting_bytes > most
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.waiting_bytes -= oldest.bytes.len();
+            let Waiting {
+                cpu, count, first, ..
+            } = oldest;
+            self.block(b'C', cpu, count, first, &oldest.bytes)?;
+        }
         Ok(())
     }
 
@@ -276,6 +319,7 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// What the writer says.
     pub fn finish(mut self, trailer: &Trailer) -> io::Result<W> {
+        self.let_wait(0)?;
         self.block(b'E', 0, 1, 0, &serde_json::to_vec(trailer)?)?;
         self.out.flush()?;
         Ok(self.out)
@@ -306,4 +350,37 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_wait_and_the_oldest_are_written_when_they_are_too_many() {
+        let mut file = FileWriter::new(Vec::new(), &Header::default()).expect("memory");
+        let mut core = CoreWriter::new(0);
+        let mut gather = |file: &mut FileWriter<Vec<u8>>, time| {
+            core.push(&Event {
+                time,
+                cpu: 0,
+                tid: 7,
+                kind: Kind::FutexExit(0),
+            });
+            file.core(&mut core).expect("memory");
+        };
+        let empty = file.written();
+        gather(&mut file, 10);
+        gather(&mut file, 20);
+        assert_eq!(file.written(), empty);
+        assert_eq!(file.waiting.len(), 2);
+        file.most_waiting = file.waiting_bytes;
+        gather(&mut file, 30);
+        assert_eq!(file.waiting.front().map(|oldest| oldest.first), Some(20));
+        assert!(file.written() > empty);
+        let bytes = file.finish(&Trailer::default()).expect("memory");
+        let events = crate::Trace::from_bytes(&bytes).expect("a trace").events;
+        let times: Vec<u64> = events.iter().map(|event| event.time).collect();
+        assert_eq!(times, [10, 20, 30]);
+    }
 }
