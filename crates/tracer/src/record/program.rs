@@ -54,6 +54,16 @@ impl Assembler {
         self.push(0xdb, to, from, offset, 0x01);
     }
 
+    /// `*(u64 *)(to + offset) = from`, after everything stored before. Where the machine keeps stores in order anyway (Intel's manual, volume
+    /// 3, 9.2.2) this is a plain store, elsewhere an exchange (`BPF_XCHG`), after which `from` has the old value.
+    pub(crate) fn store64_in_order(&mut self, to: u8, offset: i16, from: u8) {
+        if cfg!(target_arch = "x86_64") {
+            self.store64(to, offset, from);
+        } else {
+            self.push(0xdb, to, from, offset, 0xe1);
+        }
+    }
+
     /// `to = value`
     pub(crate) fn constant(&mut self, to: u8, value: i32) {
         self.push(0xb7, to, 0, 0, value);
@@ -72,6 +82,11 @@ impl Assembler {
     /// `to += from`
     pub(crate) fn add(&mut self, to: u8, from: u8) {
         self.push(0x0f, to, from, 0, 0);
+    }
+
+    /// `to += 1`
+    pub(crate) fn increase(&mut self, to: u8) {
+        self.push(0x07, to, 0, 0, 1);
     }
 
     /// `to -= from`

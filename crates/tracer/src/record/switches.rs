@@ -304,9 +304,10 @@ impl Ring {
         a.copy(2, head);
         a.subtract(2, 1);
         a.if_not_less(2, self.slots as i32, "full");
-        a.and(head, self.slots as i32 - 1);
+        a.copy(3, head);
+        a.and(3, self.slots as i32 - 1);
         a.multiply(cpu, self.slots as i32);
-        a.add(cpu, head);
+        a.add(cpu, 3);
         a.store32_on_stack(KEY, cpu);
         a.element(MAP_LOOKUP, self.records, KEY);
         a.leave_if_null(0);
@@ -315,8 +316,8 @@ impl Ring {
         a.store64(record, 0, 0);
         a.store64(record, 8, word);
         // The order of these two stores and the next is what the reader's acquire relies on.
-        a.constant(1, 1);
-        a.add_in_order(counters, HEAD, 1);
+        a.increase(head);
+        a.store64_in_order(counters, HEAD, head);
         a.leave();
         a.label("full");
         a.constant(1, 1);
