@@ -19,6 +19,8 @@ use core::arch::x86_64::{
     _mm512_srlv_epi64, _mm512_sub_epi64,
 };
 
+use std::sync::atomic::Ordering;
+
 use super::search::Arrays;
 use crate::layout::{KIND_SHIFT, VALUE_MASK};
 use crate::next_hop::NextHop;
@@ -26,9 +28,10 @@ use crate::next_hop::NextHop;
 /// Addresses in a register.
 const LANES: usize = 8;
 
-/// Has this processor what the functions here need?
+/// Has this processor what the functions here need, and may it be used?
 pub(super) fn usable() -> bool {
     std::is_x86_feature_detected!("avx512f")
+        && !super::search::VECTORS_ARE_LOST.load(Ordering::Relaxed)
         && std::is_x86_feature_detected!("avx512vpopcntdq")
         && std::is_x86_feature_detected!("avx2")
         && std::is_x86_feature_detected!("popcnt")

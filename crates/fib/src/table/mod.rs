@@ -37,6 +37,7 @@ pub use family::{Below, Family};
 use refresh::{Arrays, Transaction};
 use routes::Routes;
 use search::Arrays as Search;
+pub use search::avoid_vector_registers;
 pub use view::View;
 
 /// Changes whose memory is asked for ahead of making them.

@@ -6,7 +6,7 @@
 //! a form for AVX-512.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::{Family, TableStorage};
 use crate::layout::{KIND_SHIFT, STRIDE, VALUE_MASK};
@@ -14,6 +14,15 @@ use crate::next_hop::NextHop;
 
 /// Addresses searched side by side.
 const LANES: usize = 64;
+
+/// See [`avoid_vector_registers`].
+pub(super) static VECTORS_ARE_LOST: AtomicBool = AtomicBool::new(false);
+
+/// From now on searches of this process use general registers only: for systems that do not keep a program's vector registers, as
+/// User Mode Linux where it has no room for them.
+pub fn avoid_vector_registers() {
+    VECTORS_ARE_LOST.store(true, Ordering::Relaxed);
+}
 
 /// The two arrays, borrowed for a burst.
 #[derive(Clone, Copy)]

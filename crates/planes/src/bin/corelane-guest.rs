@@ -16,7 +16,7 @@ use std::{
 };
 
 use icc::{Link, LinkError, Mapping};
-use planes::{agent::Agent, management};
+use planes::{agent::Agent, guest::registers, management};
 
 /// The host's memory in User Mode Linux.
 const MMAPPER: &str = "/dev/mmapper";
@@ -40,6 +40,11 @@ fn main() -> ExitCode {
     let outcome = if first {
         mount_all()
             .and_then(|()| load_modules())
+            .map(|()| {
+                if Path::new(MMAPPER).exists() && registers::are_lost() {
+                    fib::table::avoid_vector_registers();
+                }
+            })
             .and_then(|()| serve(&hosts_memory()?))
     } else {
         match std::env::args_os().nth(1) {

@@ -4,7 +4,7 @@ mod archive;
 mod choice;
 mod image;
 mod qemu;
-mod registers;
+pub mod registers;
 mod running;
 mod uml;
 
