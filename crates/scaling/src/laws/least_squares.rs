@@ -48,6 +48,16 @@ struct Problem {
     scale: f64,
 }
 
+/// What any solution is better than: no loss at all, and their sum of squares.
+const NONE: (Usl, f64) = (
+    Usl {
+        gamma: 1.0,
+        sigma: 0.0,
+        kappa: 0.0,
+    },
+    f64::INFINITY,
+);
+
 impl Problem {
     fn new(points: &[Point], weighting: Weighting) -> Self {
         let scale = points.iter().map(|p| p.rate).fold(0.0, f64::max);
@@ -85,14 +95,7 @@ impl Problem {
             Some(0.0)
         };
         let free = [true, sigma_held.is_none(), kappa_held.is_none()];
-        let mut best = (
-            Usl {
-                gamma: 1.0,
-                sigma: 0.0,
-                kappa: 0.0,
-            },
-            f64::INFINITY,
-        );
+        let mut best = NONE;
         for (sigma, kappa) in [
             self.straight_line(),
             (0.0, 0.0),
@@ -126,14 +129,7 @@ impl Problem {
             [Some(1.0), None],
             [Some(1.0), Some(0.0)],
         ];
-        let mut best = (
-            Usl {
-                gamma: 1.0,
-                sigma: 0.0,
-                kappa: 0.0,
-            },
-            f64::INFINITY,
-        );
+        let mut best = NONE;
         for held in faces {
             let found = self.best(form, held);
             if within_bounds(&found.0) && found.1 < best.1 {

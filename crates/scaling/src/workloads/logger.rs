@@ -277,6 +277,7 @@ mod tests {
         assert_eq!(ring.take(), Some([0; RECORD]));
         assert!(ring.put(&[0; RECORD]).is_some());
     }
+
     #[test]
     fn a_ring_that_no_record_waited_for_is_not_called_full() {
         let seen = |fullest, waits| Seen {
