@@ -244,6 +244,26 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
     assert_eq!(running.planes()[0].peer(), Peer::Alive);
 }
 
+/// Few frames leave through a socket, many are made in the kernel: all arrive, and are told apart, in either way and after a change.
+#[test]
+fn few_frames_and_many_arrive_alike() {
+    let Some(mut place) = start(Deployment::SmpFree, UserPlaneMode::Kernel) else {
+        return;
+    };
+    let (mut load, mut changes) = load(&mut place);
+    for (rate, frames) in [(4_000.0, 800), (240_000.0, 24_000), (4_000.0, 800)] {
+        let duration = Duration::from_secs_f64(frames as f64 / rate);
+        let seen = load
+            .trial(&mut place.running, &mut changes, 0, rate, duration)
+            .unwrap();
+        println!("{rate} a second: {seen:?}");
+        assert!(seen.intended.abs_diff(frames) <= 1, "{seen:?}");
+        assert!(seen.received <= seen.sent);
+        assert!(seen.received as f64 > seen.sent as f64 * 0.9, "{seen:?}");
+        assert!(seen.delay_p50_ns.is_some_and(|ns| ns > 0));
+    }
+}
+
 /// A user plane that is held up keeps frames in its queues and sends them on when the next trial runs: they are not that trial's.
 #[test]
 fn frames_of_the_trial_before_are_not_counted_again() {

@@ -44,6 +44,33 @@ pub struct Interface {
     pub mtu: u32,
 }
 
+/// The sending half alone, for an interface from which nothing is to be heard.
+#[derive(Debug)]
+pub struct Outlet(Sender);
+
+impl Outlet {
+    /// Opens an interface of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// As [`PacketPort::open`].
+    pub fn open(name: &str) -> Result<Self, PortError> {
+        let socket = Socket::new(name)?;
+        socket.bind(socket.interface()?.index, socket::NO_PROTOCOL)?;
+        socket.bypass_queueing()?;
+        Ok(Self(Sender::new(socket)))
+    }
+
+    /// As [`Port::transmit`]; all buffers of accepted frames are back in `pool` when it returns.
+    ///
+    /// # Errors
+    /// The interface cannot be used any more.
+    pub fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
+        let sent = self.0.send(pool, burst)?;
+        burst.take_front(sent, |frame| pool.release(frame));
+        Ok(sent)
+    }
+}
+
 /// An interface of the network namespace that the port was opened in.
 #[derive(Debug)]
 pub struct PacketPort {
@@ -51,7 +78,7 @@ pub struct PacketPort {
     interface: Interface,
     ring: Ring,
     receiver: Socket,
-    sender: Sender,
+    outlet: Outlet,
     /// Empty receives since the last look at the socket's state.
     idle: u32,
     missed: u64,
@@ -87,15 +114,12 @@ impl PacketPort {
         if let Some(group) = group {
             receiver.share(group)?;
         }
-        let sender = Socket::new(name)?;
-        sender.bind(interface.index, socket::NO_PROTOCOL)?;
-        sender.bypass_queueing()?;
         let mut port = Self {
             name: name.to_owned(),
             interface,
             ring,
             receiver,
-            sender: Sender::new(sender),
+            outlet: Outlet::open(name)?,
             idle: 0,
             missed: 0,
         };
@@ -160,9 +184,7 @@ impl Port for PacketPort {
     }
 
     fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
-        let sent = self.sender.send(pool, burst)?;
-        burst.take_front(sent, |frame| pool.release(frame));
-        Ok(sent)
+        self.outlet.transmit(pool, burst)
     }
 
     fn readable(&self) -> Option<RawFd> {

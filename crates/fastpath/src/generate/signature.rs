@@ -30,4 +30,40 @@ impl Signature {
             sent_ns: u64::from_ne_bytes(*sent_ns),
         })
     }
+
+    /// Writes it at the end of `frame`; `false`, and nothing written, when there is no room. A UDP checksum is not brought in line.
+    #[must_use]
+    pub fn write(self, frame: &mut [u8]) -> bool {
+        let Some(bytes) = frame.last_chunk_mut::<SIGNATURE_LENGTH>() else {
+            return false;
+        };
+        bytes[..2].copy_from_slice(&SIGNATURE_MAGIC.to_ne_bytes());
+        bytes[2..4].copy_from_slice(&self.stream.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&self.sequence.to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.sent_ns.to_ne_bytes());
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let signature = Signature {
+            stream: 0x1234,
+            sequence: 0x8765_4321,
+            sent_ns: 0x0123_4567_89ab_cdef,
+        };
+        let mut frame = [0xff; 60];
+        assert_eq!(Signature::read(&frame), None);
+        assert!(signature.write(&mut frame));
+        assert_eq!(Signature::read(&frame), Some(signature));
+        assert_eq!(
+            frame[..60 - SIGNATURE_LENGTH],
+            [0xff; 60 - SIGNATURE_LENGTH]
+        );
+        assert!(!signature.write(&mut frame[..SIGNATURE_LENGTH - 1]));
+    }
 }

@@ -1,23 +1,24 @@
 //! The user plane's load: datagrams at a rate across every pair of cables, and what became of them.
 //!
-//! The frames are made and checked in the kernel (crate `fastpath`). The tester proper keeps its
+//! The frames are made and checked in the kernel (crate `fastpath`); where only few are due at a time, they are made in user space
+//! ([`few`]). The tester proper keeps its
 //! timetable by spinning, which would take the management plane's core away on a machine of two; this
 //! load sleeps between ticks instead and sends what has become due. So frames come in small bursts, the
 //! same in every deployment: delays compare with each other, not with a hardware tester's. The sending
 //! thread has a real-time priority where the system grants one, or else the requests on the same core
 //! would decide what the user plane is offered.
 
+mod few;
+mod stream;
+
 use std::{
     net::IpAddr,
     time::{Duration, Instant},
 };
 
-use fastpath::{
-    attach::{Attachment, Request},
-    generate::{Destinations, Frames, Generator},
-    sink::{Checks, Sink},
-};
-use host::{CoreId, Namespace, Pinned, RealTime};
+use fastpath::generate::{Destinations, Frames};
+use host::{CoreId, Pinned, RealTime};
+use stream::Stream;
 use tester::clock::now_ns;
 
 use crate::{
@@ -54,6 +55,9 @@ pub enum LoadError {
     /// The sending core.
     #[error(transparent)]
     Pin(#[from] host::pin::PinError),
+    /// The packet socket through which few frames leave.
+    #[error(transparent)]
+    Port(#[from] port::PortError),
     /// The user plane.
     #[error(transparent)]
     Control(#[from] control::ControlError),
@@ -77,18 +81,6 @@ pub enum LoadError {
 pub struct Load {
     core: CoreId,
     streams: Vec<Stream>,
-}
-
-struct Stream {
-    number: u16,
-    /// Share of the load's flows, and so of its frames.
-    share: f64,
-    /// Of it, parts of frames that wait for the next turn.
-    carry: f64,
-    generator: Generator,
-    sink: Sink,
-    _parked: Attachment,
-    _attic: Namespace,
 }
 
 /// What became of a trial's frames.
@@ -164,27 +156,8 @@ impl Load {
                 stream: number as u16,
                 stamp_every: 1,
             };
-            let index = pair.input.a.index;
-            let generator = site.sender.enter(|| Generator::new(index, &frames))??;
-            let mut sink = Sink::new(Checks {
-                streams: user_planes as u32,
-                ..Checks::ALL
-            })?;
-            let interface = pair.output.a.interface.as_str();
-            site.receiver
-                .enter(|| sink.attach(interface, Request::Any))??;
-            // An interface has room for one program, so each generator has an attic of its own.
-            let attic = Namespace::new(&format!("attic{}", streams.len()))?;
-            let parked = attic.enter(|| generator.park("lo"))??;
-            streams.push(Stream {
-                number: number as u16,
-                share: own.len() as f64 / flows.len() as f64,
-                carry: 0.0,
-                generator,
-                sink,
-                _parked: parked,
-                _attic: attic,
-            });
+            let share = own.len() as f64 / flows.len() as f64;
+            streams.push(Stream::new(site, pair, &frames, share, user_planes)?);
         }
         Ok(Self { core, streams })
     }
@@ -205,8 +178,8 @@ impl Load {
         let _pinned = Pinned::to(self.core)?;
         let _priority = RealTime::first_in_first_out(PRIORITY).ok();
         let departures = now_ns();
-        for stream in &self.streams {
-            stream.sink.restart(departures)?;
+        for stream in &mut self.streams {
+            stream.begin(departures, rate, TICK)?;
         }
         let last_stream = self.streams.len().saturating_sub(1);
         let (mut sent, mut skipped, mut made) = (0_u64, 0_u64, 0.0);
@@ -238,7 +211,7 @@ impl Load {
                     whole
                 };
                 left -= share;
-                sent += u64::from(stream.generator.send(share as u32)?);
+                sent += u64::from(stream.send(share as u32)?);
             }
             let wanted = f64::from(changes_per_second) * elapsed;
             for plane in running.planes() {
