@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use host::offload::generic_receive;
 use icc::{Link, Memory, Peer, PeerWatch, Priority};
 
 use crate::{
@@ -143,6 +144,13 @@ impl<M: Memory> Agent<M> {
         // In user space it is our worker that forwards; the kernel would send every frame again.
         set_forwarding(mode == UserPlaneMode::Kernel)?;
         if mode == UserPlaneMode::UserSpace {
+            if std::process::id() == 1 {
+                // A kernel of our own joins segments of TCP to frames that no buffer here holds. Under the host's kernel this switch
+                // has the cable's end poll, and stays on; there the size of what is joined is bounded (site.rs).
+                for interface in &self.interfaces {
+                    generic_receive(interface, false).map_err(io::Error::other)?;
+                }
+            }
             self.passthrough = Some(Passthrough::start(&with_index)?);
         }
         self.take_routes(routes);
