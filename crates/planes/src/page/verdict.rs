@@ -106,7 +106,10 @@ fn change(what: &str, alone: f64, beside: f64) -> String {
     } else if lost > 0.0 {
         format!("take {:.0} % of {what}", lost * 100.0)
     } else {
-        format!("raise {what} by {:.0} %, which is noise", -lost * 100.0)
+        format!(
+            "take nothing of {what} (the two searches differ by {:.0} % the other way)",
+            -lost * 100.0
+        )
     }
 }
 

@@ -39,6 +39,8 @@ const FINEST: f64 = 1e-9;
 pub struct Bisection<A> {
     /// Upper end of the range: the first amount tried.
     pub high: A,
+    /// What trials before this search, a ramp say, have shown to pass while `high` failed: the search begins between the two.
+    pub bracket_low: Option<A>,
     /// Stop when upper - lower is at most this share of the upper bound (0.005 is half a per cent).
     pub resolution: f64,
     /// Smallest difference worth a trial, in the amount's unit (one frame for bursts); also the smallest amount worth trying.
@@ -62,6 +64,7 @@ impl<A: Amount> Bisection<A> {
         let step = A::from_value(high.value() / 1e5);
         Self {
             high,
+            bracket_low: None,
             resolution,
             step,
             repeats: 1,
@@ -88,6 +91,11 @@ impl<A: Amount> Bisection<A> {
     pub fn run(&self, mut measure: impl FnMut(Probe<A>) -> TrialOutcome<A>) -> Found<A> {
         let mut course = Course::new(self.high);
         let mut next = self.high;
+        if let Some(low) = self.bracket_low {
+            course.low = low;
+            course.limit = Limit::Device;
+            next = course.middle().unwrap_or(self.high);
+        }
         let mut failed_at_length = 0;
         let mut dead = 0;
         loop {

@@ -379,3 +379,33 @@ proptest! {
         prop_assert_eq!(found.lower, Some(buffer.min(1_000_000)));
     }
 }
+
+/// A ramp's last two steps bound the search: neither is tried again, and the answer lies between them.
+#[test]
+fn a_bracket_is_taken_at_its_word() {
+    let search = Bisection {
+        bracket_low: Some(40_000.0),
+        confirmations: 0,
+        ..Bisection::new(160_000.0, 0.05)
+    };
+    let mut tried = Vec::new();
+    let found = search.run(|probe| {
+        tried.push(probe.amount);
+        if probe.amount <= 97_000.0 {
+            TrialOutcome::Pass
+        } else {
+            TrialOutcome::Fail { carried: None }
+        }
+    });
+    assert!(
+        tried
+            .iter()
+            .all(|&amount| amount > 40_000.0 && amount < 160_000.0),
+        "{tried:?}"
+    );
+    assert!(tried.len() <= 5, "{tried:?}");
+    let lower = found.lower.unwrap();
+    assert!((97_000.0 * 0.92..=97_000.0).contains(&lower), "{lower}");
+    // With no time for any trial the ramp's step is the answer.
+    assert_eq!(search.run(|_| TrialOutcome::Stop).lower, Some(40_000.0));
+}
