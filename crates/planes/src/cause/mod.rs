@@ -40,7 +40,7 @@ const OFFERED: f64 = 0.8;
 /// Bringing a deployment up, and measuring how much its planes work.
 const SETUP: Duration = Duration::from_secs(3);
 
-/// Looks for the causes of the disturbances that `comparison` shows, the largest first, while time lasts; writes them, and what
+/// Looks for the causes of the disturbances that `comparison` shows, the largest first, for at most `time`; writes them, and what
 /// it had no time for or could not do, into it.
 ///
 /// # Errors
@@ -49,6 +49,7 @@ pub(crate) fn investigate(
     plan: &Plan,
     means: Means<'_>,
     cores: &Cores,
+    time: Duration,
     comparison: &mut Comparison,
     mut say: impl FnMut(&str),
 ) -> Result<(), LoadError> {
@@ -61,7 +62,7 @@ pub(crate) fn investigate(
             suspect.mode.name()
         );
         let turns = turns(suspect.deployment, suspect.mode, &suspect.victims);
-        if begin.elapsed() + SETUP + schedule.interventions(turns.len()) > schedule.causes {
+        if begin.elapsed() + SETUP + schedule.interventions(turns.len()) > time {
             comparison.not_measured.push(format!(
                 "{what}: the time for causes was spent on larger disturbances (name fewer deployments{})",
                 if plan.quick { ", or leave --quick out" } else { "" }
@@ -70,6 +71,10 @@ pub(crate) fn investigate(
         }
         say(&what);
         match find(&suspect, &turns, plan, cores, means) {
+            Ok(causes) if causes.is_empty() => comparison.not_measured.push(format!(
+                "{what}: in {} rounds no plane was disturbed by more than equal trials differ",
+                schedule.rounds
+            )),
             Ok(causes) => comparison.causes.extend(causes),
             Err(StageError::Load(LoadError::Interrupted)) => return Err(LoadError::Interrupted),
             Err(error) => comparison.not_measured.push(format!("{what}: {error}")),

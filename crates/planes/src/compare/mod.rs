@@ -6,7 +6,10 @@ mod schedule;
 mod stage;
 mod watch;
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use host::Environment;
 
@@ -118,6 +121,7 @@ pub fn compare(
     if !host::process::is_root() {
         return Err(CompareError::NotRoot);
     }
+    let begin = Instant::now();
     let all = host::allowed_cores().unwrap_or_default();
     let count = all.len();
     let cores = Cores::divide(all).ok_or(CompareError::Cores(count))?;
@@ -200,7 +204,10 @@ pub fn compare(
             }
         }
     }
-    match cause::investigate(plan, means, &cores, &mut comparison, say) {
+    // What the searches did not need of their time is the causes'.
+    let left = plan.longest().saturating_sub(begin.elapsed());
+    let time = left.max(plan.schedule().causes);
+    match cause::investigate(plan, means, &cores, time, &mut comparison, say) {
         Ok(()) => Ok(comparison),
         Err(_) => Err(CompareError::Interrupted),
     }

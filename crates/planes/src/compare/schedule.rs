@@ -27,6 +27,8 @@ const BOOT: Duration = Duration::from_millis(900);
 const CHANNEL: Duration = Duration::from_millis(400);
 /// Beside sending: clearing counters, waiting for the last frames, reading.
 const OF_TRIAL: Duration = Duration::from_millis(10);
+/// Beside a trial of an intervention: taking the thing away and giving it back, or memory to press with; the last responses.
+const OF_INTERVENTION: Duration = Duration::from_millis(400);
 /// A guest on trial, to see whether KVM can be used.
 const CHOICE: Duration = Duration::from_secs(6);
 /// iperf3 beside its sending: two programs' start and end.
@@ -74,7 +76,7 @@ const FULL: Schedule = Schedule {
     datagrams: true,
     cost_rounds: 3,
     rounds: 5,
-    intervention: Duration::from_millis(300),
+    intervention: Duration::from_millis(600),
     causes: Duration::from_mins(4),
 };
 
@@ -89,7 +91,7 @@ const SHORT: Schedule = Schedule {
     datagrams: false,
     cost_rounds: 2,
     rounds: 3,
-    intervention: Duration::from_millis(150),
+    intervention: Duration::from_millis(200),
     causes: Duration::from_secs(20),
 };
 
@@ -103,10 +105,9 @@ impl Schedule {
         length + RESIDUAL + DRAIN + OF_TRIAL
     }
 
-    /// Interventions of one kind for each of `turns` in all rounds. Requests are answered after a trial's end, so each may take
-    /// its length once more where the machine is slow.
+    /// Interventions of one kind for each of `turns` in all rounds.
     pub(crate) fn interventions(&self, turns: usize) -> Duration {
-        (self.intervention + RESIDUAL * 2 + OF_TRIAL) * (turns * self.rounds) as u32
+        (self.intervention + RESIDUAL * 2 + OF_INTERVENTION) * (turns * self.rounds) as u32
     }
 
     /// What iperf3 is asked to send, given the datagrams' payload and rate where there is one.
