@@ -35,6 +35,7 @@ guest:
 # The planes on one kernel and on several, as root on a quiet machine, up to 20 minutes; leaves planes.html and planes.json here and
 # prints the tables as Markdown. Options go in ARGS: make planes ARGS=--quick
 planes: build guest
+	@scripts/setup planes
 	@$(CORELANE) planes --json planes.json --html planes.html $(ARGS)
 	@$(CORELANE) planes report planes.json --markdown
 

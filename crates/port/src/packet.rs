@@ -60,6 +60,16 @@ impl Outlet {
         Ok(Self(Sender::new(socket)))
     }
 
+    /// Lets so many bytes of frames be on their way at once, not the system's ordinary 208 KiB: these are some ninety frames of
+    /// 1500 bytes, fewer than the other end of a virtual cable has room for.
+    ///
+    /// # Errors
+    /// It needs `CAP_NET_ADMIN`.
+    pub fn with_room(self, bytes: i32) -> Result<Self, PortError> {
+        self.0.room(bytes)?;
+        Ok(self)
+    }
+
     /// As [`Port::transmit`]; all buffers of accepted frames are back in `pool` when it returns.
     ///
     /// # Errors

@@ -17,6 +17,8 @@ use super::{HEADERS, LoadError};
 pub(super) const FEW: f64 = 50.0;
 /// Frames handed to the kernel at once: the last one's departure is stamped some 20 µs before it leaves.
 const BURST: usize = 16;
+/// Bytes of frames on their way, with all that the kernel counts to them: more than a cable's end takes, so that it is the end that is full.
+const ROOM: i32 = 4 << 20;
 /// Where an IPv4 datagram's UDP checksum is; zero: none (RFC 768).
 const UDP_CHECKSUM: std::ops::Range<usize> = 40..42;
 
@@ -51,7 +53,7 @@ impl FewFrames {
     ) -> Result<Self, LoadError> {
         let heads = (0..destinations).map(|_| Ok(head(&generator.preview()?)));
         Ok(Self {
-            outlet: Outlet::open(interface)?,
+            outlet: Outlet::open(interface)?.with_room(ROOM)?,
             pool: Pool::new(Layout::holding(BURST as u32, u32::from(length)))?,
             heads: heads.collect::<Result<_, LoadError>>()?,
             next: 0,

@@ -152,8 +152,8 @@ fn explanation(cause: &Cause) -> String {
     };
     let rest = if counted.is_empty() {
         format!(
-            "none of {} interventions stands clear of its control, 100 % remain unexplained",
-            cause.channels.len()
+            "none of {} interventions whose shares add up stands clear of its control, 100 % remain unexplained",
+            cause.channels.iter().filter(|of| of.counts).count()
         )
     } else if cause.explained > 1.0 {
         format!(

@@ -100,12 +100,22 @@ impl Socket {
         value: &T,
         action: &'static str,
     ) -> Result<(), PortError> {
+        self.option_of(libc::SOL_PACKET, option, value, action)
+    }
+
+    fn option_of<T>(
+        &self,
+        level: libc::c_int,
+        option: libc::c_int,
+        value: &T,
+        action: &'static str,
+    ) -> Result<(), PortError> {
         let size = size_of::<T>() as libc::socklen_t;
         // SAFETY: the kernel reads `size` bytes from `value`, which is that long.
         let result = unsafe {
             libc::setsockopt(
                 self.as_raw_fd(),
-                libc::SOL_PACKET,
+                level,
                 option,
                 std::ptr::from_ref(value).cast(),
                 size,
@@ -146,6 +156,12 @@ impl Socket {
         } else {
             Ok(())
         }
+    }
+
+    /// Lets so many bytes of frames be on their way at once (socket(7)).
+    fn room(&self, bytes: i32) -> Result<(), PortError> {
+        let option = libc::SO_SNDBUFFORCE;
+        self.option_of(libc::SOL_SOCKET, option, &bytes, "enlarge the send buffer")
     }
 
     /// Sends straight to the driver.
@@ -294,6 +310,11 @@ impl Sender {
             pieces: Box::new([piece; _]),
             messages: Box::new([message; _]),
         }
+    }
+
+    /// Lets so many bytes of frames be on their way at once.
+    pub(super) fn room(&self, bytes: i32) -> Result<(), PortError> {
+        self.socket.room(bytes)
     }
 
     /// Sends from the front of the burst; says how many frames the driver took.
