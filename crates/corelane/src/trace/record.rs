@@ -10,6 +10,9 @@ use tracer::record::{Backend, Options, Recording, Target};
 
 use crate::common::Outcome;
 
+/// Between two looks whether the target has ended or a signal has come: each wakes a thread on the machine that is recorded.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Record a command from start to end, a running process, or everything; needs root
 #[derive(clap::Args)]
 #[expect(
@@ -94,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let rest = limit.map_or(Duration::MAX, |limit| {
             limit.saturating_sub(started.elapsed())
         });
-        std::thread::sleep(rest.min(Duration::from_millis(10)));
+        std::thread::sleep(rest.min(LOOK));
     }
     let recorded = recording.stop()?;
     let (bytes, path) = (recorded.bytes, arguments.output.display());
