@@ -5,8 +5,8 @@
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 CORELANE = target/release/corelane
 
-# Measures how many packets this machine forwards on 1..N cores; leaves report.html and study.json here.
-# Options go in ARGS: make study ARGS="--engine memory --quick"
+# Measures how many packets this machine forwards on 1..N cores; leaves report.html and study.json
+# here. Options go in ARGS: make study ARGS="--engine memory --quick"
 study: build
 	@$(CORELANE) study $(ARGS)
 
@@ -18,7 +18,8 @@ build:
 	@scripts/setup
 	cargo build --release --locked -p corelane
 
-# All tests, as root those too that need network namespaces. What cannot run here says "skipped" and why.
+# All tests, as root those too that need network namespaces. What cannot run here says "skipped" and
+# why.
 test:
 	@scripts/setup test
 	@for guard in scripts/guard-*; do [ ! -x "$$guard" ] || "$$guard" || exit 1; done
@@ -32,28 +33,32 @@ guest:
 	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
 	cargo build --release --locked -p planes --bin corelane-guest --target $(GUEST_TARGET)
 
-# The planes on one kernel and on several, as root on a quiet machine, up to 20 minutes; leaves planes.html and planes.json here and
-# prints the tables as Markdown. Options go in ARGS: make planes ARGS=--quick
+# The planes on one kernel and on several, as root on a quiet machine, up to 20 minutes; leaves
+# planes.html and planes.json here and prints the tables as Markdown. Options go in ARGS: make
+# planes ARGS=--quick
 planes: build guest
 	@scripts/setup planes
 	@$(CORELANE) planes --json planes.json --html planes.html $(ARGS)
 	@$(CORELANE) planes report planes.json --markdown
 
-# The core against what it must hold: the second core's gain, what route changes cost, size, building time; then minutes of fuzzing.
+# The core against what it must hold: the second core's gain, what route changes cost, size,
+# building time; then minutes of fuzzing.
 bench:
 	@scripts/setup
 	@CORELANE_PREFIXES=$(PREFIXES) cargo bench --locked --quiet -p corelane --bench forwarding
 	@cargo run --release --locked --quiet -p fib --example peers changes
 	@scripts/fuzz
 
-# A real table for benchmarks, where there is one beside the checkout; else they generate one of the Internet's size.
+# A real table for benchmarks, where there is one beside the checkout; else they generate one of the
+# Internet's size.
 PREFIXES = $(or $(CORELANE_PREFIXES),$(wildcard $(CURDIR)/../shared/data/internet-prefixes.txt.gz))
 
 # Minutes of what `make test` fuzzes for seconds. make fuzz SECONDS=600
 fuzz:
 	@scripts/fuzz $(SECONDS)
 
-# The memory that threads share, under Miri: readers of tables while they change, and the pools of frames. Needs nightly's miri.
+# The memory that threads share, under Miri: readers of tables while they change, and the pools of
+# frames. Needs nightly's miri.
 miri:
 	@cargo +nightly miri --version >/dev/null || { echo "to install: rustup toolchain install nightly --component miri rust-src"; exit 1; }
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows cargo +nightly miri test --locked -p fib --test concurrent --target-dir target/miri
@@ -73,17 +78,19 @@ lint:
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; \
 	else echo "skipped: cargo deny check (to install: cargo install --locked cargo-deny)"; fi
 
-# Rebuilds the eBPF programs and compares them with the committed objects; crates/fastpath/bpf/build.sh alone replaces these.
+# Rebuilds the eBPF programs and compares them with the committed objects;
+# crates/fastpath/bpf/build.sh alone replaces these.
 bpf:
 	@scripts/setup bpf
 	crates/fastpath/bpf/build.sh --check
 
-# The router's speed on veth pairs, engines and peers by turns in one run, and how fast it follows the kernel. Needs root and some
-# five minutes; prints ratios beside what they must be.
+# The router's speed on veth pairs, engines and peers by turns in one run, and how fast it follows
+# the kernel. Needs root and some five minutes; prints ratios beside what they must be.
 bench-router:
 	scripts/bench-router
 
-# What tracing costs, with what must be reached: slowdown, time for each event beside perf record, bytes, analysis, page. Needs root, 40 s.
+# What tracing costs, with what must be reached: slowdown, time for each event beside perf record,
+# bytes, analysis, page. Needs root, 40 s.
 bench-trace: build
 	@scripts/setup bench
 	scripts/bench-trace
@@ -93,7 +100,8 @@ bench-tester:
 	@scripts/setup bench
 	scripts/bench-tester
 
-# What the scaling harness adds to a run, beside hyperfine, and its own test; ARGS=all runs the built-in workloads too.
+# What the scaling harness adds to a run, beside hyperfine, and its own test; ARGS=all runs the
+# built-in workloads too.
 bench-scale: build
 	@scripts/setup bench
 	scripts/bench-scale $(ARGS)

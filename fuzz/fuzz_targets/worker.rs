@@ -1,4 +1,5 @@
-//! Frames of any bytes and lengths through the worker's whole path: `cargo +nightly fuzz run worker`.
+//! Frames of any bytes and lengths through the worker's whole path: `cargo +nightly fuzz run
+//! worker`.
 
 #![no_main]
 
@@ -26,5 +27,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut bench = support::bench();
     bench.run(frames);
     let counted = bench.counted();
-    assert!(counted.closes() && counted.received == received, "{counted:?}");
+    assert!(
+        counted.closes() && counted.received == received,
+        "{counted:?}"
+    );
 });

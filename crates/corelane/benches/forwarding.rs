@@ -1,10 +1,12 @@
-//! What the forwarding core must hold, measured: the second core's gain, what route changes cost, size and building time.
+//! What the forwarding core must hold, measured: the second core's gain, what route changes cost,
+//! size and building time.
 //!
-//! `cargo bench -p corelane --bench forwarding`, some two minutes. Every figure is the median over rounds; ratios are
-//! taken within a round, whose trials run one after the other in an order drawn anew, and are shown with the interval of
-//! their median. The frames have 64 bytes (FCS included) and go to 2^20 random destinations that hit the table.
-//! The table is that of the file in `CORELANE_PREFIXES` (a prefix a line, `.gz` as well), else a generated one of the
-//! Internet's size. On fewer than two cores the second core's gain is not measured, and the bench says so.
+//! `cargo bench -p corelane --bench forwarding`, some two minutes. Every figure is the median over
+//! rounds; ratios are taken within a round, whose trials run one after the other in an order drawn
+//! anew, and are shown with the interval of their median. The frames have 64 bytes (FCS included)
+//! and go to 2^20 random destinations that hit the table. The table is that of the file in
+//! `CORELANE_PREFIXES` (a prefix a line, `.gz` as well), else a generated one of the Internet's
+//! size. On fewer than two cores the second core's gain is not measured, and the bench says so.
 
 use std::error::Error;
 use std::fs::File;
@@ -108,7 +110,8 @@ fn main() -> Result<(), Failure> {
         "≤ 4.5".into(),
     ]);
     table.caption = format!(
-        "{FRAME_BYTES}-byte frames on memory ports, {ROUNDS} rounds; the workers use every core, so whoever changes routes takes its time from them."
+        "{FRAME_BYTES}-byte frames on memory ports, {ROUNDS} rounds; the workers use every core, \
+         so whoever changes routes takes its time from them."
     );
     if cores.len() < 2 {
         table.caption += " One core only: what a second one gains was not measured.";

@@ -14,8 +14,8 @@ use crate::common::{Outcome, print};
 
 /// Say what this machine can and cannot do, and what to change
 ///
-/// With --port, what these interfaces can do, by trying: our program is attached to each for a moment, forwarding nothing.
-/// On some cards that resets the link. Exit code 0 whatever is found.
+/// With --port, what these interfaces can do, by trying: our program is attached to each for a
+/// moment, forwarding nothing. On some cards that resets the link. Exit code 0 whatever is found.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Try this interface as a port; once for each

@@ -1,6 +1,7 @@
 //! Corelane forwards IP packets on every core of a Linux machine, and shows what each core buys.
 //!
-//! This file is the table of contents: one verb, one module, one `run`. What several verbs share is in [`common`].
+//! This file is the table of contents: one verb, one module, one `run`. What several verbs share is
+//! in [`common`].
 
 mod common;
 mod doctor;

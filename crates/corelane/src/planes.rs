@@ -1,22 +1,18 @@
 //! `corelane planes`: user and management plane on one kernel and on several, who disturbs whom.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use host::Environment;
-use planes::{
-    advise::{Requirements, advise},
-    compare::{LARGEST, Plan, compare},
-    deployment::Deployment,
-    guest, page,
-    protocol::UserPlaneMode,
-    result::{Comparison, SCHEMA},
-    routes::Origin,
-};
+use planes::advise::{Requirements, advise};
+use planes::compare::{LARGEST, Plan, compare};
+use planes::deployment::Deployment;
+use planes::protocol::UserPlaneMode;
+use planes::result::{Comparison, SCHEMA};
+use planes::routes::Origin;
+use planes::{guest, page};
 use report::{Block, Document, Progress};
 
 use crate::common::{Outcome, ResultOptions};
@@ -34,7 +30,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Option<ModeName>,
     /// UDP payloads in bytes, 18 to 3358
-    #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u32).range(18..=3358))]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "BYTES",
+        value_parser = clap::value_parser!(u32).range(18..=3358)
+    )]
     payloads: Vec<u32>,
     /// What guests' kernels run in [default: KVM where a guest boots on it, else User Mode Linux]
     #[arg(long, value_enum, value_name = "KIND")]
@@ -50,7 +51,8 @@ const EXAMPLES: &str = "Examples:
   corelane planes --quick --html planes.html
   corelane planes --deployments smp-bound,amp --mode kernel --payloads 64,1464
   corelane planes --json planes.json
-  corelane planes advise --from planes.json --user-plane-rate 200M --worst-jitter 50us --management-response 30ms
+  corelane planes advise --from planes.json --user-plane-rate 200M --worst-jitter 50us \
+                        --management-response 30ms
   corelane planes report planes.json --markdown";
 
 #[derive(Debug, clap::Subcommand)]
@@ -64,7 +66,8 @@ enum Command {
 /// Says which deployment meets these requirements while both planes work
 #[derive(Debug, clap::Args)]
 struct Advise {
-    /// Take the figures of this run (`corelane planes --json FILE`) instead of measuring with --quick now
+    /// Take the figures of this run (`corelane planes --json FILE`) instead of measuring with
+    /// --quick now
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Least rate of the user plane, payload bits a second: 200M, 1.5G
@@ -231,7 +234,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn measure(plan: &Plan) -> Result<Comparison, Box<dyn std::error::Error + Send + Sync>> {
     host::cleanup::on_signal()?;
     let program = guest::program().ok_or(
-        "no static program for the planes: build it with \"make guest\", or name it in CORELANE_GUEST",
+        "no static program for the planes: build it with \"make guest\", or name it in \
+         CORELANE_GUEST",
     )?;
     let progress = Progress::new(0);
     let minutes = plan.longest().as_secs_f64() / 60.0;

@@ -1,4 +1,5 @@
-//! `corelane run`: the router. Follows the kernel's routes, forwards between the ports, answers `corelane show`.
+//! `corelane run`: the router. Follows the kernel's routes, forwards between the ports, answers
+//! `corelane show`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,9 +20,9 @@ use crate::common::Outcome;
 
 /// Forward between ports by the kernel's own routes
 ///
-/// Takes over the forwarding between the named interfaces and changes nothing else: addresses, neighbours, routes and
-/// local traffic stay the kernel's. Prints one line with `ready` when it forwards. On SIGINT, SIGTERM or a crash the
-/// kernel forwards again; SIGHUP reads the file again.
+/// Takes over the forwarding between the named interfaces and changes nothing else: addresses,
+/// neighbours, routes and local traffic stay the kernel's. Prints one line with `ready` when it
+/// forwards. On SIGINT, SIGTERM or a crash the kernel forwards again; SIGHUP reads the file again.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Configuration file (TOML; keys in docs/router.md); options given here win over it
@@ -47,7 +48,8 @@ pub(crate) struct Arguments {
     /// Address on loopback that serves the metrics; empty for none [default: 127.0.0.1:9470]
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<String>,
-    /// How long routes are used when this process has fallen silent, then the kernel forwards; 0: for ever [default: 2000]
+    /// How long routes are used when this process has fallen silent, then the kernel forwards; 0:
+    /// for ever [default: 2000]
     #[arg(long, value_name = "N")]
     stale_milliseconds: Option<u32>,
     /// Workers do the driver's receiving themselves, on their cores (engine af-xdp)
@@ -131,7 +133,8 @@ fn open(config: &Config) -> Result<Box<dyn Engine>, EngineError> {
     let zero_copy = config.require == Require::ZeroCopy;
     let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
     if zero_copy && config.engine != EngineKind::AfXdp {
-        let why = "only engine af-xdp has memory that a driver could work on; allowed here are any, native, generic";
+        let why = "only engine af-xdp has memory that a driver could work on; allowed here are \
+                   any, native, generic";
         return refuse("zero-copy", why);
     }
     let lookup = match config.engine {

@@ -5,20 +5,23 @@ mod forecasts;
 mod suite;
 mod workload;
 
-use crate::common::{Outcome, ResultOptions};
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
 use clap::{Args, Subcommand, ValueEnum};
 use host::environment::Environment;
 use report::{Document, terminal};
-use scaling::{
-    harness::{
-        notes::Note,
-        plan::{Mode, Placement},
-    },
-    measure::{Request, measure},
-    result::{ScaleResult, compare::compare, show::document},
-};
+use scaling::harness::notes::Note;
+use scaling::harness::plan::{Mode, Placement};
+use scaling::measure::{Request, measure};
+use scaling::result::ScaleResult;
+use scaling::result::compare::compare;
+use scaling::result::show::document;
 use serde::Serialize;
-use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+
+use crate::common::{Outcome, ResultOptions};
 
 /// Measures what more cores buy a program, how far, and what stops it
 #[derive(Debug, Args)]
@@ -90,7 +93,8 @@ struct SweepArguments {
     /// Press on one shared resource at a time to find what makes the work dearer
     #[arg(long)]
     cause: bool,
-    /// Forecast from one core before the sweep, score it, and keep all forecasts for later measurements
+    /// Forecast from one core before the sweep, score it, and keep all forecasts for later
+    /// measurements
     #[arg(long)]
     forecast: bool,
     /// Measure what this command and another one cost each other
@@ -103,7 +107,12 @@ struct SweepArguments {
     #[arg(long, value_name = "TEXT")]
     progress: Option<String>,
     /// End a run after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 600,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     timeout: u32,
 }
 
@@ -171,12 +180,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Some(Action::Forecasts { results }) => forecasts::show(&results),
         Some(Action::Calibrate(arguments)) => calibrate::run(&arguments),
         Some(Action::Work(arguments)) => workload::run(&arguments),
-        None if arguments.command.is_empty() => {
-            Err("no command; put it after `--`, as in `corelane scale -- make`, or see `corelane scale --help`".into())
-        }
+        None if arguments.command.is_empty() => Err("no command; put it after `--`, as in \
+                                                     `corelane scale -- make`, or see `corelane \
+                                                     scale --help`"
+            .into()),
         None => {
             let environment = Environment::read(env!("CARGO_PKG_VERSION"), arguments.results.seed);
-            let request = arguments.sweep.request(arguments.command, &arguments.results);
+            let request = arguments
+                .sweep
+                .request(arguments.command, &arguments.results);
             let mut result = measure(&request, environment)?;
             // What was measured is worth more than the record: a failure is a note.
             if let Err(error) = forecasts::update(&mut result, request.forecast) {

@@ -35,8 +35,9 @@ pub(crate) struct Arguments {
 
 /// Prove that a running router's answers equal the kernel's, now
 ///
-/// Reads the kernel's tables afresh and compares the answer for both ends of every range of addresses that share a route,
-/// and asks the kernel for some at random. Exit code 0: equal; 2: different, and the differences are printed.
+/// Reads the kernel's tables afresh and compares the answer for both ends of every range of
+/// addresses that share a route, and asks the kernel for some at random. Exit code 0: equal; 2:
+/// different, and the differences are printed.
 #[derive(clap::Args)]
 pub(crate) struct VerifyArguments {
     #[command(flatten)]

@@ -1,7 +1,8 @@
-//! `corelane test`: the RFC 2544 tester, against the kernel, our router, or any device between two ports.
+//! `corelane test`: the RFC 2544 tester, against the kernel, our router, or any device between two
+//! ports.
 //!
-//! The options become a [`plan`]; [`device`] sets up what is tested; [`measure`] runs the tests size by size; what is printed,
-//! written and checked is a function of the stored result alone.
+//! The options become a [`plan`]; [`device`] sets up what is tested; [`measure`] runs the tests
+//! size by size; what is printed, written and checked is a function of the stored result alone.
 
 mod calibrated;
 mod device;
@@ -20,11 +21,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use options::Options;
 use tester::expect::Expectation;
 use tester::result::{Report, SCHEMA, Test};
 
 use crate::common::Outcome;
-use options::Options;
 
 /// The RFC 2544 tester: how much a device forwards, how late, and what it loses
 ///
@@ -55,7 +56,8 @@ enum What {
     Sweep(Box<Options>),
     /// Smallest interval without loss between bursts of 16 to 1024 frames (RFC 2544 §21)
     Bursts(Box<Options>),
-    /// The receiving end of a test between two machines; started by --far, it talks on its standard streams
+    /// The receiving end of a test between two machines; started by --far, it talks on its standard
+    /// streams
     #[command(hide = true)]
     Agent,
     /// Tables and plots of a stored result

@@ -1,5 +1,5 @@
-//! `corelane top`: what a running router forwards, second by second. The figures are differences of what `corelane show`
-//! answers, so both always agree.
+//! `corelane top`: what a running router forwards, second by second. The figures are differences of
+//! what `corelane show` answers, so both always agree.
 
 mod rates;
 mod screen;
@@ -17,7 +17,8 @@ use crate::show::{Which, ask};
 
 /// Watch what a running router forwards: per port, per core and per reason
 ///
-/// A view that renews itself on a terminal; q or Ctrl-C ends it. With --once, or when the output goes elsewhere, one table.
+/// A view that renews itself on a terminal; q or Ctrl-C ends it. With --once, or when the output
+/// goes elsewhere, one table.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Seconds between two looks, 0.1 to 3600

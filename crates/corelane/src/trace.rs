@@ -1,4 +1,5 @@
-//! `corelane trace`: the system profiler. Record a command, a process or everything; say what stops the second core.
+//! `corelane trace`: the system profiler. Record a command, a process or everything; say what stops
+//! the second core.
 
 mod export;
 mod record;

@@ -7,15 +7,17 @@ use host::temporary::Directory;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Written into a copy of the page: it tells the page around it what the browser made of it.
-const PROBE: &str = "<script>addEventListener('load',()=>parent.postMessage([innerWidth,\
-    document.documentElement.scrollWidth,performance.getEntriesByType('resource').length].join(' '),'*'))</script></body>";
+const PROBE: &str = "<script>addEventListener('load',()=>parent.postMessage([innerWidth,document.\
+                     documentElement.scrollWidth,performance.getEntriesByType('resource').length].\
+                     join(' '),'*'))</script></body>";
 
-/// A page that shows that copy so wide, for windows themselves have a least width; its answer becomes an attribute that
-/// `--dump-dom` shows.
+/// A page that shows that copy so wide, for windows themselves have a least width; its answer
+/// becomes an attribute that `--dump-dom` shows.
 fn frame(width: u32) -> String {
     format!(
-        "<!doctype html><script>addEventListener('message',event=>document.documentElement.dataset.probe=event.data)</script>\
-         <iframe src=\"probe.html\" style=\"border:0\" width=\"{width}\" height=\"900\"></iframe>"
+        "<!doctype html><script>addEventListener('message',event=>document.documentElement.\
+         dataset.probe=event.data)</script><iframe src=\"probe.html\" style=\"border:0\" \
+         width=\"{width}\" height=\"900\"></iframe>"
     )
 }
 

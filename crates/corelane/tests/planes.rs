@@ -1,12 +1,11 @@
 //! `corelane planes report` and `corelane planes advise` as programs, on a saved run.
 //!
-//! The run was trimmed, and completed by hand where it had nothing to show: it is what tests need, not a measurement.
+//! The run was trimmed, and completed by hand where it had nothing to show: it is what tests need,
+//! not a measurement.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 fn saved() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/planes.json")
@@ -24,7 +23,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Of a user-plane cell at the largest standard payload, kernel forwarding, both planes loaded: throughput and jitter.
+/// Of a user-plane cell at the largest standard payload, kernel forwarding, both planes loaded:
+/// throughput and jitter.
 fn figure(deployment: &str, name: &str) -> f64 {
     let run: serde_json::Value = serde_json::from_slice(&fs::read(saved()).unwrap()).unwrap();
     let cells = run["cells"].as_array().unwrap().clone();

@@ -1,4 +1,5 @@
-//! `corelane study` as its users run it: results that agree with each other, errors that name the remedy, nothing left behind.
+//! `corelane study` as its users run it: results that agree with each other, errors that name the
+//! remedy, nothing left behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,8 +1,10 @@
-/* What every program here shares: the map declaration that our loader reads, load-time constants, and the packet's bounds.
+/* What every program here shares: the map declaration that our loader reads, load-time constants,
+ * and the packet's bounds.
  *
- * MAP: a plain struct in section "maps"; the loader (src/object.rs) creates the map and patches its descriptor in.
- * CONSTANT: an undefined symbol whose *address* is the value; the loader patches a 64-bit immediate in, so the verifier sees a
- * number, removes the branches that it rules out, and the program that runs is made for this one configuration. */
+ * MAP: a plain struct in section "maps"; the loader (src/object.rs) creates the map and patches its
+ * descriptor in. CONSTANT: an undefined symbol whose *address* is the value; the loader patches a
+ * 64-bit immediate in, so the verifier sees a number, removes the branches that it rules out, and
+ * the program that runs is made for this one configuration. */
 #ifndef CORELANE_COMMON_H
 #define CORELANE_COMMON_H
 
@@ -29,7 +31,8 @@ struct map_definition {
 
 #define INLINE static __attribute__((always_inline)) inline
 
-/* Hides where a number came from, so that clang keeps the arithmetic in the form that the verifier can follow. */
+/* Hides where a number came from, so that clang keeps the arithmetic in the form that the verifier
+ * can follow. */
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
 INLINE void *packet_start(const struct xdp_md *context) { return (void *)(__u64)context->data; }

@@ -1,8 +1,10 @@
-/* Longest-prefix match: the search of `fib::layout` in memory-mapped maps, at most 3 steps for IPv4 and 21 for IPv6.
+/* Longest-prefix match: the search of `fib::layout` in memory-mapped maps, at most 3 steps for IPv4
+ * and 21 for IPv6.
  *
- * All tables (the main one and those of VRFs) lie in the same four arrays; `struct table` says where each begins. The writer changes
- * them under our feet and keeps the promise of `fib::layout`: whoever loads each entry and each word once gets the old answer or
- * the new one. Hence the volatile loads. */
+ * All tables (the main one and those of VRFs) lie in the same four arrays; `struct table` says
+ * where each begins. The writer changes them under our feet and keeps the promise of `fib::layout`:
+ * whoever loads each entry and each word once gets the old answer or the new one. Hence the
+ * volatile loads. */
 #ifndef CORELANE_FIB_H
 #define CORELANE_FIB_H
 
@@ -36,7 +38,8 @@ INLINE __u32 popcount(__u64 x)
 	return (x * 0x0101010101010101ULL) >> 56;
 }
 
-/* The entry that `entry` leads to for six further bits of the address. `words` is how many `nodes` has. */
+/* The entry that `entry` leads to for six further bits of the address. `words` is how many `nodes`
+ * has. */
 INLINE __u32 step(const __u64 *nodes, __u64 words, __u32 base, __u32 entry, __u64 slot)
 {
 	__u32 log2_bytes = (entry >> KIND_BITS) - 1;
@@ -75,7 +78,8 @@ INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 	__u32 zero = 0;
 	const __u32 *root = bpf_map_lookup_elem(&root6, &zero);
 	const __u64 *nodes = bpf_map_lookup_elem(&nodes6, &zero);
-	/* 2000::/3 has the first 2^15 entries, by bits 3 to 17; all else shares 64, by bits 0 to 5. */
+	/* 2000::/3 has the first 2^15 entries, by bits 3 to 17; all else shares 64, by bits 0 to 5.
+	 */
 	__u32 global = high >> 61 == 1, shift = global ? 18 : 6;
 	__u64 first = table->root6 + (global ? (high >> 46) & 0x7fff : 0x8000 + (high >> 58));
 	if (!root || !nodes || first >= VALUE(ROOTS6))

@@ -1,12 +1,15 @@
-/* The forwarder: receives on one port, looks the destination up in our table, rewrites, and redirects to another port.
+/* The forwarder: receives on one port, looks the destination up in our table, rewrites, and
+ * redirects to another port.
  *
- * Loaded once for each port, with the port's number as a constant. What is not plain forwarding leaves by `leave`, which counts it
- * under its reason and gives it to the kernel.
+ * Loaded once for each port, with the port's number as a constant. What is not plain forwarding
+ * leaves by `leave`, which counts it under its reason and gives it to the kernel.
  *
- * With KERNEL_FIB the kernel's lookup helper takes the place of our table: the same program otherwise.
+ * With KERNEL_FIB the kernel's lookup helper takes the place of our table: the same program
+ * otherwise.
  *
- * With SOCKETS nothing is rewritten or redirected to a port: a frame that could be forwarded goes, as it is, to the AF_XDP socket of its
- * queue, whose worker finds the same answer in the same table; all others take the same ways as without. */
+ * With SOCKETS nothing is rewritten or redirected to a port: a frame that could be forwarded goes,
+ * as it is, to the AF_XDP socket of its queue, whose worker finds the same answer in the same
+ * table; all others take the same ways as without. */
 #include "fib.h"
 #include "next_hop.h"
 #include "parse.h"
@@ -56,7 +59,8 @@ struct way {
 	__u32 port, vlan;
 };
 
-/* A frame in several buffers shows only its first: when that is too short for the packet, asks for the length of all. */
+/* A frame in several buffers shows only its first: when that is too short for the packet, asks for
+ * the length of all. */
 INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
 {
 	if (packet <= way->ip)

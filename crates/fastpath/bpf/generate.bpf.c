@@ -1,9 +1,12 @@
-/* The generator: run by BPF_PROG_RUN on live frames, it writes a whole header and signature into each and redirects it to one device.
+/* The generator: run by BPF_PROG_RUN on live frames, it writes a whole header and signature into
+ * each and redirects it to one device.
  *
- * Live frames are recycled, and come back as the device under test left them: other MACs, a smaller TTL, another checksum. So every
- * byte before the payload is written again each round. The payload is zero but for its last 16 bytes (signature.h).
+ * Live frames are recycled, and come back as the device under test left them: other MACs, a smaller
+ * TTL, another checksum. So every byte before the payload is written again each round. The payload
+ * is zero but for its last 16 bytes (signature.h).
  *
- * The constants below are set at load time; a generator for one length and one source port has no branch for others. */
+ * The constants below are set at load time; a generator for one length and one source port has no
+ * branch for others. */
 #include "common.h"
 #include "signature.h"
 
@@ -33,7 +36,8 @@ struct state {
 	__u32 size;     /* in `lengths` */
 	__u32 port;     /* offset of the next source port */
 	__u32 reserved;
-	/* The timetable of PACED: frame n leaves at start + (n - base) * interval, n counting from 0, until n = until. */
+	/* The timetable of PACED: frame n leaves at start + (n - base) * interval, n counting from
+	 * 0, until n = until. */
 	__u64 start;     /* ns */
 	__u64 interval;  /* 2^-16 ns */
 	__u64 base, until;
@@ -69,7 +73,8 @@ INLINE void copy(__u8 *to, const __u8 *from, __u32 length)
 		*(__u16 *)(to + (length & ~3u)) = *(const __u16 *)(from + (length & ~3u));
 }
 
-/* One frame. `l3` and `v6` are constants of the caller, so each of the four calls below is its own straight piece of code. */
+/* One frame. `l3` and `v6` are constants of the caller, so each of the four calls below is its own
+ * straight piece of code. */
 INLINE int build(struct xdp_md *context, struct template *template, struct state *state, const __u32 *destination, __u32 length,
 		 __u32 l3, __u32 v6)
 {
@@ -105,7 +110,8 @@ INLINE int build(struct xdp_md *context, struct template *template, struct state
 
 	__u64 udp_sum = (__u64)template->udp_sum + source_port + 2 * (__u64)udp_length;
 	udp_sum += SIGNATURE_MAGIC + VALUE(STREAM) + (__u32)sent + (now >> 32) + (__u32)now;
-	/* The signature may begin at an odd offset of the sum's 16-bit words only if the length is odd: then its bytes are swapped. */
+	/* The signature may begin at an odd offset of the sum's 16-bit words only if the length is
+	 * odd: then its bytes are swapped. */
 	if (length & 1) {
 		__u64 rest = SIGNATURE_MAGIC + VALUE(STREAM) + (__u32)sent + (now >> 32) + (__u32)now;
 		udp_sum -= rest;

@@ -1,7 +1,9 @@
-/* From the number of a next hop to what to do: the arrays of `fib::next_hop`, in memory-mapped maps.
+/* From the number of a next hop to what to do: the arrays of `fib::next_hop`, in memory-mapped
+ * maps.
  *
- * The writer replaces an entry by storing another slot number, and reuses the old slot only after every program that may have read
- * the number has ended; so a program reads a slot number once and then sees an entry that does not change. */
+ * The writer replaces an entry by storing another slot number, and reuses the old slot only after
+ * every program that may have read the number has ended; so a program reads a slot number once and
+ * then sees an entry that does not change. */
 #ifndef CORELANE_NEXT_HOP_H
 #define CORELANE_NEXT_HOP_H
 
@@ -20,7 +22,8 @@ struct next_hop {
 	__u32 group_first, stamp;
 };
 
-/* In `flags`: the egress device does not take redirected frames (a veth whose peer has neither XDP nor GRO). */
+/* In `flags`: the egress device does not take redirected frames (a veth whose peer has neither XDP
+ * nor GRO). */
 #define FLAG_NO_REDIRECT 1
 /* In `flags`: the egress is no port of ours. */
 #define FLAG_UNKNOWN_PORT 2
@@ -43,7 +46,8 @@ INLINE const struct next_hop *next_hop_entry(__u16 number)
 	return bpf_map_lookup_elem(&next_hops, &slot);
 }
 
-/* The member of a group that a flow belongs to: `fib::next_hop::NextHops::member`. 0 for an empty group. */
+/* The member of a group that a flow belongs to: `fib::next_hop::NextHops::member`. 0 for an empty
+ * group. */
 INLINE __u16 group_member(const struct next_hop *group, __u32 hash)
 {
 	__u32 zero = 0, size = group->group_size;
@@ -65,7 +69,8 @@ INLINE __u32 mix(__u64 a, __u64 b)
 	return a >> 32;
 }
 
-/* The flow of a packet, for groups. Fragments have no ports in common, so all of them go by addresses alone. */
+/* The flow of a packet, for groups. Fragments have no ports in common, so all of them go by
+ * addresses alone. */
 INLINE __u32 flow_hash(__u64 source, __u64 destination, const __u8 *transport, const __u8 *end, __u32 protocol, _Bool fragment)
 {
 	__u32 ports = 0;

@@ -1,5 +1,6 @@
-/* Header checks in the order, and with the words, of crate wire: IPv4 after RFC 1812 §5.2.2 and §5.3.7, IPv6 after RFC 8200 §3 and
- * RFC 4291. Each check is given headers whose bytes are known to be there, and returns REASONS when nothing is wrong. */
+/* Header checks in the order, and with the words, of crate wire: IPv4 after RFC 1812 §5.2.2 and
+ * §5.3.7, IPv6 after RFC 8200 §3 and RFC 4291. Each check is given headers whose bytes are known to
+ * be there, and returns REASONS when nothing is wrong. */
 #ifndef CORELANE_PARSE_H
 #define CORELANE_PARSE_H
 
@@ -84,7 +85,8 @@ INLINE enum reason ipv4_fault(const struct ipv4 *ip, __u32 available)
 	return ipv4_ttl(ip) <= 1 ? IPV4_TIME_TO_LIVE : REASONS;
 }
 
-/* Unspecified, loopback, IPv4 in disguise, link-local (RFC 4291 §2.5): never beyond its host or link. */
+/* Unspecified, loopback, IPv4 in disguise, link-local (RFC 4291 §2.5): never beyond its host or
+ * link. */
 INLINE _Bool ipv6_stays_here(__u64 high, __u64 low)
 {
 	return (high == 0 && (low <= 1 || low >> 32 == 0xffff)) || high >> 54 == 0xfe80 >> 6;
@@ -111,12 +113,13 @@ INLINE enum reason ipv6_fault(const struct ipv6 *ip, __u32 available)
 
 /* Is the transport checksum of this packet still to be completed by whoever sends it on?
  *
- * A frame from a veth, virtio or tap peer can carry only the sum of its pseudo-header there; where the kernel notes it beside the
- * frame (CHECKSUM_PARTIAL), XDP does not see the note, and a redirect loses it. But the field itself tells: it equals that sum. A
- * complete checksum does so once in 65,536 frames, which then takes the kernel's way, and comes to no harm.
+ * A frame from a veth, virtio or tap peer can carry only the sum of its pseudo-header there; where
+ * the kernel notes it beside the frame (CHECKSUM_PARTIAL), XDP does not see the note, and a
+ * redirect loses it. But the field itself tells: it equals that sum. A complete checksum does so
+ * once in 65,536 frames, which then takes the kernel's way, and comes to no harm.
  *
- * `sum` is the sum of both addresses; `length` the bytes from `transport` on. What carries another packet inside may need the inner
- * one completed, and is not looked into: it counts as partial. */
+ * `sum` is the sum of both addresses; `length` the bytes from `transport` on. What carries another
+ * packet inside may need the inner one completed, and is not looked into: it counts as partial. */
 INLINE _Bool is_partial(const __u8 *transport, const __u8 *end, __u32 protocol, __u64 sum, __u32 length)
 {
 	__u32 have;

@@ -1,5 +1,5 @@
-/* Ports as the programs on them see them, and what they count there. No cache line is written by two CPUs: counters have a row for
- * each. */
+/* Ports as the programs on them see them, and what they count there. No cache line is written by
+ * two CPUs: counters have a row for each. */
 #ifndef CORELANE_PORTS_H
 #define CORELANE_PORTS_H
 
@@ -10,7 +10,8 @@ CONSTANT(PORT); /* this port's place in `ports`, `out` and the counters */
 
 #define PORTS 64
 
-/* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it forwards: one store changes both. */
+/* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it
+ * forwards: one store changes both. */
 struct port {
 	__u64 station;
 	__u32 table;    /* place in `tables` */
@@ -30,7 +31,8 @@ struct carried {
 	__u64 frames, bytes;
 };
 
-/* Has whoever follows the kernel's routes been silent for too long? Then what they say may have changed meanwhile. */
+/* Has whoever follows the kernel's routes been silent for too long? Then what they say may have
+ * changed meanwhile. */
 INLINE _Bool is_stale(const struct port *port)
 {
 	return bpf_jiffies64() > *(volatile const __u64 *)&port->until;

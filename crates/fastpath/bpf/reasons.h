@@ -1,5 +1,6 @@
-/* Why a frame was not forwarded: one reason each, in the order of the packet's way. The same names as in the user plane of the
- * router and in src/forward/reason.rs, which a test compares with this file. */
+/* Why a frame was not forwarded: one reason each, in the order of the packet's way. The same names
+ * as in the user plane of the router and in src/forward/reason.rs, which a test compares with this
+ * file. */
 #ifndef CORELANE_REASONS_H
 #define CORELANE_REASONS_H
 
@@ -46,8 +47,8 @@ enum reason {
 	REASONS
 };
 
-/* Frames that no host may see again, and those that a route says to lose, are dropped. All others are the kernel's: it delivers,
- * answers, fragments or drops them as it would without us. */
+/* Frames that no host may see again, and those that a route says to lose, are dropped. All others
+ * are the kernel's: it delivers, answers, fragments or drops them as it would without us. */
 #define IS_DROPPED(reason)                                                                                                         \
 	((reason) == RUNT || ((reason) >= IPV4_TRUNCATED && (reason) <= IPV4_OVERRUN) ||                                           \
 	 ((reason) >= IPV6_TRUNCATED && (reason) <= IPV6_OVERRUN) || (reason) == BLACKHOLE || (reason) == EMPTY_GROUP ||           \

@@ -1,10 +1,12 @@
-/* What changes in a frame that goes on: time to live with its checksum, the Ethernet header, the VLAN tag. */
+/* What changes in a frame that goes on: time to live with its checksum, the Ethernet header, the
+ * VLAN tag. */
 #ifndef CORELANE_REWRITE_H
 #define CORELANE_REWRITE_H
 
 #include "parse.h"
 
-/* One hop less. RFC 1624: the sum grows by what the time to live lost, 0x0100 in network order, with the carry brought round. */
+/* One hop less. RFC 1624: the sum grows by what the time to live lost, 0x0100 in network order,
+ * with the carry brought round. */
 INLINE void ipv4_hop(struct ipv4 *at, const struct ipv4 *ip)
 {
 	__u32 word = ip->word[2], sum = (word >> 16) + bpf_htons(0x0100);
@@ -17,9 +19,10 @@ INLINE void ipv6_hop(struct ipv6 *at, const struct ipv6 *ip)
 	((__u8 *)at)[7] = ipv6_hop_limit(ip) - 1;
 }
 
-/* Writes both addresses and, where the frame had a tag, needs one, or both, the tag and the type. `addresses` are 12 bytes in the
- * order of the wire; `had` and `wanted` are tag control information with bit 16 set for "there is one". False when the kernel
- * gives no room for a tag: then nothing is written. */
+/* Writes both addresses and, where the frame had a tag, needs one, or both, the tag and the type.
+ * `addresses` are 12 bytes in the order of the wire; `had` and `wanted` are tag control information
+ * with bit 16 set for "there is one". False when the kernel gives no room for a tag: then nothing
+ * is written. */
 INLINE _Bool ethernet_rewrite(struct xdp_md *context, const __u8 *addresses, __u32 had, __u32 wanted, __u16 type)
 {
 	if (!had != !wanted && bpf_xdp_adjust_head(context, wanted ? -TAG_LENGTH : TAG_LENGTH))

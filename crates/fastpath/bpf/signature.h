@@ -1,5 +1,6 @@
-/* The last 16 bytes of every generated frame: who sent it, as which, and when. Host byte order: sender and receiver are one
- * machine. It lies at any address: the machines that we run on load and store unaligned. */
+/* The last 16 bytes of every generated frame: who sent it, as which, and when. Host byte order:
+ * sender and receiver are one machine. It lies at any address: the machines that we run on load and
+ * store unaligned. */
 #ifndef CORELANE_SIGNATURE_H
 #define CORELANE_SIGNATURE_H
 

@@ -1,9 +1,10 @@
-/* The sink: counts what arrives and drops it. With CHECK it looks at the signature of each frame and passes up what carries none;
- * with SEQUENCE it finds duplicates and reordering in a window; with LATENCY it fills histograms of one-way delay and of its variation,
- * and counts frames apart that left before `since`: a queue on the way held them from an earlier trial.
+/* The sink: counts what arrives and drops it. With CHECK it looks at the signature of each frame
+ * and passes up what carries none; with SEQUENCE it finds duplicates and reordering in a window;
+ * with LATENCY it fills histograms of one-way delay and of its variation, and counts frames apart
+ * that left before `since`: a queue on the way held them from an earlier trial.
  *
- * Counters are per CPU. `seen` and `streams` are shared: a stream that arrives on one CPU (the rule: a flow stays on its core) writes
- * no line that another CPU reads. */
+ * Counters are per CPU. `seen` and `streams` are shared: a stream that arrives on one CPU (the
+ * rule: a flow stays on its core) writes no line that another CPU reads. */
 #include "common.h"
 #include "signature.h"
 

@@ -1,8 +1,9 @@
 /* The steerer: gives frames to the AF_XDP socket of their queue and everything else to the kernel.
  *
- * What is the kernel's in any case stays with it: frames for groups or other stations, ARP, neighbour discovery and other
- * multicast, whatever is neither IPv4 nor IPv6. The worker behind the socket hands back nothing, so what it would not forward must
- * not come to it: `local` holds the addresses that are this host's own, for which a frame is delivered here. Where nobody listens on
+ * What is the kernel's in any case stays with it: frames for groups or other stations, ARP,
+ * neighbour discovery and other multicast, whatever is neither IPv4 nor IPv6. The worker behind the
+ * socket hands back nothing, so what it would not forward must not come to it: `local` holds the
+ * addresses that are this host's own, for which a frame is delivered here. Where nobody listens on
  * a queue, the kernel gets everything. */
 #include "parse.h"
 

@@ -1,9 +1,12 @@
-/* The filter of packet sockets and the taker at tc, in front of workers with packet sockets (engine af-packet).
+/* The filter of packet sockets and the taker at tc, in front of workers with packet sockets (engine
+ * af-packet).
  *
- * A packet socket gets a copy of a frame, and the kernel would forward its own, too. So `hear`, the filter of the workers' sockets, decides
- * by the tables which frames can be forwarded, lets the workers have only these, and notes what it said. Then, for the same frame on the
- * same CPU, `take` runs at tc and drops the kernel's copy of what the workers have got. One decision, so no frame goes twice and none is
- * lost between them; where nobody listens, `hear` does not run, and the kernel gets everything.
+ * A packet socket gets a copy of a frame, and the kernel would forward its own, too. So `hear`, the
+ * filter of the workers' sockets, decides by the tables which frames can be forwarded, lets the
+ * workers have only these, and notes what it said. Then, for the same frame on the same CPU, `take`
+ * runs at tc and drops the kernel's copy of what the workers have got. One decision, so no frame
+ * goes twice and none is lost between them; where nobody listens, `hear` does not run, and the
+ * kernel gets everything.
  *
  * The kernel has taken tags out of frames before either runs. */
 #include "fib.h"
@@ -17,7 +20,8 @@ CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag
 #define DROP 2    /* TCX_DROP */
 #define EVERYTHING 0xffffffff
 
-/* As much as decisions need: Ethernet, IPv6, ports. Two bytes in front, so that the packet is aligned: the stack must be. */
+/* As much as decisions need: Ethernet, IPv6, ports. Two bytes in front, so that the packet is
+ * aligned: the stack must be. */
 #define HEADERS 64
 #define FRONT 2
 

@@ -1,7 +1,9 @@
-/* Run by hand, by whoever follows the kernel's routes, some times a second: as of now they are right, on all ports.
+/* Run by hand, by whoever follows the kernel's routes, some times a second: as of now they are
+ * right, on all ports.
  *
- * The clock is the kernel's own count of ticks, because reading it costs a forwarding program one load. User space does not see it,
- * so this program reads it on its behalf. The "frame" says for how many ticks the word holds. */
+ * The clock is the kernel's own count of ticks, because reading it costs a forwarding program one
+ * load. User space does not see it, so this program reads it on its behalf. The "frame" says for
+ * how many ticks the word holds. */
 #include "ports.h"
 
 __attribute__((section("xdp/vouch"), used)) int vouch(struct xdp_md *context)

@@ -1,12 +1,13 @@
-//! Programs on interfaces. XDP: native where the driver can, generic otherwise, and always saying which.
+//! Programs on interfaces. XDP: native where the driver can, generic otherwise, and always saying
+//! which.
 //!
-//! An attachment is a bpf link held by a descriptor: when the process ends, by whatever cause, the kernel closes the descriptor and
-//! the interface is as before. Interfaces are found in the network namespace of the calling thread.
+//! An attachment is a bpf link held by a descriptor: when the process ends, by whatever cause, the
+//! kernel closes the descriptor and the interface is as before. Interfaces are found in the network
+//! namespace of the calling thread.
 
 use std::ffi::CString;
-use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::{fmt, io};
 
 use crate::program::Program;
 use crate::sys::Hook;
@@ -59,7 +60,8 @@ impl Attachment {
     /// Attaches `program` to `interface` of the calling thread's network namespace.
     ///
     /// # Errors
-    /// [`Error::NoInterface`], [`Error::Busy`] when another program is attached, [`Error::NotNative`], [`Error::Attach`].
+    /// [`Error::NoInterface`], [`Error::Busy`] when another program is attached,
+    /// [`Error::NotNative`], [`Error::Attach`].
     pub fn new(program: &Program, interface: &str, request: Request) -> Result<Self> {
         let ifindex = index_of(interface)?;
         let link = |flags| sys::link_create(Hook::Xdp, program.as_fd(), ifindex, flags);
@@ -101,8 +103,9 @@ impl Attachment {
         Ok(attached(Mode::Generic, Some(refusal.to_string()), link))
     }
 
-    /// Attaches `program` at tc, where frames arrive that packet sockets have had their copy of: after the kernel has made a socket
-    /// buffer, as in generic mode. Other programs at tc are not in its way.
+    /// Attaches `program` at tc, where frames arrive that packet sockets have had their copy of:
+    /// after the kernel has made a socket buffer, as in generic mode. Other programs at tc are
+    /// not in its way.
     ///
     /// # Errors
     /// [`Error::NoInterface`], [`Error::Attach`]: `EINVAL` before Linux 6.6.

@@ -43,7 +43,8 @@ pub enum Error {
     },
     /// The interface has an XDP program already.
     #[error(
-        "interface {interface}: another XDP program is attached; remove it (`ip link set dev {interface} xdp off`, or end the program that holds it) and try again"
+        "interface {interface}: another XDP program is attached; remove it (`ip link set dev \
+         {interface} xdp off`, or end the program that holds it) and try again"
     )]
     Busy {
         /// Name of the interface.
@@ -51,7 +52,9 @@ pub enum Error {
     },
     /// The driver has no native XDP and native was required.
     #[error(
-        "interface {interface}: native XDP was required and its driver refuses it: {error}; drop the requirement to run in generic mode, or shrink the MTU if it is above what the driver's XDP allows"
+        "interface {interface}: native XDP was required and its driver refuses it: {error}; drop \
+         the requirement to run in generic mode, or shrink the MTU if it is above what the \
+         driver's XDP allows"
     )]
     NotNative {
         /// Name of the interface.

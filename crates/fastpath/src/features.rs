@@ -1,7 +1,9 @@
-//! What a network device can do with XDP, as the kernel says over generic netlink (family `netdev`, Linux 6.3).
+//! What a network device can do with XDP, as the kernel says over generic netlink (family `netdev`,
+//! Linux 6.3).
 //!
-//! The one feature that matters here: whether the device takes frames that are redirected to it. A veth does only while its peer has
-//! an XDP program or GRO switched on; redirecting to one that does not loses every frame without a word.
+//! The one feature that matters here: whether the device takes frames that are redirected to it. A
+//! veth does only while its peer has an XDP program or GRO switched on; redirecting to one that
+//! does not loses every frame without a word.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -19,8 +21,8 @@ const DEVICE_GET: u8 = 1;
 const DEVICE_IFINDEX: u16 = 1;
 const DEVICE_XDP_FEATURES: u16 = 3;
 
-/// Does the device with this index, in the calling thread's network namespace, take redirected frames? True when the kernel is too
-/// old to say.
+/// Does the device with this index, in the calling thread's network namespace, take redirected
+/// frames? True when the kernel is too old to say.
 ///
 /// # Errors
 /// The kernel's: `ENODEV` when there is no such device.

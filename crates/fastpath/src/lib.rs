@@ -1,22 +1,28 @@
-//! The kernel's half of Corelane: small eBPF programs, and the Rust side that loads, feeds and reads them.
+//! The kernel's half of Corelane: small eBPF programs, and the Rust side that loads, feeds and
+//! reads them.
 //!
-//! | program | file | what it does | Rust side |
-//! |---|---|---|---|
-//! | forward | `bpf/forward.bpf.c` | routes frames between ports | [`forward::Forwarder`] |
-//! | hear, take | `bpf/take.bpf.c` | lets packet sockets have what can be forwarded, and drops the kernel's copy of it | [`forward::Forwarder`] |
-//! | generate | `bpf/generate.bpf.c` | writes frames and redirects them into a device | [`generate::Generator`] |
-//! | sink | `bpf/sink.bpf.c` | counts, checks, drops | [`sink::Sink`] |
-//! | steer | `bpf/steer.bpf.c` | gives frames to `AF_XDP` sockets, the rest to the kernel | [`steer::Steer`] |
+//! - forward: file: `bpf/forward.bpf.c`; what it does: routes frames between ports; Rust side:
+//!   [`forward::Forwarder`]
+//! - hear, take: file: `bpf/take.bpf.c`; what it does: lets packet sockets have what can be
+//!   forwarded, and drops the kernel's copy of it; Rust side: [`forward::Forwarder`]
+//! - generate: file: `bpf/generate.bpf.c`; what it does: writes frames and redirects them into a
+//!   device; Rust side: [`generate::Generator`]
+//! - sink: file: `bpf/sink.bpf.c`; what it does: counts, checks, drops; Rust side: [`sink::Sink`]
+//! - steer: file: `bpf/steer.bpf.c`; what it does: gives frames to `AF_XDP` sockets, the rest to
+//!   the kernel; Rust side: [`steer::Steer`]
 //!
-//! The objects are built by `make bpf` and committed, so users need no clang. They are loaded by a small loader of our own
-//! ([`object`], [`sys`]): it reads the few relocations that these programs have, and gives what the general loaders do not: load-time
-//! constants without debug information, memory-mapped arrays, live frames.
+//! The objects are built by `make bpf` and committed, so users need no clang. They are loaded by a
+//! small loader of our own ([`object`], [`sys`]): it reads the few relocations that these programs
+//! have, and gives what the general loaders do not: load-time constants without debug information,
+//! memory-mapped arrays, live frames.
 //!
-//! Nothing is pinned. Programs, maps and attachments live as long as the process holds their descriptors, so a process that dies,
-//! however it dies, leaves nothing behind, and the interface is the kernel's again.
+//! Nothing is pinned. Programs, maps and attachments live as long as the process holds their
+//! descriptors, so a process that dies, however it dies, leaves nothing behind, and the interface
+//! is the kernel's again.
 //!
 //! # What it cannot do
-//! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on little-endian machines.
+//! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on
+//! little-endian machines.
 
 pub mod attach;
 pub mod error;

@@ -1,4 +1,5 @@
-//! Maps: typed access by key, and memory-mapped arrays that the program and we read and write without a system call.
+//! Maps: typed access by key, and memory-mapped arrays that the program and we read and write
+//! without a system call.
 
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -41,7 +42,8 @@ fn bytes_of_mut<T: Plain>(value: &mut T) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(value).cast(), size_of::<T>()) }
 }
 
-/// A map in the kernel, shared by its programs and whoever holds a clone; it goes when the last one lets go.
+/// A map in the kernel, shared by its programs and whoever holds a clone; it goes when the last one
+/// lets go.
 #[derive(Clone, Debug)]
 pub struct Map {
     definition: Arc<MapDefinition>,
@@ -103,7 +105,8 @@ impl Map {
     /// Writes one element of an ordinary map.
     ///
     /// # Errors
-    /// [`Error::Map`] with the kernel's answer; [`Error::Object`] when the types do not fit the map.
+    /// [`Error::Map`] with the kernel's answer; [`Error::Object`] when the types do not fit the
+    /// map.
     pub fn set<K: Plain, V: Plain>(&self, key: K, value: &V) -> Result<()> {
         self.shape::<K>(size_of::<V>())?;
         sys::map_update(self.as_fd(), bytes_of(&key), bytes_of(value))
@@ -167,7 +170,8 @@ impl Map {
     /// Maps an array made with `BPF_F_MMAPABLE` into this process: all its values in a row.
     ///
     /// # Errors
-    /// [`Error::Map`] with the kernel's answer; [`Error::Object`] when `T` does not divide the map's values.
+    /// [`Error::Map`] with the kernel's answer; [`Error::Object`] when `T` does not divide the
+    /// map's values.
     pub fn mapped<T: Plain>(&self) -> Result<MappedArray<T>> {
         let value_size = self.definition.value_size as usize;
         // The kernel rounds each value of an array up to 8 bytes.
@@ -177,12 +181,14 @@ impl Map {
             || size_of::<T>() > 0 && value_size == stride && stride.is_multiple_of(size_of::<T>());
         if !fits || align_of::<T>() > 4096 {
             return Err(Error::Object(format!(
-                "map `{}`: an element of {} bytes does not fit its values, which lie {stride} bytes apart",
+                "map `{}`: an element of {} bytes does not fit its values, which lie {stride} \
+                 bytes apart",
                 self.definition.name,
                 size_of::<T>()
             )));
         }
-        // SAFETY: a new shared mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a new shared mapping at an address of the kernel's choice touches no memory of
+        // ours.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -217,8 +223,9 @@ impl AsFd for Map {
     }
 }
 
-/// The values of an array map as memory, shared with the programs that use it. Other CPUs read and write it at any time, so it is
-/// reached by pointer (or by atomics made from it), never as a slice.
+/// The values of an array map as memory, shared with the programs that use it. Other CPUs read and
+/// write it at any time, so it is reached by pointer (or by atomics made from it), never as a
+/// slice.
 #[derive(Debug)]
 pub struct MappedArray<T> {
     start: NonNull<T>,
@@ -228,9 +235,11 @@ pub struct MappedArray<T> {
     element: PhantomData<T>,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; access is by volatile copies of plain data or by the caller's atomics.
+// SAFETY: the mapping belongs to the process, not to a thread; access is by volatile copies of
+// plain data or by the caller's atomics.
 unsafe impl<T: Plain> Send for MappedArray<T> {}
-// SAFETY: as above; `write` may race with the kernel's readers by design, and its doc says what that means.
+// SAFETY: as above; `write` may race with the kernel's readers by design, and its doc says what
+// that means.
 unsafe impl<T: Plain> Sync for MappedArray<T> {}
 
 impl<T: Plain> MappedArray<T> {
@@ -249,7 +258,8 @@ impl<T: Plain> MappedArray<T> {
         self.length == 0
     }
 
-    /// Copies one element out; a program may change it meanwhile, so a value larger than a word can be a mixture of old and new.
+    /// Copies one element out; a program may change it meanwhile, so a value larger than a word can
+    /// be a mixture of old and new.
     ///
     /// # Panics
     /// When `index` is out of range, like a slice.
@@ -259,11 +269,13 @@ impl<T: Plain> MappedArray<T> {
             "index {index} of {} elements",
             self.length
         );
-        // SAFETY: in range of the mapping; volatile, because a program may write it; plain data, so any mixture is a value.
+        // SAFETY: in range of the mapping; volatile, because a program may write it; plain data, so
+        // any mixture is a value.
         unsafe { self.start.add(index).read_volatile() }
     }
 
-    /// Writes one element; a program that reads it meanwhile can see a mixture when it is larger than a word.
+    /// Writes one element; a program that reads it meanwhile can see a mixture when it is larger
+    /// than a word.
     ///
     /// # Panics
     /// When `index` is out of range, like a slice.
@@ -286,7 +298,8 @@ impl<T: Plain> MappedArray<T> {
 
 impl<T> Drop for MappedArray<T> {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `mapped` got; no pointer from it outlives this value by contract.
+        // SAFETY: exactly the range that `mapped` got; no pointer from it outlives this value by
+        // contract.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,13 +1,16 @@
-//! Reads the eBPF objects of this crate: ELF, with maps as plain records, and two kinds of relocation.
+//! Reads the eBPF objects of this crate: ELF, with maps as plain records, and two kinds of
+//! relocation.
 //!
-//! A program refers to a map by its symbol in section `maps`, and to a load-time constant by an undefined symbol. Both are a 16-byte
-//! "load 64-bit immediate" in the code; [`Object`] keeps where they are, [`crate::program::Loader`] fills them in. Subprograms that are
-//! not inlined, global variables and debug information are not read: the programs have none.
+//! A program refers to a map by its symbol in section `maps`, and to a load-time constant by an
+//! undefined symbol. Both are a 16-byte "load 64-bit immediate" in the code; [`Object`] keeps where
+//! they are, [`crate::program::Loader`] fills them in. Subprograms that are not inlined, global
+//! variables and debug information are not read: the programs have none.
 
 use crate::sys::{Hook, Instruction};
 use crate::{Error, Result};
 
-/// A map as the C source declares it; the loader may change the number of entries or the value's size before it creates it.
+/// A map as the C source declares it; the loader may change the number of entries or the value's
+/// size before it creates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapDefinition {
     /// Its name in the C source.

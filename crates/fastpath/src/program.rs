@@ -54,7 +54,8 @@ impl Loader {
         Ok(self)
     }
 
-    /// Makes a map that this configuration of the programs never reaches a plain array of one entry, which every kernel has.
+    /// Makes a map that this configuration of the programs never reaches a plain array of one
+    /// entry, which every kernel has.
     ///
     /// # Errors
     /// [`Error::Object`] when there is no such map.
@@ -81,7 +82,8 @@ impl Loader {
         self
     }
 
-    /// Lets the programs receive frames of more than one buffer (jumbo frames); their bounds then cover the first.
+    /// Lets the programs receive frames of more than one buffer (jumbo frames); their bounds then
+    /// cover the first.
     #[must_use]
     pub fn accept_fragments(mut self) -> Self {
         self.flags |= sys::PROGRAM_FRAGS;
@@ -99,8 +101,8 @@ impl Loader {
     /// Creates the maps and loads every program.
     ///
     /// # Errors
-    /// [`Error::CreateMap`], [`Error::Refused`] with the end of the verifier's log, [`Error::Object`] for a constant that was not set or
-    /// that no program uses.
+    /// [`Error::CreateMap`], [`Error::Refused`] with the end of the verifier's log,
+    /// [`Error::Object`] for a constant that was not set or that no program uses.
     pub fn load(self) -> Result<Loaded> {
         let mut maps = Vec::with_capacity(self.object.maps.len());
         for definition in &self.object.maps {
@@ -143,7 +145,8 @@ impl Loader {
                     (0, *value)
                 }
             };
-            // The parser has checked that `at` is the first half of a 64-bit load and that the second follows.
+            // The parser has checked that `at` is the first half of a 64-bit load and that the
+            // second follows.
             let first = &mut instructions[*at];
             first.registers = first.registers & 0x0f | source << 4;
             first.immediate = (value as u32).cast_signed();
@@ -235,7 +238,8 @@ impl Program {
         &self.name
     }
 
-    /// Runs it on one frame as if received on `ingress_ifindex` (0: nowhere), `repeat` times; nothing is sent.
+    /// Runs it on one frame as if received on `ingress_ifindex` (0: nowhere), `repeat` times;
+    /// nothing is sent.
     ///
     /// # Errors
     /// [`Error::Run`].

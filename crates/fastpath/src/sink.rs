@@ -1,12 +1,14 @@
-//! The sink: an XDP program that counts frames at their destination, checks their signatures, and drops them.
+//! The sink: an XDP program that counts frames at their destination, checks their signatures, and
+//! drops them.
 //!
-//! What it looks at is chosen when it is loaded ([`Checks`]); what is not asked for is not in the program. Reading is done from outside
-//! and costs the packets nothing.
+//! What it looks at is chosen when it is loaded ([`Checks`]); what is not asked for is not in the
+//! program. Reading is done from outside and costs the packets nothing.
 //!
 //! # What it cannot do
-//! Uniqueness is known within the last [`Checks::window`] sequence numbers of a stream: a duplicate that comes later is counted as
-//! late. A stream that arrives on several CPUs at once can have its reordering miscounted by a few frames. Latency needs one clock:
-//! generator and sink on one machine.
+//! Uniqueness is known within the last [`Checks::window`] sequence numbers of a stream: a duplicate
+//! that comes later is counted as late. A stream that arrives on several CPUs at once can have its
+//! reordering miscounted by a few frames. Latency needs one clock: generator and sink on one
+//! machine.
 
 use crate::attach::{Attachment, Mode, Request};
 use crate::map::{Map, MappedArray, Plain};
@@ -20,7 +22,8 @@ const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 /// What the sink examines in each frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Look for the signature; frames without one go to the kernel and are counted apart. Off: every frame is counted and dropped.
+    /// Look for the signature; frames without one go to the kernel and are counted apart. Off:
+    /// every frame is counted and dropped.
     pub signature: bool,
     /// Find duplicates, reordering, lateness (needs `signature`).
     pub sequence: bool,
@@ -66,7 +69,8 @@ pub struct Counts {
     pub duplicate: u64,
     /// Frames older than the window.
     pub late: u64,
-    /// Frames with a sequence number smaller than the largest so far (RFC 4737), late ones among them.
+    /// Frames with a sequence number smaller than the largest so far (RFC 4737), late ones among
+    /// them.
     pub reordered: u64,
     /// Frames with a departure time, in the latency histogram.
     pub stamped: u64,
@@ -125,7 +129,8 @@ struct Counters {
 // SAFETY: repr(C), fifteen u64, no hole.
 unsafe impl Plain for Counters {}
 
-/// Frames by nanoseconds, in buckets at most 3 % wide: below 32 one each, above 32 for each power of two.
+/// Frames by nanoseconds, in buckets at most 3 % wide: below 32 one each, above 32 for each power
+/// of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -137,7 +142,8 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Buckets that are not empty: smallest and largest nanoseconds that belong there, and the frames.
+    /// Buckets that are not empty: smallest and largest nanoseconds that belong there, and the
+    /// frames.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counts
             .iter()
@@ -149,7 +155,8 @@ impl Histogram {
             })
     }
 
-    /// The smallest bucket's upper bound, in nanoseconds, below or at which `fraction` (0 to 1) of the frames lie; `None` when empty.
+    /// The smallest bucket's upper bound, in nanoseconds, below or at which `fraction` (0 to 1) of
+    /// the frames lie; `None` when empty.
     pub fn quantile(&self, fraction: f64) -> Option<u64> {
         let wanted = (fraction * self.total() as f64).ceil().max(1.0) as u64;
         let mut sum = 0;
@@ -200,7 +207,9 @@ impl Sink {
             return Err(Error::Value {
                 what: "streams × window of the sink",
                 value: format!("{} × {}", checks.streams, checks.window),
-                remedy: "give 1 to 4096 streams, a window that is a power of two, and at most 2^26 together".to_owned(),
+                remedy: "give 1 to 4096 streams, a window that is a power of two, and at most \
+                         2^26 together"
+                    .to_owned(),
             });
         }
         let loaded = Loader::new(OBJECT)?
@@ -225,7 +234,8 @@ impl Sink {
         })
     }
 
-    /// Attaches it to `interface` of the calling thread's network namespace, and says in which mode.
+    /// Attaches it to `interface` of the calling thread's network namespace, and says in which
+    /// mode.
     ///
     /// # Errors
     /// As [`Attachment::new`].
@@ -287,7 +297,8 @@ impl Sink {
         histogram(&self.latencies)
     }
 
-    /// Differences (without sign) between the delays of consecutive stamped frames on a CPU: the variation (IPDV) of RFC 5481.
+    /// Differences (without sign) between the delays of consecutive stamped frames on a CPU: the
+    /// variation (IPDV) of RFC 5481.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -301,7 +312,8 @@ impl Sink {
         self.streams.read(slot)[0]
     }
 
-    /// Which of the numbers `first..=last` of a stream never came. `None` when they are more than the window remembers.
+    /// Which of the numbers `first..=last` of a stream never came. `None` when they are more than
+    /// the window remembers.
     pub fn gaps(&self, stream: u16, first: u32, last: u32) -> Option<Gaps> {
         let window = self.seen.len() / self.streams.len().max(1);
         if u64::from(last.saturating_sub(first)) >= window as u64 {
@@ -326,8 +338,9 @@ impl Sink {
         Some(gaps)
     }
 
-    /// Sets everything to zero, for frames that leave from now on: stamped ones that left before `since_ns` of `CLOCK_MONOTONIC`, which
-    /// a queue on the way still holds, are counted as [`Counts::before`] and nowhere else (needs [`Checks::latency`]). They may arrive
+    /// Sets everything to zero, for frames that leave from now on: stamped ones that left before
+    /// `since_ns` of `CLOCK_MONOTONIC`, which a queue on the way still holds, are counted as
+    /// [`Counts::before`] and nowhere else (needs [`Checks::latency`]). They may arrive
     /// meanwhile; but a frame that is in the program at this very moment may be counted either way.
     ///
     /// # Errors

@@ -1,11 +1,13 @@
 //! The steerer: which frames of an interface go to `AF_XDP` sockets, and which stay the kernel's.
 //!
-//! Attach it, then [`Steer::insert`] the descriptor of each queue's socket. Everything that a user-space worker should not see (ARP,
-//! neighbour discovery, groups, this host's own addresses, IP options, the last hop, partial checksums) goes to the kernel, and so
-//! does everything while no socket is there: attaching it changes nothing, and a worker that dies gives its frames back.
+//! Attach it, then [`Steer::insert`] the descriptor of each queue's socket. Everything that a
+//! user-space worker should not see (ARP, neighbour discovery, groups, this host's own addresses,
+//! IP options, the last hop, partial checksums) goes to the kernel, and so does everything while no
+//! socket is there: attaching it changes nothing, and a worker that dies gives its frames back.
 //!
 //! # What it cannot do
-//! It does not know routes: a frame without a route goes to the worker. Tagged frames are the kernel's. Queues are at most 64.
+//! It does not know routes: a frame without a route goes to the worker. Tagged frames are the
+//! kernel's. Queues are at most 64.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -47,7 +49,8 @@ pub struct Steer {
 }
 
 impl Steer {
-    /// Attaches to `interface` of the calling thread's network namespace. Frames for `station` are steered; `None`: for all stations.
+    /// Attaches to `interface` of the calling thread's network namespace. Frames for `station` are
+    /// steered; `None`: for all stations.
     ///
     /// # Errors
     /// As [`Attachment::new`].
@@ -74,7 +77,8 @@ impl Steer {
     /// Gives the frames of a queue to this socket, which is bound to that queue of this interface.
     ///
     /// # Errors
-    /// [`crate::Error::Map`]: `EBADF` or `EINVAL` for another kind of descriptor, `E2BIG` for a queue above 63.
+    /// [`crate::Error::Map`]: `EBADF` or `EINVAL` for another kind of descriptor, `E2BIG` for a
+    /// queue above 63.
     pub fn insert(&self, queue: u32, socket: impl AsFd) -> Result<()> {
         self.sockets
             .set(queue, &(socket.as_fd().as_raw_fd() as u32))

@@ -1,4 +1,5 @@
-//! The forwarder between namespaces: real TCP with offloads on, traffic while routes change, death, refusal.
+//! The forwarder between namespaces: real TCP with offloads on, traffic while routes change, death,
+//! refusal.
 
 mod common;
 
@@ -181,7 +182,8 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
             fast > 1000,
             "{request:?}: {fast} frames forwarded by the program"
         );
-        // Segments of the sender, acknowledgements of the receiver: hardly any of them can look partial.
+        // Segments of the sender, acknowledgements of the receiver: hardly any of them can look
+        // partial.
         assert!(reason(&forwarder, "partial-checksum") - partial < 20);
         for port in forwarder.port_counters() {
             assert_eq!(
@@ -192,7 +194,8 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
     }
 }
 
-/// A forwarder with ports r0 and r1, a route for 10.1/16 to r1, and the next hop 2 that leads there, too.
+/// A forwarder with ports r0 and r1, a route for 10.1/16 to r1, and the next hop 2 that leads
+/// there, too.
 fn forwarder_for_changes(request: Request, station: [u8; 6]) -> Forwarder {
     let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
     for port in ["r0", "r1"] {
@@ -267,7 +270,8 @@ fn nothing_is_lost_while_routes_change() {
         in_namespace(move || {
             veth("r0", "p0");
             veth("r1", "p1");
-            // In generic mode r0 has no program in its driver: GRO makes it take the generator's frames.
+            // In generic mode r0 has no program in its driver: GRO makes it take the generator's
+            // frames.
             common::run("ethtool -K r0 gro on");
             let mut sink = Sink::new(Checks {
                 window: 1 << 16,
@@ -299,7 +303,8 @@ fn nothing_is_lost_while_routes_change() {
                 forwarder.settle();
                 changes += 64;
             }
-            // One complete checksum in 65,536 looks partial: such a frame is the kernel's, which has no route here.
+            // One complete checksum in 65,536 looks partial: such a frame is the kernel's, which
+            // has no route here.
             let sent = sender.join().unwrap() - reason(&forwarder, "partial-checksum");
             let end = Instant::now() + Duration::from_secs(2);
             while sink.counts().unwrap().frames < sent && Instant::now() < end {
@@ -377,7 +382,8 @@ fn a_killed_process_leaves_the_kernel_forwarding() {
         }
         Killed(command.spawn().unwrap())
     };
-    // The child is killed when the thread that started it ends, so it is started here, in the router's namespace.
+    // The child is killed when the thread that started it ends, so it is started here, in the
+    // router's namespace.
     net.router
         .enter(|| {
             let mut child = start();

@@ -1,11 +1,12 @@
-//! Look-ups, building and route changes with a table of the Internet's size: our figures, those of the Rust peers in
-//! the same process and the same rounds, and the files with which `dpdk-test-fib` does the same.
+//! Look-ups, building and route changes with a table of the Internet's size: our figures, those of
+//! the Rust peers in the same process and the same rounds, and the files with which `dpdk-test-fib`
+//! does the same.
 //!
 //! `peers export DIR` writes `routes4.txt`, `random4.txt`, `hitting4.txt` for `dpdk-test-fib`;
-//! `peers lookup4` prints one line for each set of addresses (nanoseconds and time-stamp cycles a look-up);
-//! `peers lookup6`, `peers build`, `peers memory`, `peers changes` print what they are called after.
-//! The table is `CORELANE_PREFIXES` (plain text or `.gz`) where set, else `../shared/data/internet-prefixes.txt.gz`
-//! where present, else a generated one.
+//! `peers lookup4` prints one line for each set of addresses (nanoseconds and time-stamp cycles a
+//! look-up); `peers lookup6`, `peers build`, `peers memory`, `peers changes` print what they are
+//! called after. The table is `CORELANE_PREFIXES` (plain text or `.gz`) where set, else
+//! `../shared/data/internet-prefixes.txt.gz` where present, else a generated one.
 
 #![allow(missing_docs)]
 

@@ -1,7 +1,7 @@
 //! The two address families as plain integers in host byte order.
 //!
-//! Everything in this crate is written once for both families. What differs is the width, and how many leading bits
-//! the root array of a table consumes.
+//! Everything in this crate is written once for both families. What differs is the width, and how
+//! many leading bits the root array of a table consumes.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -13,7 +13,8 @@ mod sealed {
     impl Sealed for u128 {}
 }
 
-/// An IPv4 (`u32`) or IPv6 (`u128`) address in host byte order: the most significant bit is the first bit on the wire.
+/// An IPv4 (`u32`) or IPv6 (`u128`) address in host byte order: the most significant bit is the
+/// first bit on the wire.
 pub trait Address:
     sealed::Sealed + Copy + Ord + Hash + Debug + Default + Send + Sync + 'static
 {

@@ -1,8 +1,10 @@
-//! A table of the Internet's size and shape, made from a seed: for machines where no recorded table is at hand.
+//! A table of the Internet's size and shape, made from a seed: for machines where no recorded table
+//! is at hand.
 //!
-//! The counts by prefix length are those of a recorded table (901,899 IPv4 and 160,147 IPv6 prefixes). So is, roughly,
-//! how they lie: half of the prefixes continue where the one before them ended, as blocks cut up by one network do;
-//! others lie inside a shorter prefix; the rest stand alone.
+//! The counts by prefix length are those of a recorded table (901,899 IPv4 and 160,147 IPv6
+//! prefixes). So is, roughly, how they lie: half of the prefixes continue where the one before them
+//! ended, as blocks cut up by one network do; others lie inside a shorter prefix; the rest stand
+//! alone.
 
 use std::collections::HashSet;
 
@@ -90,7 +92,8 @@ const V6_LENGTHS: [(u8, u32); 46] = [
     (128, 6),
 ];
 
-/// A small generator of random numbers (`SplitMix64`, Steele, Lea and Flood 2014): the same seed, the same numbers.
+/// A small generator of random numbers (`SplitMix64`, Steele, Lea and Flood 2014): the same seed,
+/// the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -132,7 +135,8 @@ pub fn internet(seed: u64) -> Prefixes {
             }
         }
     });
-    // 2000::/3, where global unicast is given out (RFC 4291 section 2.4), in some five thousand blocks.
+    // 2000::/3, where global unicast is given out (RFC 4291 section 2.4), in some five thousand
+    // blocks.
     let blocks: Vec<u128> = (0..5000)
         .map(|_| (1 << 125) | (random.next_u128() >> 3))
         .collect();

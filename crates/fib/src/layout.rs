@@ -1,4 +1,5 @@
-//! The arrays of a table and the rule by which they are searched: all that a reader in another language needs.
+//! The arrays of a table and the rule by which they are searched: all that a reader in another
+//! language needs.
 //!
 //! # Arrays
 //! Two for each family, in native byte order, indexed from 0, never moved:
@@ -19,14 +20,16 @@
 //! | 3 | the same with elements of 32 bits |
 //!
 //! # Node
-//! A node stands for six further bits of the address: 64 slots. Equal neighbouring slots make a run, and a node holds
-//! one element for each run:
+//! A node stands for six further bits of the address: 64 slots. Equal neighbouring slots make a
+//! run, and a node holds one element for each run:
 //!
-//! - word 0, the *vector*: bit *i* (1 to 63) is set where slot *i* differs from slot *i* − 1; bit 0 is zero;
+//! - word 0, the *vector*: bit *i* (1 to 63) is set where slot *i* differs from slot *i* − 1; bit 0
+//!   is zero;
 //! - the words after it: the elements, packed from the least significant bits of each word up.
 //!
-//! The element of a slot is the one whose number is the count of vector bits 1 to slot. An element is an entry; those
-//! of 8 and 16 bits are leaves. So every step is the same, and only nodes of kind 3 have nodes below.
+//! The element of a slot is the one whose number is the count of vector bits 1 to slot. An element
+//! is an entry; those of 8 and 16 bits are leaves. So every step is the same, and only nodes of
+//! kind 3 have nodes below.
 //!
 //! # Search
 //! ```c
@@ -45,7 +48,7 @@
 //!         entry = step(nodes, entry, ((u64)address << 32 << start) >> 58);
 //!     return entry;
 //! }
-//! u32 search_v6(u64 high, u64 low) {                      // at most 19 steps from bit 18, 21 from bit 6
+//! u32 search_v6(u64 high, u64 low) {                   // at most 19 steps from bit 18, 21 from bit 6
 //!     u32 global = (high >> 61) == 1;                     // 2000::/3
 //!     u32 start = global ? 18 : 6;
 //!     u32 entry = global ? root[(high >> 46) & 0x7fff] : root[0x8000 + (high >> 58)];
@@ -54,18 +57,20 @@
 //!     return entry;
 //! }
 //! ```
-//! `six_bits_at` gives bits `start` to `start + 5`, first bit most significant; bits beyond the address are zero.
-//! A loop over a verified program is bounded by the counts named; an index is bounded by the array's length.
+//! `six_bits_at` gives bits `start` to `start + 5`, first bit most significant; bits beyond the
+//! address are zero. A loop over a verified program is bounded by the counts named; an index is
+//! bounded by the array's length.
 //!
 //! # While it changes
-//! The writer fills a new node before it stores the entry that leads to it (release), and changes an element in place
-//! by one store of its 64-bit word. A reader that loads an entry or a word once and uses that value sees for each
-//! address the answer before the change or the one after. A node that was unlinked keeps its content until all
-//! readers have been quiescent.
+//! The writer fills a new node before it stores the entry that leads to it (release), and changes
+//! an element in place by one store of its 64-bit word. A reader that loads an entry or a word once
+//! and uses that value sees for each address the answer before the change or the one after. A node
+//! that was unlinked keeps its content until all readers have been quiescent.
 //!
-//! This is a multiway trie compressed by population counts, after Asai and Ohara, "Poptrie: A Compressed Trie with
-//! Population Count for Fast and Scalable Software IP Routing Table Lookup" (SIGCOMM 2015), with one array instead of
-//! two, leaves and children under one vector, and the elements behind the vector they belong to.
+//! This is a multiway trie compressed by population counts, after Asai and Ohara, "Poptrie: A
+//! Compressed Trie with Population Count for Fast and Scalable Software IP Routing Table Lookup"
+//! (SIGCOMM 2015), with one array instead of two, leaves and children under one vector, and the
+//! elements behind the vector they belong to.
 
 /// Bits of an address that the IPv4 root consumes.
 pub const V4_ROOT_BITS: u32 = 18;
@@ -73,7 +78,8 @@ pub const V4_ROOT_BITS: u32 = 18;
 /// Entries of the IPv4 root.
 pub const V4_ROOT: usize = 1 << V4_ROOT_BITS;
 
-/// Entries of the IPv6 root: bits 3 to 17 of addresses in `2000::/3` first, then the first six bits of all others.
+/// Entries of the IPv6 root: bits 3 to 17 of addresses in `2000::/3` first, then the first six bits
+/// of all others.
 pub const V6_ROOT: usize = V6_ROOT_OTHERS + 64;
 
 /// Index in the IPv6 root of the entries for addresses outside `2000::/3`.

@@ -9,7 +9,8 @@ pub struct ArrayMemory {
     pub name: &'static str,
     /// Bytes in use, free blocks between used ones included.
     pub used: usize,
-    /// Bytes mapped. Memory of this process beyond `used` has no pages behind it until it is touched.
+    /// Bytes mapped. Memory of this process beyond `used` has no pages behind it until it is
+    /// touched.
     pub reserved: usize,
 }
 

@@ -1,10 +1,10 @@
 //! Where packets go next: numbers given out by the tables, and the entries behind them.
 //!
-//! A [`NextHop`] is what a look-up returns. [`NextHopTable`] maps it to a 32-byte [`NextHopEntry`] by way of a slot
-//! number, so that an entry is replaced by one store of that number: readers see the old entry or the new one, never
-//! half of each. Three arrays, all flat: `slots` (u32, by next hop), `entries` (32 bytes, by slot), `buckets` (u16,
-//! the members of groups). They can live in memory-mapped BPF arrays; the C side reads
-//! `entries[slots[next_hop]]`.
+//! A [`NextHop`] is what a look-up returns. [`NextHopTable`] maps it to a 32-byte [`NextHopEntry`]
+//! by way of a slot number, so that an entry is replaced by one store of that number: readers see
+//! the old entry or the new one, never half of each. Three arrays, all flat: `slots` (u32, by next
+//! hop), `entries` (32 bytes, by slot), `buckets` (u16, the members of groups). They can live in
+//! memory-mapped BPF arrays; the C side reads `entries[slots[next_hop]]`.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -32,7 +32,8 @@ pub enum Kind {
     None = 0,
     /// A neighbour whose link-layer address is known: rewrite and send.
     Adjacency = 1,
-    /// Several next hops: choose one of the group's buckets by the flow's hash, and go on with that.
+    /// Several next hops: choose one of the group's buckets by the flow's hash, and go on with
+    /// that.
     Group = 2,
     /// The kernel's: local delivery, unresolved neighbours, whatever is not plain forwarding.
     Punt = 3,
@@ -80,7 +81,8 @@ pub const NEXT_HOPS: usize = 1 << 16;
 #[repr(transparent)]
 pub struct EntryCell(UnsafeCell<NextHopEntry>);
 
-// SAFETY: `NextHopTable::set` writes a cell only before its slot number is published or after a grace period.
+// SAFETY: `NextHopTable::set` writes a cell only before its slot number is published or after a
+// grace period.
 unsafe impl Sync for EntryCell {}
 // SAFETY: zero is `Kind::None` and zeroes: the entry of "no route".
 unsafe impl Zeroable for EntryCell {}
@@ -97,8 +99,8 @@ pub struct NextHopStorage {
 }
 
 impl NextHopStorage {
-    /// Arrays in memory of this process, for `entries` entries (twice as many slots, so that every one can be replaced
-    /// within one grace period) and `buckets` buckets.
+    /// Arrays in memory of this process, for `entries` entries (twice as many slots, so that every
+    /// one can be replaced within one grace period) and `buckets` buckets.
     ///
     /// # Errors
     /// When the system refuses the memory.
@@ -153,25 +155,28 @@ enum Retired {
     Buckets { first: u32, size: u16 },
 }
 
-/// What readers hold: the arrays, and nothing that is written. Not to be cloned: an entry must not outlive the burst
-/// of the reader it was got through.
+/// What readers hold: the arrays, and nothing that is written. Not to be cloned: an entry must not
+/// outlive the burst of the reader it was got through.
 #[derive(Debug)]
 pub struct NextHops {
     storage: NextHopStorage,
 }
 
 impl NextHops {
-    /// The entry of a next hop. It stays as it is until the caller's grace period ends: do not keep it longer.
+    /// The entry of a next hop. It stays as it is until the caller's grace period ends: do not keep
+    /// it longer.
     #[inline]
     pub fn get(&self, next_hop: NextHop) -> &NextHopEntry {
         let slot = self.storage.slots.elements()[usize::from(next_hop.0)].load(Ordering::Acquire);
         let cell = &self.storage.entries.elements()[slot as usize];
-        // SAFETY: a published cell is not written before all readers have been quiescent, and a reader that is
-        // quiescent holds no entry: `Reader::quiesce` takes `&mut self`, which ends every borrow of an entry.
+        // SAFETY: a published cell is not written before all readers have been quiescent, and a
+        // reader that is quiescent holds no entry: `Reader::quiesce` takes `&mut self`,
+        // which ends every borrow of an entry.
         unsafe { &*cell.0.get() }
     }
 
-    /// The member of a group for a flow's hash (any 32 bits, evenly spread); [`NextHop::NONE`] for an empty group.
+    /// The member of a group for a flow's hash (any 32 bits, evenly spread); [`NextHop::NONE`] for
+    /// an empty group.
     #[inline]
     pub fn member(&self, group: &NextHopEntry, hash: u32) -> NextHop {
         let size = u64::from(group.group_size);
@@ -237,7 +242,8 @@ impl NextHopTable {
         Ok(())
     }
 
-    /// Makes `next_hop` a group of `members`. Give a member several times to give it more of the flows.
+    /// Makes `next_hop` a group of `members`. Give a member several times to give it more of the
+    /// flows.
     ///
     /// # Errors
     /// For next hop 0, and when slots or buckets run out; nothing has changed then.
@@ -281,8 +287,8 @@ impl NextHopTable {
     /// All readers have reached `epoch`: reuse what was sealed under it or earlier.
     ///
     /// # Safety
-    /// No entry that a view returned before [`NextHopTable::seal`] was called with that epoch may still be borrowed:
-    /// its slot is written again.
+    /// No entry that a view returned before [`NextHopTable::seal`] was called with that epoch may
+    /// still be borrowed: its slot is written again.
     pub unsafe fn reclaim(&mut self, epoch: u64) {
         let Self {
             quarantine,

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use crate::address::Address;
 
-/// A prefix of one family, for example `192.0.2.0/24`. Bits after the length are zero: [`Prefix::new`] refuses others.
+/// A prefix of one family, for example `192.0.2.0/24`. Bits after the length are zero:
+/// [`Prefix::new`] refuses others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A> {
     address: A,
@@ -80,7 +81,8 @@ impl<A: Address> Prefix<A> {
         Ok(Self { address, length })
     }
 
-    /// The prefix of `length` bits that `address` is in; a length beyond the width counts as the width.
+    /// The prefix of `length` bits that `address` is in; a length beyond the width counts as the
+    /// width.
     pub fn containing(address: A, length: u8) -> Self {
         let length = length.min(A::BITS);
         Self {

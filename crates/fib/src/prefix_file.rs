@@ -1,8 +1,8 @@
 //! Reads a table of prefixes from text: one prefix a line, both families mixed.
 //!
-//! Empty lines and lines that start with `#` are skipped. Everything else must be a prefix: the first line that is
-//! not ends the reading with its number and what is wrong, and nothing is handed out. The caller opens the file and
-//! unpacks it; this module does no I/O of its own.
+//! Empty lines and lines that start with `#` are skipped. Everything else must be a prefix: the
+//! first line that is not ends the reading with its number and what is wrong, and nothing is handed
+//! out. The caller opens the file and unpacks it; this module does no I/O of its own.
 
 use std::io::{BufRead, BufReader, Read};
 

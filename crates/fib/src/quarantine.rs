@@ -1,7 +1,8 @@
 //! Freed blocks that readers may still be looking at.
 //!
-//! What the writer unlinks goes to the open batch. [`Quarantine::seal`] closes the batch under an epoch number;
-//! [`Quarantine::reclaim`] hands out the batches whose epoch every reader has reached.
+//! What the writer unlinks goes to the open batch. [`Quarantine::seal`] closes the batch under an
+//! epoch number; [`Quarantine::reclaim`] hands out the batches whose epoch every reader has
+//! reached.
 
 use std::collections::VecDeque;
 

@@ -1,17 +1,19 @@
 //! When may memory that readers could still see be reused?
 //!
-//! Quiescent-state-based reclamation. There is an epoch number, and each reader has a cache line of its own with the
-//! epoch it last saw at a moment when it held nothing ([`Quiescent::quiesce`], at the end of each burst: one load of
-//! a line that only the writer writes, and one plain store to its own). The writer unlinks things, advances the epoch,
-//! and reuses them once every reader has reached it. Nobody waits: the writer asks again later, and a reader never
-//! does more than that load and store.
+//! Quiescent-state-based reclamation. There is an epoch number, and each reader has a cache line of
+//! its own with the epoch it last saw at a moment when it held nothing ([`Quiescent::quiesce`], at
+//! the end of each burst: one load of a line that only the writer writes, and one plain store to
+//! its own). The writer unlinks things, advances the epoch, and reuses them once every reader has
+//! reached it. Nobody waits: the writer asks again later, and a reader never does more than that
+//! load and store.
 //!
-//! What it cannot do: a reader that stops calling `quiesce` while online keeps everything from being reused. A thread
-//! that goes to sleep calls [`Quiescent::offline`] first.
+//! What it cannot do: a reader that stops calling `quiesce` while online keeps everything from
+//! being reused. A thread that goes to sleep calls [`Quiescent::offline`] first.
 //!
-//! Why no fence is needed for each burst: a reader that stores epoch *e* has loaded *e* with Acquire, so what it looks
-//! up afterwards was published before *e*; and the store is a Release, so what it did before is finished when the
-//! writer's Acquire load sees it. Going online is the one place where a store must be ordered before later loads.
+//! Why no fence is needed for each burst: a reader that stores epoch *e* has loaded *e* with
+//! Acquire, so what it looks up afterwards was published before *e*; and the store is a Release, so
+//! what it did before is finished when the writer's Acquire load sees it. Going online is the one
+//! place where a store must be ordered before later loads.
 
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
 
@@ -103,7 +105,8 @@ impl Domain {
     /// Starts a new epoch and returns it: whatever was unlinked before this call may be reused once
     /// [`Domain::reached`] returns at least that number.
     pub fn advance(&self) -> u64 {
-        // SeqCst, as the fence in `reached`: a reader going online either is seen by us or sees what we unlinked.
+        // SeqCst, as the fence in `reached`: a reader going online either is seen by us or sees
+        // what we unlinked.
         self.inner.epoch.0.fetch_add(1, Ordering::SeqCst) + 1
     }
 
@@ -148,7 +151,8 @@ impl Quiescent {
         self.inner.lines[self.index]
             .seen
             .store(epoch, Ordering::Relaxed);
-        // Our store must be visible before our first look at the tables; pairs with the fence in `reached`.
+        // Our store must be visible before our first look at the tables; pairs with the fence in
+        // `reached`.
         fence(Ordering::SeqCst);
     }
 }

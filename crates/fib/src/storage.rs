@@ -1,9 +1,10 @@
-//! Where the arrays live: a [`Region`] is a fixed number of elements somewhere in memory, and whoever keeps it there.
+//! Where the arrays live: a [`Region`] is a fixed number of elements somewhere in memory, and
+//! whoever keeps it there.
 //!
-//! Two kinds: anonymous memory of this process (the pages appear when they are first touched, so a generous capacity
-//! costs nothing; large regions ask for huge pages), and memory that the caller mapped, such as a memory-mapped BPF
-//! array, so that the same bytes serve an eBPF program. A region never moves and never grows: readers hold plain
-//! pointers into it.
+//! Two kinds: anonymous memory of this process (the pages appear when they are first touched, so a
+//! generous capacity costs nothing; large regions ask for huge pages), and memory that the caller
+//! mapped, such as a memory-mapped BPF array, so that the same bytes serve an eBPF program. A
+//! region never moves and never grows: readers hold plain pointers into it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,14 +12,16 @@ use std::sync::Arc;
 /// Size of a huge page on the architectures we run on, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// An array of fixed length that several threads read while one writes, through atomics or by a protocol of its own.
+/// An array of fixed length that several threads read while one writes, through atomics or by a
+/// protocol of its own.
 pub struct Region<T> {
     elements: *const T,
     length: usize,
     owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: a region is a shared slice; sending or sharing it is sharing `&T`, and the owner is Send and Sync.
+// SAFETY: a region is a shared slice; sending or sharing it is sharing `&T`, and the owner is Send
+// and Sync.
 unsafe impl<T: Sync> Send for Region<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Region<T> {}
@@ -80,8 +83,8 @@ impl<T: Zeroable> Region<T> {
     /// `length` elements that the caller mapped, kept mapped for as long as `owner` lives.
     ///
     /// # Safety
-    /// `first` must be aligned for `T` and point to `length` valid elements that stay mapped while `owner` lives. Only
-    /// the table or next-hop table that gets the region may write to them.
+    /// `first` must be aligned for `T` and point to `length` valid elements that stay mapped while
+    /// `owner` lives. Only the table or next-hop table that gets the region may write to them.
     pub unsafe fn from_mapped(
         first: *const T,
         length: usize,
@@ -99,7 +102,8 @@ impl<T> Region<T> {
     /// The elements.
     #[inline]
     pub fn elements(&self) -> &[T] {
-        // SAFETY: the constructor promised `length` valid elements for as long as the owner, which `self` holds, lives.
+        // SAFETY: the constructor promised `length` valid elements for as long as the owner, which
+        // `self` holds, lives.
         unsafe { std::slice::from_raw_parts(self.elements, self.length) }
     }
 
@@ -115,7 +119,8 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping is only an address range; what is in it is reached through `Region`, which asks for `Sync`.
+// SAFETY: the mapping is only an address range; what is in it is reached through `Region`, which
+// asks for `Sync`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

@@ -1,7 +1,9 @@
-//! Readers while the table changes: every answer must be one that the address may have at some moment.
+//! Readers while the table changes: every answer must be one that the address may have at some
+//! moment.
 //!
-//! Small enough for Miri, which looks for data races and uninitialised memory as well (`make miri`). Its aliasing model
-//! is off there: it walks an array of 2^18 atomics at each reborrow, and would need hours.
+//! Small enough for Miri, which looks for data races and uninitialised memory as well (`make
+//! miri`). Its aliasing model is off there: it walks an array of 2^18 atomics at each reborrow, and
+//! would need hours.
 
 #![allow(missing_docs)]
 
@@ -19,7 +21,8 @@ const COVER: NextHop = NextHop(7);
 fn prefixes() -> Vec<(Prefix<u32>, Prefix<u128>)> {
     let mut random = Random::new(1);
     let count = if cfg!(miri) { 12 } else { 400 };
-    // Lengths on both sides of the ends of levels; each prefix in a /16 (IPv6: /40) of its own or shared with few.
+    // Lengths on both sides of the ends of levels; each prefix in a /16 (IPv6: /40) of its own or
+    // shared with few.
     (0..count)
         .map(|index| {
             let v4 = 0x0A00_0000 | (random.next_u64() as u32 & 0x003F_FFFF);

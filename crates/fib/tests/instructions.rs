@@ -1,7 +1,8 @@
-//! Instructions for each look-up, counted by callgrind: the guard against a hot path that quietly grows.
+//! Instructions for each look-up, counted by callgrind: the guard against a hot path that quietly
+//! grows.
 //!
-//! Valgrind shows programs a processor without AVX-512, so this counts the form that works everywhere. The workload is
-//! run twice, with and without look-ups; the difference counts.
+//! Valgrind shows programs a processor without AVX-512, so this counts the form that works
+//! everywhere. The workload is run twice, with and without look-ups; the difference counts.
 
 #![allow(missing_docs)]
 
@@ -13,8 +14,8 @@ use fib::{Family, NextHop, Prefix, Table};
 
 const LOOKUPS: usize = 64 * 2000;
 
-/// Most instructions for a look-up in bursts of 64, addresses in random prefixes, in the profile that tests are built
-/// with: its assertions and overflow checks count too. Counted: 82 and 261.
+/// Most instructions for a look-up in bursts of 64, addresses in random prefixes, in the profile
+/// that tests are built with: its assertions and overflow checks count too. Counted: 82 and 261.
 const V4_BOUND: f64 = 90.0;
 const V6_BOUND: f64 = 285.0;
 

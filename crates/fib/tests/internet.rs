@@ -28,8 +28,8 @@ fn agree<A: Family>(table: &Table<A>, golden: &GoldenTable<A>, prefixes: &[Prefi
     assert_eq!(table.len(), golden.len());
 }
 
-/// Builds, compares, withdraws every third route, compares, announces them again, compares. Returns the bytes that
-/// look-ups read: just built, and at the end.
+/// Builds, compares, withdraws every third route, compares, announces them again, compares. Returns
+/// the bytes that look-ups read: just built, and at the end.
 fn lives<A: Family>(prefixes: &[Prefix<A>], of: u16) -> (usize, usize) {
     let routes: Vec<_> = prefixes
         .iter()

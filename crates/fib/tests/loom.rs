@@ -1,7 +1,7 @@
 //! All interleavings of a writer and readers of the quiescence module, by loom.
 //!
-//! The module is compiled here a second time, with loom's atomics under the name it imports them by: no separate
-//! build with other flags is needed.
+//! The module is compiled here a second time, with loom's atomics under the name it imports them
+//! by: no separate build with other flags is needed.
 
 #![allow(missing_docs, unreachable_pub, dead_code, clippy::pedantic)]
 
@@ -43,7 +43,8 @@ impl Shared {
         );
     }
 
-    /// Moves the content to the other block, and overwrites the first one if every reader has moved on.
+    /// Moves the content to the other block, and overwrites the first one if every reader has moved
+    /// on.
     fn replace(&self, domain: &Domain) {
         self.blocks[1].store(GOOD, Ordering::Relaxed);
         self.current.store(1, Ordering::Release);

@@ -1,4 +1,5 @@
-//! Ctrl-C without leftovers: the signal sets a flag, loops poll it and return, guards run as on any other way out.
+//! Ctrl-C without leftovers: the signal sets a flag, loops poll it and return, guards run as on any
+//! other way out.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,8 @@ static INSTALLED: Once = Once::new();
 #[error("interrupted; everything that was set up has been removed")]
 pub struct Interrupted;
 
-/// Makes SIGINT, SIGTERM and SIGHUP set the flag that [`interrupted`] reads; a second signal ends the process at once.
+/// Makes SIGINT, SIGTERM and SIGHUP set the flag that [`interrupted`] reads; a second signal ends
+/// the process at once.
 ///
 /// Calling it again does nothing.
 ///
@@ -27,7 +29,8 @@ pub fn on_signal() -> io::Result<()> {
     let mut result = Ok(());
     INSTALLED.call_once(|| {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // The order matters: the first handler ends the process if the flag is set already, the second sets it.
+            // The order matters: the first handler ends the process if the flag is set already, the
+            // second sets it.
             result = signal_hook::flag::register_conditional_shutdown(
                 signal,
                 EXIT_AFTER_SECOND,

@@ -1,7 +1,6 @@
 //! Cores by number, and those this process may run on.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +21,8 @@ impl fmt::Display for CoreId {
 /// When the kernel refuses to say, which it does not for the calling thread.
 pub fn allowed_cores() -> io::Result<Vec<CoreId>> {
     let mut set = empty_set();
-    // SAFETY: the kernel writes at most the given size into `set`, which is that large; 0 is the calling thread.
+    // SAFETY: the kernel writes at most the given size into `set`, which is that large; 0 is the
+    // calling thread.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if result != 0 {
         return Err(io::Error::last_os_error());

@@ -29,13 +29,15 @@ pub struct Environment {
     pub caches: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// What runs below us: a hypervisor's or container's name, `none`, or empty where it cannot be told.
+    /// What runs below us: a hypervisor's or container's name, `none`, or empty where it cannot be
+    /// told.
     pub virtualisation: String,
     /// Frequency governor of the first core.
     pub governor: String,
     /// The kernel's clock source.
     pub clock: String,
-    /// Processor flaws that the kernel mitigates, `name: measure`, in alphabetical order; unaffected ones are left out.
+    /// Processor flaws that the kernel mitigates, `name: measure`, in alphabetical order;
+    /// unaffected ones are left out.
     pub mitigations: Vec<String>,
     /// The kernel's own command line.
     pub kernel_command_line: String,
@@ -52,7 +54,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads this machine's, for a run with `seed`. `version` is the version of the program that asks.
+    /// Reads this machine's, for a run with `seed`. `version` is the version of the program that
+    /// asks.
     pub fn read(version: &str, seed: u64) -> Self {
         let topology = Topology::read();
         let allowed = allowed_cores().unwrap_or_default();
@@ -141,7 +144,8 @@ impl Environment {
 /// `2026-11-21 03:14 UTC` from seconds since 1970, by the proleptic Gregorian calendar.
 pub fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years counted from March: the leap day is then the last day of a year (Hinnant, "chrono-compatible low-level date algorithms").
+    // Years counted from March: the leap day is then the last day of a year (Hinnant,
+    // "chrono-compatible low-level date algorithms").
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era =
@@ -176,7 +180,8 @@ fn value_of<'a>(text: &'a str, key: &str) -> &'a str {
 }
 
 fn cpu_model(cpuinfo: &str) -> String {
-    // x86 says "model name"; others name the processor under "Processor" or "cpu model", or only by numbers.
+    // x86 says "model name"; others name the processor under "Processor" or "cpu model", or only by
+    // numbers.
     ["model name", "Processor", "cpu model"]
         .iter()
         .map(|key| value_of(cpuinfo, key).trim_start_matches([' ', '\t', ':']))

@@ -1,19 +1,21 @@
 //! Threads that are not to be kept waiting by ordinary work on the same core.
 //!
-//! The highest weight of the fair scheduler (nice -20) and its shortest slice: a thread so favoured takes the core as soon as it wakes
-//! and gives ordinary threads about a hundredth of it. What it does not prevent: an ordinary thread that has got the core while the
-//! favoured one was ready keeps it for the rest of its slice, 1 to 4 ms.
+//! The highest weight of the fair scheduler (nice -20) and its shortest slice: a thread so favoured
+//! takes the core as soon as it wakes and gives ordinary threads about a hundredth of it. What it
+//! does not prevent: an ordinary thread that has got the core while the favoured one was ready
+//! keeps it for the rest of its slice, 1 to 4 ms.
 //!
-//! Real-time priority prevents that, and lets a thread that is always busy starve the core's housekeeping; for it the kernel stops
-//! such threads for up to 50 ms in every second (sched(7), `sched_rt_runtime_us`; the deadline server of Linux 6.12). So it is for
-//! what is over before: [`Urgent`].
+//! Real-time priority prevents that, and lets a thread that is always busy starve the core's
+//! housekeeping; for it the kernel stops such threads for up to 50 ms in every second (sched(7),
+//! `sched_rt_runtime_us`; the deadline server of Linux 6.12). So it is for what is over before:
+//! [`Urgent`].
 
-use std::io;
-use std::mem;
 use std::time::Duration;
+use std::{io, mem};
 
 const FIRST: i32 = -20;
-/// Shortest slice that the kernel grants a fair thread, ns (`sched_setattr(2)`, since Linux 6.12; ignored before).
+/// Shortest slice that the kernel grants a fair thread, ns (`sched_setattr(2)`, since Linux 6.12;
+/// ignored before).
 const SLICE_NS: u64 = 100_000;
 
 /// Favours a thread by its id; 0 is the calling one. Kernel threads may be favoured too.
@@ -53,8 +55,9 @@ impl Drop for Favoured {
     }
 }
 
-/// Lets the calling thread and others run before every ordinary one, at the lowest real-time priority, until dropped; then the
-/// others are favoured, and the calling thread is what it was. Does nothing where that is not allowed.
+/// Lets the calling thread and others run before every ordinary one, at the lowest real-time
+/// priority, until dropped; then the others are favoured, and the calling thread is what it was.
+/// Does nothing where that is not allowed.
 #[derive(Debug)]
 pub struct Urgent {
     others: Vec<libc::pid_t>,

@@ -1,13 +1,14 @@
-//! This machine: which cores there are and which we may use, pinning, noise, environment, network namespaces,
-//! and cleaning up after ourselves.
+//! This machine: which cores there are and which we may use, pinning, noise, environment, network
+//! namespaces, and cleaning up after ourselves.
 //!
-//! What the crate makes, it removes: a [`Namespace`] and a [`temporary::Directory`] are deleted when dropped.
-//! Ctrl-C does not kill the process at once: after [`cleanup::on_signal`] it sets a flag that loops poll with
-//! [`interrupted`], so that they return and the guards run. After a crash nothing of this runs; therefore every name
-//! carries the id of the process that made it, and [`namespace::sweep_leftovers`] removes what belongs to dead ones.
+//! What the crate makes, it removes: a [`Namespace`] and a [`temporary::Directory`] are deleted
+//! when dropped. Ctrl-C does not kill the process at once: after [`cleanup::on_signal`] it sets a
+//! flag that loops poll with [`interrupted`], so that they return and the guards run. After a crash
+//! nothing of this runs; therefore every name carries the id of the process that made it, and
+//! [`namespace::sweep_leftovers`] removes what belongs to dead ones.
 //!
-//! Linux only. Reading `/sys` and `/proc` never fails the caller where a default is honest: what is not known is
-//! an empty string or `None`, never a guess.
+//! Linux only. Reading `/sys` and `/proc` never fails the caller where a default is honest: what is
+//! not known is an empty string or `None`, never a guess.
 
 pub mod cleanup;
 pub mod cores;

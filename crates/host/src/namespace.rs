@@ -1,9 +1,11 @@
-//! Network namespaces and virtual Ethernet pairs of our own, for measurements that touch no real network.
+//! Network namespaces and virtual Ethernet pairs of our own, for measurements that touch no real
+//! network.
 //!
-//! A [`Namespace`] is named `cl-<pid>-<name>`, quiet (no IPv6 autoconfiguration, so no frame that we did not send), and
-//! deleted when dropped, with every interface in it. A [`Veth`] is made between two of them, never in the namespace of the
-//! host. Set-up goes through the `ip` command of iproute2; work inside goes through [`Namespace::enter`], which runs a
-//! closure in a thread that has joined the namespace, so the calling thread never leaves its own.
+//! A [`Namespace`] is named `cl-<pid>-<name>`, quiet (no IPv6 autoconfiguration, so no frame that
+//! we did not send), and deleted when dropped, with every interface in it. A [`Veth`] is made
+//! between two of them, never in the namespace of the host. Set-up goes through the `ip` command of
+//! iproute2; work inside goes through [`Namespace::enter`], which runs a closure in a thread that
+//! has joined the namespace, so the calling thread never leaves its own.
 //!
 //! All of it needs root (`CAP_SYS_ADMIN` and `CAP_NET_ADMIN`).
 
@@ -35,7 +37,8 @@ const INTERFACE_NAME_MAX: usize = 15;
 pub enum Error {
     /// The rights are missing.
     #[error(
-        "network namespaces need root; run the command with sudo, or choose an engine that needs none"
+        "network namespaces need root; run the command with sudo, or choose an engine that needs \
+         none"
     )]
     NotRoot,
     /// The `ip` command is missing.
@@ -71,7 +74,8 @@ pub enum Error {
     },
     /// A cable does not come up.
     #[error(
-        "the interface {interface} in {name} does not come up; look at the kernel's log (dmesg) and try again"
+        "the interface {interface} in {name} does not come up; look at the kernel's log (dmesg) \
+         and try again"
     )]
     Down {
         /// The namespace.
@@ -81,7 +85,8 @@ pub enum Error {
     },
     /// An interface has gone.
     #[error(
-        "the interface {interface} in {name} has vanished; leave the namespaces {PREFIX}* alone while a run lasts"
+        "the interface {interface} in {name} has vanished; leave the namespaces {PREFIX}* alone \
+         while a run lasts"
     )]
     Vanished {
         /// The namespace.
@@ -103,7 +108,8 @@ struct Inner {
 }
 
 impl Namespace {
-    /// Makes a namespace `cl-<pid>-<name>` with its loopback interface up, after removing leftovers of dead processes.
+    /// Makes a namespace `cl-<pid>-<name>` with its loopback interface up, after removing leftovers
+    /// of dead processes.
     ///
     /// # Errors
     /// Without root, without iproute2, or when the kernel refuses.
@@ -181,8 +187,9 @@ impl Namespace {
         let _ = self.set(key, value);
     }
 
-    /// Runs `work` in a thread of its own that has joined this namespace, and returns its result. Threads that `work`
-    /// starts are in the namespace too, and so is every socket they open. A panic of `work` goes on in the caller.
+    /// Runs `work` in a thread of its own that has joined this namespace, and returns its result.
+    /// Threads that `work` starts are in the namespace too, and so is every socket they open. A
+    /// panic of `work` goes on in the caller.
     ///
     /// # Errors
     /// When the namespace cannot be joined.
@@ -195,7 +202,8 @@ impl Namespace {
         std::thread::scope(|scope| {
             let joined = scope
                 .spawn(|| {
-                    // SAFETY: setns takes a descriptor that `handle` keeps open, and changes this new thread only.
+                    // SAFETY: setns takes a descriptor that `handle` keeps open, and changes this
+                    // new thread only.
                     if unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) } == 0 {
                         Ok(work())
                     } else {
@@ -248,7 +256,8 @@ pub struct End {
 }
 
 impl End {
-    /// Waits until the kernel has noticed the carrier: until then, up to a second, it drops what is sent.
+    /// Waits until the kernel has noticed the carrier: until then, up to a second, it drops what is
+    /// sent.
     fn wait_until_up(&self) -> Result<(), Error> {
         let deadline = Instant::now() + LINK_PATIENCE;
         while !self
@@ -268,7 +277,8 @@ impl End {
     }
 }
 
-/// A virtual cable between two namespaces, both ends up and ready to send. It goes away with either namespace.
+/// A virtual cable between two namespaces, both ends up and ready to send. It goes away with either
+/// namespace.
 #[derive(Clone, Debug)]
 pub struct Veth {
     /// The first end.
@@ -278,8 +288,8 @@ pub struct Veth {
 }
 
 impl Veth {
-    /// Lays a cable from interface `a.1` in `a.0` to interface `b.1` in `b.0`, with `queues` receive and transmit queues
-    /// at each end.
+    /// Lays a cable from interface `a.1` in `a.0` to interface `b.1` in `b.0`, with `queues`
+    /// receive and transmit queues at each end.
     ///
     /// Hardware addresses are made from the names, so that runs do not differ by them.
     ///
@@ -291,7 +301,8 @@ impl Veth {
                 return Err(Error::Ip {
                     arguments: format!("link add {interface}"),
                     message: format!(
-                        "an interface's name has at most {INTERFACE_NAME_MAX} characters and no spaces"
+                        "an interface's name has at most {INTERFACE_NAME_MAX} characters and no \
+                         spaces"
                     ),
                 });
             }
@@ -300,8 +311,8 @@ impl Veth {
         let (mac_a, mac_b) = (mac(a.0, a.1), mac(b.0, b.1));
         let (text_a, text_b) = (mac_text(mac_a), mac_text(mac_b));
         let line = format!(
-            "link add {} netns {} address {text_a} numtxqueues {queues} numrxqueues {queues} type veth \
-             peer {} netns {} address {text_b} numtxqueues {queues} numrxqueues {queues}",
+            "link add {} netns {} address {text_a} numtxqueues {queues} numrxqueues {queues} type \
+             veth peer {} netns {} address {text_b} numtxqueues {queues} numrxqueues {queues}",
             a.1,
             a.0.name(),
             b.1,
@@ -327,7 +338,8 @@ impl Veth {
     }
 }
 
-/// A locally administered address made from the names (FNV-1a), without the process id: the same in every run.
+/// A locally administered address made from the names (FNV-1a), without the process id: the same in
+/// every run.
 fn mac(namespace: &Namespace, interface: &str) -> [u8; 6] {
     let own_name = namespace.name().splitn(3, '-').nth(2).unwrap_or_default();
     let mut hash: u32 = 0x811c_9dc5;
@@ -342,7 +354,8 @@ fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// Deletes namespaces of ours whose process is dead, with every interface in them. Without root it does nothing.
+/// Deletes namespaces of ours whose process is dead, with every interface in them. Without root it
+/// does nothing.
 pub fn sweep_leftovers() {
     if !process::is_root() {
         return;

@@ -1,4 +1,5 @@
-//! How much the machine disturbed a measurement: time stolen by the hypervisor, and involuntary context switches.
+//! How much the machine disturbed a measurement: time stolen by the hypervisor, and involuntary
+//! context switches.
 
 use std::fs;
 
@@ -66,15 +67,16 @@ impl Reading {
     }
 }
 
-/// How long a thread of this process, or of the kernel, has been ready to run without a core in its whole life, ns
-/// (`/proc/PID/schedstat`); 0 where the kernel does not tell.
+/// How long a thread of this process, or of the kernel, has been ready to run without a core in its
+/// whole life, ns (`/proc/PID/schedstat`); 0 where the kernel does not tell.
 pub fn waited_ns(thread: libc::pid_t) -> u64 {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).unwrap_or_default();
     let mut words = text.split_whitespace();
     words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// Stolen and total ticks of `cores`, from the text of `/proc/stat`. Guest time is part of user time and not added again.
+/// Stolen and total ticks of `cores`, from the text of `/proc/stat`. Guest time is part of user
+/// time and not added again.
 fn cpu_time(stat: &str, cores: &[CoreId]) -> (u64, u64) {
     const STEAL: usize = 7;
     let mut sums = (0, 0);
@@ -107,7 +109,8 @@ fn resource_usage() -> libc::rusage {
 mod tests {
     use super::*;
 
-    const STAT: &str = "cpu  100 0 0 0 0 0 0 50 0 0\ncpu0 10 1 2 80 3 0 1 3 7 0\ncpu1 20 0 0 80 0 0 0 0 0 0\nintr 5\n";
+    const STAT: &str = "cpu  100 0 0 0 0 0 0 50 0 0\ncpu0 10 1 2 80 3 0 1 3 7 0\ncpu1 20 0 0 80 0 \
+                        0 0 0 0 0\nintr 5\n";
 
     #[test]
     fn steal_is_summed_over_the_cores_asked_for() {

@@ -23,7 +23,8 @@ struct EthtoolValue {
 
 /// Switches generic receive offload of `interface`, in the network namespace of the calling thread.
 ///
-/// A veth takes redirected XDP frames only when its peer has an XDP program or this is on: either makes it poll its queue.
+/// A veth takes redirected XDP frames only when its peer has an XDP program or this is on: either
+/// makes it poll its queue.
 ///
 /// # Errors
 /// When there is no such interface, it has no such switch, or the rights are missing.
@@ -86,7 +87,8 @@ fn ethtool(interface: &str, mut value: EthtoolValue) -> io::Result<u32> {
         *cell = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request names an interface and points to an ethtool_value, which is what the commands above read or write; both live through the call.
+    // SAFETY: the request names an interface and points to an ethtool_value, which is what the
+    // commands above read or write; both live through the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     if result == 0 {
         Ok(value.data)

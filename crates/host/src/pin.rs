@@ -8,7 +8,8 @@ use crate::cores::{CoreId, allow, allowed_cores};
 /// A thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot pin to core {core}: {source}; choose among the cores that this process may use ({allowed})"
+    "cannot pin to core {core}: {source}; choose among the cores that this process may use \
+     ({allowed})"
 )]
 pub struct PinError {
     /// The core that was asked for.

@@ -20,7 +20,8 @@ pub fn is_alive(pid: u32) -> bool {
     )
 }
 
-/// The id of the process that owns a name of ours, `<prefix><pid>-…`; `None` when the name is not of that form.
+/// The id of the process that owns a name of ours, `<prefix><pid>-…`; `None` when the name is not
+/// of that form.
 pub(crate) fn owner(name: &str, prefix: &str) -> Option<u32> {
     name.strip_prefix(prefix)?.split('-').next()?.parse().ok()
 }

@@ -1,11 +1,13 @@
 //! Real-time priority for the calling thread, given back when the guard is dropped.
 
-use std::{io, marker::PhantomData};
+use std::io;
+use std::marker::PhantomData;
 
 /// The system refused a real-time priority.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "no real-time priority here ({source}): the figures are those of a normal thread; run as root or raise RLIMIT_RTPRIO (`ulimit -r`)"
+    "no real-time priority here ({source}): the figures are those of a normal thread; run as root \
+     or raise RLIMIT_RTPRIO (`ulimit -r`)"
 )]
 pub struct Refused {
     /// What the kernel said.
@@ -13,7 +15,8 @@ pub struct Refused {
     pub source: io::Error,
 }
 
-/// The first-in-first-out policy of the thread that made it; dropping it makes the thread a normal one again.
+/// The first-in-first-out policy of the thread that made it; dropping it makes the thread a normal
+/// one again.
 ///
 /// It cannot be sent to another thread, for it speaks of this one.
 #[derive(Debug)]
@@ -22,7 +25,8 @@ pub struct RealTime {
 }
 
 impl RealTime {
-    /// Gives the calling thread the first-in-first-out policy with `priority` (1, the lowest, to 99; sched(7)).
+    /// Gives the calling thread the first-in-first-out policy with `priority` (1, the lowest, to
+    /// 99; sched(7)).
     ///
     /// # Errors
     /// When the system refuses: neither root nor a limit on real-time priority as high as that.
@@ -42,7 +46,8 @@ impl Drop for RealTime {
 }
 
 fn schedule(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
-    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid value of each.
+    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid
+    // value of each.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
     // SAFETY: 0 is the calling thread; the parameters are read only and alive during the call.

@@ -1,15 +1,15 @@
 //! Directories that go away by themselves.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, io};
 
 use crate::process;
 
 const PREFIX: &str = "corelane-";
 
-/// A directory `corelane-<pid>-<name>-<n>` in the system's place for temporary files, removed when dropped.
+/// A directory `corelane-<pid>-<name>-<n>` in the system's place for temporary files, removed when
+/// dropped.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,

@@ -66,8 +66,8 @@ impl Topology {
         self.cores.iter().find(|core| core.id == id)
     }
 
-    /// `cores` in the order in which a sweep should use them: one thread of every physical core first, then the second
-    /// threads, and so on; within a round by package and number.
+    /// `cores` in the order in which a sweep should use them: one thread of every physical core
+    /// first, then the second threads, and so on; within a round by package and number.
     pub fn physical_first(&self, cores: &[CoreId]) -> Vec<CoreId> {
         let mut order: Vec<(usize, u32, CoreId)> = cores
             .iter()
@@ -181,7 +181,8 @@ fn size(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Two packages of one physical core with two threads each, numbered as many servers do: 0 and 2 are one core.
+    /// Two packages of one physical core with two threads each, numbered as many servers do: 0 and
+    /// 2 are one core.
     fn machine() -> (tempfile::TempDir, Topology) {
         let root = tempfile::tempdir().unwrap();
         let put = |path: &str, text: &str| {

@@ -1,13 +1,15 @@
-//! What every transport must do, whatever lies between the two sides: threads, processes or kernels.
+//! What every transport must do, whatever lies between the two sides: threads, processes or
+//! kernels.
 //!
-//! One side runs [`mirror`], the other [`exercise`]. The crate's tests do so for each kind of memory; the test of a guest
-//! does so with the guest's program as the mirror.
+//! One side runs [`mirror`], the other [`exercise`]. The crate's tests do so for each kind of
+//! memory; the test of a guest does so with the guest's program as the mirror.
 
 use std::time::{Duration, Instant};
 
 use crate::{Link, LinkError, Memory, Port, Priority};
 
-/// A message to this port is answered with one of each rank, the least urgent first, and a scalar behind them.
+/// A message to this port is answered with one of each rank, the least urgent first, and a scalar
+/// behind them.
 const RANKS: Port = Port(0xFF01);
 /// A message to this port ends the mirror.
 const END: Port = Port(0xFF02);
@@ -51,7 +53,8 @@ pub enum Violation {
     },
 }
 
-/// Sends everything back that comes, each by its kind, until told to end or nothing has come for ten seconds.
+/// Sends everything back that comes, each by its kind, until told to end or nothing has come for
+/// ten seconds.
 ///
 /// # Errors
 /// [`LinkError::Corrupt`].

@@ -6,11 +6,12 @@
 //! three one thing: a [`Link`] over any [`Memory`] of 64-bit words, with the three kinds of
 //! communication that the Multicore Association's MCAPI 2.0 names:
 //!
-//! | kind | connection | keeps order | used here for |
-//! |---|---|---|---|
-//! | messages ([`Message`]) | none: addressed to a port, with a [`Priority`] | within one priority | commands and events |
-//! | packet channel | one, one direction each way | yes | routes down, counters up |
-//! | scalar channel | one, one direction each way | yes | 8 to 64-bit values: sequence numbers, doorbells |
+//! - messages ([`Message`]): connection: none: addressed to a port, with a [`Priority`]; keeps
+//!   order: within one priority; used here for: commands and events
+//! - packet channel: connection: one, one direction each way; keeps order: yes; used here for:
+//!   routes down, counters up
+//! - scalar channel: connection: one, one direction each way; keeps order: yes; used here for: 8 to
+//!   64-bit values: sequence numbers, doorbells
 //!
 //! ```text
 //!  memory (words of 64 bit)

@@ -1,11 +1,9 @@
 //! Two sides, one memory: the layout, who opens it how, and the three kinds of communication.
 
-use crate::{
-    memory::Memory,
-    peer::{Peer, PeerState, PeerWatch},
-    ring::{Consumer, Place, Producer, RingError},
-    sync::Ordering,
-};
+use crate::memory::Memory;
+use crate::peer::{Peer, PeerState, PeerWatch};
+use crate::ring::{Consumer, Place, Producer, RingError};
+use crate::sync::Ordering;
 
 /// "icc" and the version of the layout.
 const MAGIC: u64 = 0x0069_6363_0000_0001;
@@ -90,7 +88,8 @@ pub enum LinkError {
     },
     /// Nobody formatted the memory, or a build with another layout did.
     #[error(
-        "no link of this version in the memory (found {found:#x}): side A creates it, with the same build"
+        "no link of this version in the memory (found {found:#x}): side A creates it, with the \
+         same build"
     )]
     Foreign {
         /// The first word.

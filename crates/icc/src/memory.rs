@@ -1,7 +1,11 @@
 //! Where the words of a link live: the heap of one process, or a file or device that several map.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
 use crate::sync::{Arc, AtomicU64};
-use std::{fs::File, io, os::fd::AsRawFd, ptr::NonNull};
 
 /// A fixed number of 64-bit words that two sides can reach. Cloning yields another handle to the
 /// same words.

@@ -2,12 +2,13 @@
 //!
 //! A record is a header word (low half: payload bytes, high half: a tag for the layer above) and
 //! its payload rounded up to words. Positions count words since the ring was formatted and never
-//! wrap in practice (2^64 words); `position & mask` is the place. Payload words are relaxed atomics:
-//! on every machine we run on they are plain loads and stores, and a peer that scribbles cannot make
-//! them undefined behaviour. The producer's position is stored with release after the words, the
-//! consumer's after it has copied them out.
+//! wrap in practice (2^64 words); `position & mask` is the place. Payload words are relaxed
+//! atomics: on every machine we run on they are plain loads and stores, and a peer that scribbles
+//! cannot make them undefined behaviour. The producer's position is stored with release after the
+//! words, the consumer's after it has copied them out.
 
-use crate::{memory::Memory, sync::Ordering};
+use crate::memory::Memory;
+use crate::sync::Ordering;
 
 /// Words before the data: the producer's position and the consumer's, a cache line each, each
 /// followed by a line that stays empty so that adjacent-line prefetch does not join them.
@@ -220,10 +221,12 @@ mod model {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::memory::Heap;
-    use proptest::prelude::*;
-    use std::collections::VecDeque;
 
     const PLACE: Place = Place {
         first: 3,
@@ -240,7 +243,9 @@ mod tests {
     proptest! {
         /// Against a queue: any mix of sends and receives, with the ends re-attached now and then.
         #[test]
-        fn behaves_as_a_bounded_queue(steps in prop::collection::vec((any::<u8>(), 0_usize..120), 1..200)) {
+        fn behaves_as_a_bounded_queue(
+            steps in prop::collection::vec((any::<u8>(), 0_usize..120), 1..200),
+        ) {
             let (memory, mut producer, mut consumer) = ring();
             let mut model = VecDeque::new();
             let mut used = 0;
@@ -262,8 +267,13 @@ mod tests {
                         let mut buffer = [0; 512];
                         let got = consumer.receive(&mut buffer).unwrap();
                         let want = model.pop_front();
-                        used -= want.as_ref().map_or(0, |(_, payload)| 1 + payload.len().div_ceil(8));
-                        prop_assert_eq!(got.map(|(tag, length)| (tag, buffer[..length].to_vec())), want);
+                        used -= want
+                            .as_ref()
+                            .map_or(0, |(_, payload)| 1 + payload.len().div_ceil(8));
+                        prop_assert_eq!(
+                            got.map(|(tag, length)| (tag, buffer[..length].to_vec())),
+                            want
+                        );
                     }
                     _ => {
                         producer = Producer::new(memory.clone(), PLACE);
@@ -275,7 +285,10 @@ mod tests {
 
         /// Whatever the other side writes, receiving ends in a record, in nothing, or in an error.
         #[test]
-        fn never_trusts_the_other_side(words in prop::collection::vec(any::<u64>(), 1..12), position in any::<u64>()) {
+        fn never_trusts_the_other_side(
+            words in prop::collection::vec(any::<u64>(), 1..12),
+            position in any::<u64>(),
+        ) {
             let (memory, mut producer, mut consumer) = ring();
             for (index, word) in words.iter().enumerate() {
                 memory.word(PLACE.first + PREFIX + index).store(*word, Ordering::Relaxed);

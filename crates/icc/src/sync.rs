@@ -1,12 +1,13 @@
 //! The one file that knows about loom.
 
-#[cfg(loom)]
-pub(crate) use loom::sync::{
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
-#[cfg(not(loom))]
-pub(crate) use std::sync::{
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };

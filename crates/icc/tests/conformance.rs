@@ -1,8 +1,9 @@
 //! One set of rules for every kind of memory a link can lie in.
 #![cfg(not(loom))]
 
-use icc::{Heap, Link, LinkError, Mapping, Memory, Message, Peer, PeerWatch, Port, Priority};
 use std::fs::File;
+
+use icc::{Heap, Link, LinkError, Mapping, Memory, Message, Peer, PeerWatch, Port, Priority};
 
 const WORDS: usize = 1 << 14;
 

@@ -1,17 +1,14 @@
-//! The rules of a link hold between threads and between processes, and when one of two processes is killed.
+//! The rules of a link hold between threads and between processes, and when one of two processes is
+//! killed.
 #![cfg(not(loom))]
 
-use std::{
-    fs::File,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use icc::{
-    Heap, Link, LinkError, Mapping, Peer, PeerWatch,
-    conformance::{exercise, mirror},
-};
+use icc::conformance::{exercise, mirror};
+use icc::{Heap, Link, LinkError, Mapping, Peer, PeerWatch};
 
 const WORDS: usize = 1 << 14;
 /// Tells a copy of this program that it is the mirror of the link in that file.
@@ -90,8 +87,9 @@ fn processes_conform() {
     assert_eq!(link.peer(&mut watch, 1), Peer::Closed);
 }
 
-/// Packets go back and forth when the other process is killed: its silence is seen, what had come is whole and in order, and
-/// its successor takes up the rest. The one packet that it had taken and not sent back may be missing.
+/// Packets go back and forth when the other process is killed: its silence is seen, what had come
+/// is whole and in order, and its successor takes up the rest. The one packet that it had taken and
+/// not sent back may be missing.
 #[test]
 fn a_killed_process_leaves_a_link_that_its_successor_takes_up() {
     let shared = Shared::new("killed");

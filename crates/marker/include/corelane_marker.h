@@ -1,13 +1,13 @@
-/* Tells the profiler of Corelane the names of locks and the progress of work: C99 and C++, one header, no library.
+/* Tells the profiler of Corelane the names of locks and the progress of work: C99 and C++, one
+ * header, no library.
  *
- *     static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
- *     corelane_name_lock(&table, sizeof table, "forwarding table");
- *     corelane_mark *frames = corelane_progress("frames");        // one for each thread
- *     corelane_progress_add(frames, 64);
+ * static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER; corelane_name_lock(&table, sizeof
+ * table, "forwarding table"); corelane_mark *frames = corelane_progress("frames"); // one for each
+ * thread corelane_progress_add(frames, 64);
  *
- * The marks live in /dev/shm/corelane-marker-PID; the layout is that of crates/marker/src/page.rs. Include it in one source
- * file of a program, and call from one thread at a time; adding progress is free of that rule.
- */
+ * The marks live in /dev/shm/corelane-marker-PID; the layout is that of crates/marker/src/page.rs.
+ * Include it in one source file of a program, and call from one thread at a time; adding progress
+ * is free of that rule. */
 #ifndef CORELANE_MARKER_H
 #define CORELANE_MARKER_H
 
@@ -76,7 +76,8 @@ static inline void corelane_name_lock(const void *address, size_t length, const 
     corelane_marker_take(1, address, length, name);
 }
 
-/* A counter of work done, for one thread; counters of one name count together. NULL is fine for corelane_progress_add. */
+/* A counter of work done, for one thread; counters of one name count together. NULL is fine for
+ * corelane_progress_add. */
 static inline corelane_mark *corelane_progress(const char *name) {
     return corelane_marker_take(2, NULL, 0, name);
 }

@@ -1,13 +1,17 @@
-//! Tells the profiler what it cannot see: the names of locks, how often and how long they are held, and how far the work is.
+//! Tells the profiler what it cannot see: the names of locks, how often and how long they are held,
+//! and how far the work is.
 //!
-//! A marked program keeps a page of shared memory, `/dev/shm/corelane-marker-PID`, which it makes with its first mark and
-//! removes when it ends. Naming a lock writes there once and costs nothing afterwards. A [`Progress`] point is one store to a
-//! cache line of its own. A [`CountedLock`] costs two clock readings for each hold, and its counters are written only by the
-//! thread that has the lock. Without a profiler nothing else happens; when the memory cannot be had, marks do nothing.
+//! A marked program keeps a page of shared memory, `/dev/shm/corelane-marker-PID`, which it makes
+//! with its first mark and removes when it ends. Naming a lock writes there once and costs nothing
+//! afterwards. A [`Progress`] point is one store to a cache line of its own. A [`CountedLock`]
+//! costs two clock readings for each hold, and its counters are written only by the thread that has
+//! the lock. Without a profiler nothing else happens; when the memory cannot be had, marks do
+//! nothing.
 //!
 //! ```
 //! let table = std::sync::Mutex::new(0_u64);
-//! let name = marker::name_lock(&raw const table as usize, size_of_val(&table), "forwarding table");
+//! let name = marker::name_lock(&raw const table as usize, size_of_val(&table), "forwarding
+//! table");
 //! let frames = marker::Progress::new("frames");
 //! *table.lock().unwrap() += 1;
 //! frames.add(1);
@@ -21,9 +25,8 @@ mod page;
 
 use std::sync::atomic::Ordering;
 
-pub use page::{Kind, Mark, Reader, read};
-
 use page::Entry;
+pub use page::{Kind, Mark, Reader, read};
 
 /// A lock's name; forgotten when dropped.
 #[derive(Debug)]
@@ -43,8 +46,8 @@ impl Drop for Named {
     }
 }
 
-/// A counter of work done, for one thread. Points with one name count together; what was counted stays when it is dropped,
-/// because the reader compares totals.
+/// A counter of work done, for one thread. Points with one name count together; what was counted
+/// stays when it is dropped, because the reader compares totals.
 #[derive(Debug)]
 pub struct Progress(Option<&'static Entry>);
 
@@ -54,7 +57,8 @@ impl Progress {
         Self(page::take(Kind::Progress, 0, 0, name))
     }
 
-    /// `events` more are done. Only one thread may call it at a time; a racing call loses counts and nothing else.
+    /// `events` more are done. Only one thread may call it at a time; a racing call loses counts
+    /// and nothing else.
     pub fn add(&self, events: u64) {
         if let Some(entry) = self.0 {
             entry.count.store(

@@ -93,8 +93,9 @@ fn map(file: &File, writable: bool) -> Option<&'static Page> {
     if base == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the mapping is page-aligned, as long as a `Page`, and made of atomics, for which every bit pattern is valid;
-    // whoever keeps it unmaps it only when no reference is left (`Reader`), or never.
+    // SAFETY: the mapping is page-aligned, as long as a `Page`, and made of atomics, for which
+    // every bit pattern is valid; whoever keeps it unmaps it only when no reference is left
+    // (`Reader`), or never.
     Some(unsafe { &*base.cast::<Page>() })
 }
 

@@ -1,15 +1,15 @@
 //! Which deployment for these requirements: a pure function of a comparison.
 //!
-//! A deployment is judged by its figures with both planes loaded, at one payload. What a run did not measure cannot be met:
-//! it is said, not assumed. Among those that fit the one with the largest smallest margin is advised.
+//! A deployment is judged by its figures with both planes loaded, at one payload. What a run did
+//! not measure cannot be met: it is said, not assumed. Among those that fit the one with the
+//! largest smallest margin is advised.
 
-use report::{table::Table, units::prefixed};
+use report::table::Table;
+use report::units::prefixed;
 
-use crate::{
-    deployment::Deployment,
-    protocol::UserPlaneMode,
-    result::{Comparison, LARGEST_STANDARD, Plane},
-};
+use crate::deployment::Deployment;
+use crate::protocol::UserPlaneMode;
+use crate::result::{Comparison, LARGEST_STANDARD, Plane};
 
 /// What the system must do while both planes work. At least one is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -238,7 +238,8 @@ impl Advice {
             .collect();
         vec![
             format!(
-                "Take {}: {} at {} bytes of payload with both planes loaded; its smallest margin, {:.2} times, is the largest.",
+                "Take {}: {} at {} bytes of payload with both planes loaded; its smallest margin, \
+                 {:.2} times, is the largest.",
                 name(best),
                 figures(best),
                 self.payload_bytes,

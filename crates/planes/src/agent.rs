@@ -4,30 +4,27 @@
 //! namespace of the device under test; under a kernel of its own it is that kernel's first process.
 //! Either way it knows its control plane only through a [`Link`].
 
-use std::{
-    fs, io,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use host::offload::generic_receive;
 use icc::{Link, Memory, Peer, PeerWatch, Priority};
 
-use crate::{
-    channel::ticks,
-    netlink::{Netlink, Route},
-    passthrough::Passthrough,
-    protocol::{
-        AGENT, Answer, CONTROL, Command, Counters, Interface, LONGEST_MESSAGE, ROUTES_PER_PACKET,
-        UserPlaneMode, unpack_routes,
-    },
+use crate::channel::ticks;
+use crate::netlink::{Netlink, Route};
+use crate::passthrough::Passthrough;
+use crate::protocol::{
+    AGENT, Answer, CONTROL, Command, Counters, Interface, LONGEST_MESSAGE, ROUTES_PER_PACKET,
+    UserPlaneMode, unpack_routes,
 };
 
 /// The pause of an agent with nothing to do. It bounds how late a route is taken up, and keeps the
 /// core for the packets.
 const PAUSE: Duration = Duration::from_millis(1);
 const COUNTERS_EVERY: Duration = Duration::from_millis(100);
-/// An agent whose control plane has been silent so long ends: nobody is left to ask it for anything.
+/// An agent whose control plane has been silent so long ends: nobody is left to ask it for
+/// anything.
 const ORPHANED_AFTER: Duration = Duration::from_secs(30);
 
 /// Looks between two readings of the clock: in a guest without a vDSO a reading is a system call.
@@ -145,8 +142,9 @@ impl<M: Memory> Agent<M> {
         set_forwarding(mode == UserPlaneMode::Kernel)?;
         if mode == UserPlaneMode::UserSpace {
             if std::process::id() == 1 {
-                // A kernel of our own joins segments of TCP to frames that no buffer here holds. Under the host's kernel this switch
-                // has the cable's end poll, and stays on; there the size of what is joined is bounded (site.rs).
+                // A kernel of our own joins segments of TCP to frames that no buffer here holds.
+                // Under the host's kernel this switch has the cable's end poll, and
+                // stays on; there the size of what is joined is bounded (site.rs).
                 for interface in &self.interfaces {
                     generic_receive(interface, false).map_err(io::Error::other)?;
                 }

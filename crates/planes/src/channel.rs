@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use icc::{Link, LinkError, Mapping, Priority};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    control::{AGENT_TURN, ControlError, answer},
-    protocol::{AGENT, CONTROL, Command},
-};
+use crate::control::{AGENT_TURN, ControlError, answer};
+use crate::protocol::{AGENT, CONTROL, Command};
 
 /// Exchanges of the latency measurement.
 const EXCHANGES: u64 = 20_000;
@@ -31,8 +29,8 @@ pub struct Channel {
     pub packets_per_second: f64,
 }
 
-/// Measures the channel to an agent that is otherwise idle, and says whether it reads the same tick counter as we do.
-/// Takes about a second.
+/// Measures the channel to an agent that is otherwise idle, and says whether it reads the same tick
+/// counter as we do. Takes about a second.
 ///
 /// # Errors
 /// [`ControlError`].

@@ -2,15 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use icc::{
-    Link, LinkError, Mapping, Priority,
-    conformance::{Violation, exercise},
-};
+use icc::conformance::{Violation, exercise};
+use icc::{Link, LinkError, Mapping, Priority};
 
-use crate::{
-    protocol::{AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE},
-    routes::BirdError,
-};
+use crate::protocol::{AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE};
+use crate::routes::BirdError;
 
 /// The agent looks at its link at least this often, the slowest guest's too.
 pub(crate) const AGENT_TURN: Duration = Duration::from_millis(20);
@@ -50,7 +46,8 @@ pub fn command(link: &mut Link<Mapping>, command: &Command) -> Result<(), Contro
     answer(link)
 }
 
-/// Has the user plane's agent be a mirror, and tries on it everything that the link's transport must do.
+/// Has the user plane's agent be a mirror, and tries on it everything that the link's transport
+/// must do.
 ///
 /// # Errors
 /// [`ControlError`].

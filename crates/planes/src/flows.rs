@@ -1,8 +1,9 @@
 //! The flows of the load, and which user plane each belongs to.
 //!
-//! As a network card with a queue for each user plane would do it (receive-side scaling): the Toeplitz hash over addresses and
-//! ports picks one of 128 places of a table that names the queues by turns. So all frames of a flow go one way, whatever the others
-//! do. The hash is computed by the sender, once for each flow; it costs the device nothing, as it costs nothing on a card.
+//! As a network card with a queue for each user plane would do it (receive-side scaling): the
+//! Toeplitz hash over addresses and ports picks one of 128 places of a table that names the queues
+//! by turns. So all frames of a flow go one way, whatever the others do. The hash is computed by
+//! the sender, once for each flow; it costs the device nothing, as it costs nothing on a card.
 
 use std::net::Ipv4Addr;
 
@@ -19,7 +20,8 @@ pub struct Flow {
     pub destination_port: u16,
 }
 
-/// The key that Microsoft's specification verifies implementations with, and many drivers begin with.
+/// The key that Microsoft's specification verifies implementations with, and many drivers begin
+/// with.
 const KEY: [u8; 40] = [
     0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0,
     0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c,

@@ -1,15 +1,19 @@
 //! Processes that we start: each leads a group of its own, and none outlives us.
 //!
-//! A group is killed as a whole, so that nothing that its leader started stays. When we are killed ourselves and can
-//! drop nothing, the kernel kills the leader (`PR_SET_PDEATHSIG`, prctl(2)); what it had started is then found by its group.
+//! A group is killed as a whole, so that nothing that its leader started stays. When we are killed
+//! ourselves and can drop nothing, the kernel kills the leader (`PR_SET_PDEATHSIG`, prctl(2)); what
+//! it had started is then found by its group.
 
-use std::{io, os::unix::process::CommandExt, process::Command};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Has `command` lead a process group and end with the thread that starts it, however that ends.
 pub(crate) fn own_group(command: &mut Command) -> &mut Command {
     let parent = std::process::id();
     let end_with_parent = move || {
-        // SAFETY: prctl and getppid take numbers only, and both may be called between fork and exec (signal-safety(7)).
+        // SAFETY: prctl and getppid take numbers only, and both may be called between fork and exec
+        // (signal-safety(7)).
         let parent_lives = unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
                 && u32::try_from(libc::getppid()) == Ok(parent)

@@ -1,11 +1,9 @@
-//! iperf3 (Debian's package `iperf3`) across the device: TCP, the only load here that slows down when it is told to, and
-//! datagrams as a second opinion beside our own tester.
+//! iperf3 (Debian's package `iperf3`) across the device: TCP, the only load here that slows down
+//! when it is told to, and datagrams as a second opinion beside our own tester.
 
-use std::{
-    io,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use host::Namespace;
 use serde::Deserialize;

@@ -5,24 +5,20 @@
 //! requests come by an absolute timetable, whether earlier ones were answered or not, and response
 //! time counts from the intended start: a server that stalls is charged for all who waited.
 
-use std::{
-    fs,
-    io::{self, Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    os::unix::fs::{PermissionsExt, symlink},
-    path::Path,
-    process::{Child, Command, Stdio},
-    sync::mpsc,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use host::{CoreId, Namespace, temporary};
 
-use crate::{
-    deployment::DeploymentError,
-    group::{kill_group, own_group},
-    tasks::bind,
-};
+use crate::deployment::DeploymentError;
+use crate::group::{kill_group, own_group};
+use crate::tasks::bind;
 
 /// Numbers that the handler sieves: some milliseconds of one core.
 pub const SIEVE: usize = 1_000_000;
@@ -37,7 +33,8 @@ const MOST_WAITING: usize = 256;
 pub enum ManagementError {
     /// It could not be started.
     #[error(
-        "cannot start the web server: {0}; it is busybox's httpd, from Debian's package busybox-static"
+        "cannot start the web server: {0}; it is busybox's httpd, from Debian's package \
+         busybox-static"
     )]
     Start(io::Error),
     /// It did not answer.
@@ -232,8 +229,8 @@ fn request(patience: Duration, handler: Handler) -> io::Result<()> {
     }
 }
 
-/// What the handler answers under the name `name`, with the query of RFC 3875 §4.1.7: the number of primes below [`SIEVE`], which
-/// as `registers` it knows beforehand and computes something else.
+/// What the handler answers under the name `name`, with the query of RFC 3875 §4.1.7: the number of
+/// primes below [`SIEVE`], which as `registers` it knows beforehand and computes something else.
 pub fn answer(name: &str, query: &str) -> usize {
     if name == "registers" {
         scaling::loops::spin(query.parse().unwrap_or(0), 1);

@@ -1,28 +1,26 @@
 //! The few things a plane asks of its own kernel: interfaces up, addresses, neighbours, routes.
 //!
 //! Requests go one at a time, each answered before the next: what failed is known by name. For the
-//! routes of a control plane that changes thousands a second, [`Netlink::send_routes`] sends many in
-//! one datagram and counts the refusals.
+//! routes of a control plane that changes thousands a second, [`Netlink::send_routes`] sends many
+//! in one datagram and counts the refusals.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv4Addr},
-};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
-use netlink_packet_route::{
-    AddressFamily, RouteNetlinkMessage as Request,
-    address::{AddressAttribute, AddressMessage},
-    link::{LinkAttribute, LinkFlags, LinkMessage},
-    neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState},
-    route::{
-        RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope,
-        RouteType,
-    },
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Request};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
 
 /// A route of the control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -172,7 +170,8 @@ impl Netlink {
     }
 }
 
-/// Group of the kernel's announcements of IPv4 routes (`RTNLGRP_IPV4_ROUTE`, `include/uapi/linux/rtnetlink.h`).
+/// Group of the kernel's announcements of IPv4 routes (`RTNLGRP_IPV4_ROUTE`,
+/// `include/uapi/linux/rtnetlink.h`).
 const IPV4_ROUTES: u32 = 7;
 /// Room for announcements that nobody has read yet, bytes.
 const ANNOUNCED: usize = 8 << 20;

@@ -10,10 +10,8 @@
 //! not a hope. [`Partition`] undoes all of it when dropped, [`sweep_leftovers`] does so after a
 //! crash.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use host::{CoreId, process};
 
@@ -24,7 +22,8 @@ const NAME: &str = "corelane-partition-";
 pub enum PartitionError {
     /// The kernel offers no cpuset controller.
     #[error(
-        "no cpuset controller is mounted (cgroup v2 without \"cpuset\", no v1 cpuset): mount it, or run without the partitioned deployment"
+        "no cpuset controller is mounted (cgroup v2 without \"cpuset\", no v1 cpuset): mount it, \
+         or run without the partitioned deployment"
     )]
     None,
     /// Nothing would remain for the others.
@@ -43,7 +42,8 @@ pub enum PartitionError {
     },
     /// The kernel took the settings and did something else.
     #[error(
-        "{path} reads \"{found}\" where \"{wanted}\" was written: the kernel did not grant the partition"
+        "{path} reads \"{found}\" where \"{wanted}\" was written: the kernel did not grant the \
+         partition"
     )]
     NotGranted {
         /// The file read back.
@@ -287,16 +287,15 @@ fn at(path: &Path) -> impl Fn(io::Error) -> PartitionError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::time::Duration;
+
     use super::*;
-    use std::{
-        sync::atomic::{AtomicBool, AtomicU64, Ordering},
-        time::Duration,
-    };
 
     #[test]
     fn version_2_is_taken_where_it_has_the_controller() {
-        let mounts = "cgroup /c/cpuset cgroup rw,relatime,cpuset 0 0\n\
-                      cgroup2 /c/unified cgroup2 rw 0 0\n";
+        let mounts =
+            "cgroup /c/cpuset cgroup rw,relatime,cpuset 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
         let with = |_: &Path| "cpu cpuset io".to_owned();
         let without = |_: &Path| "cpu io".to_owned();
         assert_eq!(

@@ -1,16 +1,16 @@
-//! The user plane in user space: every frame comes up through a packet socket, is checked, looked up
-//! and rewritten by our own worker, and goes down again.
+//! The user plane in user space: every frame comes up through a packet socket, is checked, looked
+//! up and rewritten by our own worker, and goes down again.
 
-use std::{io, net::Ipv4Addr};
+use std::io;
+use std::net::Ipv4Addr;
 
-use fib::{
-    NextHop, Prefix,
-    next_hop::{Kind, NextHopEntry},
-    organisation::{Change, Options, Organisation, Shared},
-};
+use fib::next_hop::{Kind, NextHopEntry};
+use fib::organisation::{Change, Options, Organisation, Shared};
+use fib::{NextHop, Prefix};
 use router::user_plane::packet_engine::PacketEngine;
 
-use crate::{netlink::Route, protocol::Interface};
+use crate::netlink::Route;
+use crate::protocol::Interface;
 
 /// A worker between two interfaces, and its routes.
 pub struct Passthrough {

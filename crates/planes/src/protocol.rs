@@ -76,8 +76,8 @@ pub enum Command {
         /// How many.
         count: u64,
     },
-    /// Sends everything back until told to end (`icc::conformance::mirror`), so that whoever asks can see whether the transport
-    /// does what it must.
+    /// Sends everything back until told to end (`icc::conformance::mirror`), so that whoever asks
+    /// can see whether the transport does what it must.
     Mirror,
     /// Takes `count` packets as fast as it can and says so.
     Drain {

@@ -4,7 +4,10 @@
 use host::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::{channel::Channel, deployment::Deployment, protocol::UserPlaneMode, routes::Origin};
+use crate::channel::Channel;
+use crate::deployment::Deployment;
+use crate::protocol::UserPlaneMode;
+use crate::routes::Origin;
 
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "corelane-planes/1";
@@ -48,11 +51,13 @@ pub struct Cell {
     pub payload_bytes: u32,
     /// Whether the other plane was loaded at the same time.
     pub other_plane_load: bool,
-    /// Highest rate with at most one frame in a thousand lost (UDP), or goodput (TCP): payload bits a second.
+    /// Highest rate with at most one frame in a thousand lost (UDP), or goodput (TCP): payload
+    /// bits a second.
     pub throughput_bps: Option<f64>,
     /// The same as frames a second.
     pub frames_per_second: Option<f64>,
-    /// Share of frames lost at the delay trial's rate, 0 to 1: what came of an earlier trial's is not counted.
+    /// Share of frames lost at the delay trial's rate, 0 to 1: what came of an earlier trial's is
+    /// not counted.
     pub loss: Option<f64>,
     /// Median delay at half the unloaded throughput, ns.
     pub delay_p50_ns: Option<u64>,
@@ -180,7 +185,8 @@ pub struct Cause {
     pub rounds: usize,
     /// The interventions tried.
     pub channels: Vec<ChannelShare>,
-    /// Sum of the shares that stand clear of their control and do not repeat another's; above 1 where they overlap.
+    /// Sum of the shares that stand clear of their control and do not repeat another's; above 1
+    /// where they overlap.
     pub explained: f64,
     /// What is left of the whole.
     pub remainder: f64,
@@ -221,17 +227,19 @@ pub struct ChannelOf {
     /// What it costs the user plane.
     #[serde(default)]
     pub cost: Option<Cost>,
-    /// From its start to its first beat, s, where the user plane has a kernel of its own; of several the slowest.
+    /// From its start to its first beat, s, where the user plane has a kernel of its own; of
+    /// several the slowest.
     pub boot_seconds: Option<f64>,
 }
 
-/// What messages cost a user plane that carries packets at half the rate it carries alone, smallest payload.
+/// What messages cost a user plane that carries packets at half the rate it carries alone, smallest
+/// payload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Messages a second, all empty: nothing is done about them.
     pub messages_per_second: u32,
-    /// Time of the user plane's core for each; absent where it has no core of its own. By the kernel's clock of ticks, so
-    /// small costs may come out as nothing or less.
+    /// Time of the user plane's core for each; absent where it has no core of its own. By the
+    /// kernel's clock of ticks, so small costs may come out as nothing or less.
     pub core_ns_per_message: Option<f64>,
     /// 99th percentile of the delay without messages, ns.
     pub delay_p99_rest_ns: Option<f64>,
@@ -243,7 +251,8 @@ pub struct Cost {
     pub loss: f64,
 }
 
-/// What became of the control plane's route changes in one deployment and mode, all user planes together.
+/// What became of the control plane's route changes in one deployment and mode, all user planes
+/// together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoutesOf {
     /// Where.
@@ -342,7 +351,8 @@ impl Comparison {
 pub(crate) mod examples {
     use super::*;
 
-    /// SMP free: 1 Gbit/s, jitter 50 µs, response 40 ms; AMP: 100 Mbit/s, 10 µs, 5 ms; both loaded, 1464 bytes, in the kernel.
+    /// SMP free: 1 Gbit/s, jitter 50 µs, response 40 ms; AMP: 100 Mbit/s, 10 µs, 5 ms; both loaded,
+    /// 1464 bytes, in the kernel.
     pub(crate) fn comparison() -> Comparison {
         let cells = |deployment, bps, jitter, response| {
             let mode = UserPlaneMode::Kernel;

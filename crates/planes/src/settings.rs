@@ -1,13 +1,12 @@
 //! Settings of the whole machine that an experiment changes for a moment, and their way back.
 //!
-//! A [`Setting`] writes a file of the kernel and writes the former value back when dropped. Before it does, it notes that
-//! value in [`JOURNAL`], which only root can write to, so that [`sweep_leftovers`] can give it back after a crash.
+//! A [`Setting`] writes a file of the kernel and writes the former value back when dropped. Before
+//! it does, it notes that value in [`JOURNAL`], which only root can write to, so that
+//! [`sweep_leftovers`] can give it back after a crash.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, io};
 
 use host::{CoreId, process};
 
@@ -72,8 +71,8 @@ pub(crate) fn sweep_leftovers() {
     }
 }
 
-/// Has all interrupt lines of devices that can be moved come to `cores`. Those that cannot (the kernel places them itself,
-/// or they belong to one core) stay.
+/// Has all interrupt lines of devices that can be moved come to `cores`. Those that cannot (the
+/// kernel places them itself, or they belong to one core) stay.
 pub(crate) fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
     let lines = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
     lines

@@ -14,15 +14,19 @@
 
 use std::net::Ipv4Addr;
 
-use host::{Namespace, Veth, namespace::Error, offload::generic_receive};
+use host::namespace::Error;
+use host::offload::generic_receive;
+use host::{Namespace, Veth};
 
-use crate::{flows::Flow, netlink::Route, protocol::Interface};
+use crate::flows::Flow;
+use crate::netlink::Route;
+use crate::protocol::Interface;
 
 /// The largest IP packet on the cables: jumbo frames fit, and so does a page that XDP works in.
 pub const MTU: u32 = 3_498;
 
-/// The sources of the load's flows and their destinations are beyond all senders and all receivers, so that any user plane can
-/// carry any flow.
+/// The sources of the load's flows and their destinations are beyond all senders and all receivers,
+/// so that any user plane can carry any flow.
 const SOURCES: Ipv4Addr = Ipv4Addr::new(198, 18, 128, 0);
 const DESTINATIONS: Ipv4Addr = Ipv4Addr::new(198, 19, 128, 0);
 /// Flows of the load: one to each of these destinations.
@@ -95,7 +99,8 @@ impl Site {
             for interface in [u, v] {
                 // A cable's end polls (has NAPI, which can be bound to a core) only with this on.
                 site.device.enter(|| generic_receive(interface, true))??;
-                // And it is not to glue segments together that a user plane in user space would have to cut again.
+                // And it is not to glue segments together that a user plane in user space would
+                // have to cut again.
                 let most = (MTU + 1).to_string();
                 site.device
                     .ip(["link", "set", interface, "gro_max_size", &most])?;
@@ -166,8 +171,8 @@ impl Pair {
     }
 }
 
-/// Has a host send frames as they would be on a wire: no segments of 64 KiB that only virtual cables carry and that no user plane
-/// in user space could take.
+/// Has a host send frames as they would be on a wire: no segments of 64 KiB that only virtual
+/// cables carry and that no user plane in user space could take.
 fn offloads_off(namespace: &Namespace, interface: &str) -> Result<(), Error> {
     let arguments = format!("-K {interface} tso off gso off tx off");
     let failed = |message: String| Error::Ip {

@@ -1,18 +1,14 @@
 //! Other tasks of the machine: which cores they may use, and whether they come before the rest.
 
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use host::{CoreId, Namespace};
 
-use crate::{
-    deployment::{DeploymentError, host},
-    partition::cpu_list,
-};
+use crate::deployment::{DeploymentError, host};
+use crate::partition::cpu_list;
 
 /// Binds every thread of a process to some cores and reads back that they are.
 pub(crate) fn bind(pid: u32, cores: &[CoreId]) -> Result<(), DeploymentError> {
@@ -66,7 +62,8 @@ pub(crate) fn child_of(parent: u32) -> Option<u32> {
 fn children_of(parent: u32) -> BTreeSet<u32> {
     processes(|directory| {
         let stat = fs::read_to_string(directory.join("stat")).ok()?;
-        // The name may hold anything; after its parenthesis come state and parent (`proc_pid_stat(5)`).
+        // The name may hold anything; after its parenthesis come state and parent
+        // (`proc_pid_stat(5)`).
         let number = stat.rsplit_once(") ")?.1.split(' ').nth(1)?;
         (number.parse() == Ok(parent)).then_some(())
     })
@@ -87,7 +84,8 @@ fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
 pub(crate) enum Rank {
     /// Takes turns with the others.
     Normal,
-    /// The first-in-first-out policy with this priority, 1 to 99 (sched(7)): before all normal tasks.
+    /// The first-in-first-out policy with this priority, 1 to 99 (sched(7)): before all normal
+    /// tasks.
     First(i32),
 }
 
@@ -97,7 +95,8 @@ pub(crate) fn rank(thread: u32, rank: Rank) -> io::Result<()> {
         Rank::Normal => (libc::SCHED_OTHER, 0),
         Rank::First(priority) => (libc::SCHED_FIFO, priority),
     };
-    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid value of each.
+    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid
+    // value of each.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
     let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
@@ -108,8 +107,9 @@ pub(crate) fn rank(thread: u32, rank: Rank) -> io::Result<()> {
     }
 }
 
-/// Gives an interface's NAPI a thread of its own on `core`, before all normal tasks there: a softirq comes before
-/// tasks too, and a thread without that waits for milliseconds while the cable's 256 places fill.
+/// Gives an interface's NAPI a thread of its own on `core`, before all normal tasks there: a
+/// softirq comes before tasks too, and a thread without that waits for milliseconds while the
+/// cable's 256 places fill.
 pub(crate) fn napi_to_thread(
     device: &Namespace,
     interface: &str,
@@ -161,8 +161,9 @@ pub(crate) fn napi_threads(interface: &str) -> BTreeSet<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::process::CommandExt;
+
+    use super::*;
 
     #[test]
     fn processes_have_descendants_and_ranks_come_and_go() {

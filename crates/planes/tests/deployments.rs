@@ -1,22 +1,17 @@
 //! Every deployment forwards for real, takes routes over its link, and gives back what it took.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use host::Namespace;
 use icc::Peer;
-use planes::{
-    channel, control,
-    deployment::{Cores, Deployment, Means, Running},
-    guest::{self, Kind},
-    iperf,
-    load::{Load, Observed},
-    protocol::UserPlaneMode,
-    routes::{self, Changes, Origin},
-    site::{Site, flows},
-};
+use planes::deployment::{Cores, Deployment, Means, Running};
+use planes::guest::{self, Kind};
+use planes::load::{Load, Observed};
+use planes::protocol::UserPlaneMode;
+use planes::routes::{self, Changes, Origin};
+use planes::site::{Site, flows};
+use planes::{channel, control, iperf};
 
 fn pings(from: &Namespace, to: &str, bytes: &str) -> bool {
     from.command("ping")
@@ -201,7 +196,8 @@ fn amp_spread() {
     end_to_end(Deployment::AmpSpread, UserPlaneMode::UserSpace);
 }
 
-/// Flows are hashed between guests: each stays on its own, all arrive, and those of a guest that lives do not suffer from another's death.
+/// Flows are hashed between guests: each stays on its own, all arrive, and those of a guest that
+/// lives do not suffer from another's death.
 #[test]
 fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
     let Some(mut place) = start(Deployment::AmpSpread, UserPlaneMode::Kernel) else {
@@ -247,8 +243,9 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
     assert_eq!(running.planes()[0].peer(), Peer::Alive);
 }
 
-/// A kernel of one's own joins segments to frames that a user plane's buffers do not hold, unless it is told not to: then a
-/// connection of jumbo frames crawls from one timeout to the next, at half a megabit a second.
+/// A kernel of one's own joins segments to frames that a user plane's buffers do not hold, unless
+/// it is told not to: then a connection of jumbo frames crawls from one timeout to the next, at
+/// half a megabit a second.
 #[test]
 fn a_guests_user_plane_takes_jumbo_segments_one_by_one() {
     let Some(place) = start(Deployment::Amp, UserPlaneMode::UserSpace) else {
@@ -272,7 +269,8 @@ fn a_guests_user_plane_takes_jumbo_segments_one_by_one() {
     }
 }
 
-/// Few frames leave through a socket, many are made in the kernel: all arrive, and are told apart, in either way and after a change.
+/// Few frames leave through a socket, many are made in the kernel: all arrive, and are told apart,
+/// in either way and after a change.
 #[test]
 fn few_frames_and_many_arrive_alike() {
     let Some(mut place) = start(Deployment::SmpFree, UserPlaneMode::Kernel) else {
@@ -292,7 +290,8 @@ fn few_frames_and_many_arrive_alike() {
     }
 }
 
-/// A user plane that is held up keeps frames in its queues and sends them on when the next trial runs: they are not that trial's.
+/// A user plane that is held up keeps frames in its queues and sends them on when the next trial
+/// runs: they are not that trial's.
 #[test]
 fn frames_of_the_trial_before_are_not_counted_again() {
     let Some(mut place) = start(Deployment::SmpFree, UserPlaneMode::UserSpace) else {
@@ -323,7 +322,8 @@ fn frames_of_the_trial_before_are_not_counted_again() {
     assert!(next.received <= next.sent, "{next:?}");
 }
 
-/// Where a group of processes may run, and where its threads ran last, by core (`proc_pid_stat(5)`, fields 5 and 39).
+/// Where a group of processes may run, and where its threads ran last, by core (`proc_pid_stat(5)`,
+/// fields 5 and 39).
 fn cores_of(group: u32) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -350,8 +350,9 @@ fn cores_of(group: u32) -> Vec<(String, u32)> {
     found
 }
 
-/// The isolation claimed is the isolation measured: with packets to carry and the other cores busy, everything of the user
-/// plane may run on its core only and is seen on no other; and to a partition's core nobody else's tasks come.
+/// The isolation claimed is the isolation measured: with packets to carry and the other cores busy,
+/// everything of the user plane may run on its core only and is seen on no other; and to a
+/// partition's core nobody else's tasks come.
 #[test]
 fn a_bound_user_plane_is_seen_on_its_core_only() {
     for deployment in [

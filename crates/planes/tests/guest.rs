@@ -1,21 +1,18 @@
-//! A second kernel forwards between two namespaces, takes routes over the link, and dies alone; whatever runs it.
+//! A second kernel forwards between two namespaces, takes routes over the link, and dies alone;
+//! whatever runs it.
 
-use std::{
-    net::Ipv4Addr,
-    path::Path,
-    process::{Command as Program, Stdio},
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Command as Program, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use host::{CoreId, Namespace, Veth};
 use icc::Peer;
-use planes::{
-    control,
-    guest::{self, BOOT_PATIENCE, Choice, Guest, GuestError, Kind, Plan},
-    netlink::Route,
-    protocol::{Command, Counters, Interface, UserPlaneMode, pack_routes},
-};
+use planes::control;
+use planes::guest::{self, BOOT_PATIENCE, Choice, Guest, GuestError, Kind, Plan};
+use planes::netlink::Route;
+use planes::protocol::{Command, Counters, Interface, UserPlaneMode, pack_routes};
 
 /// One guest's test at a time: they share a core.
 static CORE: Mutex<()> = Mutex::new(());

@@ -1,8 +1,8 @@
 //! The frames that are handled at once: at most [`Burst::CAPACITY`] handles, in order.
 //!
-//! A burst owns its frames as a vector owns its elements, with one difference: a burst that is dropped
-//! while it holds frames loses their buffers to the pool, because it cannot reach it. Empty it with
-//! [`Pool::release_all`](crate::Pool::release_all) or hand its frames on.
+//! A burst owns its frames as a vector owns its elements, with one difference: a burst that is
+//! dropped while it holds frames loses their buffers to the pool, because it cannot reach it. Empty
+//! it with [`Pool::release_all`](crate::Pool::release_all) or hand its frames on.
 
 use crate::pool::Frame;
 
@@ -14,8 +14,8 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Frames in a full burst: enough to hide the misses of one look-up behind the others, few enough
-    /// that one line of each stays in the first-level cache.
+    /// Frames in a full burst: enough to hide the misses of one look-up behind the others, few
+    /// enough that one line of each stays in the first-level cache.
     pub const CAPACITY: usize = 64;
 
     /// A burst without frames.

@@ -1,10 +1,10 @@
 //! Where frames come from and go to.
 //!
-//! A [`Port`] moves bursts of frames between a worker and the outside. The bytes live in the worker's
-//! own [`Pool`]; what travels is the [`Frame`], an eight-byte handle. One file each:
+//! A [`Port`] moves bursts of frames between a worker and the outside. The bytes live in the
+//! worker's own [`Pool`]; what travels is the [`Frame`], an eight-byte handle. One file each:
 //!
-//! - [`memory`]: frames replayed from memory and dropped after transmission. No system call: it shows
-//!   what the worker costs.
+//! - [`memory`]: frames replayed from memory and dropped after transmission. No system call: it
+//!   shows what the worker costs.
 //! - [`pcap`]: capture files, in and out.
 //! - [`packet`]: a Linux interface through an `AF_PACKET` socket.
 //! - [`xsk`]: `AF_XDP`, one queue of an interface in memory shared with the kernel.
@@ -32,15 +32,17 @@ pub trait Port: Send {
     fn name(&self) -> &str;
 
     /// Appends frames to `burst` until it is full or none is waiting, in buffers taken from `pool`;
-    /// says how many. Never waits. With an empty pool nothing is received, and nothing is lost by it.
+    /// says how many. Never waits. With an empty pool nothing is received, and nothing is lost by
+    /// it.
     ///
     /// # Errors
     /// The port cannot be used any more; what was in `burst` stays there.
     fn receive(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError>;
 
-    /// Takes frames off the front of `burst`, in order, for as long as the outside accepts them; says
-    /// how many. The others stay in `burst` and remain the caller's. Buffers of accepted frames go back
-    /// to `pool` when the outside is through with them, at the latest in a later call of this port.
+    /// Takes frames off the front of `burst`, in order, for as long as the outside accepts them;
+    /// says how many. The others stay in `burst` and remain the caller's. Buffers of accepted
+    /// frames go back to `pool` when the outside is through with them, at the latest in a later
+    /// call of this port.
     ///
     /// # Errors
     /// The port cannot be used any more; frames that were not accepted stay in `burst`.
@@ -52,7 +54,8 @@ pub trait Port: Send {
         None
     }
 
-    /// Frames that the outside had for this port and lost before a burst took them, since it was opened.
+    /// Frames that the outside had for this port and lost before a burst took them, since it was
+    /// opened.
     fn missed(&mut self) -> u64 {
         0
     }
@@ -63,7 +66,8 @@ pub trait Port: Send {
 pub enum PortError {
     /// The interface was removed, or went down.
     #[error(
-        "port {name}: the interface has vanished or went down; bring it up (ip link set {name} up) and start again"
+        "port {name}: the interface has vanished or went down; bring it up (ip link set {name} \
+         up) and start again"
     )]
     Gone {
         /// The interface.

@@ -1,16 +1,16 @@
 //! Frames replayed from memory for ever; what is transmitted is counted and dropped.
 //!
-//! The counterpart of DPDK's pcap driver with `infinite_rx`: every receive copies the next frames of a
-//! [`Replay`] into fresh buffers, every transmit releases the buffers. There is no system call and no
-//! other program in it, so a worker between two memory ports runs at its own speed.
+//! The counterpart of DPDK's pcap driver with `infinite_rx`: every receive copies the next frames
+//! of a [`Replay`] into fresh buffers, every transmit releases the buffers. There is no system call
+//! and no other program in it, so a worker between two memory ports runs at its own speed.
 //!
-//! Memory: a replay is read by any number of ports at once and written by none. The first 64 bytes of
-//! each frame, which is all that a router reads, are stored frame by frame; the rest is stored once if
-//! it is the same for all, as a payload of test traffic is. So a million distinct frames take 64 MiB at
-//! any frame size. The copy into the buffer is always of the whole frame.
+//! Memory: a replay is read by any number of ports at once and written by none. The first 64 bytes
+//! of each frame, which is all that a router reads, are stored frame by frame; the rest is stored
+//! once if it is the same for all, as a payload of test traffic is. So a million distinct frames
+//! take 64 MiB at any frame size. The copy into the buffer is always of the whole frame.
 //!
-//! What it cannot do: wait. A worker on memory ports never idles, so its rate is a closed loop's: the
-//! frames it forwards a second are what it can forward at most, and none is lost.
+//! What it cannot do: wait. A worker on memory ports never idles, so its rate is a closed loop's:
+//! the frames it forwards a second are what it can forward at most, and none is lost.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ impl Replay {
     /// The longest frame: what a buffer of an ordinary pool holds.
     pub const LONGEST: usize = 2048;
 
-    /// Frames that differ in their first 64 bytes only: `heads` gives those, `template` the length and
-    /// whatever is behind. The frames of test traffic.
+    /// Frames that differ in their first 64 bytes only: `heads` gives those, `template` the length
+    /// and whatever is behind. The frames of test traffic.
     ///
     /// # Errors
     /// [`ReplayError`] when there is no frame or the template's length is impossible.
@@ -142,7 +142,8 @@ impl Replay {
         self.heads.is_empty()
     }
 
-    /// Copies as many frames from `position` on as `burst` has room for and the end of the replay allows.
+    /// Copies as many frames from `position` on as `burst` has room for and the end of the replay
+    /// allows.
     #[inline]
     fn copy_into(&self, position: usize, pool: &mut Pool, burst: &mut Burst) -> usize {
         let first = burst.len();
@@ -197,7 +198,8 @@ impl Replay {
             .skip(position + PREFETCH_DISTANCE)
             .take(Burst::CAPACITY)
         {
-            // SAFETY: a prefetch reads nothing architecturally; the address is that of a live element.
+            // SAFETY: a prefetch reads nothing architecturally; the address is that of a live
+            // element.
             unsafe {
                 std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
                     line.0.as_ptr().cast(),
@@ -216,8 +218,8 @@ pub struct MemoryPort {
 }
 
 impl MemoryPort {
-    /// A port that begins with frame `first` of the replay (modulo its length), so that several workers
-    /// do not walk through it in step.
+    /// A port that begins with frame `first` of the replay (modulo its length), so that several
+    /// workers do not walk through it in step.
     pub fn new(name: impl Into<String>, replay: Arc<Replay>, first: usize) -> Self {
         let position = first % replay.len();
         Self {

@@ -2,20 +2,20 @@
 //! program in the kernel, and the kernel goes on seeing every frame.
 //!
 //! Two sockets. One receives, through a ring that the kernel fills and we read in place
-//! (`TPACKET_V2`: frames are visible one by one, without waiting for a block to be complete), and does
-//! not hear what leaves the interface. The other sends a burst with one system call, past the queueing
-//! discipline, and receives nothing.
+//! (`TPACKET_V2`: frames are visible one by one, without waiting for a block to be complete), and
+//! does not hear what leaves the interface. The other sends a burst with one system call, past the
+//! queueing discipline, and receives nothing.
 //!
-//! Memory: the ring is a mapping shared with the kernel and owned by the port. Receive copies each frame
-//! out of it into a buffer of the worker's pool and gives the slot back at once; transmit has the
-//! kernel copy out of the pool, so every buffer is back when the call returns.
+//! Memory: the ring is a mapping shared with the kernel and owned by the port. Receive copies each
+//! frame out of it into a buffer of the worker's pool and gives the slot back at once; transmit has
+//! the kernel copy out of the pool, so every buffer is back when the call returns.
 //!
 //! What it puts right: a tag that the kernel took out of the frame is put back in; a TCP or UDP
 //! checksum that the sender left to the card is completed. What it cannot do: frames longer than a
-//! buffer, such as the 64 KiB that segmentation offload makes on virtual interfaces; they are counted
-//! as [missed](crate::Port::missed) (`ethtool -K IF tso off gso off gro off` at the sender's end
-//! avoids them). And the kernel still has its own copy of each frame: switch its forwarding off, or
-//! every frame leaves twice.
+//! buffer, such as the 64 KiB that segmentation offload makes on virtual interfaces; they are
+//! counted as [missed](crate::Port::missed) (`ethtool -K IF tso off gso off gro off` at the
+//! sender's end avoids them). And the kernel still has its own copy of each frame: switch its
+//! forwarding off, or every frame leaves twice.
 
 mod ring;
 mod socket;
@@ -60,8 +60,9 @@ impl Outlet {
         Ok(Self(Sender::new(socket)))
     }
 
-    /// Lets so many bytes of frames be on their way at once, not the system's ordinary 208 KiB: these are some ninety frames of
-    /// 1500 bytes, fewer than the other end of a virtual cable has room for.
+    /// Lets so many bytes of frames be on their way at once, not the system's ordinary 208 KiB:
+    /// these are some ninety frames of 1500 bytes, fewer than the other end of a virtual cable
+    /// has room for.
     ///
     /// # Errors
     /// It needs `CAP_NET_ADMIN`.
@@ -95,8 +96,8 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// Opens an interface. Ports with the same `group` on the same interface share what it receives:
-    /// all frames of a flow go to one of them (`PACKET_FANOUT_HASH`).
+    /// Opens an interface. Ports with the same `group` on the same interface share what it
+    /// receives: all frames of a flow go to one of them (`PACKET_FANOUT_HASH`).
     ///
     /// # Errors
     /// [`PortError`] when there is no such interface, it is down, or this user may not.
@@ -207,7 +208,8 @@ impl Port for PacketPort {
     }
 }
 
-/// The frames that a ring slot must hold: the interface's longest packet, its link header and a tag.
+/// The frames that a ring slot must hold: the interface's longest packet, its link header and a
+/// tag.
 pub const fn longest_frame(mtu: u32) -> usize {
     let frame = mtu as usize + wire::ethernet::HEADER_LENGTH + TAG_LENGTH;
     if frame < MINIMUM_FRAME {

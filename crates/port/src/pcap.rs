@@ -69,8 +69,8 @@ impl<R: Read> Reader<R> {
             return Err(PortError::Malformed {
                 name,
                 what: format!(
-                    "not a classic capture file: it begins with {magic:#010x}; \
-                     convert it with `editcap -F nsecpcap`"
+                    "not a classic capture file: it begins with {magic:#010x}; convert it with \
+                     `editcap -F nsecpcap`"
                 ),
             });
         };
@@ -79,7 +79,8 @@ impl<R: Read> Reader<R> {
             return Err(PortError::Malformed {
                 name,
                 what: format!(
-                    "link type {link} is not Ethernet ({ETHERNET}); capture on an Ethernet interface"
+                    "link type {link} is not Ethernet ({ETHERNET}); capture on an Ethernet \
+                     interface"
                 ),
             });
         }
@@ -195,8 +196,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A port between two capture files: frames come from one and go to the other. Without a file to read
-/// it never receives; without one to write it drops what is transmitted.
+/// A port between two capture files: frames come from one and go to the other. Without a file to
+/// read it never receives; without one to write it drops what is transmitted.
 #[derive(Debug)]
 pub struct PcapPort {
     name: String,

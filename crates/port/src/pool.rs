@@ -3,18 +3,20 @@
 //! Who owns what:
 //! - The **pool** owns the memory. Bytes of a frame can be reached only through the pool, with a
 //!   reference to the frame in hand, so Rust's borrow rules hold for them as for any other bytes.
-//! - A **[`Frame`]** is the right to one buffer and can be neither copied nor made outside this crate's
-//!   pools. Whoever holds it gives it to a burst, to a port, or back with [`Pool::release`]. A frame
-//!   that is dropped is a buffer lost to the pool until the pool goes; it is never handed out twice.
+//! - A **[`Frame`]** is the right to one buffer and can be neither copied nor made outside this
+//!   crate's pools. Whoever holds it gives it to a burst, to a port, or back with
+//!   [`Pool::release`]. A frame that is dropped is a buffer lost to the pool until the pool goes;
+//!   it is never handed out twice.
 //! - Free buffers are a stack: the buffer released last is allocated first, because its lines are
 //!   still in the cache. With run to completion a worker so touches one burst of buffers, however
 //!   large the pool.
-//! - A port that lends buffers to the kernel exchanges frames for **offsets** with
-//!   [`Pool::lend`] and [`Pool::reclaim`]; the ledger of what is out is the port's.
+//! - A port that lends buffers to the kernel exchanges frames for **offsets** with [`Pool::lend`]
+//!   and [`Pool::reclaim`]; the ledger of what is out is the port's.
 //!
-//! A frame used with another pool than its own reaches other bytes or panics on the bounds; it cannot
-//! reach memory outside the pool. The distance between buffers is an odd number of cache lines by
-//! default: at a power of two the first lines of all buffers would compete for a few cache sets.
+//! A frame used with another pool than its own reaches other bytes or panics on the bounds; it
+//! cannot reach memory outside the pool. The distance between buffers is an odd number of cache
+//! lines by default: at a power of two the first lines of all buffers would compete for a few cache
+//! sets.
 
 use std::io;
 use std::ptr::NonNull;
@@ -63,8 +65,8 @@ impl Frame {
         self.length = self.length.min(length);
     }
 
-    /// Moves the beginning of the frame `bytes` towards the start of its buffer. `false`, and nothing
-    /// changed, when there is no such room.
+    /// Moves the beginning of the frame `bytes` towards the start of its buffer. `false`, and
+    /// nothing changed, when there is no such room.
     #[inline]
     #[must_use]
     pub fn grow_front(&mut self, bytes: u16) -> bool {
@@ -107,8 +109,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// For frames up to 1518 bytes and their tags: 2048 bytes behind 64 of headroom, an odd number of
-    /// lines apart.
+    /// For frames up to 1518 bytes and their tags: 2048 bytes behind 64 of headroom, an odd number
+    /// of lines apart.
     pub const fn ordinary(buffers: u32) -> Self {
         Self {
             buffers,
@@ -117,8 +119,8 @@ impl Layout {
         }
     }
 
-    /// For frames up to `frame_bytes` with their tags, at least [`Layout::ordinary`]'s and at most [`Layout::LARGEST`] bytes; an odd
-    /// number of lines apart.
+    /// For frames up to `frame_bytes` with their tags, at least [`Layout::ordinary`]'s and at most
+    /// [`Layout::LARGEST`] bytes; an odd number of lines apart.
     pub const fn holding(buffers: u32, frame_bytes: u32) -> Self {
         let ordinary = Self::ordinary(buffers);
         let frame_bytes = if frame_bytes > Self::LARGEST {
@@ -157,8 +159,8 @@ pub struct Pool {
     free: Vec<u32>,
 }
 
-// SAFETY: the mapping is private to the pool and reached only through it; moving the pool to another
-// thread moves the whole right to it.
+// SAFETY: the mapping is private to the pool and reached only through it; moving the pool to
+// another thread moves the whole right to it.
 unsafe impl Send for Pool {}
 
 impl Pool {
@@ -179,7 +181,8 @@ impl Pool {
         {
             return Err(refuse(io::Error::from(io::ErrorKind::InvalidInput)));
         }
-        // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing of ours.
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing of
+        // ours.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -231,8 +234,8 @@ impl Pool {
         self.layout.stride as u16 - self.layout.headroom
     }
 
-    /// A buffer for a frame of `length` bytes, whose bytes are whatever was there before. `None` when
-    /// none is free or `length` does not fit.
+    /// A buffer for a frame of `length` bytes, whose bytes are whatever was there before. `None`
+    /// when none is free or `length` does not fit.
     #[inline]
     pub fn allocate(&mut self, length: u16) -> Option<Frame> {
         if length > self.capacity() {
@@ -246,8 +249,8 @@ impl Pool {
         })
     }
 
-    /// Appends up to `count` fresh frames of `length` bytes to `burst`; says how many: fewer when the
-    /// burst is full or the pool empty, none when `length` does not fit.
+    /// Appends up to `count` fresh frames of `length` bytes to `burst`; says how many: fewer when
+    /// the burst is full or the pool empty, none when `length` does not fit.
     #[inline]
     pub fn allocate_burst(&mut self, count: usize, length: u16, burst: &mut Burst) -> usize {
         let count = count.min(burst.room()).min(self.free.len());

@@ -35,16 +35,26 @@ fn received(port: &mut MemoryPort, count: usize) -> Vec<Vec<u8>> {
 proptest! {
     #[test]
     fn any_frames_come_round(
-        frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 1..200), first in 0_usize..1000,
+        frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 1..200),
+        first in 0_usize..1000,
     ) {
         let replay = Replay::of(frames.iter().map(Vec::as_slice)).expect("right lengths");
         let mut port = MemoryPort::new("m", Arc::new(replay), first);
-        let expected: Vec<Vec<u8>> = frames.iter().cycle().skip(first % frames.len()).take(500).cloned().collect();
+        let expected: Vec<Vec<u8>> = frames
+            .iter()
+            .cycle()
+            .skip(first % frames.len())
+            .take(500)
+            .cloned()
+            .collect();
         prop_assert_eq!(received(&mut port, 500), expected);
     }
 
     #[test]
-    fn uniform_frames_come_round(template in prop::collection::vec(any::<u8>(), 1..1600), count in 1_u8..200) {
+    fn uniform_frames_come_round(
+        template in prop::collection::vec(any::<u8>(), 1..1600),
+        count in 1_u8..200,
+    ) {
         let heads = (0..count).map(|number| [number; 64]);
         let replay = Replay::uniform(&template, heads).expect("right length");
         let mut port = MemoryPort::new("m", Arc::new(replay), 0);

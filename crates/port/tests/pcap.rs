@@ -27,11 +27,18 @@ proptest! {
     fn every_form_is_read(frames in frames()) {
         for endianness in [Endianness::Big, Endianness::Little] {
             for ts_resolution in [TsResolution::MicroSecond, TsResolution::NanoSecond] {
-                let header = PcapHeader { endianness, ts_resolution, snaplen: 262_144, ..PcapHeader::default() };
+                let header = PcapHeader {
+                    endianness,
+                    ts_resolution,
+                    snaplen: 262_144,
+                    ..PcapHeader::default()
+                };
                 let mut writer = PcapWriter::with_header(Vec::new(), header).expect("a vector");
                 for (seconds, micros, bytes) in &frames {
                     let time = Duration::new(u64::from(*seconds), micros * 1000);
-                    writer.write_packet(&PcapPacket::new(time, bytes.len() as u32 + 7, bytes)).expect("a vector");
+                    writer
+                        .write_packet(&PcapPacket::new(time, bytes.len() as u32 + 7, bytes))
+                        .expect("a vector");
                 }
                 let file = writer.into_writer();
                 let mut reader = Reader::new(Cursor::new(&file), "file").expect("a capture");
@@ -52,12 +59,17 @@ proptest! {
         let mut file = Vec::new();
         let mut writer = Writer::new(&mut file, "file").expect("a vector");
         for (seconds, micros, bytes) in &frames {
-            writer.write(Duration::new(u64::from(*seconds), micros * 1000 + 5), bytes).expect("a vector");
+            writer
+                .write(Duration::new(u64::from(*seconds), micros * 1000 + 5), bytes)
+                .expect("a vector");
         }
         let mut reader = PcapReader::new(Cursor::new(&file)).expect("a capture");
         for (seconds, micros, bytes) in &frames {
             let packet = reader.next_packet().expect("not the end").expect("whole");
-            prop_assert_eq!(packet.timestamp, Duration::new(u64::from(*seconds), micros * 1000 + 5));
+            prop_assert_eq!(
+                packet.timestamp,
+                Duration::new(u64::from(*seconds), micros * 1000 + 5)
+            );
             prop_assert_eq!(&packet.data[..], &bytes[..]);
         }
         prop_assert!(reader.next_packet().is_none());
@@ -65,7 +77,10 @@ proptest! {
 
     /// Any bytes behind a right header: an error or the end, never a panic.
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), start in any::<bool>()) {
+    fn any_bytes_are_survived(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        start in any::<bool>(),
+    ) {
         let mut file = Vec::new();
         if start {
             Writer::new(&mut file, "file").expect("a vector");

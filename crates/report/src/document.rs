@@ -1,8 +1,10 @@
-//! A result to be read: the verdict, then blocks in reading order, then the environment it holds in.
+//! A result to be read: the verdict, then blocks in reading order, then the environment it holds
+//! in.
 
 use crate::{Plot, Table};
 
-/// One result, ready for [`html::render`](crate::html::render) and [`terminal::render`](crate::terminal::render).
+/// One result, ready for [`html::render`](crate::html::render) and
+/// [`terminal::render`](crate::terminal::render).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// The heading of the page.
@@ -33,7 +35,8 @@ pub enum Block {
     Table(Table),
     /// A plot with its caption.
     Plot(Plot),
-    /// Markup for the page only, taken as it is: the caller has escaped what needs it. The terminal shows nothing of it.
+    /// Markup for the page only, taken as it is: the caller has escaped what needs it. The terminal
+    /// shows nothing of it.
     Html(String),
 }
 

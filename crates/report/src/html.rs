@@ -14,10 +14,11 @@ const PAGE_STYLE: &str = include_str!("page.css");
 pub fn render(document: &Document) -> String {
     let title = escape(&document.title);
     let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{}{}{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+         name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
+         name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" \
+         href=\"data:,\">\n<title>{title}</title>\n<style>\n{}{}{PAGE_STYLE}</style>\n</head>\\
+         n<body>\n<main>\n<h1>{title}</h1>\n",
         svg::COLOURS,
         svg::STYLE
     );

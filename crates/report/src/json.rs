@@ -7,7 +7,10 @@ use serde::Serialize;
 
 /// A result file that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {source}; name a file in a directory that exists and may be written", path.display())]
+#[error(
+    "cannot write {}: {source}; name a file in a directory that exists and may be written",
+    path.display()
+)]
 pub struct WriteError {
     /// The file that was asked for.
     pub path: PathBuf,
@@ -17,7 +20,8 @@ pub struct WriteError {
 
 /// Writes `value` as indented JSON to `path`; `-` is standard output.
 ///
-/// The text goes to a neighbouring temporary file that is then renamed, so a reader sees the old file or the new one.
+/// The text goes to a neighbouring temporary file that is then renamed, so a reader sees the old
+/// file or the new one.
 ///
 /// # Errors
 /// When the file cannot be created, written or renamed, or `value` cannot be serialised.
@@ -48,7 +52,8 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A device or pipe (/dev/null, a named pipe) is written in place: renaming would replace it by a file.
+    // A device or pipe (/dev/null, a named pipe) is written in place: renaming would replace it by
+    // a file.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes);
     }

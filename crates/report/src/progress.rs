@@ -7,7 +7,8 @@ const WIDTH: usize = 76;
 
 /// A line on standard error that is rewritten at every step and cleared when dropped.
 ///
-/// Silent unless standard error is a terminal and `TERM` is not `dumb`. It takes no clock: call it at the pace of the work.
+/// Silent unless standard error is a terminal and `TERM` is not `dumb`. It takes no clock: call it
+/// at the pace of the work.
 #[derive(Debug)]
 pub struct Progress {
     total: usize,
@@ -55,7 +56,8 @@ impl Drop for Progress {
     }
 }
 
-/// Whether colour may be used on standard output: a terminal, and the reader has not set `NO_COLOR`.
+/// Whether colour may be used on standard output: a terminal, and the reader has not set
+/// `NO_COLOR`.
 pub fn colour_allowed() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -7,7 +7,8 @@ use crate::{Block, Document};
 /// Columns that a paragraph fills before it wraps.
 const WIDTH: usize = 100;
 
-/// The document as text: title, verdict, blocks. Markup blocks are left out; the environment closes the text.
+/// The document as text: title, verdict, blocks. Markup blocks are left out; the environment closes
+/// the text.
 pub fn render(document: &Document) -> String {
     let mut out = String::new();
     if !document.title.is_empty() {

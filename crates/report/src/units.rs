@@ -1,7 +1,7 @@
 //! Quantities as types, written the way engineers write them: three digits and a prefix.
 //!
-//! Inside a type the value is always in the base unit (frames per second, bits per second, nanoseconds, bytes), and so it
-//! is in JSON. Only [`Display`](std::fmt::Display) scales.
+//! Inside a type the value is always in the base unit (frames per second, bits per second,
+//! nanoseconds, bytes), and so it is in JSON. Only [`Display`](std::fmt::Display) scales.
 
 use std::fmt;
 
@@ -16,7 +16,8 @@ const BITS_PER_BYTE: f64 = 8.0;
 pub struct FramesPerSecond(pub f64);
 
 impl FramesPerSecond {
-    /// The layer-2 bit rate of this many frames of `frame_bytes` each, FCS included; preamble and gap are not counted.
+    /// The layer-2 bit rate of this many frames of `frame_bytes` each, FCS included; preamble and
+    /// gap are not counted.
     pub fn at(self, frame_bytes: u32) -> BitsPerSecond {
         BitsPerSecond(self.0 * f64::from(frame_bytes) * BITS_PER_BYTE)
     }
@@ -121,7 +122,8 @@ impl fmt::Display for Times {
     }
 }
 
-/// `value` with three significant digits, a decimal prefix, a space and the unit: `31.4 M frames/s`.
+/// `value` with three significant digits, a decimal prefix, a space and the unit: `31.4 M
+/// frames/s`.
 pub fn engineering(value: f64, unit: &str) -> String {
     let (scaled, prefix) = scale(value);
     if prefix.is_empty() {
@@ -164,7 +166,8 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// Three significant digits, never in exponent form; numbers of 1000 and more keep all their integer digits.
+/// Three significant digits, never in exponent form; numbers of 1000 and more keep all their
+/// integer digits.
 fn three_digits(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() {
@@ -187,7 +190,8 @@ fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// `value` brought below 1000 and its decimal prefix; a value that would round up to 1000 takes the next prefix.
+/// `value` brought below 1000 and its decimal prefix; a value that would round up to 1000 takes the
+/// next prefix.
 fn scale(value: f64) -> (f64, &'static str) {
     let mut scaled = value;
     for prefix in ["", "k", "M", "G", "T"] {

@@ -1,14 +1,15 @@
-//! One memory-engine trial after another, a line for each: for profilers and for scripts that compare.
+//! One memory-engine trial after another, a line for each: for profilers and for scripts that
+//! compare.
 //!
-//! `forward [organisation] [workers] [seconds] [changes/s] [frame bytes] [routes file] [rounds]`; the
-//! routes file has a prefix a line; without one, or with `-`, a generated table of the Internet's size.
+//! `forward [organisation] [workers] [seconds] [changes/s] [frame bytes] [routes file] [rounds]`;
+//! the routes file has a prefix a line; without one, or with `-`, a generated table of the
+//! Internet's size.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fib::generated;
-use fib::prefix_file;
+use fib::{generated, prefix_file};
 use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 

@@ -1,11 +1,14 @@
-//! How long after a route change in the kernel the first packet takes the new way, with the Internet's table loaded.
+//! How long after a route change in the kernel the first packet takes the new way, with the
+//! Internet's table loaded.
 //!
-//! A host sends without pause to an address that the router reaches by either of two hosts. The route to it is replaced
-//! over and over, and each time the clock runs from the kernel's acknowledgement to the first packet that arrives at the
-//! other host. Sums of the packets are complete, so that they go past the kernel; the counters say that they did. Then the same once
+//! A host sends without pause to an address that the router reaches by either of two hosts. The
+//! route to it is replaced over and over, and each time the clock runs from the kernel's
+//! acknowledgement to the first packet that arrives at the other host. Sums of the packets are
+//! complete, so that they go past the kernel; the counters say that they did. Then the same once
 //! more while the router reads the kernel's tables again without pause.
 //!
-//! `cargo run --release -p router --example route_change [CHANGES]`, as root. `CORELANE_PREFIXES` names a prefix file.
+//! `cargo run --release -p router --example route_change [CHANGES]`, as root. `CORELANE_PREFIXES`
+//! names a prefix file.
 
 use std::fmt::Write as _;
 use std::io::Read as _;

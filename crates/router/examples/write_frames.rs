@@ -1,7 +1,8 @@
-//! Writes the first frames that `forward` replays into a capture file, for other programs to replay.
+//! Writes the first frames that `forward` replays into a capture file, for other programs to
+//! replay.
 //!
-//! `write_frames FILE COUNT [routes file]`; the routes file has a prefix a line; without one a generated
-//! table of the Internet's size.
+//! `write_frames FILE COUNT [routes file]`; the routes file has a prefix a line; without one a
+//! generated table of the Internet's size.
 
 use std::error::Error;
 use std::fs::File;

@@ -3,13 +3,13 @@
 //! ```text
 //!  control_plane     kernel (rtnetlink) -> mirror -> changes        no packet is touched here
 //!  engine            changes -> what moves frames                   one trait, one file per engine
-//!  user_plane        frames in -> frames out                        no system call of the control plane
+//!  user_plane        frames in -> frames out                        no control plane's system call
 //!  management_plane  configuration, socket, metrics                 people
 //! ```
 //!
-//! The kernel stays in charge: interfaces, addresses, neighbours and routes are Linux's own, set by `ip`, FRR or BIRD.
-//! The control plane copies them into an [`engine::Engine`], which forwards what is plain forwarding and leaves
-//! everything else to the kernel.
+//! The kernel stays in charge: interfaces, addresses, neighbours and routes are Linux's own, set by
+//! `ip`, FRR or BIRD. The control plane copies them into an [`engine::Engine`], which forwards what
+//! is plain forwarding and leaves everything else to the kernel.
 
 pub mod control_plane;
 pub mod engine;

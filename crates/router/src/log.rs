@@ -54,7 +54,11 @@ fn quoted(value: &str) -> String {
 /// `log!(Level::Info, "event", key = value, name_of_variable)`.
 macro_rules! log {
     ($level:expr, $event:expr $(, $key:ident $(= $value:expr)?)* $(,)?) => {
-        $crate::log::write($level, $event, &[$((stringify!($key), $crate::log::value!($key $(, $value)?))),*])
+        $crate::log::write(
+            $level,
+            $event,
+            &[$((stringify!($key), $crate::log::value!($key $(, $value)?))),*],
+        )
     };
 }
 
@@ -68,7 +72,8 @@ macro_rules! value {
     };
 }
 
-pub(crate) use {log, value};
+pub(crate) use log;
+pub(crate) use value;
 
 #[cfg(test)]
 mod tests {

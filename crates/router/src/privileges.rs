@@ -1,17 +1,18 @@
 //! Gives up every right that a running router does not need.
 //!
-//! Kept are [`KEPT`]: `CAP_NET_ADMIN` for neighbours, for links to programs and for looking at rules, `CAP_BPF`
-//! and `CAP_PERFMON` for loading the program again for an interface that came back or was added. Engines with sockets
-//! keep [`KEPT_FOR_SOCKETS`] too, to open them again. The threads that are started afterwards inherit the reduced set;
-//! workers, whose sockets are open, give up everything ([`give_up`]).
+//! Kept are [`KEPT`]: `CAP_NET_ADMIN` for neighbours, for links to programs and for looking at
+//! rules, `CAP_BPF` and `CAP_PERFMON` for loading the program again for an interface that came back
+//! or was added. Engines with sockets keep [`KEPT_FOR_SOCKETS`] too, to open them again. The
+//! threads that are started afterwards inherit the reduced set; workers, whose sockets are open,
+//! give up everything ([`give_up`]).
 
 use std::io;
 
 /// Capabilities kept, by number and name (`linux/capability.h`).
 pub const KEPT: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
-/// Kept by engines that open sockets on interfaces: `CAP_NET_RAW` to open them, `CAP_IPC_LOCK` for the memory that
-/// they share with the kernel.
+/// Kept by engines that open sockets on interfaces: `CAP_NET_RAW` to open them, `CAP_IPC_LOCK` for
+/// the memory that they share with the kernel.
 pub const KEPT_FOR_SOCKETS: [(u32, &str); 2] = [(13, "CAP_NET_RAW"), (14, "CAP_IPC_LOCK")];
 
 const VERSION_3: u32 = 0x2008_0522;
@@ -30,8 +31,8 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Reduces the calling thread's capabilities to those of [`KEPT`] that it has, and with `sockets` to those of
-/// [`KEPT_FOR_SOCKETS`] too, for good.
+/// Reduces the calling thread's capabilities to those of [`KEPT`] that it has, and with `sockets`
+/// to those of [`KEPT_FOR_SOCKETS`] too, for good.
 ///
 /// # Errors
 /// When the kernel refuses.

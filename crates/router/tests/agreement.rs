@@ -1,6 +1,7 @@
-//! The program in the kernel and the workers behind it, which read the same tables, must mean the same frames: one that the program
-//! gives away and the worker does not forward would be lost. Some ten thousand damaged frames, the same every time, through both.
-//! Needs root: the program runs in the kernel, by hand.
+//! The program in the kernel and the workers behind it, which read the same tables, must mean the
+//! same frames: one that the program gives away and the worker does not forward would be lost. Some
+//! ten thousand damaged frames, the same every time, through both. Needs root: the program runs in
+//! the kernel, by hand.
 
 mod support;
 
@@ -134,7 +135,8 @@ fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside
     (worker, outside)
 }
 
-/// Runs the frames through `forwarder` and a worker, who must forward what the program means for it. Returns how many it forwarded.
+/// Runs the frames through `forwarder` and a worker, who must forward what the program means for
+/// it. Returns how many it forwarded.
 fn compare(mut forwarder: Forwarder, means: impl Fn(&Forwarder, &[u8]) -> bool) -> usize {
     fill(&mut forwarder);
     let (mut worker, outside) = worker(&mut forwarder);
@@ -151,7 +153,8 @@ fn compare(mut forwarder: Forwarder, means: impl Fn(&Forwarder, &[u8]) -> bool) 
         let left: usize = left.sum();
         assert!(
             !meant || left == 1,
-            "frame {number}: the program means the worker: {meant}; frames that left: {left}; {frame:02x?}"
+            "frame {number}: the program means the worker: {meant}; frames that left: {left}; \
+             {frame:02x?}"
         );
         forwarded += left;
     }
@@ -169,8 +172,9 @@ fn program_and_workers_mean_the_same_frames() {
         .map(|(port, peer)| Veth::new((&inside, port), (&inside, peer), 1).unwrap());
     inside
         .enter(|| {
-            // AF_XDP: what the program keeps is the kernel's; what it gives away must be forwarded. No socket is there, so that what
-            // it would give away is counted as nobody's.
+            // AF_XDP: what the program keeps is the kernel's; what it gives away must be forwarded.
+            // No socket is there, so that what it would give away is counted as
+            // nobody's.
             let sockets = Forwarder::for_workers(Capacity::default(), 1, LONGEST).unwrap();
             let given = |forwarder: &Forwarder, frame: &[u8]| {
                 let ifindex = index_of("r0").unwrap();

@@ -1,5 +1,6 @@
-//! The follower against this machine's kernel, in namespaces of its own: after whatever the kernel went through, the
-//! engine's answers must be the kernel's. Needs root; says so and passes otherwise.
+//! The follower against this machine's kernel, in namespaces of its own: after whatever the kernel
+//! went through, the engine's answers must be the kernel's. Needs root; says so and passes
+//! otherwise.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -27,7 +28,8 @@ fn is_root() -> bool {
     root
 }
 
-/// A router namespace with r0, r1, r2 = 10.0.0.1/24, 10.1.0.1/24, 10.2.0.1/24 and a permanent neighbour .9 on each.
+/// A router namespace with r0, r1, r2 = 10.0.0.1/24, 10.1.0.1/24, 10.2.0.1/24 and a permanent
+/// neighbour .9 on each.
 fn net(name: &str) -> Net {
     let router = Namespace::new(name).unwrap();
     let mut others = Vec::new();
@@ -91,7 +93,8 @@ fn batch(router: &Namespace, lines: &str) {
     child.wait().unwrap();
 }
 
-/// Follows for `time`, then compares; the differences of a comparison that kept coming back are returned.
+/// Follows for `time`, then compares; the differences of a comparison that kept coming back are
+/// returned.
 fn settle(follower: &mut Follower, time: Duration) -> Vec<String> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -141,21 +144,22 @@ fn what_the_kernel_removes_in_silence_is_gone_here() {
     let router = &net.router;
     batch(
         router,
-        "nexthop add id 7 via 10.1.0.9 dev r1\nnexthop add id 8 via 10.2.0.9 dev r2\n\
-        nexthop add id 20 group 7/8\nnexthop add id 21 group 7,3/8\n\
-        route add 192.0.2.0/25 nhid 7\nroute add 192.0.2.128/25 nhid 20\nroute add 198.51.100.0/24 nhid 21\n\
-        nexthop add id 37 via 2001:db8:1::9 dev r1\nroute add 2001:db8:100::/48 nhid 37\n\
-        route add 203.0.113.0/24 via 10.1.0.9\nroute add 203.0.113.0/24 via 10.2.0.9 metric 9\n\
-        route add 172.16.0.0/16 nexthop via 10.0.0.9 nexthop via 10.1.0.9 weight 2 nexthop via 10.2.0.9\n\
-        route add 172.17.0.0/16 via 10.0.0.9 src 10.0.0.1\n\
-        route add 2001:db8:200::/48 nexthop via 2001:db8:0::9 nexthop via 2001:db8:1::9\n\
-        route add blackhole 172.18.0.0/16\nroute add unreachable 172.19.0.0/16\n",
+        "nexthop add id 7 via 10.1.0.9 dev r1\nnexthop add id 8 via 10.2.0.9 dev r2\nnexthop add \
+         id 20 group 7/8\nnexthop add id 21 group 7,3/8\nroute add 192.0.2.0/25 nhid 7\nroute add \
+         192.0.2.128/25 nhid 20\nroute add 198.51.100.0/24 nhid 21\nnexthop add id 37 via \
+         2001:db8:1::9 dev r1\nroute add 2001:db8:100::/48 nhid 37\nroute add 203.0.113.0/24 via \
+         10.1.0.9\nroute add 203.0.113.0/24 via 10.2.0.9 metric 9\nroute add 172.16.0.0/16 \
+         nexthop via 10.0.0.9 nexthop via 10.1.0.9 weight 2 nexthop via 10.2.0.9\nroute add \
+         172.17.0.0/16 via 10.0.0.9 src 10.0.0.1\nroute add 2001:db8:200::/48 nexthop via \
+         2001:db8:0::9 nexthop via 2001:db8:1::9\nroute add blackhole 172.18.0.0/16\nroute add \
+         unreachable 172.19.0.0/16\n",
     );
     let steps = [
         "nexthop del id 7",
         "link set r1 down",
         "link set r1 up",
-        "nexthop add id 7 via 10.1.0.9 dev r1\nroute add 192.0.2.0/25 nhid 7\nnexthop replace id 20 group 7/8",
+        "nexthop add id 7 via 10.1.0.9 dev r1\nroute add 192.0.2.0/25 nhid 7\nnexthop replace id \
+         20 group 7/8",
         "nexthop replace id 7 via 10.2.0.9 dev r2",
         "addr del 10.0.0.1/24 dev r0",
         "addr add 10.0.0.1/24 dev r0\nroute add 172.17.0.0/16 via 10.0.0.9 src 10.0.0.1",
@@ -179,7 +183,8 @@ fn what_the_kernel_removes_in_silence_is_gone_here() {
                     batch(
                         router,
                         &format!(
-                            "neigh replace 10.{number}.0.9 lladdr {mac} nud permanent dev r{number}"
+                            "neigh replace 10.{number}.0.9 lladdr {mac} nud permanent dev \
+                             r{number}"
                         ),
                     );
                 }
@@ -217,7 +222,8 @@ fn a_storm_that_overruns_the_socket_ends_equal() {
                 .unwrap();
             }
         }
-        // Nobody reads meanwhile: the socket overruns, and only a resynchronisation can tell what is there.
+        // Nobody reads meanwhile: the socket overruns, and only a resynchronisation can tell what
+        // is there.
         batch(router, &lines);
         follower.follow().unwrap();
         assert!(follower.health().overruns > 0);
@@ -247,9 +253,9 @@ fn an_interface_goes_and_comes_back() {
         assert!(follower.mirror().around().link_named("r1").is_none());
         batch(
             router,
-            "link add r1 type veth peer name back\nlink set back up\nlink set r1 up\n\
-            addr add 10.1.0.1/24 dev r1\nroute add 192.0.2.0/24 via 10.1.0.9\n\
-            neigh replace 10.1.0.9 lladdr 02:00:00:00:09:01 nud permanent dev r1",
+            "link add r1 type veth peer name back\nlink set back up\nlink set r1 up\naddr add \
+             10.1.0.1/24 dev r1\nroute add 192.0.2.0/24 via 10.1.0.9\nneigh replace 10.1.0.9 \
+             lladdr 02:00:00:00:09:01 nud permanent dev r1",
         );
         assert_eq!(settle(follower, QUIET), [""; 0]);
         let r1 = follower.mirror().around().link_named("r1").unwrap().index;
@@ -300,7 +306,8 @@ fn a_route_change_does_not_wait_for_a_comparison() {
     });
 }
 
-/// However large the tables: between two looks at the announcements, a re-read takes in one buffer of the kernel's at most.
+/// However large the tables: between two looks at the announcements, a re-read takes in one buffer
+/// of the kernel's at most.
 #[test]
 fn route_changes_do_not_wait_for_a_resynchronisation() {
     if !is_root() {

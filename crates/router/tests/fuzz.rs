@@ -1,6 +1,6 @@
-//! Some hundred thousand damaged frames through the worker's whole path, the same ones every time: no
-//! panic, no buffer lost, every frame forwarded or with its one reason. `fuzz/fuzz_targets/worker.rs`
-//! does the same for as long as one likes, led by coverage.
+//! Some hundred thousand damaged frames through the worker's whole path, the same ones every time:
+//! no panic, no buffer lost, every frame forwarded or with its one reason.
+//! `fuzz/fuzz_targets/worker.rs` does the same for as long as one likes, led by coverage.
 
 mod support;
 

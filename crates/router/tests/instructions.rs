@@ -1,9 +1,9 @@
-//! Instructions for each forwarded frame, counted by callgrind: the guard against a packet path that
-//! quietly grows.
+//! Instructions for each forwarded frame, counted by callgrind: the guard against a packet path
+//! that quietly grows.
 //!
-//! Counted is the path of a 64-byte IPv4 frame between memory ports as the test profile compiles it, the
-//! copy on receive and the look-up in a small table included. The workload runs twice, with and without
-//! frames; the difference counts.
+//! Counted is the path of a 64-byte IPv4 frame between memory ports as the test profile compiles
+//! it, the copy on receive and the look-up in a small table included. The workload runs twice, with
+//! and without frames; the difference counts.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The packet engine between two interfaces of a namespace: frames go in at one cable and come out of
-//! the other, byte for byte; checksums left to the card are completed, tags are seen, and an interface
-//! that vanishes is an error with its name. Needs root.
+//! The packet engine between two interfaces of a namespace: frames go in at one cable and come out
+//! of the other, byte for byte; checksums left to the card are completed, tags are seen, and an
+//! interface that vanishes is an error with its name. Needs root.
 
 mod support;
 

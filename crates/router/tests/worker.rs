@@ -195,7 +195,10 @@ proptest! {
 
     #[test]
     fn every_byte_of_a_forwarded_frame_is_right(
-        frames in prop::collection::vec((any::<bool>(), 62_usize..1500, any::<[u8; 8]>(), 2_u8.., any::<u8>()), 1..150),
+        frames in prop::collection::vec(
+            (any::<bool>(), 62_usize..1500, any::<[u8; 8]>(), 2_u8.., any::<u8>()),
+            1..150,
+        ),
     ) {
         let frames: Vec<Vec<u8>> = frames.into_iter().map(|(six, length, noise, hops_left, class)| {
             if six {
@@ -221,15 +224,21 @@ proptest! {
         prop_assert_eq!(forth, wanted);
         let counted = bench.counted();
         prop_assert_eq!(counted.forwarded, frames.len() as u64);
-        prop_assert_eq!(counted.forwarded_bytes, frames.iter().map(|frame| frame.len() as u64).sum::<u64>());
+        prop_assert_eq!(
+            counted.forwarded_bytes,
+            frames.iter().map(|frame| frame.len() as u64).sum::<u64>()
+        );
         prop_assert_eq!(counted.received_bytes, counted.forwarded_bytes);
     }
 
-    /// Arbitrary bytes, and right frames with arbitrary damage: no panic, no lost buffer, sums close.
+    /// Arbitrary bytes, and right frames with arbitrary damage: no panic, no lost buffer, sums
+    /// close.
     #[test]
     fn the_sums_close_over_anything(
         frames in prop::collection::vec(
-            (0_u8..6, prop::collection::vec(any::<u8>(), 1..200), 1_u16..13, any::<(u16, u8)>()), 1..200),
+            (0_u8..6, prop::collection::vec(any::<u8>(), 1..200), 1_u16..13, any::<(u16, u8)>()),
+            1..200,
+        ),
         room in prop::option::of(0_usize..100),
     ) {
         let frames: Vec<Vec<u8>> = frames.into_iter().map(|(form, noise, next_hop, (at, value))| {
@@ -256,20 +265,44 @@ proptest! {
         let counted = bench.counted();
         prop_assert!(counted.closes());
         prop_assert_eq!(counted.received, frames.len() as u64);
-        prop_assert_eq!(counted.received_bytes, frames.iter().map(|frame| frame.len() as u64).sum::<u64>());
+        prop_assert_eq!(
+            counted.received_bytes,
+            frames.iter().map(|frame| frame.len() as u64).sum::<u64>()
+        );
         prop_assert_eq!(counted.forwarded, (sent[0].len() + sent[1].len()) as u64);
         let bytes: usize = sent.iter().flatten().map(Vec::len).sum();
         prop_assert_eq!(counted.forwarded_bytes, bytes as u64);
-        // The steps' rows agree with the reasons: what entered a step left it forwards or for a reason of that step.
-        let left = |step: Step| Reason::ALL.iter().filter(|reason| reason.step() == step).map(|&reason| counted.of(reason)).sum::<u64>();
+        // The steps' rows agree with the reasons: what entered a step left it forwards or for a
+        // reason of that step.
+        let left = |step: Step| {
+            Reason::ALL
+                .iter()
+                .filter(|reason| reason.step() == step)
+                .map(|&reason| counted.of(reason))
+                .sum::<u64>()
+        };
         let entered = |step: Step| counted.entered(step);
-        prop_assert_eq!(entered(Step::EthernetInput) - left(Step::EthernetInput), entered(Step::Ipv4Input) + entered(Step::Ipv6Input));
         prop_assert_eq!(
-            entered(Step::Ipv4Input) + entered(Step::Ipv6Input) - left(Step::Ipv4Input) - left(Step::Ipv6Input),
+            entered(Step::EthernetInput) - left(Step::EthernetInput),
+            entered(Step::Ipv4Input) + entered(Step::Ipv6Input)
+        );
+        prop_assert_eq!(
+            entered(Step::Ipv4Input) + entered(Step::Ipv6Input)
+                - left(Step::Ipv4Input)
+                - left(Step::Ipv6Input),
             entered(Step::Lookup));
-        prop_assert_eq!(entered(Step::NextHop) - left(Step::NextHop), entered(Step::EthernetOutput));
-        prop_assert_eq!(entered(Step::Ipv4Forward) + entered(Step::Ipv6Forward), entered(Step::EthernetOutput));
-        prop_assert_eq!(entered(Step::EthernetOutput) - left(Step::EthernetOutput), entered(Step::Transmit));
+        prop_assert_eq!(
+            entered(Step::NextHop) - left(Step::NextHop),
+            entered(Step::EthernetOutput)
+        );
+        prop_assert_eq!(
+            entered(Step::Ipv4Forward) + entered(Step::Ipv6Forward),
+            entered(Step::EthernetOutput)
+        );
+        prop_assert_eq!(
+            entered(Step::EthernetOutput) - left(Step::EthernetOutput),
+            entered(Step::Transmit)
+        );
         prop_assert_eq!(entered(Step::Transmit) - left(Step::Transmit), counted.forwarded);
     }
 }

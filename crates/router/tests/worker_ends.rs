@@ -1,5 +1,6 @@
-//! Workers that end, by an error and by a panic, behind a real follower between real interfaces: the kernel has their frames, the engine
-//! says so, and starts them again, more slowly each time. Needs root; says so and passes otherwise.
+//! Workers that end, by an error and by a panic, behind a real follower between real interfaces:
+//! the kernel has their frames, the engine says so, and starts them again, more slowly each time.
+//! Needs root; says so and passes otherwise.
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -1,16 +1,11 @@
-//! What the kernel and the machine say beside the clock: events, interrupts, the ceiling of the memory, and what could not be read.
+//! What the kernel and the machine say beside the clock: events, interrupts, the ceiling of the
+//! memory, and what could not be read.
 
-use crate::{
-    cause::{
-        counters::{Counters, Inflation, inflation},
-        pressure::working_set,
-    },
-    harness::{
-        keeper::Outcome,
-        sweep::{Run, Sweep},
-    },
-    investigate::Findings,
-};
+use crate::cause::counters::{Counters, Inflation, inflation};
+use crate::cause::pressure::working_set;
+use crate::harness::keeper::Outcome;
+use crate::harness::sweep::{Run, Sweep};
+use crate::investigate::Findings;
 
 /// What the kernel counted during the sweep, name and value.
 pub fn readings(
@@ -102,7 +97,8 @@ pub fn found(found: &Findings) -> Vec<(String, String)> {
         add(
             "machine under pressure in that run",
             format!(
-                "some task held up {:.0} % of the time for a core, {:.0} % for memory, {:.0} % for input or output",
+                "some task held up {:.0} % of the time for a core, {:.0} % for memory, {:.0} % \
+                 for input or output",
                 stalled.cpu * 100.0,
                 stalled.memory * 100.0,
                 stalled.io * 100.0
@@ -180,7 +176,11 @@ pub fn not_measured(swept: &Sweep, found: Option<&Findings>, most: u32) -> Vec<S
             .push("instructions and stalls of the program (no hardware counters here)".to_owned());
     }
     if swept.trial_one.migrations.is_none() {
-        missing.push("moves from core to core (the kernel does not let this user count events; see perf_event_paranoid)".to_owned());
+        missing.push(
+            "moves from core to core (the kernel does not let this user count events; see \
+             perf_event_paranoid)"
+                .to_owned(),
+        );
     }
     let runs = swept.series.iter().flat_map(|s| s.rounds.iter().flatten());
     if runs.map(|r: &Run| r.wall).fold(f64::INFINITY, f64::min) < 0.2 {
@@ -200,16 +200,19 @@ pub fn not_measured(swept: &Sweep, found: Option<&Findings>, most: u32) -> Vec<S
             missing.extend(found.refused.iter().cloned());
             if found.watched.queued.is_none() {
                 missing.push(
-                    "time spent ready to run without a core (this kernel has no /proc/PID/schedstat)"
+                    "time spent ready to run without a core (this kernel has no \
+                     /proc/PID/schedstat)"
                         .to_owned(),
                 );
             }
             if found.watched.pressure.is_none() {
-                missing.push("pressure on the machine (this kernel has no /proc/pressure)".to_owned());
+                missing
+                    .push("pressure on the machine (this kernel has no /proc/pressure)".to_owned());
             }
         }
         None => missing.push(
-            "why cores idled and what made the work dearer (--cause looks with the profiler and presses on each shared resource)"
+            "why cores idled and what made the work dearer (--cause looks with the profiler and \
+             presses on each shared resource)"
                 .to_owned(),
         ),
     }

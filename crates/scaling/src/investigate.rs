@@ -1,27 +1,22 @@
-//! Everything that looks for the cause besides the sweep itself: instruments first, which only watch, then interventions, which
-//! change one thing at a time.
+//! Everything that looks for the cause besides the sweep itself: instruments first, which only
+//! watch, then interventions, which change one thing at a time.
 
-use crate::{
-    cause::{
-        blame::Evidence,
-        counters::Inflation,
-        intervention::{Intervention, judge},
-        pressure::Sensitivity,
-    },
-    harness::{
-        aggressor::Caches,
-        bandwidth::{Ceiling, Traffic},
-        interrupts::move_interrupts,
-        one_core,
-        plan::{Job, Placement, Setting},
-        press::{Pressing, press},
-        profile::{Profile, profile},
-        runs::{Runs, SweepError},
-        sweep::Sweep,
-        watch::Watched,
-    },
-};
 use host::topology::Topology;
+
+use crate::cause::blame::Evidence;
+use crate::cause::counters::Inflation;
+use crate::cause::intervention::{Intervention, judge};
+use crate::cause::pressure::Sensitivity;
+use crate::harness::aggressor::Caches;
+use crate::harness::bandwidth::{Ceiling, Traffic};
+use crate::harness::interrupts::move_interrupts;
+use crate::harness::one_core;
+use crate::harness::plan::{Job, Placement, Setting};
+use crate::harness::press::{Pressing, press};
+use crate::harness::profile::{Profile, profile};
+use crate::harness::runs::{Runs, SweepError};
+use crate::harness::sweep::Sweep;
+use crate::harness::watch::Watched;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +54,8 @@ impl Findings {
     }
 }
 
-/// Looks for the cause of what `job` lost on `most` cores in `swept`. `inflation` is the factor by which its work got dearer.
+/// Looks for the cause of what `job` lost on `most` cores in `swept`. `inflation` is the factor by
+/// which its work got dearer.
 ///
 /// # Errors
 /// When the command fails or hangs, and when interrupted.
@@ -86,7 +82,8 @@ pub fn investigate(
         }
     } else {
         refused.push(format!(
-            "where the idle cores' time went (the profiler accounts for all {} cores of the machine, the sweep had {most})",
+            "where the idle cores' time went (the profiler accounts for all {} cores of the \
+             machine, the sweep had {most})",
             topology.cores.len()
         ));
     }
@@ -111,7 +108,8 @@ pub fn investigate(
     })
 }
 
-/// Pinned instead of free on all cores, from the rounds of the sweep; `None` unless both were swept.
+/// Pinned instead of free on all cores, from the rounds of the sweep; `None` unless both were
+/// swept.
 pub fn pinning(swept: &Sweep, seed: u64) -> Option<Intervention> {
     let seconds = |placement: Placement| -> Option<Vec<f64>> {
         let series = swept.series.iter().find(|s| s.placement == placement)?;

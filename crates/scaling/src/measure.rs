@@ -1,34 +1,30 @@
 //! The whole measurement of one command: sweep, cause, forecast, neighbour, judgement.
 
-use crate::{
-    cause::{
-        blame::{self, Cause},
-        counters::Inflation,
-        split::{Split, split},
-    },
-    harness::{
-        allowance,
-        beside::{Mutual, beside},
-        notes::Note,
-        observe::Interrupts,
-        one_core,
-        order::{boundaries, order},
-        pace::Pace,
-        plan::{Job, Mode, Placement, Setting},
-        press::Pressing,
-        sweep::{Options, Series, Sweep, SweepError, sweep},
-    },
-    instruments,
-    investigate::{Findings, investigate},
-    laws::{
-        forecast::{NoForecast, OneCore, Score},
-        rounds::Rounds,
-        segment::Boundary,
-    },
-    result::{BesideResult, PointResult, SCHEMA, ScaleResult, judge, record::TOLERANCE, sentence},
-};
-use host::{cores::CoreId, environment::Environment, topology::Topology};
 use std::time::Duration;
+
+use host::cores::CoreId;
+use host::environment::Environment;
+use host::topology::Topology;
+
+use crate::cause::blame::{self, Cause};
+use crate::cause::counters::Inflation;
+use crate::cause::split::{Split, split};
+use crate::harness::beside::{Mutual, beside};
+use crate::harness::notes::Note;
+use crate::harness::observe::Interrupts;
+use crate::harness::order::{boundaries, order};
+use crate::harness::pace::Pace;
+use crate::harness::plan::{Job, Mode, Placement, Setting};
+use crate::harness::press::Pressing;
+use crate::harness::sweep::{Options, Series, Sweep, SweepError, sweep};
+use crate::harness::{allowance, one_core};
+use crate::instruments;
+use crate::investigate::{Findings, investigate};
+use crate::laws::forecast::{NoForecast, OneCore, Score};
+use crate::laws::rounds::Rounds;
+use crate::laws::segment::Boundary;
+use crate::result::record::TOLERANCE;
+use crate::result::{BesideResult, PointResult, SCHEMA, ScaleResult, judge, sentence};
 
 /// What is asked of a measurement.
 #[derive(Debug, Clone)]

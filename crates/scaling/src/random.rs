@@ -1,6 +1,8 @@
-//! A small seeded generator, so that every random order and every resample can be repeated from the printed seed.
+//! A small seeded generator, so that every random order and every resample can be repeated from the
+//! printed seed.
 
-/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, passes `BigCrush`, never repeats within 2^64 draws.
+/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, passes `BigCrush`, never
+/// repeats within 2^64 draws.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -19,7 +21,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 when `bound` is 0. The multiply-shift leaves a bias below 2^-32 for the bounds used here.
+    /// A number below `bound`; 0 when `bound` is 0. The multiply-shift leaves a bias below 2^-32
+    /// for the bounds used here.
     pub const fn below(&mut self, bound: usize) -> usize {
         ((self.next_u64() as u128 * bound as u128) >> 64) as usize
     }

@@ -1,7 +1,9 @@
-//! Robust statistics of few, skewed numbers: median, scatter, percentiles and the interval of a median.
+//! Robust statistics of few, skewed numbers: median, scatter, percentiles and the interval of a
+//! median.
+
+use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
-use serde::{Deserialize, Serialize};
 
 /// A range that holds the true value in about 95 of 100 repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -42,7 +44,8 @@ pub(crate) mod unbounded {
     }
 }
 
-/// The value at `share` (0 to 1) of the sorted `values`, interpolated between neighbours; `NaN` for none.
+/// The value at `share` (0 to 1) of the sorted `values`, interpolated between neighbours; `NaN` for
+/// none.
 pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -65,8 +68,8 @@ pub fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
 
-/// Relative scatter: 1.4826 times the median absolute deviation, over the median. It equals the coefficient of
-/// variation for a normal distribution and ignores a few wild values.
+/// Relative scatter: 1.4826 times the median absolute deviation, over the median. It equals the
+/// coefficient of variation for a normal distribution and ignores a few wild values.
 pub fn relative_scatter(values: &[f64]) -> f64 {
     let middle = median(values);
     let deviations: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();
@@ -76,9 +79,10 @@ pub fn relative_scatter(values: &[f64]) -> f64 {
 /// Below this many values the bootstrap of a median is too narrow; see [`median_interval`].
 pub const BOOTSTRAP_MINIMUM: usize = 9;
 
-/// The interval of the median of `values`. From nine values on it is the 2.5 and 97.5 percentile of the medians of
-/// `resamples` bootstrap draws. Below nine it is the smallest and the largest value, whose coverage is exactly
-/// `1 - 2^(1-n)` whatever the distribution (93.8 % for five, 96.9 % for six), where a bootstrap promises more than it holds.
+/// The interval of the median of `values`. From nine values on it is the 2.5 and 97.5 percentile of
+/// the medians of `resamples` bootstrap draws. Below nine it is the smallest and the largest value,
+/// whose coverage is exactly `1 - 2^(1-n)` whatever the distribution (93.8 % for five, 96.9 % for
+/// six), where a bootstrap promises more than it holds.
 pub fn median_interval(values: &[f64], resamples: usize, seed: u64) -> Interval {
     if values.len() < BOOTSTRAP_MINIMUM {
         return Interval {

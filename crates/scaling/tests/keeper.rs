@@ -1,7 +1,11 @@
-//! The keeper against commands that behave badly. Every test looks at what is left running afterwards.
+//! The keeper against commands that behave badly. Every test looks at what is left running
+//! afterwards.
+
+use std::ffi::CString;
+use std::fs;
+use std::time::Duration;
 
 use scaling::harness::keeper::{Exit, Keeper, Outcome, Spec};
-use std::{ffi::CString, fs, time::Duration};
 
 fn spec(script: &str) -> Spec {
     let argv = ["sh", "-c", script]
@@ -29,7 +33,8 @@ fn run(spec: &Spec) -> Outcome {
     Keeper::start(spec, never).unwrap().run().unwrap()
 }
 
-/// Whether a process with `mark` in its command line runs (this test has it only in its own memory).
+/// Whether a process with `mark` in its command line runs (this test has it only in its own
+/// memory).
 fn runs(mark: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         fs::read(entry.path().join("cmdline"))

@@ -1,16 +1,13 @@
 //! Short live measurements: what is asserted holds on a busy machine too.
 
-use host::environment::Environment;
-use scaling::{
-    harness::{
-        notes::Note,
-        plan::{Mode, Placement},
-        sweep::{Run, SweepError},
-    },
-    measure::{Request, measure},
-    result::ScaleResult,
-};
 use std::time::Duration;
+
+use host::environment::Environment;
+use scaling::harness::notes::Note;
+use scaling::harness::plan::{Mode, Placement};
+use scaling::harness::sweep::{Run, SweepError};
+use scaling::measure::{Request, measure};
+use scaling::result::ScaleResult;
 
 fn request(command: &[&str]) -> Request {
     Request {
@@ -58,7 +55,8 @@ fn one_busy_process_is_told_that_it_ignores_its_cores() {
     }
     let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let result = run(&request(&["sh", "-c", script])).unwrap();
-    // Where other programs have the core nobody can tell a busy command from one that waits, and nothing is claimed.
+    // Where other programs have the core nobody can tell a busy command from one that waits, and
+    // nothing is claimed.
     let mut runs = result.series.iter().flat_map(|s| s.rounds.iter().flatten());
     if result.points[0].busy <= 0.5 || runs.any(Run::crowded) {
         println!("skipped: other programs have the cores");

@@ -1,12 +1,10 @@
 //! Published data sets, fitted again: the coefficients must come out to the printed digits.
 
-use scaling::laws::{
-    Point,
-    fit::{Form, Weighting, fit},
-    forecast::extrapolation_error,
-    interval::over_residuals,
-    speedup::karp_flatt,
-};
+use scaling::laws::Point;
+use scaling::laws::fit::{Form, Weighting, fit};
+use scaling::laws::forecast::extrapolation_error;
+use scaling::laws::interval::over_residuals;
+use scaling::laws::speedup::karp_flatt;
 
 fn points(data: &[(u32, f64)]) -> Vec<Point> {
     data.iter()
@@ -14,7 +12,8 @@ fn points(data: &[(u32, f64)]) -> Vec<Point> {
         .collect()
 }
 
-/// SPEC SDM91, as distributed with the R package `usl` (data set `specsdm91`): users against scripts an hour.
+/// SPEC SDM91, as distributed with the R package `usl` (data set `specsdm91`): users against
+/// scripts an hour.
 fn specsdm91() -> Vec<Point> {
     points(&[
         (1, 64.9),
@@ -27,7 +26,8 @@ fn specsdm91() -> Vec<Point> {
     ])
 }
 
-/// A ray tracer on an SGI Origin (data set `raytracer` of the same package): processors against rays a second.
+/// A ray tracer on an SGI Origin (data set `raytracer` of the same package): processors against
+/// rays a second.
 fn raytracer() -> Vec<Point> {
     points(&[
         (1, 20.0),
@@ -90,7 +90,8 @@ fn raytracer_all_eleven() {
     let absolute = fit(&raytracer(), Form::Usl, Weighting::Absolute)
         .unwrap()
         .law;
-    // A grid search over both coefficients finds the same minimum; 0.0584 has been printed for it elsewhere.
+    // A grid search over both coefficients finds the same minimum; 0.0584 has been printed for it
+    // elsewhere.
     near(absolute.sigma, 0.057_77, 5e-6, "sigma");
     near(absolute.kappa, 0.0, 1e-12, "kappa");
     let relative = fit(&raytracer(), Form::Usl, Weighting::Relative)
@@ -110,7 +111,8 @@ fn raytracer_has_no_peak_to_show() {
         0.05,
         "share of refits without coherency",
     );
-    // Printed as 61; how the residuals were scaled there is not said, and the usual ways give 61 to 70.
+    // Printed as 61; how the residuals were scaled there is not said, and the usual ways give 61 to
+    // 70.
     near(found.peak.low, 65.0, 6.0, "lower end of the peak");
     assert!(found.peak.high.is_infinite());
 }

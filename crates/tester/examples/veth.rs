@@ -1,5 +1,5 @@
-//! How many frames a second one core generates over veth, with a cable, or the kernel's forwarding, at the other end (root):
-//! `cargo run --release -p tester --example veth`.
+//! How many frames a second one core generates over veth, with a cable, or the kernel's forwarding,
+//! at the other end (root): `cargo run --release -p tester --example veth`.
 
 use tester::rig::Rig;
 use tester::schedule::Schedule;
@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 format!("{:.2} M", rate / 1e6)
             });
         println!(
-            "{wanted:>20}: offered {:.3} M frames/s, received {:.3} M, lost {}, unsent {}, burst {}, late {} us, {:?}",
+            "{wanted:>20}: offered {:.3} M frames/s, received {:.3} M, lost {}, unsent {}, burst \
+             {}, late {} us, {:?}",
             trial.offered_rate / 1e6,
             trial.forwarded_rate() / 1e6,
             trial.counts.lost,

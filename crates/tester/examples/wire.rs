@@ -1,4 +1,5 @@
-//! How many frames a second one core generates and checks over memory: `cargo run --release -p tester --example wire`.
+//! How many frames a second one core generates and checks over memory: `cargo run --release -p
+//! tester --example wire`.
 
 use tester::engine::Engine;
 use tester::link::wire::Wire;

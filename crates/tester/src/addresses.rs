@@ -1,10 +1,12 @@
-//! Addresses set aside for benchmarks: 198.18.0.0/15 (RFC 2544 C.2.2) and `2001:2::/48` (RFC 5180 §8, erratum 1752).
+//! Addresses set aside for benchmarks: 198.18.0.0/15 (RFC 2544 C.2.2) and `2001:2::/48` (RFC 5180
+//! §8, erratum 1752).
 //!
-//! The lower half belongs to the device's input side, the upper half to its output side. Port `p` (from 0) of the device has
-//! `.1` on network `p + 1` of its side; the tester's end has `.2` there, and stands for a router with networks behind it. RFC 2544
-//! wants 256 networks and has no room for them: its own plan leaves 190 a side (65 to 254). Up to 192 destinations are one in each /24
-//! from 198.18.64.0 and 198.19.64.0 on; more, up to 2^20, are in 256 networks below 10.0.0.0/9 (input side) and 10.128.0.0/9 (output
-//! side), one in each network first.
+//! The lower half belongs to the device's input side, the upper half to its output side. Port `p`
+//! (from 0) of the device has `.1` on network `p + 1` of its side; the tester's end has `.2` there,
+//! and stands for a router with networks behind it. RFC 2544 wants 256 networks and has no room for
+//! them: its own plan leaves 190 a side (65 to 254). Up to 192 destinations are one in each /24
+//! from 198.18.64.0 and 198.19.64.0 on; more, up to 2^20, are in 256 networks below 10.0.0.0/9
+//! (input side) and 10.128.0.0/9 (output side), one in each network first.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -83,8 +85,9 @@ fn host_v6(port: u8, host: u16) -> Ipv6Addr {
     )
 }
 
-/// The network that holds every destination behind port `port`: what the device needs a route for. Two-port tests have one pair;
-/// with more ports the 192 networks of a side are divided among its ports.
+/// The network that holds every destination behind port `port`: what the device needs a route for.
+/// Two-port tests have one pair; with more ports the 192 networks of a side are divided among its
+/// ports.
 pub fn behind_v4(port: u8, ports: u8) -> Vec<(Ipv4Addr, u8)> {
     let (first, count) = share(port, ports);
     let base = u32::from(Ipv4Addr::new(
@@ -101,7 +104,8 @@ pub fn behind_v6(port: u8) -> (Ipv6Addr, u8) {
     (destination_v6(port, 0, 1), 56)
 }
 
-/// The 256 networks behind port `port` that hold more than [`NETWORKS`] destinations: what the device needs routes for then.
+/// The 256 networks behind port `port` that hold more than [`NETWORKS`] destinations: what the
+/// device needs routes for then.
 pub fn wide_networks_v4(port: u8, ports: u8) -> impl Iterator<Item = (Ipv4Addr, u8)> {
     let (base, bits) = wide(port, ports);
     (0..WIDE_NETWORKS)
@@ -118,7 +122,8 @@ fn wide(port: u8, ports: u8) -> (u32, u32) {
     (base, bits - WIDE_NETWORKS.ilog2())
 }
 
-/// Destination number `index` of `count` behind port `port`: networks by turns first, then hosts from .2 upward within them.
+/// Destination number `index` of `count` behind port `port`: networks by turns first, then hosts
+/// from .2 upward within them.
 ///
 /// `count` beyond the addresses there are (2^20 with up to eight ports) wraps around.
 pub fn destination_v4(port: u8, ports: u8, index: u32, count: u32) -> Ipv4Addr {
@@ -158,7 +163,8 @@ pub fn destination_v6(port: u8, index: u32, count: u32) -> Ipv6Addr {
     )
 }
 
-/// The numbers below `count` in a random order that `seed` fixes (RFC 2544 §12 wants destinations at random).
+/// The numbers below `count` in a random order that `seed` fixes (RFC 2544 §12 wants destinations
+/// at random).
 pub fn shuffled(count: u32, seed: u64) -> impl Iterator<Item = u32> {
     let mut indices: Vec<u32> = (0..count).collect();
     let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;

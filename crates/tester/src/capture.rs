@@ -1,12 +1,14 @@
 //! Frames of a capture, sent again and known again when they come back.
 //!
-//! Nothing of a captured frame is given away for a signature but 16 bits that no router changes and hardly a host looks at: the
-//! identification of IPv4 (of unfragmented packets it says nothing, RFC 6864 §4) and the lower bits of IPv6's flow label hold the
-//! sequence number modulo 65 536. The time of departure stays with the sender. What comes back is compared in full with the frame of
+//! Nothing of a captured frame is given away for a signature but 16 bits that no router changes and
+//! hardly a host looks at: the identification of IPv4 (of unfragmented packets it says nothing, RFC
+//! 6864 §4) and the lower bits of IPv6's flow label hold the sequence number modulo 65 536. The
+//! time of departure stays with the sender. What comes back is compared in full with the frame of
 //! that number, but for what a router rewrites: hardware addresses, time to live, IPv4 checksum.
 //!
-//! What it cannot do: tell frames apart that are 65 536 frames late, and replay what is not plain: fragments, broadcast and multicast,
-//! packets that would die of old age, frames cut by the capture. They are left out, and counted.
+//! What it cannot do: tell frames apart that are 65 536 frames late, and replay what is not plain:
+//! fragments, broadcast and multicast, packets that would die of old age, frames cut by the
+//! capture. They are left out, and counted.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -62,7 +64,8 @@ impl Capture {
             return Err(PortError::Malformed {
                 name: name.to_owned(),
                 what: format!(
-                    "none of its {left_out} frames can be replayed: wanted are whole unicast IP packets of at most {largest} bytes with FCS"
+                    "none of its {left_out} frames can be replayed: wanted are whole unicast IP \
+                     packets of at most {largest} bytes with FCS"
                 ),
             });
         }

@@ -1,5 +1,6 @@
-//! The one clock: `CLOCK_MONOTONIC`, which eBPF programs on this host read too. And a simulated one, in which a busy machine does
-//! not disturb: with it a trial over memory is a plain computation.
+//! The one clock: `CLOCK_MONOTONIC`, which eBPF programs on this host read too. And a simulated
+//! one, in which a busy machine does not disturb: with it a trial over memory is a plain
+//! computation.
 
 use std::cell::Cell;
 
@@ -26,7 +27,8 @@ impl Clock for Monotonic {
     }
 }
 
-/// A clock that moves on by a fixed step at every reading, as if the work in between took that long.
+/// A clock that moves on by a fixed step at every reading, as if the work in between took that
+/// long.
 #[derive(Debug)]
 pub struct Simulated {
     now_ns: Cell<u64>,
@@ -61,7 +63,8 @@ pub fn now_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes one timespec of ours; the clock exists on every Linux, so the call cannot fail.
+    // SAFETY: writes one timespec of ours; the clock exists on every Linux, so the call cannot
+    // fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
@@ -76,7 +79,8 @@ pub fn cost_ns() -> f64 {
     (now_ns() - start) as f64 / f64::from(READINGS)
 }
 
-/// Waits until `deadline_ns`: sleeps while it is far, spins at the end. Returns early when `stop` says so.
+/// Waits until `deadline_ns`: sleeps while it is far, spins at the end. Returns early when `stop`
+/// says so.
 pub fn wait_until(deadline_ns: u64, stop: impl Fn() -> bool) {
     const SPIN_NS: u64 = 200_000;
     const NAP_NS: u64 = 50_000_000;

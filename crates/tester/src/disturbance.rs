@@ -1,8 +1,9 @@
 //! Whether somebody else had the cores during a trial.
 //!
-//! A device's buffer bridges an interruption of its thread by buffer / rate: 256 frames, the ring of a veth, are 0.3 ms at 800 000
-//! frames/s. So it matters less how busy the machine is than whether the threads that take part had to *wait*, ready to run, for
-//! their core. The kernel counts that for every thread.
+//! A device's buffer bridges an interruption of its thread by buffer / rate: 256 frames, the ring
+//! of a veth, are 0.3 ms at 800 000 frames/s. So it matters less how busy the machine is than
+//! whether the threads that take part had to *wait*, ready to run, for their core. The kernel
+//! counts that for every thread.
 
 use host::CoreId;
 use host::noise::{Reading, waited_ns};
@@ -11,7 +12,8 @@ use crate::trial::{Trial, Validity};
 
 /// Steal, or waiting, beyond these shares of a trial marks it as noisy.
 const NOISY_STEAL: f64 = 0.001;
-/// Kernel threads that do their few microseconds of housekeeping keep the others waiting a tenth of this.
+/// Kernel threads that do their few microseconds of housekeeping keep the others waiting a tenth of
+/// this.
 const NOISY_WAITING: f64 = 0.005;
 
 /// What others took, as shares of a trial's time.
@@ -19,7 +21,8 @@ const NOISY_WAITING: f64 = 0.005;
 pub struct Disturbance {
     /// By the hypervisor.
     pub steal: f64,
-    /// By whoever else ran while the threads of the trial were ready to: the longest-waiting thread counts.
+    /// By whoever else ran while the threads of the trial were ready to: the longest-waiting
+    /// thread counts.
     pub waited: f64,
     /// Times this process was taken off its core.
     pub involuntary_switches: u64,
@@ -43,7 +46,8 @@ impl Disturbance {
     }
 }
 
-/// What kept `trials` down, when most of those that failed were disturbed; `which` is put behind the word *failed*.
+/// What kept `trials` down, when most of those that failed were disturbed; `which` is put behind
+/// the word *failed*.
 pub fn mostly_disturbed<'a>(
     trials: impl IntoIterator<Item = &'a Trial>,
     which: &str,

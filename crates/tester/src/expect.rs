@@ -1,4 +1,5 @@
-//! Expectations of scripts: `throughput[64] >= 1.0Mpps`, `latency.worst[512] <= 100us`, `loss[64] <= 0`, `reset < 500ms`.
+//! Expectations of scripts: `throughput[64] >= 1.0Mpps`, `latency.worst[512] <= 100us`, `loss[64]
+//! <= 0`, `reset < 500ms`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,7 +28,8 @@ enum Operator {
 /// A text that is no expectation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expectation \"{text}\": {what}; write for example 'throughput[64] >= 1.0Mpps' or 'latency.worst[512] <= 100us'"
+    "expectation \"{text}\": {what}; write for example 'throughput[64] >= 1.0Mpps' or \
+     'latency.worst[512] <= 100us'"
 )]
 pub struct ExpectationError {
     text: String,
@@ -46,7 +48,8 @@ const TESTS: [Test; 9] = [
     Test::Bursts,
 ];
 const LATENCY_FIELDS: [&str; 6] = ["min", "mean", "median", "p99", "worst", "max"];
-/// Factors to frames/s, nanoseconds and milliseconds; what is measured in seconds takes its own unit.
+/// Factors to frames/s, nanoseconds and milliseconds; what is measured in seconds takes its own
+/// unit.
 const UNITS: [(&str, f64); 11] = [
     ("Gpps", 1e9),
     ("Mpps", 1e6),
@@ -138,7 +141,8 @@ impl fmt::Display for Expectation {
 }
 
 impl Expectation {
-    /// Whether every row that it speaks of meets it; the reason when not. What was not measured is not met.
+    /// Whether every row that it speaks of meets it; the reason when not. What was not measured is
+    /// not met.
     ///
     /// # Errors
     /// The first row that misses it, in words.

@@ -1,10 +1,13 @@
-//! Test frames: an Ethernet, IP, UDP template, the signature at the end of each frame, and the check of what comes back.
+//! Test frames: an Ethernet, IP, UDP template, the signature at the end of each frame, and the
+//! check of what comes back.
 //!
-//! The last 16 bytes of every frame are its signature: `0xC07E`, stream (trial number in the upper byte, port pair in the lower),
-//! sequence number from 1, and the time of departure in nanoseconds of the monotonic clock; all in host byte order, for sender and
-//! receiver share a machine. The eBPF generator writes the same. The two bytes before it keep the one's complement sum of those
-//! eighteen bytes constant, so that the UDP checksum never changes and a corrupted signature is found out. The rest of the payload
-//! counts up, octet by octet (RFC 2544 C.2.6.4), and is compared in full on arrival.
+//! The last 16 bytes of every frame are its signature: `0xC07E`, stream (trial number in the upper
+//! byte, port pair in the lower), sequence number from 1, and the time of departure in nanoseconds
+//! of the monotonic clock; all in host byte order, for sender and receiver share a machine. The
+//! eBPF generator writes the same. The two bytes before it keep the one's complement sum of those
+//! eighteen bytes constant, so that the UDP checksum never changes and a corrupted signature is
+//! found out. The rest of the payload counts up, octet by octet (RFC 2544 C.2.6.4), and is compared
+//! in full on arrival.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -139,14 +142,16 @@ impl Template {
         frame.copy_from_slice(&self.bytes);
         frame[38..54].copy_from_slice(&destination.to_be_bytes());
         sign(frame, signature);
-        // Everything but the destination is as in the template, signature and check together included.
+        // Everything but the destination is as in the template, signature and check together
+        // included.
         let partial = u16::from_be_bytes([frame[60], frame[61]]);
         let checksum = !fold(u64::from(!partial) + sum(&frame[38..54]));
         let checksum = if checksum == 0 { 0xFFFF } else { checksum };
         frame[60..62].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// Signs the template itself and, for IPv6, stores the UDP checksum of everything but the destination address.
+    /// Signs the template itself and, for IPv6, stores the UDP checksum of everything but the
+    /// destination address.
     fn finish(&mut self) {
         sign(
             &mut self.bytes,
@@ -164,7 +169,8 @@ impl Template {
         }
     }
 
-    /// Judges a received frame: ours or not, whole or not. What a router rewrites (MACs, TTL, IP checksum) may differ.
+    /// Judges a received frame: ours or not, whole or not. What a router rewrites (MACs, TTL, IP
+    /// checksum) may differ.
     pub fn judge(&self, frame: &[u8]) -> Content {
         let Some(signature) = read_signature(frame) else {
             return Content::Stray;
@@ -182,7 +188,8 @@ impl Template {
     }
 }
 
-/// A frame with a UDP datagram over IPv4, no checksum of its own, between ports `(from, to)`; padded to Ethernet's minimum.
+/// A frame with a UDP datagram over IPv4, no checksum of its own, between ports `(from, to)`;
+/// padded to Ethernet's minimum.
 pub(crate) fn udp_v4(
     ends: &Ends,
     destination: Ipv4Addr,
@@ -258,7 +265,8 @@ fn signature_holds(frame: &[u8]) -> bool {
     check == !fold_native(&bytes)
 }
 
-/// One's complement sum of the signature in host byte order; equal, bytes swapped, to that in network order.
+/// One's complement sum of the signature in host byte order; equal, bytes swapped, to that in
+/// network order.
 fn fold_native(bytes: &[u8; SIGNATURE]) -> u16 {
     let word = u128::from_ne_bytes(*bytes);
     let sum = (word as u64 & 0xFFFF_FFFF)

@@ -1,8 +1,9 @@
 //! Verdicts: what a result is worth, given what the tester itself can do.
 //!
-//! A tester that can just offer what the device carries measures itself. So every result stands beside the self-test of the same
-//! size, ports and cores, with the device replaced by a wire. RFC 8219 §9.2.1 demands twice the rate in a loop for its DNS test;
-//! we take over the factor for "clean", call it "marked" down to 1.1, and below that give only a lower bound.
+//! A tester that can just offer what the device carries measures itself. So every result stands
+//! beside the self-test of the same size, ports and cores, with the device replaced by a wire. RFC
+//! 8219 §9.2.1 demands twice the rate in a loop for its DNS test; we take over the factor for
+//! "clean", call it "marked" down to 1.1, and below that give only a lower bound.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +46,8 @@ impl Grade {
     }
 }
 
-/// Grades a rate against the self-test's. `noise` is the reason why the deciding trial was disturbed, if it was.
+/// Grades a rate against the self-test's. `noise` is the reason why the deciding trial was
+/// disturbed, if it was.
 pub fn grade(
     rate: f64,
     selftest: Option<f64>,
@@ -63,7 +65,8 @@ pub fn grade(
         return (
             Grade::Limited,
             format!(
-                "limited by the tester: the device does at least this, the self-test reaches {factor:.2} times as much"
+                "limited by the tester: the device does at least this, the self-test reaches \
+                 {factor:.2} times as much"
             ),
         );
     }

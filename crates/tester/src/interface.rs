@@ -4,14 +4,16 @@ use std::{fs, mem};
 
 use host::{CoreId, Namespace};
 
-/// Moves the receive path of an interface into kernel threads of its own, and those to one core, where ordinary work does not keep
-/// them waiting ([`host::favour`]): a thread that loses its core for a tick of the scheduler, 4 ms, overflows a veth's ring of 256
-/// frames from 64 000 frames/s on. Returns the threads: none where the kernel has no threaded NAPI, and then the sender's core does
-/// the work.
+/// Moves the receive path of an interface into kernel threads of its own, and those to one core,
+/// where ordinary work does not keep them waiting ([`host::favour`]): a thread that loses its core
+/// for a tick of the scheduler, 4 ms, overflows a veth's ring of 256 frames from 64 000 frames/s
+/// on. Returns the threads: none where the kernel has no threaded NAPI, and then the sender's core
+/// does the work.
 ///
 /// The name of the interface must be unique on the machine: the threads are found by it.
 pub fn receive_on(namespace: &Namespace, interface: &str, core: CoreId) -> Vec<libc::pid_t> {
-    // A thread that has joined a namespace still sees the interfaces of the old one in /sys; `ip netns exec` mounts it anew.
+    // A thread that has joined a namespace still sees the interfaces of the old one in /sys; `ip
+    // netns exec` mounts it anew.
     let switch = format!("echo 1 > /sys/class/net/{interface}/threaded");
     let switched = namespace.command("sh").args(["-c", &switch]).output();
     if !switched.is_ok_and(|output| output.status.success()) {
@@ -30,7 +32,8 @@ pub fn receive_on(namespace: &Namespace, interface: &str, core: CoreId) -> Vec<l
         })
         .filter(|&pid| pin(pid, core))
         .inspect(|&pid| {
-            // Where the kernel refuses, the thread is as any other: the trials' noise tells what came of it.
+            // Where the kernel refuses, the thread is as any other: the trials' noise tells what
+            // came of it.
             let _ = host::favour::favour(pid);
         })
         .collect()

@@ -1,8 +1,9 @@
 //! One-way delay and its variation, from every frame that came.
 //!
-//! A delay runs from the moment the sender stamps a burst, before queueing it, to the moment the receiver has taken a burst in: it
-//! is neither RFC 1242's first-in-first-out nor its last-in-first-out, but *application to application, tester queueing included*.
-//! Lost frames have no delay: percentiles are of the frames received, and the loss stands beside them.
+//! A delay runs from the moment the sender stamps a burst, before queueing it, to the moment the
+//! receiver has taken a burst in: it is neither RFC 1242's first-in-first-out nor its
+//! last-in-first-out, but *application to application, tester queueing included*. Lost frames have
+//! no delay: percentiles are of the frames received, and the loss stands beside them.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -92,8 +93,8 @@ impl Delays {
         self.most = self.most.max(delay_ns);
     }
 
-    /// Takes a histogram made elsewhere (in the kernel): `buckets` of lowest value, highest value and count; the sum, least and
-    /// most are exact. Variation is then known without its sign.
+    /// Takes a histogram made elsewhere (in the kernel): `buckets` of lowest value, highest value
+    /// and count; the sum, least and most are exact. Variation is then known without its sign.
     pub fn take_histogram(
         &mut self,
         buckets: &[(u64, u64, u64)],
@@ -177,7 +178,8 @@ impl Delays {
         let (down, up) = (self.shorter.len(), self.longer.len());
         let middle = (down + up).div_ceil(2);
         let median = if middle <= down {
-            // Counted from the most negative: the (middle)th is the (down - middle + 1)th smallest in size.
+            // Counted from the most negative: the (middle)th is the (down - middle + 1)th smallest
+            // in size.
             -(value_at_rank(&self.shorter, down - middle + 1).cast_signed())
         } else {
             value_at_rank(&self.longer, middle - down).cast_signed()
@@ -199,8 +201,8 @@ impl Delays {
         }
     }
 
-    /// Points of the percentile plot: share of frames not slower than a delay, ever closer to one. Of points with the same delay the
-    /// first and the last are kept.
+    /// Points of the percentile plot: share of frames not slower than a delay, ever closer to one.
+    /// Of points with the same delay the first and the last are kept.
     fn distribution(&self) -> Vec<(f64, u64)> {
         let samples = self.delay.len() as f64;
         let mut points: Vec<(f64, u64)> = Vec::new();
@@ -266,7 +268,8 @@ pub struct Latency {
     pub percentiles: Vec<Percentile>,
     /// Packet delay variation: 99.9th percentile less minimum (RFC 8219 §7.3.1), ns.
     pub pdv_ns: Option<u64>,
-    /// Variation from frame to frame; absent when the kernel's receiver counted it, which keeps no sign.
+    /// Variation from frame to frame; absent when the kernel's receiver counted it, which keeps no
+    /// sign.
     pub ipdv: Option<Ipdv>,
     /// Mean size of the variation from frame to frame, ns.
     pub mean_variation_ns: Option<f64>,

@@ -1,12 +1,13 @@
-//! An RFC 2544 tester: sends frames through a device under test (DUT), checks every one that comes back, and searches for the
-//! rate, burst or interval at which the device still loses nothing.
+//! An RFC 2544 tester: sends frames through a device under test (DUT), checks every one that comes
+//! back, and searches for the rate, burst or interval at which the device still loses nothing.
 //!
 //! The crate is cut so that whatever decides can be tested with plain values:
 //!
-//! - [`search`] decides what to try next and when to stop. It takes no clock and does no I/O; a closure runs the trial.
+//! - [`search`] decides what to try next and when to stop. It takes no clock and does no I/O; a
+//!   closure runs the trial.
 //!
-//! A trial that the tester itself could not carry out is *invalid*: it bounds the answer, is named in the verdict, and never
-//! becomes a measured number.
+//! A trial that the tester itself could not carry out is *invalid*: it bounds the answer, is named
+//! in the verdict, and never becomes a measured number.
 
 pub mod addresses;
 pub mod bench;

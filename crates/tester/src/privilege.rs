@@ -13,7 +13,8 @@ pub(crate) enum Privilege {
         /// Taken back when dropped.
         _guard: Urgent,
     },
-    /// A long one, or one in which something else is to run on the same cores: ordinary threads get a hundredth.
+    /// A long one, or one in which something else is to run on the same cores: ordinary threads get
+    /// a hundredth.
     Favoured {
         /// Taken back when dropped.
         _guard: Favoured,
@@ -21,7 +22,8 @@ pub(crate) enum Privilege {
 }
 
 impl Privilege {
-    /// For the calling thread, which makes the frames, and the kernel's `threads` that take part, whose favour is permanent.
+    /// For the calling thread, which makes the frames, and the kernel's `threads` that take part,
+    /// whose favour is permanent.
     pub(crate) fn during(schedule: &Schedule, threads: &[libc::pid_t], alone: bool) -> Self {
         let longest = Urgent::LONGEST.as_nanos() as u64;
         // A burst has no timetable; it is as short as the tester can make it.

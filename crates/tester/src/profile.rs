@@ -21,7 +21,8 @@ pub struct Profile {
     pub passes: u32,
     /// Jump to the forwarding rate seen rather than halving.
     pub follow_hints: bool,
-    /// Repetitions of a trial that the tester botched, or that was disturbed and failed for no more than that.
+    /// Repetitions of a trial that the tester botched, or that was disturbed and failed for no
+    /// more than that.
     pub retries: u32,
     /// Trials of a latency test, s, and how many at each load.
     pub latency_seconds: f64,
@@ -74,11 +75,13 @@ impl Profile {
         waits: Waits::RFC_2544,
     };
 
-    /// For a look in seconds: short trials, short waits, and up to three trials of a rate, of which two must pass: a device on a
-    /// shared machine loses a frame now and then at any rate, and the rate that passes more often than not can be found again,
-    /// where the one at which nothing ever failed, or the highest that ever passed, is an accident (`MLRsearch`'s exceed ratio of
-    /// one half). Deciding trials are as long as those of the search: where stalls come at random a longer one fails more often,
-    /// and the search would begin anew at its end.
+    /// For a look in seconds: short trials, short waits, and up to three trials of a rate, of which
+    /// two must pass: a device on a shared machine loses a frame now and then at any rate, and
+    /// the rate that passes more often than not can be found again, where the one at which
+    /// nothing ever failed, or the highest that ever passed, is an accident (`MLRsearch`'s exceed
+    /// ratio of one half). Deciding trials are as long as those of the search: where stalls
+    /// come at random a longer one fails more often, and the search would begin anew at its
+    /// end.
     pub const QUICK: Self = Self {
         quick: true,
         search_seconds: 0.1,
@@ -102,7 +105,8 @@ impl Profile {
         waits: Waits::QUICK,
     };
 
-    /// With deciding, latency and loss trials of so many seconds; trials of a search are no longer than they.
+    /// With deciding, latency and loss trials of so many seconds; trials of a search are no longer
+    /// than they.
     #[must_use]
     pub fn with_trials_of(self, seconds: f64) -> Self {
         Self {
@@ -188,7 +192,8 @@ impl Profile {
         }
         if self.tries > 1 {
             list.push(format!(
-                "a rate is decided by up to {} trials, of which {} must pass (as the exceed ratio of MLRsearch), not by one",
+                "a rate is decided by up to {} trials, of which {} must pass (as the exceed ratio \
+                 of MLRsearch), not by one",
                 self.tries, self.passes
             ));
         }
@@ -196,7 +201,8 @@ impl Profile {
             "routing update frames (RFC 2544 §23 a) are not sent: routes are static".to_owned(),
         );
         list.push(
-            "delays are from before a burst is queued to after it was taken in, by software: neither FIFO nor LIFO of RFC 1242"
+            "delays are from before a burst is queued to after it was taken in, by software: \
+             neither FIFO nor LIFO of RFC 1242"
                 .to_owned(),
         );
         list

@@ -1,6 +1,7 @@
 //! The stored result, schema `corelane-test/1`: every trial, and what the tests made of them.
 //!
-//! Tables and plots are drawn from this alone ([`crate::render`]), so a stored file shows the same as the run that made it.
+//! Tables and plots are drawn from this alone ([`crate::render`]), so a stored file shows the same
+//! as the run that made it.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +64,8 @@ pub struct Entry {
     pub frame_bytes: u32,
     /// How the size is called: `64`, `IMIX`, `payload 512`.
     pub label: String,
-    /// The result in frames per second in each direction; for tests that have none of their own, the rate they were run at.
-    /// `None` when there is no valid number.
+    /// The result in frames per second in each direction; for tests that have none of their own,
+    /// the rate they were run at. `None` when there is no valid number.
     pub frames_per_second: Option<f64>,
     /// What it is worth.
     pub verdict: Grade,
@@ -140,7 +141,8 @@ pub struct Selftest {
 /// Bounds of a throughput search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// What came through in each direction when the most was offered (RFC 2285's forwarding rate at maximum offered load), frames/s.
+    /// What came through in each direction when the most was offered (RFC 2285's forwarding rate
+    /// at maximum offered load), frames/s.
     #[serde(default)]
     pub at_most_load: Option<f64>,
     /// Largest rate that passed and was confirmed, frames/s.

@@ -68,6 +68,7 @@ pub trait Rig {
         None
     }
 
-    /// Highest rate worth asking for at a size, frames/s in each direction: where a search begins without a self-test.
+    /// Highest rate worth asking for at a size, frames/s in each direction: where a search begins
+    /// without a self-test.
     fn ceiling(&self) -> f64;
 }

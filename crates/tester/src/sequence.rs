@@ -1,8 +1,10 @@
-//! The sequence window: which frames of a stream came, came twice, came out of order, or never came.
+//! The sequence window: which frames of a stream came, came twice, came out of order, or never
+//! came.
 //!
-//! A bitmap of the last [`WINDOW`] sequence numbers slides with the largest number seen. What it leaves behind unseen is lost; a
-//! frame older than the window can be told neither from a duplicate nor from a straggler and is counted as *late* (and stays
-//! lost). Order is judged within a flow (RFC 4737: a frame is reordered when a larger number came before it), because a device
+//! A bitmap of the last [`WINDOW`] sequence numbers slides with the largest number seen. What it
+//! leaves behind unseen is lost; a frame older than the window can be told neither from a duplicate
+//! nor from a straggler and is counted as *late* (and stays lost). Order is judged within a flow
+//! (RFC 4737: a frame is reordered when a larger number came before it), because a device
 //! with several cores may overtake between flows without harm.
 
 use serde::{Deserialize, Serialize};
@@ -157,7 +159,8 @@ impl SequenceWindow {
         self.counted.received
     }
 
-    /// Ends the stream of `sent` frames and says what was counted; `sent - received` frames were lost.
+    /// Ends the stream of `sent` frames and says what was counted; `sent - received` frames were
+    /// lost.
     pub fn finish(mut self, sent: u32) -> Sequenced {
         let last = sent.max(self.largest);
         self.settle(last);
@@ -284,8 +287,14 @@ mod tests {
                     newest = sequence;
                 }
             }
-            let missing: Vec<u32> = (1..=2000).filter(|sequence| !seen.contains(sequence)).collect();
-            let runs = missing.iter().enumerate().filter(|&(i, &m)| i == 0 || missing[i - 1] + 1 != m).count();
+            let missing: Vec<u32> = (1..=2000)
+                .filter(|sequence| !seen.contains(sequence))
+                .collect();
+            let runs = missing
+                .iter()
+                .enumerate()
+                .filter(|&(i, &m)| i == 0 || missing[i - 1] + 1 != m)
+                .count();
             prop_assert_eq!(counted.received, seen.len() as u64);
             prop_assert_eq!(counted.duplicate, duplicate);
             prop_assert_eq!(counted.reordered, reordered);

@@ -1,4 +1,5 @@
-//! A session: a rig, a profile, and every trial run so far. Tests ask it for trials; it repeats those that the tester botched.
+//! A session: a rig, a profile, and every trial run so far. Tests ask it for trials; it repeats
+//! those that the tester botched.
 
 use crate::profile::Profile;
 use crate::rig::{Event, Rig, RigError};
@@ -39,7 +40,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Highest rate worth asking for, frames/s: the medium's, less the tolerance of its clock (RFC 8239 §2.2), or the rig's guess.
+    /// Highest rate worth asking for, frames/s: the medium's, less the tolerance of its clock (RFC
+    /// 8239 §2.2), or the rig's guess.
     pub fn ceiling(&self) -> f64 {
         /// Share of a nominal rate that may be offered, for clocks differ.
         const CLOCK: f64 = 0.9998;
@@ -66,7 +68,8 @@ impl<'a> Session<'a> {
         (self.progress)(words);
     }
 
-    /// Runs one trial; `None` once the session has been stopped. The trial is kept, whatever it is worth.
+    /// Runs one trial; `None` once the session has been stopped. The trial is kept, whatever it is
+    /// worth.
     pub fn trial(
         &mut self,
         schedule: Schedule,
@@ -88,7 +91,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// As [`Session::trial`], again while the tester fails to do as intended, at most [`Profile::retries`] times more.
+    /// As [`Session::trial`], again while the tester fails to do as intended, at most
+    /// [`Profile::retries`] times more.
     pub fn valid_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
         self.valid_trial_during(schedule, purpose, None)
     }
@@ -113,7 +117,8 @@ impl<'a> Session<'a> {
     /// A trial at a rate, as the searches want it.
     pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
         let schedule = Schedule::constant(rate, seconds);
-        // What others on these cores may have done is not held against the device, as long as that is not all there is.
+        // What others on these cores may have done is not held against the device, as long as that
+        // is not all there is.
         let mut trial = self.trial(schedule.clone(), purpose, None);
         for _ in 0..self.profile.retries {
             if !trial.as_ref().is_some_and(Trial::excused) {
@@ -123,7 +128,8 @@ impl<'a> Session<'a> {
         }
         match trial {
             None => TrialOutcome::Stop,
-            // A trial that lost frames failed, even if the tester could not offer all: more would not have made it better.
+            // A trial that lost frames failed, even if the tester could not offer all: more would
+            // not have made it better.
             Some(trial)
                 if trial.validity.counts()
                     || trial.counts.lost > 0

@@ -1,7 +1,8 @@
 //! Frame sizes, what each family can carry, and the frame rates a medium allows.
 //!
-//! A size is always that of the Ethernet frame *with* FCS (RFC 2544 §9.1, RFC 2889 §5.1.2). Inside the program frames have no FCS:
-//! [`FrameSize::without_fcs`] is the one place that takes the four bytes off.
+//! A size is always that of the Ethernet frame *with* FCS (RFC 2544 §9.1, RFC 2889 §5.1.2). Inside
+//! the program frames have no FCS: [`FrameSize::without_fcs`] is the one place that takes the four
+//! bytes off.
 
 use std::fmt;
 
@@ -34,9 +35,11 @@ pub enum Family {
 pub const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
 
 impl Family {
-    /// Smallest frame that carries Ethernet, IP, UDP and our 18 bytes of check and signature, FCS included.
+    /// Smallest frame that carries Ethernet, IP, UDP and our 18 bytes of check and signature, FCS
+    /// included.
     ///
-    /// RFC 5180 lists 64 for IPv6 although 14 + 40 + 8 + 4 bytes of headers alone are 66; our minimum is 84, and is printed so.
+    /// RFC 5180 lists 64 for IPv6 although 14 + 40 + 8 + 4 bytes of headers alone are 66; our
+    /// minimum is 84, and is printed so.
     pub const fn minimum(self) -> u16 {
         match self {
             Self::Ipv4 => 64,
@@ -71,7 +74,10 @@ pub struct FrameSize(u16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Headers and signature do not fit.
-    #[error("{size} bytes cannot carry {family}: the smallest frame is {} bytes with FCS", family.minimum())]
+    #[error(
+        "{size} bytes cannot carry {family}: the smallest frame is {} bytes with FCS",
+        family.minimum()
+    )]
     TooSmall {
         /// What was asked, bytes with FCS.
         size: u32,
@@ -79,7 +85,10 @@ pub enum SizeError {
         family: Family,
     },
     /// Larger than the port's MTU allows.
-    #[error("{size} bytes do not fit a port with MTU {mtu}: the largest frame is {} bytes with FCS", u32::from(*mtu + FRAMING))]
+    #[error(
+        "{size} bytes do not fit a port with MTU {mtu}: the largest frame is {} bytes with FCS",
+        u32::from(*mtu + FRAMING)
+    )]
     TooLarge {
         /// What was asked, bytes with FCS.
         size: u32,
@@ -125,7 +134,8 @@ impl FrameSize {
         )
     }
 
-    /// Most frames per second that a medium of `bits_per_second` carries at this size (RFC 2544 appendix B).
+    /// Most frames per second that a medium of `bits_per_second` carries at this size (RFC 2544
+    /// appendix B).
     pub fn theoretical_rate(self, bits_per_second: f64) -> f64 {
         bits_per_second / (8.0 * f64::from(self.0 + PREAMBLE_AND_GAP))
     }
@@ -137,7 +147,8 @@ impl fmt::Display for FrameSize {
     }
 }
 
-/// The standard sizes that a family and MTU allow; for IPv6 its labelled minimum takes the place of 64.
+/// The standard sizes that a family and MTU allow; for IPv6 its labelled minimum takes the place of
+/// 64.
 pub fn standard(family: Family, mtu: u16) -> Vec<FrameSize> {
     let mut sizes: Vec<_> = STANDARD
         .iter()

@@ -1,8 +1,10 @@
-//! What is sent besides plain test frames of one protocol: both protocols by turns, and the modifiers of RFC 2544 §11.
+//! What is sent besides plain test frames of one protocol: both protocols by turns, and the
+//! modifiers of RFC 2544 §11.
 //!
-//! A modifier frame takes the place of a test frame in the timetable (§11: the stream as a whole keeps its rate). It is not expected
-//! back; it counts as [`Counts::modifiers`](crate::trial::Counts::modifiers), and what the device answers to a management query as
-//! [`Counts::answers`](crate::trial::Counts::answers).
+//! A modifier frame takes the place of a test frame in the timetable (§11: the stream as a whole
+//! keeps its rate). It is not expected back; it counts as
+//! [`Counts::modifiers`](crate::trial::Counts::modifiers), and what the device answers to a
+//! management query as [`Counts::answers`](crate::trial::Counts::answers).
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ impl Traffic {
     }
 }
 
-/// Both protocols in one stream (RFC 5180 §5.3 wants 90:10, 50:50 and 10:90), spread as evenly as whole frames allow.
+/// Both protocols in one stream (RFC 5180 §5.3 wants 90:10, 50:50 and 10:90), spread as evenly as
+/// whole frames allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blend {
     /// Of every `v4 + v6` frames so many are IPv4.
@@ -68,11 +71,14 @@ impl Blend {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Modifier {
-    /// Every hundredth frame goes to the hardware broadcast address, of a type that no router processes (§11.1).
+    /// Every hundredth frame goes to the hardware broadcast address, of a type that no router
+    /// processes (§11.1).
     Broadcast,
-    /// The first frame of each second asks the device by SNMP for its uptime and the counters of an interface (§11.2).
+    /// The first frame of each second asks the device by SNMP for its uptime and the counters of an
+    /// interface (§11.2).
     Management,
-    /// The first frame, and one every 30 s, is a RIP response: two by turns, about networks outside the test (§11.3, C.2.6.2).
+    /// The first frame, and one every 30 s, is a RIP response: two by turns, about networks outside
+    /// the test (§11.3, C.2.6.2).
     Routing,
 }
 
@@ -91,7 +97,8 @@ const RIP: u16 = 520;
 const UPDATED: [u8; 4] = [198, 18, 33, 0];
 /// Networks in an update (C.2.6.2).
 const NETWORKS: u8 = 6;
-/// Metric of networks in the first update (C.2.6.2), and in the second: unreachable (RFC 1058 §3.2).
+/// Metric of networks in the first update (C.2.6.2), and in the second: unreachable (RFC 1058
+/// §3.2).
 const METRICS: [u8; 2] = [7, 16];
 
 impl Modifier {
@@ -124,7 +131,8 @@ impl Modifier {
         }
     }
 
-    /// Its frames, sent by turns, for a port with these ends whose device has address `device` there.
+    /// Its frames, sent by turns, for a port with these ends whose device has address `device`
+    /// there.
     pub fn frames(self, ends: &Ends, device: Ipv4Addr) -> Vec<Vec<u8>> {
         match self {
             Self::Broadcast => {
@@ -165,8 +173,8 @@ fn rip_response(metric: u8) -> Vec<u8> {
     bytes
 }
 
-/// An SNMP version 1 get request of community `public` (RFC 1157 §4.1.2) for what §11.2 names: sysUpTime, and octets and unicast
-/// packets in and out of the first interface.
+/// An SNMP version 1 get request of community `public` (RFC 1157 §4.1.2) for what §11.2 names:
+/// sysUpTime, and octets and unicast packets in and out of the first interface.
 fn snmp_get() -> Vec<u8> {
     /// Below 1.3.6.1.2.1, the first two numbers as one octet (X.690 §8.19).
     const NAMES: [&[u8]; 5] = [

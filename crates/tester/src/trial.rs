@@ -1,7 +1,8 @@
 //! One trial: what is asked of it, and the record of what happened.
 //!
-//! A trial's counts close twice, and are checked to: what was sent is what was received once plus what was lost, and what arrived
-//! is what was received plus everything that should not have come. A count that does not close makes the trial invalid.
+//! A trial's counts close twice, and are checked to: what was sent is what was received once plus
+//! what was lost, and what arrived is what was received plus everything that should not have come.
+//! A count that does not close makes the trial invalid.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ use crate::traffic::Traffic;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From every input to all outputs by turns, all inputs in the same order (RFC 2544 §16); with two ports from port 0 to port 1.
+    /// From every input to all outputs by turns, all inputs in the same order (RFC 2544 §16); with
+    /// two ports from port 0 to port 1.
     OneWay,
     /// The same in both directions at the same rate (RFC 2544 §14, §16).
     BothWays,
@@ -28,7 +30,8 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The streams between `ports` ports, in the order in which each port takes them; those of a port stand together.
+    /// The streams between `ports` ports, in the order in which each port takes them; those of a
+    /// port stand together.
     pub fn streams(self, ports: u8) -> Vec<(u8, u8)> {
         let across = |from: u8| {
             (0..ports)
@@ -64,7 +67,8 @@ pub struct Waits {
     pub learning_ns: u64,
     /// For residual frames after the last was sent (§23 d): a frame later than that is lost.
     pub residual_ns: u64,
-    /// The wait for residual frames ends early when all have come, or when none has come for this long.
+    /// The wait for residual frames ends early when all have come, or when none has come for this
+    /// long.
     pub quiet_ns: u64,
     /// For the device to settle afterwards (§23 e).
     pub settle_ns: u64,
@@ -102,7 +106,8 @@ pub struct Order {
     pub destinations: u32,
     /// What else is sent.
     pub traffic: Traffic,
-    /// Every frame carries its departure time. Otherwise some may do, where reading the clock for each would cost rate.
+    /// Every frame carries its departure time. Otherwise some may do, where reading the clock for
+    /// each would cost rate.
     pub time_every_frame: bool,
     /// Waits around the traffic.
     pub waits: Waits,
@@ -254,7 +259,8 @@ pub struct Trial {
     pub counts: Counts,
     /// Delays of the received frames, from their actual departure.
     pub latency: Option<Latency>,
-    /// Delays from the *intended* departure: what a device sees that waits for nobody. Tester lateness included.
+    /// Delays from the *intended* departure: what a device sees that waits for nobody. Tester
+    /// lateness included.
     pub response: Option<Latency>,
     /// How late the latest burst left, ns.
     pub worst_lateness_ns: u64,
@@ -268,7 +274,8 @@ pub struct Trial {
     pub longest_silence_ns: Option<u64>,
     /// Steal of the tester's cores as a share of the time.
     pub steal: f64,
-    /// Share of the time in which a thread of the trial was ready to run while others had its core.
+    /// Share of the time in which a thread of the trial was ready to run while others had its
+    /// core.
     #[serde(default)]
     pub waited: f64,
     /// Times the tester's thread was taken off its core.
@@ -278,7 +285,8 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Passes RFC 2544's throughput test: every frame came, once, whole, and the tester did as intended.
+    /// Passes RFC 2544's throughput test: every frame came, once, whole, and the tester did as
+    /// intended.
     pub fn passes(&self) -> bool {
         self.validity.counts()
             && self.counts.lost == 0
@@ -287,8 +295,9 @@ impl Trial {
             && self.counts.misdirected == 0
     }
 
-    /// Whether others on the trial's cores may be all that failed: the tester was late, or frames were lost in no greater share
-    /// than a thread of the trial was kept waiting, twice over (what waits overtakes what comes, and fills a buffer for longer).
+    /// Whether others on the trial's cores may be all that failed: the tester was late, or frames
+    /// were lost in no greater share than a thread of the trial was kept waiting, twice over
+    /// (what waits overtakes what comes, and fills a buffer for longer).
     pub fn excused(&self) -> bool {
         let some = self.counts.sent == 0 || self.counts.received > 0;
         let explained = some && self.counts.loss_ratio() <= 2.0 * self.waited;
@@ -334,14 +343,16 @@ impl Trial {
     }
 }
 
-/// Judges how the tester conducted a trial; `rate_error` is `None` for a burst, which has no rate to keep.
+/// Judges how the tester conducted a trial; `rate_error` is `None` for a burst, which has no rate
+/// to keep.
 pub fn judge(counts: &Counts, rate_error: Option<f64>, disturbance: &Disturbance) -> Validity {
     if !counts.closes() {
         return Validity::Invalid(format!("the counts do not close: {counts:?}"));
     }
     if counts.tester_dropped > 0 {
         return Validity::Invalid(format!(
-            "the tester's own receiver lost {} frames; use larger rings, fewer frames per second or another generator",
+            "the tester's own receiver lost {} frames; use larger rings, fewer frames per second \
+             or another generator",
             counts.tester_dropped
         ));
     }

@@ -1,5 +1,5 @@
-//! Every test against the calibrated device: what was set is found within one per cent. The clock is simulated, so a busy machine
-//! changes nothing, and minutes of trials take a second.
+//! Every test against the calibrated device: what was set is found within one per cent. The clock
+//! is simulated, so a busy machine changes nothing, and minutes of trials take a second.
 
 mod support;
 
@@ -313,7 +313,8 @@ fn back_to_back_finds_the_buffer() {
     let Details::BackToBack(found) = entry.details else {
         panic!("{:?} {}", entry.details, entry.because)
     };
-    // While a burst arrives at the burst rate, the device forwards at its own: the corrected time is the buffer's.
+    // While a burst arrives at the burst rate, the device forwards at its own: the corrected time
+    // is the buffer's.
     within(
         found.corrected_seconds,
         2_000.0 / 100_000.0 * 100_000.0 / found.burst_rate,

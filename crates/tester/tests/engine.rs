@@ -1,4 +1,5 @@
-//! The user-space engine over the wire and the calibrated device: what was set must be what is found.
+//! The user-space engine over the wire and the calibrated device: what was set must be what is
+//! found.
 
 mod support;
 
@@ -192,7 +193,8 @@ fn a_mesh_checks_every_pair() {
         direction: Direction::Mesh,
         ..order(Schedule::constant(9_000.0, 0.05))
     };
-    // The wire joins neighbours only: of three streams from each of four ports one arrives where it should.
+    // The wire joins neighbours only: of three streams from each of four ports one arrives where it
+    // should.
     let trial = run(Wire::new(4), &order);
     assert_eq!(trial.senders, 4);
     assert_eq!(trial.counts.sent, 4 * 450);

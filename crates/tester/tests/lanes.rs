@@ -1,4 +1,5 @@
-//! Load on every core at once, closed loop and at a rate, with the kernel between the cables: what arrives, and where the rest went. Needs root.
+//! Load on every core at once, closed loop and at a rate, with the kernel between the cables: what
+//! arrives, and where the rest went. Needs root.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -23,7 +24,8 @@ const SEARCH: Duration = Duration::from_secs(5);
 /// What the token bucket lets through, frames/s.
 const RATE: f64 = 100_000.0;
 
-/// Two cores at most, a kernel that forwards 10/9, and destinations by turns in both halves of 10/8 or in the lower alone.
+/// Two cores at most, a kernel that forwards 10/9, and destinations by turns in both halves of 10/8
+/// or in the lower alone.
 fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'static, ()>)> {
     if !host::process::is_root() {
         println!("skipped: needs root for network namespaces and eBPF");
@@ -158,7 +160,8 @@ fn searched(lanes: &Lanes, cores: usize, pace: Pace, ceiling: f64) -> Entry {
 fn in_short(trial: &Trial) -> String {
     let counts = &trial.counts;
     format!(
-        "{:.0} frames/s for {:.2} s, {}: lost {} (late {}) of {}, unsent {}, lateness {} us, waited {:.4}, {:?}",
+        "{:.0} frames/s for {:.2} s, {}: lost {} (late {}) of {}, unsent {}, lateness {} us, \
+         waited {:.4}, {:?}",
         trial.intended_rate.unwrap_or(0.0),
         trial.seconds,
         trial.purpose,
@@ -177,8 +180,9 @@ fn a_search_finds_what_a_bucket_lets_through() {
     let Some((lanes, cores, _guard)) = lanes("bucket", false) else {
         return;
     };
-    // Tokens for 60 bytes, the frame without FCS. Bucket and queue hold 500 frames, so that a generator which was held up for some
-    // milliseconds may repay what it owes; by that a trial of 10,000 frames may pass above the rate.
+    // Tokens for 60 bytes, the frame without FCS. Bucket and queue hold 500 frames, so that a
+    // generator which was held up for some milliseconds may repay what it owes; by that a trial
+    // of 10,000 frames may pass above the rate.
     let bucket = format!(
         "qdisc add dev out root tbf rate {}bit burst 6000 limit 24000",
         RATE * 60.0 * 8.0

@@ -86,7 +86,8 @@ fn modifier_frames_take_the_place_of_test_frames() {
         );
         assert_eq!((counts.received, counts.unsent), (counts.sent, 0));
         assert!(trial.passes(), "{counts:?}");
-        // The device in memory passes everything on: queries come out as strangers, or look like answers.
+        // The device in memory passes everything on: queries come out as strangers, or look like
+        // answers.
         assert_eq!(counts.stray + counts.answers, expected);
         assert!(trial.rate_error().unwrap().abs() < 0.001);
     }
@@ -190,7 +191,8 @@ fn a_capture_is_replayed_and_every_frame_known_again() {
 
 #[test]
 fn the_smallest_interval_between_bursts_is_that_of_the_device() {
-    // It serves 100 000 frames/s and holds 500: bursts up to 256 pass at its rate, those of 1024 at none.
+    // It serves 100 000 frames/s and holds 500: bursts up to 256 pass at its rate, those of 1024 at
+    // none.
     let settings = Settings {
         rate: 100_000.0,
         buffer: 500,

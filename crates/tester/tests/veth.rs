@@ -1,4 +1,5 @@
-//! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding. Needs root.
+//! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding.
+//! Needs root.
 
 mod support;
 
@@ -23,7 +24,8 @@ fn order(size: u32, family: Family) -> Order {
 /// One at a time: they would take the cores from each other.
 static CORES: Mutex<()> = Mutex::new(());
 
-/// A trial that the tester conducted as intended and that lost nothing; `None`, aloud, on a machine too busy for one.
+/// A trial that the tester conducted as intended and that lost nothing; `None`, aloud, on a machine
+/// too busy for one.
 fn undisturbed(rig: &mut dyn Rig, order: &Order) -> Option<Trial> {
     for _ in 0..20 {
         let trial = rig.run(order, "test", None).unwrap();

@@ -1,4 +1,5 @@
-//! Before and after: what changed between two traces of the same program, and whether the prediction held.
+//! Before and after: what changed between two traces of the same program, and whether the
+//! prediction held.
 
 use crate::summary::Summary;
 use crate::verdict::time;
@@ -17,10 +18,19 @@ pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
         let now = after.locks.iter().find(|other| other.name == lock.name);
         sentences.push(match now {
             Some(now) => format!(
-                "{} `{}`: {:.2} threads waited on average before, {:.2} after; {:.2} cores idled for it before, {:.2} after.",
-                lock.kind, lock.name, lock.mean_waiters, now.mean_waiters, lock.lost_cores, now.lost_cores
+                "{} `{}`: {:.2} threads waited on average before, {:.2} after; {:.2} cores idled \
+                 for it before, {:.2} after.",
+                lock.kind,
+                lock.name,
+                lock.mean_waiters,
+                now.mean_waiters,
+                lock.lost_cores,
+                now.lost_cores
             ),
-            None => format!("{} `{}`: {:.2} threads waited on average before, nobody after.", lock.kind, lock.name, lock.mean_waiters),
+            None => format!(
+                "{} `{}`: {:.2} threads waited on average before, nobody after.",
+                lock.kind, lock.name, lock.mean_waiters
+            ),
         });
     }
     for lock in after.locks.iter().filter(|lock| {
@@ -45,7 +55,8 @@ pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
     sentences
 }
 
-/// The measured factor: by a progress point both have, or by the length of two runs of the same command.
+/// The measured factor: by a progress point both have, or by the length of two runs of the same
+/// command.
 fn throughput(before: &Summary, after: &Summary, sentences: &mut Vec<String>) -> Option<f64> {
     for (name, rate) in &before.progress {
         if let Some((_, now)) = after.progress.iter().find(|(other, _)| other == name)
@@ -66,7 +77,11 @@ fn throughput(before: &Summary, after: &Summary, sentences: &mut Vec<String>) ->
         ));
         return Some(factor);
     }
-    sentences.push("How much faster it became cannot be said: the traces have no progress point in common (marker::Progress).".to_owned());
+    sentences.push(
+        "How much faster it became cannot be said: the traces have no progress point in common \
+         (marker::Progress)."
+            .to_owned(),
+    );
     None
 }
 
@@ -84,10 +99,12 @@ fn prediction(before: &Summary, measured: Option<f64>, sentences: &mut Vec<Strin
     } else if measured < low {
         "less than predicted: something else stands in the way now; see the second trace's verdict"
     } else {
-        "more than predicted: waiting that looked like work (spinning, cache lines in flight) went with it"
+        "more than predicted: waiting that looked like work (spinning, cache lines in flight) went \
+         with it"
     };
     sentences.push(format!(
-        "For the removal of `{}` {low:.2} to {high:.2} times was predicted, {measured:.2} was measured: {judgement}.",
+        "For the removal of `{}` {low:.2} to {high:.2} times was predicted, {measured:.2} was \
+         measured: {judgement}.",
         lock.name
     ));
 }

@@ -1,11 +1,12 @@
 //! The event model: what one core told us, as plain values.
 //!
-//! An [`Event`] is one thing that happened on one core at one instant of `CLOCK_MONOTONIC`. The values are the kernel's own
-//! (thread ids, futex operations, lock flags) after the kernel version's field layout has been removed; nothing here knows
-//! about perf rings or files, so the analyses can be tested with events written by hand.
+//! An [`Event`] is one thing that happened on one core at one instant of `CLOCK_MONOTONIC`. The
+//! values are the kernel's own (thread ids, futex operations, lock flags) after the kernel
+//! version's field layout has been removed; nothing here knows about perf rings or files, so the
+//! analyses can be tested with events written by hand.
 //!
-//! What it cannot tell: a lock that is taken without waiting makes no event at all, and a thread that spins looks like a
-//! thread that works.
+//! What it cannot tell: a lock that is taken without waiting makes no event at all, and a thread
+//! that spins looks like a thread that works.
 
 /// A thread as the kernel numbers it (`pid` in tracepoints). 0 is the idle thread of every core.
 pub type Tid = u32;
@@ -89,7 +90,8 @@ pub enum Kind {
         /// Frames dropped.
         dropped: u16,
     },
-    /// The code place of the event before this one on the same core: an index into the trace's stacks.
+    /// The code place of the event before this one on the same core: an index into the trace's
+    /// stacks.
     Stack(u32),
     /// A sample of the code that ran: an index into the trace's stacks.
     Sample(u32),
@@ -190,7 +192,8 @@ pub enum Context {
 }
 
 impl Context {
-    /// From `common_flags`: bit 3 hard interrupt, bit 4 soft interrupt (`include/linux/trace_events.h`).
+    /// From `common_flags`: bit 3 hard interrupt, bit 4 soft interrupt
+    /// (`include/linux/trace_events.h`).
     pub fn from_flags(flags: u8) -> Self {
         const HARDIRQ: u8 = 0x08;
         const SOFTIRQ: u8 = 0x10;

@@ -1,4 +1,5 @@
-//! A hash map for thread numbers and addresses: they are spread already, so one multiplication is hash enough.
+//! A hash map for thread numbers and addresses: they are spread already, so one multiplication is
+//! hash enough.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,4 +1,5 @@
-//! The verdict and its figures as JSON, schema `corelane-trace/1`. Times are nanoseconds, shares are of one.
+//! The verdict and its figures as JSON, schema `corelane-trace/1`. Times are nanoseconds, shares
+//! are of one.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! What every core and every thread did, instant by instant, reconstructed from the events.
 //!
-//! A core's time is a row of [`Run`]s with [`Handler`]s on top of them; a thread's time is a row of [`Segment`]s: running,
-//! runnable without a core, or blocked with the cause. Where events were lost, or contradict each other, the core's time is
-//! [`UNKNOWN`] until the next switch tells who runs; nothing is guessed.
+//! A core's time is a row of [`Run`]s with [`Handler`]s on top of them; a thread's time is a row of
+//! [`Segment`]s: running, runnable without a core, or blocked with the cause. Where events were
+//! lost, or contradict each other, the core's time is [`UNKNOWN`] until the next switch tells who
+//! runs; nothing is guessed.
 
 mod builder;
 mod core_state;

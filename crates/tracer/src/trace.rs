@@ -78,7 +78,8 @@ pub struct Trailer {
     pub end: u64,
     /// Events lost, by core.
     pub lost: Vec<(u16, u64)>,
-    /// False where the kernel does not count losses (before 6.0), so that losses at the end stay unseen.
+    /// False where the kernel does not count losses (before 6.0), so that losses at the end stay
+    /// unseen.
     pub losses_counted: bool,
     /// Processor time of the recorder itself, in nanoseconds.
     pub recorder_time: u64,
@@ -88,7 +89,8 @@ pub struct Trailer {
     pub names: Vec<AddressName>,
     /// What stood at a waited-for word while it was waited for.
     pub probes: Vec<Probe>,
-    /// The code places that [`crate::event::Kind::Stack`] and [`crate::event::Kind::Sample`] speak of, innermost first.
+    /// The code places that [`crate::event::Kind::Stack`] and [`crate::event::Kind::Sample`] speak
+    /// of, innermost first.
     pub stacks: Vec<Vec<String>>,
     /// The progress points that [`crate::event::Kind::Progress`] speaks of.
     pub progress: Vec<String>,

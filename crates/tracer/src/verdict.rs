@@ -7,12 +7,11 @@ use std::fmt::Write as _;
 pub use lock::title;
 use lock::{contention, no_lock, prediction};
 
-use crate::analyse::Analysis;
 use crate::analyse::budget::{Budget, WaitFor};
 use crate::analyse::classify::Class;
 use crate::analyse::critical_path::Link;
-use crate::analyse::interrupts;
 use crate::analyse::locks::{Lock, Range};
+use crate::analyse::{Analysis, interrupts};
 use crate::threads::Role;
 use crate::trace::Trace;
 
@@ -88,7 +87,8 @@ fn too_little(trace: &Trace, analysis: &Analysis) -> String {
         format!(" It ended with {}.", trace.trailer.exit)
     };
     format!(
-        "Not enough evidence: the program ran for {} in a window of {}.{exit} Record a longer run (`corelane trace record -- COMMAND`), or a running process with --pid and --duration.",
+        "Not enough evidence: the program ran for {} in a window of {}.{exit} Record a longer run \
+         (`corelane trace record -- COMMAND`), or a running process with --pid and --duration.",
         time(budget.program),
         time(budget.wall)
     )
@@ -105,7 +105,8 @@ fn blamed(locks: &[Lock], cores_used: f64) -> Vec<usize> {
         .collect()
 }
 
-/// A lock matters when waiting for it costs something, when that is no accident, and when doing away with it would be felt.
+/// A lock matters when waiting for it costs something, when that is no accident, and when doing
+/// away with it would be felt.
 fn matters(lock: &Lock, cores_used: f64) -> bool {
     let waits = &lock.waited.waits;
     // One holder that was put off its core makes one long wait: that is an accident, and taken out.
@@ -114,15 +115,18 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
         || lock.spinning >= BLAME_SHARE
         || lock.contended_share.min(lock.mean_waiters) * without_longest >= BLAME_SHARE;
     let again_and_again = waits.count >= ENOUGH_WAITS;
-    // The waiting, turned into work, is the most there is to gain; the prediction may say that it is less.
+    // The waiting, turned into work, is the most there is to gain; the prediction may say that it
+    // is less.
     let bound = 1.0 + (lock.mean_waiters + lock.spinning) / cores_used.max(0.1);
     let gain = lock.gain.map_or(bound, |gain| gain.removed.high);
-    // A kernel lock that one thread alone waits for serialises the program with somebody else, not with itself.
+    // A kernel lock that one thread alone waits for serialises the program with somebody else, not
+    // with itself.
     let between_its_own = !lock.class.is_kernel() || lock.waited.waiters().len() > 1;
     costs && again_and_again && between_its_own && bound >= LEAST_GAIN && gain >= LEAST_GAIN
 }
 
-/// What one core alone must do: stretches in which nothing else could run, and the busiest lock's holds.
+/// What one core alone must do: stretches in which nothing else could run, and the busiest lock's
+/// holds.
 fn serial(analysis: &Analysis, verdict: &mut Verdict) {
     let program = analysis.budget.program as f64;
     let alone = analysis.budget.alone as f64;
@@ -232,10 +236,9 @@ pub fn what(reason: WaitFor, analysis: &Analysis) -> String {
             "a signal at {:#x} (condition variable, channel or semaphore)",
             object(index)
         ),
-        WaitFor::Parking(_) => {
-            "parked threads (parking_lot or thread::park; the lock behind it has no address here)"
-                .to_owned()
-        }
+        WaitFor::Parking(_) => "parked threads (parking_lot or thread::park; the lock behind it \
+                                has no address here)"
+            .to_owned(),
         WaitFor::Time => "time to pass (sleeps)".to_owned(),
         WaitFor::Disk => "disks and pages".to_owned(),
         WaitFor::Network => "the network".to_owned(),
@@ -258,7 +261,8 @@ fn starvation(budget: &Budget, verdict: &mut Verdict) {
         .map(|(name, taken, _)| format!("{name} {:.2}", budget.in_cores(*taken)))
         .collect();
     verdict.sentences.push(format!(
-        "Starvation: threads of the program were ready and had no core while others ran on {cores:.2} cores of theirs ({}). This is not a lock: give the program cores of its own.",
+        "Starvation: threads of the program were ready and had no core while others ran on \
+         {cores:.2} cores of theirs ({}). This is not a lock: give the program cores of its own.",
         list.join(", ")
     ));
 }
@@ -277,7 +281,8 @@ fn limit(analysis: &Analysis, verdict: &mut Verdict) {
             );
         } else if fraction >= 0.02 {
             verdict.sentences.push(format!(
-                "Serial fraction {fraction:.2} ({:.2} to {:.2}): no more than {ceiling:.1} times one core on any number of cores.",
+                "Serial fraction {fraction:.2} ({:.2} to {:.2}): no more than {ceiling:.1} times \
+                 one core on any number of cores.",
                 at.low, at.high
             ));
         }
@@ -316,7 +321,8 @@ fn surroundings(analysis: &Analysis, verdict: &mut Verdict) {
         interrupts::concentrated(&analysis.timeline, &analysis.interrupts)
     {
         verdict.sentences.push(format!(
-            "Core {cpu} does {:.0} % of the interrupt work and spends {:.0} % of its time there: spread the queues' interrupts, or keep the program off that core.",
+            "Core {cpu} does {:.0} % of the interrupt work and spends {:.0} % of its time there: \
+             spread the queues' interrupts, or keep the program off that core.",
             share * 100.0,
             of_core * 100.0
         ));
@@ -325,7 +331,8 @@ fn surroundings(analysis: &Analysis, verdict: &mut Verdict) {
     let seconds = analysis.budget.wall as f64 / 1e9;
     if moves as f64 / seconds.max(1e-9) > 200.0 {
         verdict.sentences.push(format!(
-            "Its threads changed cores {:.0} times a second ({} {:.0}): each time they begin with cold caches; pin them.",
+            "Its threads changed cores {:.0} times a second ({} {:.0}): each time they begin with \
+             cold caches; pin them.",
             moves as f64 / seconds,
             analysis.timeline.threads.name(analysis.migrations[0].tid),
             analysis.migrations[0].moves as f64 / seconds
@@ -354,7 +361,8 @@ fn believe(trace: &Trace, analysis: &Analysis, verdict: &mut Verdict) {
     } else {
         let all = lost + trace.events.len() as u64;
         format!(
-            "{lost} events ({:.1} %) were lost: waits and holds across the gaps are missing, so every count is a lower bound; record again with a larger --ring",
+            "{lost} events ({:.1} %) were lost: waits and holds across the gaps are missing, so \
+             every count is a lower bound; record again with a larger --ring",
             lost as f64 / all as f64 * 100.0
         )
     };
@@ -368,14 +376,18 @@ fn believe(trace: &Trace, analysis: &Analysis, verdict: &mut Verdict) {
     if inferred * 50 > analysis.timeline.switches {
         let _ = write!(
             sentence,
-            " This kernel tells nothing of the idle threads of some cores: {inferred} starts of threads on idle cores are inferred."
+            " This kernel tells nothing of the idle threads of some cores: {inferred} starts of \
+             threads on idle cores are inferred."
         );
     }
     if !trace.trailer.losses_counted {
         sentence.push_str(" This kernel does not count all losses (6.0 does).");
     }
     if analysis.classes.contains(&Class::Parking) && !trace.header.stacks {
-        sentence.push_str(" Some threads wait on words of their own (parking): the locks behind them have no address; record with --stacks to see the code places.");
+        sentence.push_str(
+            " Some threads wait on words of their own (parking): the locks behind them have no \
+             address; record with --stacks to see the code places.",
+        );
     }
     verdict.sentences.push(sentence);
     for missing in &trace.header.missing {

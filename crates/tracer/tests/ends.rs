@@ -114,8 +114,9 @@ fn both_ways_to_hear_of_switches_tell_the_same() {
             .iter()
             .filter(|event| matches!(event.kind, Kind::Waking { woken, .. } if own(woken)))
             .count();
-        // Five sleeps, each ended by a timer, and five ends of a child waited for. A kernel may run the timers of an idle core
-        // outside an interrupt, and perf is silent about some of those.
+        // Five sleeps, each ended by a timer, and five ends of a child waited for. A kernel may run
+        // the timers of an idle core outside an interrupt, and perf is silent about some of
+        // those.
         let told_at_least = if backend == Backend::Perf { 1 } else { 10 };
         assert!(wakings >= told_at_least, "{told}: {wakings} wakings");
         let switches = trace
@@ -170,7 +171,8 @@ fn programs_of(process: u32) -> Vec<u32> {
 fn exists(program: u32) -> bool {
     const GET_BY_ID: libc::c_int = 13;
     let argument = [program, 0, 0, 0];
-    // SAFETY: the command reads the array, whose size is given; a descriptor that comes back is closed below.
+    // SAFETY: the command reads the array, whose size is given; a descriptor that comes back is
+    // closed below.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_bpf,

@@ -55,7 +55,8 @@ fn the_threads_of_one_core_follow_each_other_without_gaps() {
         );
         return;
     }
-    // Some kernels keep perf silent for a few threads (seen on 6.18: the idle threads of some cores, threads of init); their switches are not in doubt.
+    // Some kernels keep perf silent for a few threads (seen on 6.18: the idle threads of some
+    // cores, threads of init); their switches are not in doubt.
     let heard: std::collections::HashSet<_> = trace.events.iter().map(|event| event.tid).collect();
     let mut followed = 0;
     for cpu in &trace.header.cores {
@@ -98,7 +99,8 @@ fn a_tiny_ring_tells_its_losses() {
     if !root() {
         return;
     }
-    let script = "for i in 1 2 3 4 5 6 7 8; do (i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done) & done; wait";
+    let script = "for i in 1 2 3 4 5 6 7 8; do (i=0; while [ $i -lt 100 ]; do /bin/true; \
+                  i=$((i+1)); done) & done; wait";
     let trace = run(&Options {
         ring_bytes: 4096,
         ..command(&["sh", "-c", script])

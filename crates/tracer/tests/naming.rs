@@ -1,4 +1,5 @@
-//! Live programs with known locks: each is named and classified, and what only looks like a lock is not accused. Root only.
+//! Live programs with known locks: each is named and classified, and what only looks like a lock is
+//! not accused. Root only.
 
 mod live_help;
 
@@ -115,7 +116,8 @@ fn read_write_locks_are_read_write_locks() {
     if !root() {
         return;
     }
-    // Where other programs have the cores, the two threads may never meet at the lock: then once more.
+    // Where other programs have the cores, the two threads may never meet at the lock: then once
+    // more.
     let mut classes = Vec::new();
     for _ in 0..6 {
         let (_, analysis) = traced(|| {

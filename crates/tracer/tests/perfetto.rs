@@ -1,5 +1,5 @@
-//! The export in Perfetto's own trace processor. `scripts/perfetto-engine` fetches it into `target/`; without it, without Node
-//! or without a network the test says that it is skipped.
+//! The export in Perfetto's own trace processor. `scripts/perfetto-engine` fetches it into
+//! `target/`; without it, without Node or without a network the test says that it is skipped.
 
 mod synthetic;
 
@@ -83,12 +83,14 @@ fn the_trace_processor_finds_what_we_found() {
         &[
             "select name, value from stats where severity in ('error', 'data_loss') and value != 0",
             "select count(*) from sched",
-            "select sum(dur) from sched join thread using (utid) where thread.name = 'worker-1' and dur > 0",
+            "select sum(dur) from sched join thread using (utid) where thread.name = 'worker-1' \
+             and dur > 0",
             "select count(*) from thread where name glob 'worker-*'",
             "select count(*) from slice where name = 'mutex `table`' and dur > 0",
             "select count(*) from flow",
-            "select count(*) from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in \
-             where a.name = 'gives mutex `table`' and b.name = 'goes on with mutex `table`'",
+            "select count(*) from flow f join slice a on a.id = f.slice_out join slice b on b.id \
+             = f.slice_in where a.name = 'gives mutex `table`' and b.name = 'goes on with mutex \
+             `table`'",
             "select count(*) from thread_state where waker_utid is not null",
         ],
     ) else {

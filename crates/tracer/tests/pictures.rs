@@ -1,4 +1,5 @@
-//! The page in a real browser, and Perfetto's file in Perfetto's own importer: each test says aloud when its tool is absent.
+//! The page in a real browser, and Perfetto's file in Perfetto's own importer: each test says aloud
+//! when its tool is absent.
 
 mod synthetic;
 
@@ -45,7 +46,8 @@ fn a_browser_has_drawn_the_timeline_when_the_page_is_loaded() {
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
-            // As the page is when it has just been loaded: what is not drawn by then would be missing on paper.
+            // As the page is when it has just been loaded: what is not drawn by then would be
+            // missing on paper.
             "--dump-dom",
         ])
         .arg(format!("file://{}", file.display()))

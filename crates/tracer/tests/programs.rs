@@ -1,5 +1,5 @@
-//! Whole programs under the recorder: in C with marks, with a core stolen from them, with their lock taken away. Root and a C
-//! compiler; what is missing is said.
+//! Whole programs under the recorder: in C with marks, with a core stolen from them, with their
+//! lock taken away. Root and a C compiler; what is missing is said.
 
 mod live_help;
 
@@ -120,7 +120,8 @@ fn a_c_programs_marks_name_its_lock_and_count_its_work() {
             .any(|(name, rate)| name == "routes inserted" && *rate > 0.0),
         "{points:?}"
     );
-    // Code places: glibc's own functions keep no frame pointers, so the frame above the one that locks is sure.
+    // Code places: glibc's own functions keep no frame pointers, so the frame above the one that
+    // locks is sure.
     assert!(
         lock.places
             .iter()
@@ -131,7 +132,8 @@ fn a_c_programs_marks_name_its_lock_and_count_its_work() {
     assert!(!Path::new(&format!("/dev/shm/corelane-marker-{}", lock.process)).exists());
 }
 
-/// A process that takes all of core 1 (real-time: shares of groups do not count then), and is no child of this program.
+/// A process that takes all of core 1 (real-time: shares of groups do not count then), and is no
+/// child of this program.
 struct Thief(
     libc::pid_t,
     #[expect(dead_code, reason = "removed with it")] Directory,
@@ -232,8 +234,8 @@ fn two_cores() -> bool {
     enough
 }
 
-/// The time in which two threads on two cores do `operations` each: hold for `hold`, then work for `think`. With one lock, or with
-/// one for each.
+/// The time in which two threads on two cores do `operations` each: hold for `hold`, then work for
+/// `think`. With one lock, or with one for each.
 fn time_of(
     locks: [&Mutex<u64>; 2],
     operations: u32,
@@ -291,7 +293,8 @@ fn a_removed_locks_measured_gain_lies_inside_the_predicted_interval() {
     let after = time_of([&own[0], &own[1]], OPERATIONS, HOLD, THINK);
     let (Some(before), Some(after)) = (before, after) else {
         println!(
-            "skipped: no right to go before other programs, so that their work would be measured too"
+            "skipped: no right to go before other programs, so that their work would be measured \
+             too"
         );
         return;
     };

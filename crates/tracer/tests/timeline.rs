@@ -1,4 +1,5 @@
-//! The timeline used as people use it, in a real browser: wheel, drag, keys, buttons, tooltips, a million slices, a narrow window.
+//! The timeline used as people use it, in a real browser: wheel, drag, keys, buttons, tooltips, a
+//! million slices, a narrow window.
 
 mod browser;
 mod synthetic;
@@ -42,7 +43,8 @@ impl Drop for Page {
     }
 }
 
-const FIGURE: &str = "const f = document.querySelector('figure.timeline'), c = f.querySelector('canvas'), t = f.querySelector('.timeline-tip');";
+const FIGURE: &str = "const f = document.querySelector('figure.timeline'), c = \
+                      f.querySelector('canvas'), t = f.querySelector('.timeline-tip');";
 
 fn opened(page: &Page) -> Option<Browser> {
     let browser = match Browser::open() {
@@ -79,7 +81,8 @@ fn span(browser: &Browser) -> (f64, f64) {
 /// A place of the window: `share` of the plot's width, the middle of a row.
 fn place(browser: &Browser, share: f64, row: usize) -> (i64, i64) {
     let found = numbers(&browser.script(&format!(
-        "{FIGURE} const r = c.getBoundingClientRect(); return [r.left + f.label() + (r.width - f.label()) * {share}, r.top + f.tops()[{row}] + 9]"
+        "{FIGURE} const r = c.getBoundingClientRect(); return [r.left + f.label() + (r.width - \
+         f.label()) * {share}, r.top + f.tops()[{row}] + 9]"
     )));
     (found[0] as i64, found[1] as i64)
 }
@@ -185,8 +188,9 @@ fn tooltips_say_who_what_how_long_and_who_woke_it() {
 fn the_lock_is_drawn_and_a_narrow_window_is_enough() {
     let page = Page::new("narrow", 20_000_000);
     let Some(browser) = opened(&page) else { return };
-    let colours = "const g = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, n = new Set(); \
-        for (let i = 0; i < g.length; i += 4) n.add(g[i] << 16 | g[i + 1] << 8 | g[i + 2]); return n.size";
+    let colours = "const g = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, n = \
+                   new Set(); for (let i = 0; i < g.length; i += 4) n.add(g[i] << 16 | g[i + 1] \
+                   << 8 | g[i + 2]); return n.size";
     let many = browser.script(&format!("{FIGURE} {colours}"));
     assert!(
         many.as_u64().is_some_and(|count| count > 6),

@@ -13,8 +13,8 @@ pub const fn fold(sum: u64) -> u16 {
     sum as u16
 }
 
-/// The unfolded ones' complement sum of `bytes` taken as big-endian 16-bit words; an odd last byte is
-/// padded with zero (RFC 1071 §1).
+/// The unfolded ones' complement sum of `bytes` taken as big-endian 16-bit words; an odd last byte
+/// is padded with zero (RFC 1071 §1).
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<2>();
@@ -45,8 +45,8 @@ pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(sum)
 }
 
-/// The sum of the pseudo-header that UDP, TCP and `ICMPv6` include, unfolded: addresses, protocol and
-/// length of the upper-layer packet (RFC 768, RFC 9293 §3.1, RFC 8200 §8.1).
+/// The sum of the pseudo-header that UDP, TCP and `ICMPv6` include, unfolded: addresses, protocol
+/// and length of the upper-layer packet (RFC 768, RFC 9293 §3.1, RFC 8200 §8.1).
 #[inline]
 pub fn pseudo_header(source: &[u8], destination: &[u8], protocol: u8, length: u32) -> u64 {
     sum(source)
@@ -58,8 +58,9 @@ pub fn pseudo_header(source: &[u8], destination: &[u8], protocol: u8, length: u3
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn the_example_of_rfc_1624_section_4() {
@@ -82,10 +83,19 @@ mod tests {
     proptest! {
         /// Incremental equals recomputed for every header, also where the result is 0x0000.
         #[test]
-        fn update_equals_recomputation(mut words in prop::collection::vec(any::<u16>(), 2..20), new: u16) {
-            // A datagram whose words are all zero has no representative of plus zero; IPv4 never has one.
+        fn update_equals_recomputation(
+            mut words in prop::collection::vec(any::<u16>(), 2..20),
+            new: u16,
+        ) {
+            // A datagram whose words are all zero has no representative of plus zero; IPv4 never
+            // has one.
             words[0] |= 0x4000;
-            let bytes = |words: &[u16]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
+            let bytes = |words: &[u16]| {
+                words
+                    .iter()
+                    .flat_map(|word| word.to_be_bytes())
+                    .collect::<Vec<_>>()
+            };
             let before = of(&bytes(&words));
             let last = words.len() - 1;
             let old = std::mem::replace(&mut words[last], new);

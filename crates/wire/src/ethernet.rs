@@ -138,7 +138,8 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Writes a header over the first 14 bytes of `frame`; `false`, and nothing written, when it is shorter.
+/// Writes a header over the first 14 bytes of `frame`; `false`, and nothing written, when it is
+/// shorter.
 #[inline]
 #[must_use]
 pub fn write(

@@ -41,9 +41,9 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Writes type, code and the dependent word, then the checksum over `message` and, for IPv6, the given
-/// [pseudo-header sum](checksum::pseudo_header) (0 for IPv4). `false`, and nothing written, when the
-/// message is shorter than eight bytes.
+/// Writes type, code and the dependent word, then the checksum over `message` and, for IPv6, the
+/// given [pseudo-header sum](checksum::pseudo_header) (0 for IPv4). `false`, and nothing written,
+/// when the message is shorter than eight bytes.
 #[must_use]
 pub fn write(
     message: &mut [u8],
@@ -63,14 +63,19 @@ pub fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, Icmpv6Header, Icmpv6Type};
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]
         fn etherparse_writes_the_same_echo(
-            source: [u8; 16], destination: [u8; 16], id: u16, seq: u16, payload in prop::collection::vec(any::<u8>(), 0..100),
+            source: [u8; 16],
+            destination: [u8; 16],
+            id: u16,
+            seq: u16,
+            payload in prop::collection::vec(any::<u8>(), 0..100),
         ) {
             let [a, b] = id.to_be_bytes();
             let [c, d] = seq.to_be_bytes();
@@ -81,12 +86,22 @@ mod tests {
             let expected = Icmpv4Header::with_checksum(Icmpv4Type::EchoRequest(echo), &payload);
             prop_assert_eq!(&message[..8], &expected.to_bytes()[..]);
 
-            let pseudo = checksum::pseudo_header(&source, &destination, PROTOCOL_V6, message.len() as u32);
+            let pseudo =
+                checksum::pseudo_header(&source, &destination, PROTOCOL_V6, message.len() as u32);
             prop_assert!(write(&mut message, 128, 0, [a, b, c, d], pseudo));
-            let expected = Icmpv6Header::with_checksum(Icmpv6Type::EchoRequest(echo), source, destination, &payload).expect("fits");
+            let expected = Icmpv6Header::with_checksum(
+                Icmpv6Type::EchoRequest(echo),
+                source,
+                destination,
+                &payload,
+            )
+            .expect("fits");
             prop_assert_eq!(&message[..8], &expected.to_bytes()[..]);
             let (header, _) = Header::split(&message).expect("eight bytes");
-            prop_assert_eq!((header.message_type(), header.code(), header.checksum()), (128, 0, expected.checksum));
+            prop_assert_eq!(
+                (header.message_type(), header.code(), header.checksum()),
+                (128, 0, expected.checksum)
+            );
         }
     }
 

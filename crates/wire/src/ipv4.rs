@@ -2,8 +2,8 @@
 //! martian addresses of §5.3.7, time to live and checksum of §5.3.1.
 //!
 //! [`check`] names the first thing that is wrong. [`is_plain`] answers the same question with one
-//! word and nearly no branches, for a burst in which almost every header is right: it is true exactly
-//! when `check` finds nothing.
+//! word and nearly no branches, for a burst in which almost every header is right: it is true
+//! exactly when `check` finds nothing.
 
 // Bits instead of branches on purpose: a burst of right headers must not mispredict.
 #![allow(clippy::needless_bitwise_bool)]
@@ -46,7 +46,8 @@ pub enum Fault {
 pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
 
 impl<'a> Header<'a> {
-    /// The header and what follows its first 20 bytes; `None` when there are fewer. Checks nothing else.
+    /// The header and what follows its first 20 bytes; `None` when there are fewer. Checks nothing
+    /// else.
     #[inline]
     pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
         packet
@@ -127,7 +128,8 @@ impl<'a> Header<'a> {
 
 const LINK_LOCAL: u32 = 0xa9fe;
 
-/// Whether no packet with this source may be forwarded (RFC 1812 §5.3.7; RFC 3927 §7 for 169.254/16).
+/// Whether no packet with this source may be forwarded (RFC 1812 §5.3.7; RFC 3927 §7 for
+/// 169.254/16).
 #[inline]
 pub const fn source_is_martian(address: u32) -> bool {
     let first = address >> 24;
@@ -219,15 +221,16 @@ const fn is_ordinary_unicast(address: u32) -> bool {
 
 /// Whether the sum over a header without options comes out right.
 ///
-/// Words are added 64 bits at a time and in the machine's order of bytes: the ones' complement sum is
-/// indifferent to both (RFC 1071 §2). Adding a number to itself with its halves exchanged leaves the
-/// sum of the halves, end-around carry included, in the upper half.
+/// Words are added 64 bits at a time and in the machine's order of bytes: the ones' complement sum
+/// is indifferent to both (RFC 1071 §2). Adding a number to itself with its halves exchanged leaves
+/// the sum of the halves, end-around carry included, in the upper half.
 #[inline]
 fn checksum_is_right(header: &[u8; HEADER_LENGTH]) -> bool {
     let (halves, _) = header.as_chunks::<4>();
     let word = |at: usize| u64::from(u32::from_ne_bytes(halves[at]));
     let (sum, carry) = (word(0) | word(1) << 32).overflowing_add(word(2) | word(3) << 32);
-    // Five words and a carry: the carry of the first addition cannot make the second one wrap twice.
+    // Five words and a carry: the carry of the first addition cannot make the second one wrap
+    // twice.
     let (sum, second) = sum.overflowing_add(word(4) + u64::from(carry));
     let sum = sum + u64::from(second);
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
@@ -261,7 +264,8 @@ pub struct Fields {
     pub total_length: u16,
 }
 
-/// A header without options, checksum included; don't-fragment is set, the identification is zero (RFC 6864 §4.1).
+/// A header without options, checksum included; don't-fragment is set, the identification is zero
+/// (RFC 6864 §4.1).
 pub fn write(fields: &Fields) -> [u8; HEADER_LENGTH] {
     let mut header = [0; HEADER_LENGTH];
     header[0] = 0x45;

@@ -20,8 +20,8 @@ pub enum Fault {
     Version,
     /// The payload length says more than came from the link (RFC 8200 §3).
     Overrun,
-    /// A source nobody can answer: unspecified, loopback, a group, link-local (RFC 4291 §2.5.2, §2.5.3,
-    /// §2.7, §2.5.6), or an IPv4 address in disguise (`::ffff:0:0/96`, §2.5.5.2).
+    /// A source nobody can answer: unspecified, loopback, a group, link-local (RFC 4291 §2.5.2,
+    /// §2.5.3, §2.7, §2.5.6), or an IPv4 address in disguise (`::ffff:0:0/96`, §2.5.5.2).
     SourceMartian,
     /// A destination no router may forward to: unspecified, loopback, link-local, IPv4 in disguise.
     DestinationMartian,
@@ -38,7 +38,8 @@ pub enum Fault {
 pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
 
 impl<'a> Header<'a> {
-    /// The header and what follows it; `None` when there are fewer than 40 bytes. Checks nothing else.
+    /// The header and what follows it; `None` when there are fewer than 40 bytes. Checks nothing
+    /// else.
     #[inline]
     pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
         packet

@@ -1,8 +1,8 @@
 //! Checksums that a sender left to its network card.
 //!
-//! Linux hands frames to virtual interfaces and packet sockets with only the pseudo-header's sum in the
-//! checksum field of TCP and UDP (`CHECKSUM_PARTIAL`). On a wire the receiver would drop them: whoever
-//! takes such a frame elsewhere completes the sum first.
+//! Linux hands frames to virtual interfaces and packet sockets with only the pseudo-header's sum in
+//! the checksum field of TCP and UDP (`CHECKSUM_PARTIAL`). On a wire the receiver would drop them:
+//! whoever takes such a frame elsewhere completes the sum first.
 
 use crate::{checksum, ethernet, ipv4, ipv6, udp, vlan};
 
@@ -17,9 +17,9 @@ const fn field(protocol: u8) -> Option<usize> {
     }
 }
 
-/// Writes the whole checksum into the TCP or UDP header of a frame. `false`, and nothing written, when
-/// the frame holds no whole packet of that kind: another protocol, a fragment, truncated, or IPv6 with
-/// extension headers.
+/// Writes the whole checksum into the TCP or UDP header of a frame. `false`, and nothing written,
+/// when the frame holds no whole packet of that kind: another protocol, a fragment, truncated, or
+/// IPv6 with extension headers.
 #[must_use]
 pub fn complete(frame: &mut [u8]) -> bool {
     let Some((header, _)) = ethernet::Header::split(frame) else {
@@ -111,12 +111,14 @@ fn transport_v6(packet: &[u8]) -> Option<Transport> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
+    use super::*;
+
     proptest! {
-        /// What etherparse built whole, with its checksum replaced by the pseudo-header's sum, becomes whole again.
+        /// What etherparse built whole, with its checksum replaced by the pseudo-header's sum,
+        /// becomes whole again.
         #[test]
         fn etherparse_builds_the_same(
             six: bool, tcp: bool, tagged: bool, source: [u8; 16], destination: [u8; 16],
@@ -125,10 +127,13 @@ mod tests {
             let link = PacketBuilder::ethernet2([2; 6], [4; 6]);
             let short = |bytes: [u8; 16]| [bytes[0], bytes[1], bytes[2], bytes[3]];
             let ip = match (six, tagged) {
-                (true, true) => link.single_vlan(etherparse::VlanId::try_new(7).expect("small")).ipv6(source, destination, 9),
+                (true, true) => link
+                    .single_vlan(etherparse::VlanId::try_new(7).expect("small"))
+                    .ipv6(source, destination, 9),
                 (true, false) => link.ipv6(source, destination, 9),
                 (false, true) => {
-                    link.single_vlan(etherparse::VlanId::try_new(7).expect("small")).ipv4(short(source), short(destination), 9)
+                    link.single_vlan(etherparse::VlanId::try_new(7).expect("small"))
+                        .ipv4(short(source), short(destination), 9)
                 }
                 (false, false) => link.ipv4(short(source), short(destination), 9),
             };

@@ -49,10 +49,10 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Writes a header with its length over the first eight bytes of `datagram` and computes the checksum
-/// with the given [pseudo-header sum](checksum::pseudo_header); a result of zero is stored as 0xffff
-/// (RFC 768). `false`, and nothing written, when the datagram is shorter than a header or longer than
-/// the length field can say.
+/// Writes a header with its length over the first eight bytes of `datagram` and computes the
+/// checksum with the given [pseudo-header sum](checksum::pseudo_header); a result of zero is stored
+/// as 0xffff (RFC 768). `false`, and nothing written, when the datagram is shorter than a header or
+/// longer than the length field can say.
 #[must_use]
 pub fn write(
     datagram: &mut [u8],
@@ -78,14 +78,18 @@ pub fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use etherparse::UdpHeader;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]
         fn etherparse_writes_the_same_bytes(
-            source: [u8; 4], destination: [u8; 4], ports: (u16, u16), payload in prop::collection::vec(any::<u8>(), 0..200),
+            source: [u8; 4],
+            destination: [u8; 4],
+            ports: (u16, u16),
+            payload in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             let mut datagram = vec![0; HEADER_LENGTH];
             datagram.extend(&payload);
@@ -94,7 +98,10 @@ mod tests {
             prop_assert!(write(&mut datagram, ports.0, ports.1, pseudo));
             let expected = UdpHeader::with_ipv4_checksum(
                 ports.0, ports.1,
-                &etherparse::Ipv4Header { source, destination, ..Default::default() }, &payload).expect("fits");
+                &etherparse::Ipv4Header { source, destination, ..Default::default() },
+                &payload,
+            )
+            .expect("fits");
             prop_assert_eq!(&datagram[..8], &expected.to_bytes()[..]);
             let (header, rest) = Header::split(&datagram).expect("eight bytes");
             prop_assert_eq!((header.source_port(), header.destination_port()), ports);

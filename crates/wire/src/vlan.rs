@@ -36,9 +36,10 @@ pub fn split(frame: &[u8]) -> Option<(Tag, u16, &[u8])> {
     (word(TAG_OFFSET) == TYPE_VLAN).then(|| (Tag(word(14)), word(16), packet))
 }
 
-/// Opens a gap for a tag: moves both addresses [`TAG_LENGTH`] bytes towards the start of `frame` and
-/// writes the tag behind them. The frame begins [`TAG_LENGTH`] bytes into `frame` before and at its
-/// start afterwards. `false`, and nothing written, when there is no room for a header and a tag.
+/// Opens a gap for a tag: moves both addresses [`TAG_LENGTH`] bytes towards the start of `frame`
+/// and writes the tag behind them. The frame begins [`TAG_LENGTH`] bytes into `frame` before and at
+/// its start afterwards. `false`, and nothing written, when there is no room for a header and a
+/// tag.
 #[must_use]
 pub fn push(frame: &mut [u8], tag: Tag) -> bool {
     if frame.len() < HEADER_LENGTH + TAG_LENGTH {
@@ -50,8 +51,8 @@ pub fn push(frame: &mut [u8], tag: Tag) -> bool {
     true
 }
 
-/// Takes the tag out: moves both addresses over it, so that the frame begins [`TAG_LENGTH`] bytes into
-/// `frame` afterwards. `None`, and nothing written, when the frame carries no whole tag.
+/// Takes the tag out: moves both addresses over it, so that the frame begins [`TAG_LENGTH`] bytes
+/// into `frame` afterwards. `None`, and nothing written, when the frame carries no whole tag.
 pub fn pop(frame: &mut [u8]) -> Option<Tag> {
     let (tag, _, _) = split(frame)?;
     frame.copy_within(0..TAG_OFFSET, TAG_LENGTH);

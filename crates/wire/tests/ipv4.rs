@@ -106,7 +106,8 @@ proptest! {
     #[test]
     fn the_quick_answer_is_the_slow_one(
         fields in fields(), options in prop_oneof![3 => Just(0_usize), 1 => 0_usize..11],
-        damage in prop::option::of((0_usize..20, any::<u8>())), cut in prop_oneof![Just(46_usize), 20_usize..60],
+        damage in prop::option::of((0_usize..20, any::<u8>())),
+        cut in prop_oneof![Just(46_usize), 20_usize..60],
     ) {
         let mut packet = packet(&fields, options);
         if let Some((at, value)) = damage {
@@ -114,7 +115,12 @@ proptest! {
         }
         packet.truncate(cut);
         let header = packet.first_chunk::<20>().expect("at least 20 bytes");
-        prop_assert_eq!(ipv4::is_plain(header, packet.len()), ipv4::check(&packet).is_ok(), "{:?}", ipv4::check(&packet));
+        prop_assert_eq!(
+            ipv4::is_plain(header, packet.len()),
+            ipv4::check(&packet).is_ok(),
+            "{:?}",
+            ipv4::check(&packet)
+        );
     }
 
     #[test]

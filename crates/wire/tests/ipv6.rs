@@ -14,7 +14,13 @@ const FORWARDABLE: Fields = Fields {
 
 proptest! {
     #[test]
-    fn etherparse_writes_the_same_header(source: u128, destination: u128, next_header: u8, hop_limit: u8, payload_length: u16) {
+    fn etherparse_writes_the_same_header(
+        source: u128,
+        destination: u128,
+        next_header: u8,
+        hop_limit: u8,
+        payload_length: u16,
+    ) {
         let fields = Fields { source, destination, next_header, hop_limit, payload_length };
         let expected = Ipv6Header {
             payload_length,

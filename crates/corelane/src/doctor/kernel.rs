@@ -124,6 +124,7 @@ fn forwarding() -> Finding {
     if (v4, v6) == ("on", "on") {
         return Finding::good("forwarding", state);
     }
-    let remedy = "sysctl net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1; a family that is off stays with the kernel";
+    let remedy = "sysctl net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1; a family that is \
+                  off stays with the kernel";
     Finding::limited("forwarding", state, remedy)
 }

@@ -108,7 +108,8 @@ fn huge_pages() -> Finding {
     if total > 0 || on_request {
         return Finding::good(what, state);
     }
-    let remedy = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or sysctl vm.nr_hugepages=64 (for comparisons with DPDK)";
+    let remedy = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or sysctl \
+                  vm.nr_hugepages=64 (for comparisons with DPDK)";
     Finding::limited(what, state, remedy)
 }
 

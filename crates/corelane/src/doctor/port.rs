@@ -10,8 +10,9 @@ use port::{Pool, PortError};
 
 use super::{Finding, read};
 
-/// The largest MTU at which a frame fits a page with what XDP needs around it (`PAGE_SIZE`, headroom and tail of
-/// `struct skb_shared_info`): beyond, a driver must take programs for frames in several buffers.
+/// The largest MTU at which a frame fits a page with what XDP needs around it (`PAGE_SIZE`,
+/// headroom and tail of `struct skb_shared_info`): beyond, a driver must take programs for frames
+/// in several buffers.
 const ONE_BUFFER: u32 = 3498;
 
 /// Everything about one interface of this network namespace.
@@ -49,7 +50,8 @@ fn link(name: &str) -> Finding {
     }
 }
 
-/// Attaches the forwarding program natively and takes it off again; until told about the port it passes every frame on.
+/// Attaches the forwarding program natively and takes it off again; until told about the port it
+/// passes every frame on.
 fn native(name: &str) -> Finding {
     let what = format!("{name}: native XDP");
     let attach = |request| {

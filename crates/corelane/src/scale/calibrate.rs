@@ -1,19 +1,20 @@
 //! The instrument's own test: loads with known answers, swept like any command.
 
-use super::{deliver_document, request, workload::MARK};
-use crate::common::{Outcome, ResultOptions};
+use std::process::ExitCode;
+
 use clap::Args;
 use host::environment::Environment;
 use report::{Block, Document, Progress, Table};
-use scaling::{
-    calibration::{self, Carrier, Load, Truth, Work, makefile},
-    harness::plan::Mode,
-    measure::{Request, measure},
-    result::ScaleResult,
-    workloads::installed,
-};
+use scaling::calibration::{self, Carrier, Load, Truth, Work, makefile};
+use scaling::harness::plan::Mode;
+use scaling::measure::{Request, measure};
+use scaling::result::ScaleResult;
+use scaling::workloads::installed;
 use serde::Serialize;
-use std::process::ExitCode;
+
+use super::workload::MARK;
+use super::{deliver_document, request};
+use crate::common::{Outcome, ResultOptions};
 
 /// Exit code when the instrument missed a known answer.
 const MISSED: u8 = 3;
@@ -195,7 +196,8 @@ struct Held {
     right: bool,
 }
 
-/// Holds the serial fraction `e`, the speed-up and the shares of the loss against what is known of `load` on `cores` cores.
+/// Holds the serial fraction `e`, the speed-up and the shares of the loss against what is known of
+/// `load` on `cores` cores.
 fn hold(load: &Load, cores: u32, e: f64, speedup: f64, share: impl Fn(&str) -> f64) -> Held {
     // Where nothing is lost there is nothing to be found in any part.
     let (mut truth, mut right, lost) = match load.truth {

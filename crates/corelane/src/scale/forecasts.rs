@@ -1,22 +1,23 @@
-//! The track record of the forecasts: where it is kept, what a measurement adds to it, and how it is shown.
+//! The track record of the forecasts: where it is kept, what a measurement adds to it, and how it
+//! is shown.
+
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+use scaling::harness::notes::Note;
+use scaling::result::ScaleResult;
+use scaling::result::record::{Forecasts, SCHEMA};
 
 use super::deliver_document;
 use crate::common::{Outcome, ResultOptions};
-use scaling::{
-    harness::notes::Note,
-    result::{
-        ScaleResult,
-        record::{Forecasts, SCHEMA},
-    },
-};
-use std::{env, fs, io, path::PathBuf};
 
 /// Names the file of the record.
 const VARIABLE: &str = "CORELANE_FORECASTS";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Where the record is: the variable's file, else `corelane/forecasts.json` in the user's place for state (XDG base directories).
+/// Where the record is: the variable's file, else `corelane/forecasts.json` in the user's place for
+/// state (XDG base directories).
 fn place() -> Result<PathBuf, Failure> {
     let path = |name: &str| {
         env::var_os(name)
@@ -48,15 +49,16 @@ fn read(path: &PathBuf) -> Result<(Forecasts, bool), Failure> {
     };
     let record: Forecasts = serde_json::from_slice(&text).map_err(|error| {
         format!(
-            "{} is not a record of forecasts ({SCHEMA}): {error}; move it away, or name another file in {VARIABLE}",
+            "{} is not a record of forecasts ({SCHEMA}): {error}; move it away, or name another \
+             file in {VARIABLE}",
             path.display()
         )
     })?;
     Ok((record, true))
 }
 
-/// Holds earlier forecasts against `result`, and with `keep` keeps those that it makes. Without `keep` nothing is written where no
-/// record was begun.
+/// Holds earlier forecasts against `result`, and with `keep` keeps those that it makes. Without
+/// `keep` nothing is written where no record was begun.
 pub(super) fn update(result: &mut ScaleResult, keep: bool) -> Result<(), Failure> {
     let path = match place() {
         Ok(path) => path,
@@ -71,7 +73,8 @@ pub(super) fn update(result: &mut ScaleResult, keep: bool) -> Result<(), Failure
     if scored > 0 {
         result.notes.push(Note::Other {
             text: format!(
-                "{scored} earlier forecast{} of this command could be held against these figures: see `corelane scale forecasts`.",
+                "{scored} earlier forecast{} of this command could be held against these figures: \
+                 see `corelane scale forecasts`.",
                 if scored == 1 { "" } else { "s" }
             ),
         });

@@ -1,23 +1,27 @@
-//! The built-in workloads: listing them, running them by name, and the report of what they did then and do now.
+//! The built-in workloads: listing them, running them by name, and the report of what they did then
+//! and do now.
 
-use super::{deliver_document, request, workload::MARK};
-use crate::common::{Outcome, ResultOptions};
-use clap::Args;
-use host::{environment::Environment, topology::Topology};
-use report::{Block, Document, Progress, Table};
-use scaling::{
-    harness::{aggressor::Caches, notes::Note, order::order, plan::Mode, sweep::SweepError},
-    measure::measure,
-    result::{ScaleResult, sentence, show},
-    workloads::{
-        self, Kind, Loop, Prepared, Workload,
-        bench::{Bench, Unable},
-        findings::Findings,
-        plan,
-    },
-};
-use serde::Serialize;
 use std::time::{Duration, Instant};
+
+use clap::Args;
+use host::environment::Environment;
+use host::topology::Topology;
+use report::{Block, Document, Progress, Table};
+use scaling::harness::aggressor::Caches;
+use scaling::harness::notes::Note;
+use scaling::harness::order::order;
+use scaling::harness::plan::Mode;
+use scaling::harness::sweep::SweepError;
+use scaling::measure::measure;
+use scaling::result::{ScaleResult, sentence, show};
+use scaling::workloads::bench::{Bench, Unable};
+use scaling::workloads::findings::Findings;
+use scaling::workloads::{self, Kind, Loop, Prepared, Workload, plan};
+use serde::Serialize;
+
+use super::workload::MARK;
+use super::{deliver_document, request};
+use crate::common::{Outcome, ResultOptions};
 
 /// Which workloads, and how.
 #[derive(Debug, Args)]
@@ -188,7 +192,8 @@ fn one(
     }
 }
 
-/// Sweeps the commands that are ready; what is not is a line beside them, and an error only when there is nothing else.
+/// Sweeps the commands that are ready; what is not is a line beside them, and an error only when
+/// there is nothing else.
 fn programs(
     commands: Vec<Result<Prepared, Unable>>,
     result: &mut WorkloadResult,

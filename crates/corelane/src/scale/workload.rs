@@ -1,12 +1,13 @@
-//! The process that a sweep of a built-in loop starts: the loop for a fixed time, then how much it did a second.
+//! The process that a sweep of a built-in loop starts: the loop for a fixed time, then how much it
+//! did a second.
 
-use crate::common::Outcome;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
 use clap::Args;
 use scaling::workloads::{self, Kind};
-use std::{
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+
+use crate::common::Outcome;
 
 /// Text before the rate; the sweep looks for it.
 pub(crate) const MARK: &str = "units a second:";

@@ -25,7 +25,8 @@ const OVERHEAD: Duration = Duration::from_millis(60);
 const WINDOW: u32 = 1024;
 /// What a worker calls frames that its socket's ring had no slot for.
 const RING_FULL: &str = "receive ring full";
-/// Frames that lay in a ring when the workers were stopped: some worker had not got its core for long.
+/// Frames that lay in a ring when the workers were stopped: some worker had not got its core for
+/// long.
 const LEFT: &str = "left in the ring";
 
 struct Sockets {
@@ -121,8 +122,9 @@ impl Engine for Sockets {
 
     fn method(&self) -> String {
         format!(
-            "Our workers in user space, on packet sockets, between veth pairs as before. Generator, worker and sink share each core. A \
-             generator that does not wait would outrun the sockets, so it keeps at most {WINDOW} frames for each core on their way: \
+            "Our workers in user space, on packet sockets, between veth pairs as before. \
+             Generator, worker and sink share each core. A generator that does not wait would \
+             outrun the sockets, so it keeps at most {WINDOW} frames for each core on their way: \
              as fast as the workers go, and no faster. {}",
             self.tally.sentence()
         )

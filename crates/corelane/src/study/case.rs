@@ -93,7 +93,8 @@ pub(crate) struct Sample {
     pub(crate) changes_per_second: f64,
 }
 
-/// A case with its result: the median of the rounds, and the lowest and highest of them. In JSON the rates are plain numbers.
+/// A case with its result: the median of the rounds, and the lowest and highest of them. In JSON
+/// the rates are plain numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) engine: String,
@@ -114,7 +115,8 @@ pub(crate) struct Row {
     pub(crate) low: FramesPerSecond,
     /// Highest round, frames a second.
     pub(crate) high: FramesPerSecond,
-    /// The highest rate at which a search found nothing lost; `None` where none was found, or nobody searched.
+    /// The highest rate at which a search found nothing lost; `None` where none was found, or
+    /// nobody searched.
     #[serde(default)]
     pub(crate) no_loss_frames_per_second: Option<FramesPerSecond>,
 }
@@ -168,8 +170,10 @@ mod tests {
         );
         let json = serde_json::to_value(&row).unwrap();
         let expected = serde_json::json!({
-            "engine": "memory", "table": "per-core", "workers": 2, "frame_bytes": 64, "routes": 5, "destinations": 6,
-            "route_changes_per_second": 0, "frames_per_second": 2.0, "bits_per_second": 1024.0, "low": 1.0, "high": 3.0,
+            "engine": "memory", "table": "per-core", "workers": 2, "frame_bytes": 64, "routes": 5,
+            "destinations": 6,
+            "route_changes_per_second": 0, "frames_per_second": 2.0, "bits_per_second": 1024.0,
+            "low": 1.0, "high": 3.0,
             "no_loss_frames_per_second": null
         });
         assert_eq!(json, expected);

@@ -1,4 +1,5 @@
-//! Route changes beside the forwarding: random prefixes move to other next hops at a rate, made by a thread of their own.
+//! Route changes beside the forwarding: random prefixes move to other next hops at a rate, made by
+//! a thread of their own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -15,7 +16,8 @@ const TICK: Duration = Duration::from_millis(1);
 /// Most changes made at once.
 const AT_ONCE: u64 = 16 << 10;
 
-/// Runs `work` while `rate` routes a second change; what it gave, and the rate really made. A rate of 0 changes nothing.
+/// Runs `work` while `rate` routes a second change; what it gave, and the rate really made. A rate
+/// of 0 changes nothing.
 ///
 /// # Errors
 /// Those of `work`, else the first of `apply`.

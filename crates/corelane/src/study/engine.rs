@@ -1,5 +1,5 @@
-//! Engines as the study sees them, and the list of those there are. A new engine is a file with an `open` function
-//! and a line in [`ENGINES`].
+//! Engines as the study sees them, and the list of those there are. A new engine is a file with an
+//! `open` function and a line in [`ENGINES`].
 
 use std::time::Duration;
 
@@ -76,7 +76,8 @@ pub(crate) struct Abilities {
     pub(crate) most_workers: usize,
     /// Whether routes can change while it forwards.
     pub(crate) takes_changes: bool,
-    /// Whether its rate without loss has to be searched for: that of its measurements is a closed loop's.
+    /// Whether its rate without loss has to be searched for: that of its measurements is a closed
+    /// loop's.
     pub(crate) searched: bool,
     /// Time of a measurement beyond its trial: warming up, making frames.
     pub(crate) overhead: Duration,
@@ -93,10 +94,12 @@ pub(crate) trait Engine {
     /// Measures a case of its own once, for about `trial`. A rate of 0: nothing came through.
     ///
     /// # Errors
-    /// When the case cannot be measured: a core is refused, an interface has vanished, the user interrupts.
+    /// When the case cannot be measured: a core is refused, an interface has vanished, the user
+    /// interrupts.
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error>;
 
-    /// Searches the highest rate at which a case loses nothing. Asked of engines that are [`Abilities::searched`] only.
+    /// Searches the highest rate at which a case loses nothing. Asked of engines that are
+    /// [`Abilities::searched`] only.
     ///
     /// # Errors
     /// When it cannot be searched here.

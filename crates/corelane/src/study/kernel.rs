@@ -57,8 +57,9 @@ impl Engine for Kernel {
 
     fn method(&self) -> String {
         format!(
-            "Linux's own forwarding between two veth pairs, the same routes in its table. A program inside the kernel makes the frames, \
-             on the core that forwards and counts them, so the generator's share is in every figure. It makes the next ones when those \
+            "Linux's own forwarding between two veth pairs, the same routes in its table. A \
+             program inside the kernel makes the frames, on the core that forwards and counts \
+             them, so the generator's share is in every figure. It makes the next ones when those \
              before are through. {}",
             self.tally.sentence()
         )

@@ -6,16 +6,15 @@ use host::noise::Reading;
 use host::{CoreId, Environment};
 use report::Progress;
 
-use super::Error;
 use super::case::{Case, Row, Sample};
 use super::engine::{Abilities, Engine, Setting};
-use super::no_loss;
 use super::options::Choice;
 use super::plan::{Plan, Rounds};
 use super::result::{Method, SCHEMA, Study};
 use super::route_changes::RouteChanges;
 use super::routes::{self, Routes};
 use super::speed_up::SpeedUp;
+use super::{Error, no_loss};
 
 /// The time for searches, as a part of that for measuring.
 const SEARCH_SHARE: f64 = 0.75;
@@ -81,7 +80,8 @@ fn run(
     }
     drop(progress);
     let noise = before.until(&Reading::now(cores));
-    // What the engines say of their frames is about the closed loop; a search loses frames to find its limit.
+    // What the engines say of their frames is about the closed loop; a search loses frames to find
+    // its limit.
     let methods = engines
         .iter()
         .map(|engine| Method {
@@ -152,7 +152,8 @@ fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
         .filter(|&(_, silent, _)| silent > 0)
         .map(|(case, silent, rounds)| {
             format!(
-                "{case}: in {silent} of {rounds} rounds none of the frames sent came through, so there is no rate."
+                "{case}: in {silent} of {rounds} rounds none of the frames sent came through, so \
+                 there is no rate."
             )
         })
         .collect()
@@ -171,8 +172,9 @@ mod tests {
     use super::super::no_loss::Wanted;
     use super::*;
 
-    /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards nothing of a size, when told to. Searched
-    /// for, it holds nine tenths of that rate, and cannot be searched with one worker.
+    /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards
+    /// nothing of a size, when told to. Searched for, it holds nine tenths of that rate, and
+    /// cannot be searched with one worker.
     #[derive(Default)]
     struct Double {
         measured: usize,

@@ -1,4 +1,5 @@
-//! Engine `memory`: workers between memory ports. No network, no root: what the forwarding itself costs.
+//! Engine `memory`: workers between memory ports. No network, no root: what the forwarding itself
+//! costs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use super::engine::{Abilities, Engine, Setting};
 
 /// Next hops that routes are given out to at random.
 const NEXT_HOPS: u16 = 16;
-/// Workers run this long before counting begins: their buffers and the nearest caches are warm then.
+/// Workers run this long before counting begins: their buffers and the nearest caches are warm
+/// then.
 const WARM_UP: Duration = Duration::from_millis(30);
 /// The organisations, in the order of the tables.
 const TABLES: [Table; 3] = [Table::Locked, Table::Shared, Table::PerCore];
@@ -88,10 +90,11 @@ impl Engine for Memory {
 
     fn method(&self) -> String {
         format!(
-            "Frames are replayed from memory: each is copied into a fresh buffer, checked, looked up, rewritten and released; there is \
-             no network and no system call in it. A memory port always has the next frame, so no frame is lost for lack of speed, and \
-             the rate is the throughput without a search. The shared table takes {}, both address families. Route changes are made by \
-             a thread that shares the workers' cores.",
+            "Frames are replayed from memory: each is copied into a fresh buffer, checked, looked \
+             up, rewritten and released; there is no network and no system call in it. A memory \
+             port always has the next frame, so no frame is lost for lack of speed, and the rate \
+             is the throughput without a search. The shared table takes {}, both address \
+             families. Route changes are made by a thread that shares the workers' cores.",
             self.table_bytes
         )
     }

@@ -1,7 +1,9 @@
-//! `corelane study`: how many packets this machine forwards on 1..N cores, by engine and table organisation.
+//! `corelane study`: how many packets this machine forwards on 1..N cores, by engine and table
+//! organisation.
 //!
-//! The way of a study: the options become a [`plan`], [`measure`] runs it on the [`engine`]s, its rows are the [`result`], and
-//! everything shown is a function of that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
+//! The way of a study: the options become a [`plan`], [`measure`] runs it on the [`engine`]s, its
+//! rows are the [`result`], and everything shown is a function of that result: [`tables`],
+//! [`sentences`], [`plots`], put together by [`page`].
 
 mod af_packet;
 mod case;
@@ -41,7 +43,8 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
-/// Prints three tables, and writes report.html and study.json (or the files named by --html and --json).
+/// Prints three tables, and writes report.html and study.json (or the files named by --html and
+/// --json).
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Engines to measure, separated by commas [default: all that can run here]
@@ -50,10 +53,12 @@ pub(crate) struct Arguments {
     /// Use at most N cores [default: all that this process may use]
     #[arg(long, value_name = "N")]
     cores: Option<usize>,
-    /// Routing table: a prefix a line, .gz too [default: one generated with the Internet's size and shape]
+    /// Routing table: a prefix a line, .gz too [default: one generated with the Internet's size
+    /// and shape]
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
-    /// Time to spend measuring; three quarters of it again go to rates without loss between interfaces [default: 52; with --quick: 15]
+    /// Time to spend measuring; three quarters of it again go to rates without loss between
+    /// interfaces [default: 52; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
     /// Write each plot as an SVG file into DIRECTORY

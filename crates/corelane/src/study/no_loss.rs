@@ -1,4 +1,5 @@
-//! The highest rate without loss between interfaces: RFC 2544's search, by the tester, on the lanes of the closed loop.
+//! The highest rate without loss between interfaces: RFC 2544's search, by the tester, on the lanes
+//! of the closed loop.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,8 @@ use super::Error;
 use super::case::{Case, Row, Table};
 use super::engine::Engine;
 
-/// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for there are some forty searches.
+/// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for
+/// there are some forty searches.
 pub(crate) const PROFILE: Profile = Profile {
     search_seconds: 0.08,
     final_seconds: 0.1,
@@ -27,8 +29,8 @@ pub(crate) const PROFILE: Profile = Profile {
     retries: 1,
     ..Profile::QUICK
 };
-/// A search begins this far above the closed loop's median: an offer beyond doubt, which one trial decides, and whose forwarding rate
-/// is where to look next.
+/// A search begins this far above the closed loop's median: an offer beyond doubt, which one trial
+/// decides, and whose forwarding rate is where to look next.
 const ABOVE: f64 = 1.3;
 /// No search takes longer than this many times its usual length.
 const LONGEST: Duration = Duration::from_secs(6);
@@ -160,7 +162,8 @@ impl Search {
     }
 }
 
-/// A sentence for each thing that is to be said of searches, with all the cases that it is to be said of.
+/// A sentence for each thing that is to be said of searches, with all the cases that it is to be
+/// said of.
 pub(crate) fn notes(searches: &[Search]) -> Vec<String> {
     let mut said: Vec<(&str, bool, Vec<String>)> = Vec::new();
     for search in searches.iter().filter(|search| !search.because.is_empty()) {
@@ -185,7 +188,8 @@ pub(crate) fn notes(searches: &[Search]) -> Vec<String> {
         .collect()
 }
 
-/// Searches `cases`, each with what the closed loop gave, until `time` is over. One that finds nothing keeps no other from it.
+/// Searches `cases`, each with what the closed loop gave, until `time` is over. One that finds
+/// nothing keeps no other from it.
 ///
 /// # Errors
 /// When the user interrupts.

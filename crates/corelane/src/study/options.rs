@@ -46,9 +46,14 @@ pub(crate) fn choose(arguments: &Arguments) -> Result<Choice, Error> {
         Some(0) => return Err("--cores 0: a study needs at least one core; give 1 or more".into()),
         Some(wanted) if wanted > allowed.len() => {
             return Err(format!(
-                "--cores {wanted}: this process may use {} (numbers {}); ask for at most that many, or allow it more (taskset, cpuset)",
+                "--cores {wanted}: this process may use {} (numbers {}); ask for at most that \
+                 many, or allow it more (taskset, cpuset)",
                 allowed.len(),
-                allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+                allowed
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             )
             .into());
         }
@@ -74,7 +79,11 @@ fn named_engines(names: &[String], root: bool) -> Result<Vec<&'static Kind>, Err
             .into());
         };
         if kind.needs_root && !root {
-            return Err(format!("the engine {name} needs root, to make network namespaces; run the command with sudo, or choose --engine memory").into());
+            return Err(format!(
+                "the engine {name} needs root, to make network namespaces; run the command with \
+                 sudo, or choose --engine memory"
+            )
+            .into());
         }
     }
     Ok(ENGINES

@@ -42,11 +42,14 @@ pub(crate) fn page(study: &Study) -> Document {
 /// How rates were measured.
 fn rounds(study: &Study) -> String {
     format!(
-        "Every case of every engine was measured once in each of {}, for {:.0} ms; each round has a random order of its own, \
-         in which what is compared stays together: the numbers of workers of one engine, table organisation and frame size, and the rates \
-         of route changes. Figures are medians of the rounds, with the lowest and the highest beside them. A speed-up compares with one \
-         core, round by round: it is the median of these ratios, in brackets the interval of that median (of at least nine rounds 95 % by \
-         bootstrap, of fewer the lowest and the highest). What route changes cost is the median of the rounds' own ratios.",
+        "Every case of every engine was measured once in each of {}, for {:.0} ms; each round has \
+         a random order of its own, in which what is compared stays together: the numbers of \
+         workers of one engine, table organisation and frame size, and the rates of route \
+         changes. Figures are medians of the rounds, with the lowest and the highest beside them. \
+         A speed-up compares with one core, round by round: it is the median of these ratios, in \
+         brackets the interval of that median (of at least nine rounds 95 % by bootstrap, of \
+         fewer the lowest and the highest). What route changes cost is the median of the rounds' \
+         own ratios.",
         sentences::rounds(study),
         study.trial_milliseconds
     )
@@ -55,11 +58,13 @@ fn rounds(study: &Study) -> String {
 /// How rates without loss were searched for.
 fn search(profile: &Profile) -> String {
     format!(
-        "The highest rates without loss are the tester's (corelane test throughput), on the interfaces, generators and cores of the closed \
-         loop, now at a rate: a bisection (RFC 2544 §26.1) that begins well above the closed loop's rate and ends when its bounds are {:.0} % \
-         apart. A rate holds when {} of at most {} trials of {:.0} ms pass, and the answer again in trials of {:.0} ms; a trial passes when \
-         every frame arrives and at most one in a thousand could not be sent in its time. One that failed while others had a core that was \
-         needed is taken again, at most {} times.",
+        "The highest rates without loss are the tester's (corelane test throughput), on the \
+         interfaces, generators and cores of the closed loop, now at a rate: a bisection (RFC \
+         2544 §26.1) that begins well above the closed loop's rate and ends when its bounds are \
+         {:.0} % apart. A rate holds when {} of at most {} trials of {:.0} ms pass, and the \
+         answer again in trials of {:.0} ms; a trial passes when every frame arrives and at most \
+         one in a thousand could not be sent in its time. One that failed while others had a core \
+         that was needed is taken again, at most {} times.",
         profile.resolution * 100.0,
         profile.passes,
         profile.tries,

@@ -1,7 +1,9 @@
-//! The three pictures: what the cores did with one worker, with two workers at the table's lock, and with two apart.
+//! The three pictures: what the cores did with one worker, with two workers at the table's lock,
+//! and with two apart.
 //!
-//! Each is a short trace of the `memory` engine in this process, taken after the measurements so that it costs them nothing.
-//! Root only; without it the study is whole but for the pictures, and says so.
+//! Each is a short trace of the `memory` engine in this process, taken after the measurements so
+//! that it costs them nothing. Root only; without it the study is whole but for the pictures, and
+//! says so.
 
 use std::time::Duration;
 
@@ -143,12 +145,14 @@ mod tests {
             return;
         }
         let expected: [&[&str]; 3] = [&[], &[fib::organisation::Locked::LOCK_NAME], &[]];
-        // A quarter of a second in which another program had a core shows that program, not the lock.
+        // A quarter of a second in which another program had a core shows that program, not the
+        // lock.
         let disturbed = |picture: &Picture| {
             let budget = &picture.trace.budget;
             budget.other * 200 > budget.wall
         };
-        // Without optimisation so much is done outside the lock that what it costs lies about where a lock begins to matter.
+        // Without optimisation so much is done outside the lock that what it costs lies about where
+        // a lock begins to matter.
         let unnamed = |picture: &Picture| !picture.trace.locks.iter().any(|lock| lock.blamed);
         let mut pictures = take(&cores, 1).expect("root may take traces");
         for _ in 0..4 {

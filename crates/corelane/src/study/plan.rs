@@ -1,9 +1,10 @@
 //! What the study measures, in which order, and for how long each time.
 //!
-//! Rounds are interleaved: every round measures every case once, in an order of its own, so that a machine that slows down for
-//! a while slows all cases and not one. What is compared with each other is measured one after the other. Between the full rounds lie
-//! short ones, of the smallest frames without route changes alone: what they compare, one core and several, is the study's question.
-//! Pure: no clock, no machine.
+//! Rounds are interleaved: every round measures every case once, in an order of its own, so that a
+//! machine that slows down for a while slows all cases and not one. What is compared with each
+//! other is measured one after the other. Between the full rounds lie short ones, of the smallest
+//! frames without route changes alone: what they compare, one core and several, is the study's
+//! question. Pure: no clock, no machine.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use scaling::random::Random;
 use super::case::{Case, FRAME_SIZES, SMALLEST, Table};
 use super::engine::Abilities;
 
-/// Up to this many cores every number of workers is measured at every frame size; beyond it the numbers between one and all
-/// are measured at the smallest size only.
+/// Up to this many cores every number of workers is measured at every frame size; beyond it the
+/// numbers between one and all are measured at the smallest size only.
 const CORES_IN_FULL: usize = 4;
 /// Route changes a second.
 pub(crate) const CHANGE_RATES: [u64; 4] = [0, 1_000, 10_000, 100_000];
@@ -83,15 +84,18 @@ impl Plan {
         }
     }
 
-    /// Whether every case is measured in this round, of [`Plan::pairs`] counted from 0. The full ones are spread evenly.
+    /// Whether every case is measured in this round, of [`Plan::pairs`] counted from 0. The full
+    /// ones are spread evenly.
     pub(crate) fn is_full(&self, round: usize) -> bool {
         let until = |round: usize| round * self.rounds / self.pairs.max(1);
         until(round + 1) > until(round)
     }
 
-    /// The positions of the cases of one round, in its order: frame sizes in random order, for frames are made anew when the size
-    /// changes; within a size engines with their tables in random order; and one after the other, for they are compared with each
-    /// other, the numbers of workers of one of these, one and all of them neighbours, and the rates of route changes.
+    /// The positions of the cases of one round, in its order: frame sizes in random order, for
+    /// frames are made anew when the size changes; within a size engines with their tables in
+    /// random order; and one after the other, for they are compared with each other, the
+    /// numbers of workers of one of these, one and all of them neighbours, and the rates of route
+    /// changes.
     pub(crate) fn order(&self, round: usize) -> Vec<usize> {
         let mut random = Random::new(self.seed.wrapping_add(round as u64));
         let mut sizes = FRAME_SIZES;
@@ -144,8 +148,9 @@ impl Plan {
         arranged
     }
 
-    /// The positions of the cases whose rate without loss is searched for, most telling first: the smallest frames, the largest, a
-    /// size between; all others too where `time` is long enough for them.
+    /// The positions of the cases whose rate without loss is searched for, most telling first: the
+    /// smallest frames, the largest, a size between; all others too where `time` is long enough
+    /// for them.
     pub(crate) fn searches(&self, engines: &[Abilities], time: Duration) -> Vec<usize> {
         let searched = |case: &Case| {
             let most = self

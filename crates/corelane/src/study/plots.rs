@@ -65,7 +65,10 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
             plot = plot.series(series);
         }
     }
-    plot.caption("Layer-2 rate: frame bytes with FCS, no preamble and gap. Points are medians of the rounds, bars their range.")
+    plot.caption(
+        "Layer-2 rate: frame bytes with FCS, no preamble and gap. Points are medians of the \
+         rounds, bars their range.",
+    )
 }
 
 /// Grey-blue for one core, one colour for each organisation.
@@ -79,7 +82,8 @@ fn colour(workers: usize, table: Table) -> usize {
     }
 }
 
-/// The colour of an organisation where several engines are in one plot: the first engine keeps the colours of its own plot.
+/// The colour of an organisation where several engines are in one plot: the first engine keeps the
+/// colours of its own plot.
 fn place(study: &Study, engine: &str, table: Table) -> usize {
     if study.engines().first() == Some(&engine) {
         return colour(2, table);
@@ -205,8 +209,9 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
     }
     (!plot.series.is_empty()).then(|| {
         plot.caption(format!(
-            "{SMALLEST}-byte frames on {}, each round against its own rate without changes; bars are medians, lines the range of the \
-             rounds. The thread that changes routes shares the cores with the workers.",
+            "{SMALLEST}-byte frames on {}, each round against its own rate without changes; bars \
+             are medians, lines the range of the rounds. The thread that changes routes shares \
+             the cores with the workers.",
             cores_in_words(study.cores).to_lowercase()
         ))
     })

@@ -1,4 +1,5 @@
-//! The study as a piece of Markdown, for a README: the three tables turned so that engines stand side by side.
+//! The study as a piece of Markdown, for a README: the three tables turned so that engines stand
+//! side by side.
 
 use std::fmt::Write as _;
 
@@ -21,8 +22,8 @@ pub(crate) fn fragment(study: &Study) -> String {
     };
     let _ = writeln!(
         text,
-        "{}; {}; {}. Routing table: {}. The frames go to {} destinations in random order; frame bytes include the FCS. \
-         Medians of {}, trials of {:.0} ms; {} IPv4 routes in every row.\n",
+        "{}; {}; {}. Routing table: {}. The frames go to {} destinations in random order; frame \
+         bytes include the FCS. Medians of {}, trials of {:.0} ms; {} IPv4 routes in every row.\n",
         study.environment.machine(),
         fact("caches"),
         fact("time"),
@@ -71,7 +72,8 @@ pub(crate) fn fragment(study: &Study) -> String {
     section(
         &mut text,
         &format!(
-            "Rates without loss between interfaces. {cores}, frames/s and share of the closed loop's"
+            "Rates without loss between interfaces. {cores}, frames/s and share of the closed \
+             loop's"
         ),
         &without_loss(study, &searched),
         &sentences::no_loss(study),

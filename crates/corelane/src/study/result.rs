@@ -20,7 +20,8 @@ pub(crate) struct Study {
     pub(crate) forwarding: Vec<Row>,
     /// Cores that all workers together had: the largest number of workers.
     pub(crate) cores: usize,
-    /// Interleaved rounds behind each row; those of the smallest frames without route changes have [`SpeedUp::rounds`].
+    /// Interleaved rounds behind each row; those of the smallest frames without route changes have
+    /// [`SpeedUp::rounds`].
     pub(crate) rounds: usize,
     /// Length of one trial in milliseconds.
     pub(crate) trial_milliseconds: f64,
@@ -101,7 +102,8 @@ impl Study {
         self.row(engine, table, workers, SMALLEST, 0)
     }
 
-    /// Rows without route changes of `workers` workers and one of `tables`: by engine, table, frame size.
+    /// Rows without route changes of `workers` workers and one of `tables`: by engine, table, frame
+    /// size.
     pub(crate) fn quiet_rows(&self, workers: usize, tables: &[Table]) -> Vec<&Row> {
         let wanted = |row: &&Row| {
             row.workers == workers
@@ -111,7 +113,8 @@ impl Study {
         self.forwarding.iter().filter(wanted).collect()
     }
 
-    /// How many times the frames of one worker, same engine, table and size, with the interval where rounds were compared.
+    /// How many times the frames of one worker, same engine, table and size, with the interval
+    /// where rounds were compared.
     pub(crate) fn speed_up_with_interval(&self, row: &Row) -> Option<(f64, Option<[f64; 2]>)> {
         match self.speed_ups.iter().find(|up| up.is_of(row)) {
             Some(up) => Some((up.times, Some([up.low, up.high]))),
@@ -134,7 +137,8 @@ impl Study {
         ratio(row, one)
     }
 
-    /// The organisation without a lock that speaks for `engine`: per-core, else shared, else the kernel's.
+    /// The organisation without a lock that speaks for `engine`: per-core, else shared, else the
+    /// kernel's.
     pub(crate) fn best_table(&self, engine: &str) -> Option<Table> {
         let tables = self.tables(engine);
         [Table::PerCore, Table::Shared, Table::Kernel]

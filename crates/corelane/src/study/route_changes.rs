@@ -1,4 +1,5 @@
-//! What route changes cost: each round's rate with changes against the same round's rate without, measured right before or after.
+//! What route changes cost: each round's rate with changes against the same round's rate without,
+//! measured right before or after.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use super::case::{Case, Sample, Table};
 /// Below this share of the route changes asked for, the report says how many were made.
 const ENOUGH: f64 = 0.95;
 
-/// Forwarding while routes changed, against none. Shares are of the frames without changes, round by round.
+/// Forwarding while routes changed, against none. Shares are of the frames without changes, round
+/// by round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RouteChanges {
     pub(crate) engine: String,
@@ -25,8 +27,8 @@ pub(crate) struct RouteChanges {
 }
 
 impl RouteChanges {
-    /// From the rounds of `case`, which has route changes, and those of the same case without, round by round; `None` when frames
-    /// came through in no round of both.
+    /// From the rounds of `case`, which has route changes, and those of the same case without,
+    /// round by round; `None` when frames came through in no round of both.
     pub(crate) fn new(case: &Case, rounds: &[Sample], quiet: &[Sample]) -> Option<Self> {
         let pairs = rounds
             .iter()

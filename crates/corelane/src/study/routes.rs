@@ -27,8 +27,8 @@ pub(crate) struct Routes {
 /// Reads `file`, or generates a table from `seed`.
 ///
 /// # Errors
-/// When the file cannot be read or a line is no prefix (with file, line and what is wrong; nothing is half loaded), or when it has
-/// no IPv4 prefix.
+/// When the file cannot be read or a line is no prefix (with file, line and what is wrong; nothing
+/// is half loaded), or when it has no IPv4 prefix.
 pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     let (mut prefixes, source) = match file {
         None => (
@@ -63,7 +63,11 @@ pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     destinations.retain(|&address| is_forwarded(address));
     destinations.truncate(DESTINATIONS);
     if destinations.is_empty() {
-        return Err(format!("no prefix of {source} has an address that routers forward to; give one outside 0/8, 127/8, 169.254/16, 224/3 and 198.18/15").into());
+        return Err(format!(
+            "no prefix of {source} has an address that routers forward to; give one outside 0/8, \
+             127/8, 169.254/16, 224/3 and 198.18/15"
+        )
+        .into());
     }
     Ok(Routes {
         prefixes,
@@ -72,7 +76,8 @@ pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     })
 }
 
-/// Whether routers forward to `address`, by the rule that ours keeps too; 198.18/15 is the bench's own (RFC 2544 appendix C).
+/// Whether routers forward to `address`, by the rule that ours keeps too; 198.18/15 is the bench's
+/// own (RFC 2544 appendix C).
 fn is_forwarded(address: u32) -> bool {
     !wire::ipv4::destination_is_martian(address)
         && !wire::ipv4::destination_is_group(address)
@@ -95,7 +100,12 @@ fn read(path: &Path) -> Result<Prefixes, Error> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cannot run gzip to unpack {name}: {error}; install gzip, or unpack the file yourself"))?;
+        .map_err(|error| {
+            format!(
+                "cannot run gzip to unpack {name}: {error}; install gzip, or unpack the file \
+                 yourself"
+            )
+        })?;
     let text = unpacker.stdout.take().ok_or("gzip has no output")?;
     let prefixes = fib::prefix_file::read(text, &name);
     let output = unpacker.wait_with_output()?;

@@ -1,4 +1,5 @@
-//! The plain sentence under each table, and the verdict: words made from the rows and from nothing else.
+//! The plain sentence under each table, and the verdict: words made from the rows and from nothing
+//! else.
 
 use std::fmt::Write as _;
 
@@ -81,7 +82,8 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
         format!("so they forward {} one core's frames", Times(times))
     };
     Some(format!(
-        "{}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; {bought}.",
+        "{}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; \
+         {bought}.",
         capital(engine_in_words(engine)),
         if share < VISIBLE {
             format!("{} of the frames", percent(1.0 - share))
@@ -170,7 +172,8 @@ pub(crate) fn verdict(study: &Study) -> Vec<String> {
     lines.extend(between_engines(study));
     if study.noise.is_noisy() {
         lines.push(format!(
-            "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and highest rounds, and run again on a quieter machine.",
+            "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and \
+             highest rounds, and run again on a quieter machine.",
             Share(study.noise.steal)
         ));
     }
@@ -202,8 +205,9 @@ fn core_buys(study: &Study, engine: &str) -> Option<String> {
     })
 }
 
-/// Engines between Linux interfaces, fastest first, against the kernel: all by their rates without loss where each has one that
-/// nothing is said against, else all by the closed loop. Two measures do not compare.
+/// Engines between Linux interfaces, fastest first, against the kernel: all by their rates without
+/// loss where each has one that nothing is said against, else all by the closed loop. Two measures
+/// do not compare.
 fn between_engines(study: &Study) -> Option<String> {
     let row = |engine| {
         let table = study.best_table(engine)?;
@@ -246,7 +250,8 @@ fn between_engines(study: &Study) -> Option<String> {
     Some(text)
 }
 
-/// Under the table of rates without loss: what a closed loop's rate is worth, and every search that has something to say.
+/// Under the table of rates without loss: what a closed loop's rate is worth, and every search that
+/// has something to say.
 pub(crate) fn no_loss(study: &Study) -> String {
     let found: Vec<f64> = study
         .searches
@@ -327,7 +332,8 @@ fn rate(FramesPerSecond(rate): FramesPerSecond) -> String {
     report::units::engineering(rate, "frames/s")
 }
 
-/// `1.97× (1.95 to 2.01)`: times one worker, with the interval of that median where rounds were compared.
+/// `1.97× (1.95 to 2.01)`: times one worker, with the interval of that median where rounds were
+/// compared.
 fn speed_up(study: &Study, row: &Row) -> Option<String> {
     let (times, interval) = study.speed_up_with_interval(row)?;
     let times = Times(times).to_string();
@@ -372,8 +378,9 @@ mod tests {
         let text = locked(&study());
         assert!(
             text.starts_with(
-                "Memory ports: the lock costs 85 % of the frames: behind it both cores forward 9.00 M frames/s of 64 bytes, \
-                 without it 59.4 M frames/s; so more cores forward less: 0.40× one core's frames."
+                "Memory ports: the lock costs 85 % of the frames: behind it both cores forward \
+                 9.00 M frames/s of 64 bytes, without it 59.4 M frames/s; so more cores forward \
+                 less: 0.40× one core's frames."
             ),
             "{text}"
         );
@@ -384,8 +391,9 @@ mod tests {
         let lines = verdict(&study());
         assert_eq!(
             lines[0],
-            "The second core makes it 1.98× with a table per core, 1.95× with one shared table and 0.40× with one table behind a \
-             lock (memory ports, 64-byte frames, 901,899 routes)."
+            "The second core makes it 1.98× with a table per core, 1.95× with one shared table \
+             and 0.40× with one table behind a lock (memory ports, 64-byte frames, 901,899 \
+             routes)."
         );
         assert_eq!(
             lines[1],
@@ -407,7 +415,8 @@ mod tests {
             high: 2.009,
         });
         assert!(verdict(&study)[0].starts_with(
-            "The second core makes it 1.97× (1.95 to 2.01) with a table per core, 1.95× with one shared table"
+            "The second core makes it 1.97× (1.95 to 2.01) with a table per core, 1.95× with one \
+             shared table"
         ));
         assert!(unlocked(&study).contains("1.97× (1.95 to 2.01) with a table per core"));
     }
@@ -422,8 +431,9 @@ mod tests {
         );
         assert_eq!(
             no_loss(&study),
-            "RFC 2544's search found a rate without loss in 1 of 2 cases: 90 to 90 % of what the closed loop gives, 90 % in the middle. \
-             No rate was found: kernel (kernel table, 1 worker, 64 bytes): the device forwards nothing."
+            "RFC 2544's search found a rate without loss in 1 of 2 cases: 90 to 90 % of what the \
+             closed loop gives, 90 % in the middle. No rate was found: kernel (kernel table, 1 \
+             worker, 64 bytes): the device forwards nothing."
         );
     }
 

@@ -1,4 +1,5 @@
-//! What more workers bring: each round's rate with several against the same round's rate with one, measured right before or after.
+//! What more workers bring: each round's rate with several against the same round's rate with one,
+//! measured right before or after.
 
 use scaling::statistics::{median, median_interval};
 use serde::{Deserialize, Serialize};
@@ -19,14 +20,16 @@ pub(crate) struct SpeedUp {
     pub(crate) rounds: usize,
     /// Times the frames of one worker: the median of the rounds' own ratios.
     pub(crate) times: f64,
-    /// Lower end of the interval of that median: of at least nine rounds a bootstrap's 2.5 percentile, else the lowest round.
+    /// Lower end of the interval of that median: of at least nine rounds a bootstrap's 2.5
+    /// percentile, else the lowest round.
     pub(crate) low: f64,
     /// Its upper end.
     pub(crate) high: f64,
 }
 
 impl SpeedUp {
-    /// From the rounds of `case` and those of the same with one worker, round by round; `None` when frames came through in none.
+    /// From the rounds of `case` and those of the same with one worker, round by round; `None` when
+    /// frames came through in none.
     fn new(case: &Case, rounds: &[Sample], alone: &[Sample], seed: u64) -> Option<Self> {
         let pairs = rounds
             .iter()
@@ -51,7 +54,8 @@ impl SpeedUp {
         })
     }
 
-    /// All of `cases` with more than one worker and no route changes; `samples` are theirs, in the same order.
+    /// All of `cases` with more than one worker and no route changes; `samples` are theirs, in the
+    /// same order.
     pub(crate) fn all(cases: &[Case], samples: &[Vec<Sample>], seed: u64) -> Vec<Self> {
         let several = cases
             .iter()
@@ -100,7 +104,8 @@ mod tests {
         rates.iter().map(sample).collect()
     }
 
-    /// The machine slows down by half between the second round and the third; the ratio of medians would be 3, or 1.
+    /// The machine slows down by half between the second round and the third; the ratio of medians
+    /// would be 3, or 1.
     #[test]
     fn rounds_are_compared_with_themselves() {
         let cases = [case(1), case(2)];

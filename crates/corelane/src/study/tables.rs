@@ -135,7 +135,8 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
     (!shown.rows.is_empty()).then(|| shown.caption(sentences::changes(study)))
 }
 
-/// Table 5: the highest rates without loss between interfaces, beside the closed loop's; `None` when nothing was searched.
+/// Table 5: the highest rates without loss between interfaces, beside the closed loop's; `None`
+/// when nothing was searched.
 pub(crate) fn no_loss(study: &Study) -> Option<Shown> {
     let mut shown = Shown::new("Table 5. Between interfaces, the highest rate without loss")
         .text("engine")

@@ -1,4 +1,5 @@
-//! Every frame that an engine between interfaces was sent, and where those went that did not arrive.
+//! Every frame that an engine between interfaces was sent, and where those went that did not
+//! arrive.
 
 use std::collections::BTreeMap;
 
@@ -135,7 +136,8 @@ mod tests {
         tally.add(&carried(10_000, losses)).unwrap();
         assert_eq!(
             tally.sentence(),
-            "Of 20,000 frames sent 1,203 were lost: 3 in front of the device, whose queue was full; 1,200 in the device."
+            "Of 20,000 frames sent 1,203 were lost: 3 in front of the device, whose queue was \
+             full; 1,200 in the device."
         );
         tally.explain("ring-full", 1_100);
         tally.explain("no-route", 0);

@@ -9,7 +9,8 @@ use super::plan::CHANGE_RATES;
 use super::result::{SCHEMA, Study};
 use super::route_changes::RouteChanges;
 
-/// Two cores, engines `memory` and `kernel`: one core forwards 30 M frames/s of any size; see the factors below.
+/// Two cores, engines `memory` and `kernel`: one core forwards 30 M frames/s of any size; see the
+/// factors below.
 pub(crate) fn study() -> Study {
     let mut forwarding = Vec::new();
     let mut add = |engine, table, workers, frame_bytes, changes, rate: f64| {
@@ -84,7 +85,8 @@ pub(crate) fn study() -> Study {
     }
 }
 
-/// Searches of `study`'s engine `kernel` with the smallest frames: nothing found on one core, 90 % of the closed loop's rate on two.
+/// Searches of `study`'s engine `kernel` with the smallest frames: nothing found on one core, 90 %
+/// of the closed loop's rate on two.
 pub(crate) fn search_kernel(study: &mut Study) {
     for (workers, share, because) in [(1, None, "the device forwards nothing"), (2, Some(0.9), "")]
     {

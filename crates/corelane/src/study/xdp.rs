@@ -1,5 +1,5 @@
-//! Engines with an XDP program: `xdp` and `xdp-kernel-fib` forward inside the kernel, by our table or by the kernel's own look-up;
-//! `af-xdp` gives the frames to workers behind sockets.
+//! Engines with an XDP program: `xdp` and `xdp-kernel-fib` forward inside the kernel, by our table
+//! or by the kernel's own look-up; `af-xdp` gives the frames to workers behind sockets.
 
 use std::time::Duration;
 
@@ -113,7 +113,8 @@ fn attach(kind: Kind, setting: &Setting) -> Result<Attached, Error> {
     let lanes = Lanes::new(kind.name(), setting.cores, &setting.routes.destinations)?;
     lanes.dut().set("net.ipv4.ip_forward", "1")?;
     if kind != Kind::KernelFib {
-        // For what the program leaves to the kernel, a frame in 65,536 with a checksum that looks unfinished by chance.
+        // For what the program leaves to the kernel, a frame in 65,536 with a checksum that looks
+        // unfinished by chance.
         let hop = next_hop_address(1).to_string();
         lanes.dut().ip(["route", "add", "default", "via", &hop])?;
     }
@@ -224,13 +225,13 @@ impl Engine for Attached {
             Kind::Own => {
                 format!("Our program in the kernel, our table ({table}, both address families)")
             }
-            Kind::KernelFib => {
-                "Our program in the kernel, which asks the kernel's table for every packet"
-                    .to_owned()
-            }
+            Kind::KernelFib => "Our program in the kernel, which asks the kernel's table for \
+                                every packet"
+                .to_owned(),
             Kind::Sockets => format!(
-                "Our program in the kernel gives what our table ({table}) can forward to workers behind AF_XDP sockets, which look it up \
-                 again and send it; generator, worker and sink share each core, and at most {WINDOW} frames for each core are on their way"
+                "Our program in the kernel gives what our table ({table}) can forward to workers \
+                 behind AF_XDP sockets, which look it up again and send it; generator, worker and \
+                 sink share each core, and at most {WINDOW} frames for each core are on their way"
             ),
         };
         let mut tally = self.tally.clone();
@@ -250,7 +251,8 @@ impl Engine for Attached {
             ),
         };
         format!(
-            "{what}; mode {}, between the same veth pairs and with the same generator as the engine kernel. {}{left}",
+            "{what}; mode {}, between the same veth pairs and with the same generator as the \
+             engine kernel. {}{left}",
             self.mode,
             tally.sentence()
         )

@@ -31,7 +31,8 @@ pub(super) fn settings(words: &[String]) -> Result<Settings, Error> {
             "hold" => settings.hold_ns = number()? as u64,
             _ => {
                 return Err(format!(
-                    "--calibrated {word}: there are rate, buffer, delay, loss, duplicate, corrupt, misdirect, reorder, hold"
+                    "--calibrated {word}: there are rate, buffer, delay, loss, duplicate, \
+                     corrupt, misdirect, reorder, hold"
                 )
                 .into());
             }

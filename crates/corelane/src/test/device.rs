@@ -51,7 +51,8 @@ struct Router {
 
 impl Drop for Router {
     fn drop(&mut self) {
-        // It may be dead already; then there is nothing to kill and its status is taken all the same.
+        // It may be dead already; then there is nothing to kill and its status is taken all the
+        // same.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -217,7 +218,8 @@ impl Device {
         }
     }
 
-    /// Resets the device. A failure shows as a device that does not come back; the reason goes to standard error.
+    /// Resets the device. A failure shows as a device that does not come back; the reason goes to
+    /// standard error.
     pub(super) fn reset(&self, options: &Options) {
         let done = match (&options.reset, self.dut) {
             (Some(command), _) => shell(command),

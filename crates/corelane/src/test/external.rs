@@ -15,7 +15,8 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 /// The tester's ends of an external device.
 ///
 /// # Errors
-/// No such interface, one that carries a default route, or a device whose hardware address nobody knows.
+/// No such interface, one that carries a default route, or a device whose hardware address nobody
+/// knows.
 pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
     let mut ends = Vec::new();
     // Of two machines this one has only the first port.
@@ -27,8 +28,8 @@ pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
     for (number, interface) in (0_u8..).zip(&options.ports[..here]) {
         if !options.i_know && carries_default_route(interface) {
             return Err(format!(
-                "--ports {interface}: this interface carries a default route; test traffic does not belong there (RFC 6815). \
-                 Choose another, or say --i-know"
+                "--ports {interface}: this interface carries a default route; test traffic does \
+                 not belong there (RFC 6815). Choose another, or say --i-know"
             )
             .into());
         }
@@ -36,11 +37,12 @@ pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
         let own = hardware_address(interface)
             .ok_or_else(|| format!("{interface} has no Ethernet address"))?;
         let device = match options.device_macs.get(usize::from(number)) {
-            Some(text) => mac(text).ok_or_else(|| format!("--device-macs {text}: write it as 02:00:00:00:00:01"))?,
+            Some(text) => mac(text)
+                .ok_or_else(|| format!("--device-macs {text}: write it as 02:00:00:00:00:01"))?,
             None => neighbour(interface, number).ok_or_else(|| {
                 format!(
-                    "the device's address {} is not in the neighbour table of {interface}; give this port {}/24 and ping it, \
-                     or say --device-macs",
+                    "the device's address {} is not in the neighbour table of {interface}; give \
+                     this port {}/24 and ping it, or say --device-macs",
                     addresses::device_v4(number),
                     addresses::tester_v4(number)
                 )
@@ -65,7 +67,8 @@ pub(super) fn hardware_address(interface: &str) -> Option<[u8; 6]> {
     mac(text.trim())
 }
 
-/// `RTF_REJECT` of `linux/route.h`: the kernel's own "no route to anywhere" stands on the loopback interface.
+/// `RTF_REJECT` of `linux/route.h`: the kernel's own "no route to anywhere" stands on the loopback
+/// interface.
 const REJECT: u32 = 0x200;
 
 /// Whether a default route leaves by an interface (`/proc/net/route`, `/proc/net/ipv6_route`).

@@ -1,7 +1,8 @@
 //! Filter rules in the kernel under test (RFC 2544 §11.4).
 //!
-//! One rule that lets the test frames through, or 24 that match none of them and then that one; everything else is dropped. The RFC's
-//! text puts the permitting rule last, its example in the middle: here it is last.
+//! One rule that lets the test frames through, or 24 that match none of them and then that one;
+//! everything else is dropped. The RFC's text puts the permitting rule last, its example in the
+//! middle: here it is last.
 
 use host::Namespace;
 use tester::addresses;
@@ -12,15 +13,18 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 /// The rule sets of §11.4.
 pub(super) const SETS: [u8; 2] = [1, 25];
 
-/// The rules in nft's language, one command each: `rules` of them that match addresses of `ports` ports.
+/// The rules in nft's language, one command each: `rules` of them that match addresses of `ports`
+/// ports.
 pub(super) fn commands(rules: u8, families: &[Family], ports: u8) -> Vec<String> {
     let mut commands = vec![
         "add table inet corelane-test".to_owned(),
-        "add chain inet corelane-test forward { type filter hook forward priority 0; policy drop; }"
-            .to_owned(),
+        "add chain inet corelane-test forward { type filter hook forward priority 0; policy drop; \
+         }"
+        .to_owned(),
     ];
     let rule = |words: String| format!("add rule inet corelane-test forward {words}");
-    // Networks that are set aside for ports of testers with more than 64: no test frame has such an address.
+    // Networks that are set aside for ports of testers with more than 64: no test frame has such an
+    // address.
     for number in 1..rules {
         commands.push(rule(format!(
             "ip saddr 198.18.33.{number} ip daddr 198.18.34.{number} drop"

@@ -5,7 +5,8 @@ use std::process::Command;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs a hook and waits for it; in a process group of its own, so that Ctrl-C ends the test first and cleaning up comes after.
+/// Runs a hook and waits for it; in a process group of its own, so that Ctrl-C ends the test first
+/// and cleaning up comes after.
 ///
 /// # Errors
 /// It cannot be started, or says that it failed.

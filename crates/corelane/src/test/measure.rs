@@ -1,4 +1,5 @@
-//! Runs a plan: the self-test and then the test, size by size. What is measured is kept, whatever happens next.
+//! Runs a plan: the self-test and then the test, size by size. What is measured is kept, whatever
+//! happens next.
 
 use host::Environment;
 use report::Progress;
@@ -30,7 +31,8 @@ pub(super) struct Measured {
 /// Runs the plan.
 ///
 /// # Errors
-/// Nothing could be set up. What fails later is in what is returned, beside all that was measured before.
+/// Nothing could be set up. What fails later is in what is returned, beside all that was measured
+/// before.
 pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
     let device = Device::new(options, plan)?;
     let maker = Maker {
@@ -53,7 +55,8 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
         results: Vec::new(),
         stopped: None,
     };
-    // Cables and programs of the self-test are made once: its rig and the device's use the same cores, never at the same time.
+    // Cables and programs of the self-test are made once: its rig and the device's use the same
+    // cores, never at the same time.
     let mut wire = device.wire(&maker)?;
     let mut rig = match plan.test {
         Test::Selftest => None,
@@ -115,7 +118,8 @@ fn items(
 /// Keeps a result.
 ///
 /// # Errors
-/// Its test was stopped by something that would stop the next as well. A signal is no error: it is what the user wanted.
+/// Its test was stopped by something that would stop the next as well. A signal is no error: it is
+/// what the user wanted.
 fn keep(report: &mut Report, entry: Entry) -> Result<(), Error> {
     let stopped = entry.stopped.clone().filter(|_| !host::interrupted());
     report.results.push(entry);

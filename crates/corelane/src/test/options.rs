@@ -16,7 +16,8 @@ pub(super) enum Dut {
     Corelane,
     /// Whatever lies between the interfaces of --ports
     External,
-    /// A device in memory that does what --calibrated says: the tester's own yardstick, without root
+    /// A device in memory that does what --calibrated says: the tester's own yardstick, without
+    /// root
     Calibrated,
 }
 
@@ -62,7 +63,8 @@ pub(super) struct Options {
     /// Who makes and checks the frames [default: xdp; packet where xdp cannot do what is asked]
     #[arg(long, value_enum)]
     pub(super) generator: Option<Generator>,
-    /// Frame sizes in bytes with FCS, separated by commas; `imix` for the simple Internet mix [default: the standard ones]
+    /// Frame sizes in bytes with FCS, separated by commas; `imix` for the simple Internet mix
+    /// [default: the standard ones]
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
     pub(super) sizes: Vec<String>,
     /// UDP payloads of a sweep, bytes [default: 64 to 1464 in steps of 100]
@@ -81,7 +83,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "RULES")]
     pub(super) filters: Option<u8>,
     /// Send the frames of a capture over and over in place of test frames
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["sizes", "modifier", "mix", "both_ways", "mesh"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["sizes", "modifier", "mix", "both_ways", "mesh"]
+    )]
     pub(super) replay: Option<PathBuf>,
     /// Send both ways at once
     #[arg(long)]
@@ -93,7 +99,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(super) port_count: u8,
     /// Destination addresses behind each port, 1 to 1048576
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20)
+    )]
     pub(super) destinations: u32,
     /// Also search the non-drop and the partial drop rate (multiple loss ratio search)
     #[arg(long)]
@@ -101,13 +112,16 @@ pub(super) struct Options {
     /// Rate of the tests that build on a throughput, frames/s, instead of searching it
     #[arg(long, value_name = "FRAMES/S")]
     pub(super) rate: Option<f64>,
-    /// Length of the trials that decide, and of those of latency and loss, in seconds [default: 60, latency 120; --quick: 0.1 to 0.5]
+    /// Length of the trials that decide, and of those of latency and loss, in seconds [default:
+    /// 60, latency 120; --quick: 0.1 to 0.5]
     #[arg(long, value_name = "SECONDS")]
     pub(super) trial: Option<f64>,
-    /// Repetitions of latency, back-to-back, recovery and reset trials [default: 20, 50, 5, 5; --quick: 3, 5, 3, 3]
+    /// Repetitions of latency, back-to-back, recovery and reset trials [default: 20, 50, 5, 5;
+    /// --quick: 3, 5, 3, 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) repeats: Option<u32>,
-    /// Interfaces of --dut external: where frames leave the tester and where they come back, by turns
+    /// Interfaces of --dut external: where frames leave the tester and where they come back, by
+    /// turns
     #[arg(long, value_name = "P0,P1,...", value_delimiter = ',')]
     pub(super) ports: Vec<String>,
     /// Hardware addresses of the external device's ports [default: from the neighbour table]
@@ -116,7 +130,8 @@ pub(super) struct Options {
     /// Another machine, USER@HOST: the second of --ports is there, and the same program
     #[arg(long, value_name = "USER@HOST")]
     pub(super) far: Option<String>,
-    /// The far machine sends every frame back: counts and delays are of the round trip, so delays need no common clock
+    /// The far machine sends every frame back: counts and delays are of the round trip, so delays
+    /// need no common clock
     #[arg(long, requires = "far")]
     pub(super) round_trip: bool,
     /// Command that runs a program on the far machine; the machine and the program follow
@@ -147,7 +162,8 @@ pub(super) struct Options {
     /// Shell command run after each test
     #[arg(long, value_name = "COMMAND")]
     pub(super) after: Option<String>,
-    /// Shell command that resets the device [default: kernel: its ports down and up; corelane: kill and start again]
+    /// Shell command that resets the device [default: kernel: its ports down and up; corelane:
+    /// kill and start again]
     #[arg(long, value_name = "COMMAND")]
     pub(super) reset: Option<String>,
     /// Shell command run when an overload begins (recovery)

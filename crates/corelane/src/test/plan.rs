@@ -1,4 +1,5 @@
-//! From options to what will be measured; everything that can be refused before anything is set up is refused here.
+//! From options to what will be measured; everything that can be refused before anything is set up
+//! is refused here.
 
 use tester::link::device::Settings;
 use tester::profile::Profile;
@@ -18,7 +19,8 @@ const JUMBO_MTU: u16 = 9_198;
 const ORDINARY_MTU: u16 = 1_500;
 /// Pairs of ports that a frame's signature can tell apart.
 const STREAMS: usize = 256;
-/// What --trial takes, s: a trial of fewer frames than a buffer holds shows nothing; more than a day is a mistake.
+/// What --trial takes, s: a trial of fewer frames than a buffer holds shows nothing; more than a
+/// day is a mistake.
 const SHORTEST_TRIAL: f64 = 0.01;
 const LONGEST_TRIAL: f64 = 86_400.0;
 
@@ -38,7 +40,8 @@ pub(super) struct Plan {
     pub(super) generator: Generator,
     pub(super) calibrated: Settings,
     pub(super) traffic: Traffic,
-    /// The one rate of the test, frames/s, where it has one: of the tester no more is wanted than twice as much.
+    /// The one rate of the test, frames/s, where it has one: of the tester no more is wanted than
+    /// twice as much.
     pub(super) stated: Option<f64>,
 }
 
@@ -185,7 +188,11 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
     }
     if let Some(rules) = options.filters {
         if options.dut != Dut::Kernel || options.replay.is_some() {
-            return Err("--filters sets rules for test frames in the kernel under test; for others set them in --before".into());
+            return Err(
+                "--filters sets rules for test frames in the kernel under test; for others set \
+                 them in --before"
+                    .into(),
+            );
         }
         if !filters::SETS.contains(&rules) {
             return Err(format!("--filters {rules}: RFC 2544 §11.4 wants 1 or 25").into());
@@ -217,7 +224,11 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
         }
     }
     if options.far.is_some() && (options.dut != Dut::External || options.ports.len() != 2) {
-        return Err("--far needs --dut external and --ports HERE,THERE: where frames leave this machine, and where they reach the other".into());
+        return Err(
+            "--far needs --dut external and --ports HERE,THERE: where frames leave this machine, \
+             and where they reach the other"
+                .into(),
+        );
     }
     let one_way = !options.both_ways && !options.mesh && options.replay.is_none();
     if options.far.is_some() && !one_way {
@@ -235,14 +246,19 @@ fn ports(options: &Options) -> Result<u8, Error> {
     let count = match options.dut {
         Dut::External => options.ports.len(),
         _ if !options.ports.is_empty() => {
-            return Err("--ports is for --dut external; the other devices are set up in namespaces of their own".into());
+            return Err(
+                "--ports is for --dut external; the other devices are set up in namespaces of \
+                 their own"
+                    .into(),
+            );
         }
         _ => usize::from(options.port_count),
     };
     if count < 2 || count % 2 != 0 || count > MOST {
         return Err(match options.dut {
             Dut::External => format!(
-                "--dut external needs --ports P0,P1 (or 4, 6, … up to {MOST}): where frames leave, and where they come back"
+                "--dut external needs --ports P0,P1 (or 4, 6, … up to {MOST}): where frames \
+                 leave, and where they come back"
             ),
             _ => format!("--port-count {count}: give an even number from 2 to {MOST}"),
         }

@@ -15,7 +15,8 @@ use tester::veth::{End, XdpRig};
 
 use super::options::Generator;
 
-/// Rate at which searches begin with sockets, frames/s: beyond what one core sends through any of them.
+/// Rate at which searches begin with sockets, frames/s: beyond what one core sends through any of
+/// them.
 const SOCKET_CEILING: f64 = 2e6;
 /// The same over memory.
 const MEMORY_CEILING: f64 = 40e6;

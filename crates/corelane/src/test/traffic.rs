@@ -62,7 +62,8 @@ pub(super) fn facts(traffic: &Traffic) -> Vec<(String, String)> {
             }
             Modifier::Management => "the first frame of each second an SNMP query (RFC 2544 §11.2)",
             Modifier::Routing => {
-                "the first frame, and one every 30 s, a RIP response (RFC 2544 §11.3); whether the device took it in is not checked"
+                "the first frame, and one every 30 s, a RIP response (RFC 2544 §11.3); whether the \
+                 device took it in is not checked"
             }
         };
         facts.push(("Modifier".to_owned(), words.to_owned()));

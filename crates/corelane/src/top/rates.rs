@@ -69,7 +69,8 @@ fn same<'a>(list: &'a Value, row: &Value, keys: &[&str]) -> &'a Value {
 }
 
 impl View {
-    /// The differences. A counter that is new, or began again because its interface did, counts from zero.
+    /// The differences. A counter that is new, or began again because its interface did, counts
+    /// from zero.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Self {
         let seconds = (after.at - before.at).as_secs_f64().max(1e-9);
         let rate = |old: &Value, new: &Value, key: &str| {
@@ -198,7 +199,8 @@ impl View {
             ),
         };
         let mut text = format!(
-            "engine {}, {} resident; {verified}\nmirror lag {:.2} ms (longest {:.2} ms), {} announcements, {} re-reads, {} overruns\n",
+            "engine {}, {} resident; {verified}\nmirror lag {:.2} ms (longest {:.2} ms), {} \
+             announcements, {} re-reads, {} overruns\n",
             text(engine, "engine"),
             report::units::Bytes(engine["resident_bytes"].as_u64().unwrap_or(0)),
             milliseconds("lag_seconds"),
@@ -218,14 +220,17 @@ impl View {
         let ports = self.ports.iter().map(|port| {
             json!({
                 "port": port.name, "state": port.state, "mode": port.mode,
-                "received_frames_per_second": port.received, "received_bits_per_second": port.received_bits,
-                "forwarded_frames_per_second": port.forwarded, "forwarded_bits_per_second": port.forwarded_bits,
+                "received_frames_per_second": port.received,
+                "received_bits_per_second": port.received_bits,
+                "forwarded_frames_per_second": port.forwarded,
+                "forwarded_bits_per_second": port.forwarded_bits,
             })
         });
         let cores = self.cores.iter().map(|core| {
             json!({
                 "core": core.number, "received_frames_per_second": core.received,
-                "forwarded_frames_per_second": core.forwarded, "to_kernel_frames_per_second": core.to_kernel,
+                "forwarded_frames_per_second": core.forwarded,
+                "to_kernel_frames_per_second": core.to_kernel,
                 "dropped_frames_per_second": core.dropped,
             })
         });
@@ -251,19 +256,26 @@ mod tests {
     fn snapshot(at: Instant, forwarded: u64, blackholes: u64) -> Snapshot {
         Snapshot {
             ports: json!([{
-                "port": "r0", "index": 2, "state": "forwarding", "mode": "native", "received": forwarded + blackholes,
-                "received_bytes": 60 * (forwarded + blackholes), "forwarded": forwarded, "forwarded_bytes": 60 * forwarded,
+                "port": "r0", "index": 2, "state": "forwarding", "mode": "native",
+                "received": forwarded + blackholes,
+                "received_bytes": 60 * (forwarded + blackholes), "forwarded": forwarded,
+                "forwarded_bytes": 60 * forwarded,
             }]),
             workers: json!([{
-                "core": 1, "received": forwarded + blackholes, "forwarded": forwarded, "to_kernel": 0,
+                "core": 1, "received": forwarded + blackholes, "forwarded": forwarded,
+                "to_kernel": 0,
                 "dropped": blackholes,
             }]),
             drops: json!([
-                { "port": "r0", "reason": "ipv4-time-to-live", "fate": "to the kernel", "frames": 7 },
+                {
+                    "port": "r0", "reason": "ipv4-time-to-live", "fate": "to the kernel",
+                    "frames": 7
+                },
                 { "port": "r0", "reason": "blackhole", "fate": "dropped", "frames": blackholes },
             ]),
             engine: json!({
-                "engine": "xdp", "resident_bytes": 1 << 20, "lag_seconds": 0.0005, "lag_max_seconds": 0.002,
+                "engine": "xdp", "resident_bytes": 1 << 20, "lag_seconds": 0.0005,
+                "lag_max_seconds": 0.002,
                 "messages": 1234, "resyncs": 1, "overruns": 0, "left_to_kernel": ["a rule"],
                 "verification": { "equal": true, "compared": 5000, "different": 0 },
             }),

@@ -1,4 +1,5 @@
-//! The terminal while something is watched on it: a screen of its own, left as it was found however the view ends.
+//! The terminal while something is watched on it: a screen of its own, left as it was found however
+//! the view ends.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -84,8 +85,8 @@ fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// A text as one picture of `width` by `height`, drawn over the one before without a flicker. With colour, a line above a
-/// rule is bold, and what is wrong is red.
+/// A text as one picture of `width` by `height`, drawn over the one before without a flicker. With
+/// colour, a line above a rule is bold, and what is wrong is red.
 fn frame(text: &str, (width, height): (usize, usize), colour: bool) -> String {
     let lines: Vec<&str> = text.lines().take(height.saturating_sub(1)).collect();
     let mut out = String::from(HOME);

@@ -10,7 +10,8 @@ use tracer::record::{Backend, Options, Recording, Target};
 
 use crate::common::Outcome;
 
-/// Between two looks whether the target has ended or a signal has come: each wakes a thread on the machine that is recorded.
+/// Between two looks whether the target has ended or a signal has come: each wakes a thread on the
+/// machine that is recorded.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Record a command from start to end, a running process, or everything; needs root
@@ -42,7 +43,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     perf: bool,
     /// Size of each core's ring in KiB
-    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
+    #[arg(
+        long,
+        value_name = "KIB",
+        default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(4..=1 << 20)
+    )]
     ring: u32,
     /// The command to study
     #[arg(last = true, value_name = "COMMAND")]

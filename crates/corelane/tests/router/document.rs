@@ -1,4 +1,5 @@
-//! `docs/router.md` as its reader would use it: every command of its first chapter is typed as it stands there.
+//! `docs/router.md` as its reader would use it: every command of its first chapter is typed as it
+//! stands there.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -30,8 +31,9 @@ fn commands(heading: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the machine of the reader has and this one has not: packages, a service manager. The rest is typed as it stands.
-/// `corelane run` holds a terminal of its own; the next line is typed when it is ready.
+/// What the machine of the reader has and this one has not: packages, a service manager. The rest
+/// is typed as it stands. `corelane run` holds a terminal of its own; the next line is typed when
+/// it is ready.
 const SURROUNDINGS: &str = r#"
 mount -t tmpfs none /run
 mkdir -p /run/frr

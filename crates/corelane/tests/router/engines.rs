@@ -1,4 +1,5 @@
-//! The engines in user space, `af-xdp` and `af-packet`: what they forward, what stays the kernel's, and what is left when they end.
+//! The engines in user space, `af-xdp` and `af-packet`: what they forward, what stays the kernel's,
+//! and what is left when they end.
 
 use host::namespace::Veth;
 use serde_json::Value;
@@ -331,7 +332,8 @@ fn zero_copy_is_an_error_where_it_was_required_and_cannot_be() {
     assert!(said.contains("has no XDP program"), "{said}");
 }
 
-/// Without `CAP_PERFMON` the verifier allows no arithmetic between pointers, so that it refuses our program.
+/// Without `CAP_PERFMON` the verifier allows no arithmetic between pointers, so that it refuses our
+/// program.
 #[test]
 fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
     if !is_root() || !has("setpriv") {

@@ -1,4 +1,5 @@
-//! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, tables, tags, neighbours.
+//! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, tables, tags,
+//! neighbours.
 
 use super::lab::{Lab, has, is_root, ping, text, wait_for};
 
@@ -179,8 +180,9 @@ fn neighbours_in_use_are_kept_alive() {
         return;
     }
     let lab = Lab::new("alive");
-    // An entry is good for at most 0.75 s. The delay before a probe must be shorter than that: a kernel that would have
-    // used the entry within it confirms it over and over by itself, and nothing is left to be kept alive.
+    // An entry is good for at most 0.75 s. The delay before a probe must be shorter than that: a
+    // kernel that would have used the entry within it confirms it over and over by itself, and
+    // nothing is left to be kept alive.
     for (setting, value) in [
         ("delay_first_probe_time", "0"),
         ("base_reachable_time_ms", "500"),
@@ -196,7 +198,8 @@ fn neighbours_in_use_are_kept_alive() {
         let engine = router.show("engine");
         engine["neighbours_refreshed"].as_u64().unwrap()
     };
-    // From here on nothing passes the kernel: without us the entry would stay stale until it is thrown away.
+    // From here on nothing passes the kernel: without us the entry would stay stale until it is
+    // thrown away.
     wait_for("the entry to grow stale", 5, || {
         assert!(ping(&lab.a, "10.1.0.2", 5));
         state().contains("STALE")

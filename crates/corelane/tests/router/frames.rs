@@ -3,7 +3,8 @@
 use super::lab::{Lab, is_root};
 use super::raw::{Raw, checksum, ipv4, ipv6, mac};
 
-/// What must come out: other Ethernet addresses, one hop less, the IPv4 sum over the new header, and not a bit more.
+/// What must come out: other Ethernet addresses, one hop less, the IPv4 sum over the new header,
+/// and not a bit more.
 fn expected(frame: &[u8], to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     frame[..6].copy_from_slice(&to);

@@ -75,7 +75,8 @@ fn a_full_table_is_taken_over_and_equal() {
     let result = router.verify();
     println!("{result}");
     assert_eq!(result["different"], 0, "{result}");
-    // A few prefixes of reserved addresses may be refused by the kernel; the connected networks come on top.
+    // A few prefixes of reserved addresses may be refused by the kernel; the connected networks
+    // come on top.
     assert!(result["routes_v4"].as_u64().unwrap() > routes * 99 / 100);
     let during = changes_during_a_comparison(&lab, &router);
     println!("route changes seen during one comparison, each after: {during:?}");
@@ -86,8 +87,8 @@ fn a_full_table_is_taken_over_and_equal() {
     );
 }
 
-/// Replaces a route over and over while the whole table is compared; says how long each took until the router answered by it,
-/// the commands that change and ask included.
+/// Replaces a route over and over while the whole table is compared; says how long each took until
+/// the router answered by it, the commands that change and ask included.
 fn changes_during_a_comparison(lab: &Lab, router: &Router) -> Vec<Duration> {
     let mut comparison = Command::new(env!("CARGO_BIN_EXE_corelane"))
         .args(["verify", "--run-directory"])

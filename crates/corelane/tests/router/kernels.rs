@@ -1,7 +1,9 @@
-//! The same tests on another kernel: Debian's User Mode Linux, which has the VLAN and VRF devices that this machine's kernel may lack.
+//! The same tests on another kernel: Debian's User Mode Linux, which has the VLAN and VRF devices
+//! that this machine's kernel may lack.
 //!
-//! The guest sees the machine's files, read-only, so it runs this very test program and this very `corelane`. Its first process is a
-//! short shell script; when that has printed the outcome it switches the guest off.
+//! The guest sees the machine's files, read-only, so it runs this very test program and this very
+//! `corelane`. Its first process is a short shell script; when that has printed the outcome it
+//! switches the guest off.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -23,14 +25,16 @@ struct Guest(Child);
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // SAFETY: numbers only; the group is the child's own, and the child has not been waited for.
+        // SAFETY: numbers only; the group is the child's own, and the child has not been waited
+        // for.
         unsafe { libc::kill(-self.0.id().cast_signed(), libc::SIGKILL) };
         // It is gone either way.
         let _ended = self.0.wait();
     }
 }
 
-/// The files of the modules that are wanted and of those that they need, in the order in which they can be loaded.
+/// The files of the modules that are wanted and of those that they need, in the order in which they
+/// can be loaded.
 fn modules() -> Option<Vec<PathBuf>> {
     let version = fs::read_dir(MODULES).ok()?.next()?.ok()?.path();
     let needs = fs::read_to_string(version.join("modules.dep")).ok()?;
@@ -117,7 +121,8 @@ fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
     }
     if planes::guest::registers::are_lost() {
         println!(
-            "skipped: User Mode Linux does not keep this processor's vector registers, which the C library uses"
+            "skipped: User Mode Linux does not keep this processor's vector registers, which the \
+             C library uses"
         );
         return;
     }

@@ -54,7 +54,8 @@ impl Lab {
     pub(crate) fn new(name: &str) -> Self {
         let [a, r, b] = ["a", "r", "b"].map(|end| Namespace::new(&format!("{name}{end}")).unwrap());
         for namespace in [&a, &r, &b] {
-            // Neighbour discovery needs link-local addresses, and the tests do not wait for duplicates to be looked for.
+            // Neighbour discovery needs link-local addresses, and the tests do not wait for
+            // duplicates to be looked for.
             namespace
                 .set("net.ipv6.conf.default.addr_gen_mode", "0")
                 .unwrap();
@@ -97,7 +98,8 @@ impl Lab {
         lab
     }
 
-    /// Links interface `e<number>` of `host` (10.<number>.0.2) with `r<number>` of the router (10.<number>.0.1).
+    /// Links interface `e<number>` of `host` (10.<number>.0.2) with `r<number>` of the router
+    /// (10.<number>.0.1).
     pub(crate) fn link(&mut self, host: &Namespace, number: u32) {
         let (inside, outside) = (format!("r{number}"), format!("e{number}"));
         self.links
@@ -184,7 +186,8 @@ impl Lab {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    /// Waits until pings from a go past the kernel in both directions: every neighbour is resolved, and the router has heard of it.
+    /// Waits until pings from a go past the kernel in both directions: every neighbour is resolved,
+    /// and the router has heard of it.
     pub(crate) fn wait_for_fast_path(&self, router: &Router, addresses: &[&str]) {
         for address in addresses {
             wait_for(&format!("the fast path to {address}"), 10, || {
@@ -199,7 +202,8 @@ impl Lab {
         ping(&self.a, address, 1)
     }
 
-    /// 20 MB over one TCP connection from a to b's address, by iperf3; fails the test unless all arrives.
+    /// 20 MB over one TCP connection from a to b's address, by iperf3; fails the test unless all
+    /// arrives.
     pub(crate) fn tcp(&self, address: &str) {
         let mut server = self
             .b

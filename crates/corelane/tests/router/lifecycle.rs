@@ -1,4 +1,5 @@
-//! From start to end: with which rights it runs, how it is reloaded, what is left of it when it stops, hangs or is killed.
+//! From start to end: with which rights it runs, how it is reloaded, what is left of it when it
+//! stops, hangs or is killed.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -87,7 +88,8 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
     );
 }
 
-/// A stopped process follows nothing: after the bound its routes are not used any more, whatever moves the frames.
+/// A stopped process follows nothing: after the bound its routes are not used any more, whatever
+/// moves the frames.
 #[test]
 fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
     if !is_root() {
@@ -190,7 +192,8 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
             let wanted = if worker { 0 } else { rights_of_it };
             assert_eq!(thread, [wanted, wanted, 0, 1], "{wrapper:?} {engine}");
         }
-        // What needs them later works: an interface that comes back, neighbours, the kernel's rules.
+        // What needs them later works: an interface that comes back, neighbours, the kernel's
+        // rules.
         lab.r.ip(["link", "set", "r1", "down"]).unwrap();
         lab.r.ip(["link", "set", "r1", "up"]).unwrap();
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);

@@ -1,5 +1,6 @@
-//! The router end to end: the `corelane` binary between hosts in namespaces, with this machine's kernel, iperf3,
-//! traceroute, FRR and BIRD. Needs root; what needs a program that is not installed says so and passes.
+//! The router end to end: the `corelane` binary between hosts in namespaces, with this machine's
+//! kernel, iperf3, traceroute, FRR and BIRD. Needs root; what needs a program that is not installed
+//! says so and passes.
 
 mod lab;
 

@@ -1,5 +1,5 @@
-//! A strict reader of `OpenMetrics` text (the specification's version 1.0.0, of which the sections are named), as far as
-//! counters and gauges go.
+//! A strict reader of `OpenMetrics` text (the specification's version 1.0.0, of which the sections
+//! are named), as far as counters and gauges go.
 
 use std::collections::HashSet;
 
@@ -186,7 +186,8 @@ fn labels_are_right(mut labels: &str) -> Result<(), &'static str> {
 
 #[test]
 fn the_reader_takes_what_is_right_and_nothing_else() {
-    let right = "# TYPE a counter\n# HELP a Some.\na_total{x=\"1\",y=\"q\\\"}\"} 3\na_total 4.5\n# TYPE b gauge\nb -1e3\n# EOF\n";
+    let right = "# TYPE a counter\n# HELP a Some.\na_total{x=\"1\",y=\"q\\\"}\"} 3\na_total \
+                 4.5\n# TYPE b gauge\nb -1e3\n# EOF\n";
     assert_eq!(parse(right).unwrap().len(), 3);
     for wrong in [
         "",

@@ -1,4 +1,5 @@
-//! What the kernel does to forwarded packets besides routing them is never gone past, unless somebody says so.
+//! What the kernel does to forwarded packets besides routing them is never gone past, unless
+//! somebody says so.
 
 use super::lab::{Lab, has, is_root, ping, text, wait_for};
 
@@ -95,8 +96,8 @@ struct Treatment {
 
 const TREATMENTS: [Treatment; 6] = [
     Treatment {
-        set: "nft add table ip n; nft add chain ip n p '{ type nat hook postrouting priority 100; }'; \
-              nft add rule ip n p masquerade",
+        set: "nft add table ip n; nft add chain ip n p '{ type nat hook postrouting priority 100; \
+              }'; nft add rule ip n p masquerade",
         unset: "nft delete table ip n",
         said: "nftables chain n p has 1 rules",
     },
@@ -162,7 +163,8 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
     lab.ping("10.1.0.2");
     assert_eq!(router.forwarded(), before, "every port is the kernel's");
     drop(router);
-    // Those who say that they mean it get what they asked for, and a list of what is gone past; what is switched off stays off.
+    // Those who say that they mean it get what they asked for, and a list of what is gone past;
+    // what is switched off stays off.
     let mut bypassing = lab.run(&["r0", "r1"], &["--bypass-netfilter"]);
     assert_eq!(bypassing.state("r0"), "forwarding");
     wait_for("the list", 5, || {

@@ -1,4 +1,5 @@
-//! Routing protocols as users run them: FRR's OSPF around a triangle, BIRD's BGP, with a link cut and healed under traffic.
+//! Routing protocols as users run them: FRR's OSPF around a triangle, BIRD's BGP, with a link cut
+//! and healed under traffic.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -27,18 +28,20 @@ impl Drop for Daemons {
     }
 }
 
-/// Starts zebra and ospfd in a namespace; every 10/8 link speaks OSPF with one-second failure detection.
+/// Starts zebra and ospfd in a namespace; every 10/8 link speaks OSPF with one-second failure
+/// detection.
 fn ospf(namespace: &Namespace, number: u32, links: &[&str], base: &Path) -> Daemons {
     let directory = base.join(format!("frr{number}"));
     std::fs::create_dir(&directory).unwrap();
     let mut text = format!(
-        "hostname x{number}\nrouter ospf\n ospf router-id 192.168.0.{number}\n network 10.0.0.0/8 area 0\n \
-         timers throttle spf 10 20 50\n"
+        "hostname x{number}\nrouter ospf\n ospf router-id 192.168.0.{number}\n network 10.0.0.0/8 \
+         area 0\n timers throttle spf 10 20 50\n"
     );
     for link in links {
         writeln!(
             text,
-            "interface {link}\n ip ospf network point-to-point\n ip ospf dead-interval minimal hello-multiplier 4"
+            "interface {link}\n ip ospf network point-to-point\n ip ospf dead-interval minimal \
+             hello-multiplier 4"
         )
         .unwrap();
     }
@@ -167,10 +170,11 @@ fn bgp_routes_arrive_and_leave() {
         .unwrap();
     let speaker = |number: u32, neighbour: u32, more: &str| {
         format!(
-            "router id 192.168.1.{number};\nprotocol device {{ }}\n\
-             protocol kernel {{ ipv4 {{ import none; export where source = RTS_BGP; }}; }}\n\
-             protocol bgp {{ local as 6500{number}; neighbor 10.1.0.{neighbour} as 6500{neighbour}; \
-             connect delay time 1; connect retry time 1; ipv4 {{ import all; export where source = RTS_STATIC; }}; }}\n{more}"
+            "router id 192.168.1.{number};\nprotocol device {{ }}\nprotocol kernel {{ ipv4 {{ \
+             import none; export where source = RTS_BGP; }}; }}\nprotocol bgp {{ local as \
+             6500{number}; neighbor 10.1.0.{neighbour} as 6500{neighbour}; connect delay time 1; \
+             connect retry time 1; ipv4 {{ import all; export where source = RTS_STATIC; }}; \
+             }}\n{more}"
         )
     };
     let mut statics = String::from("protocol static { ipv4; route 203.0.113.0/24 blackhole;\n");

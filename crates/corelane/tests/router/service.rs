@@ -1,4 +1,5 @@
-//! The unit for systemd: well formed, with exactly the rights that the program keeps, and little else to reach.
+//! The unit for systemd: well formed, with exactly the rights that the program keeps, and little
+//! else to reach.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use router::privileges::{KEPT, KEPT_FOR_SOCKETS};
 
 use super::lab::{has, text};
 
-/// The highest exposure that `systemd-analyze security` may find, in tenths of its points; 100 is none of its restrictions.
+/// The highest exposure that `systemd-analyze security` may find, in tenths of its points; 100 is
+/// none of its restrictions.
 const EXPOSURE: &str = "45";
 
 fn dist(name: &str) -> String {

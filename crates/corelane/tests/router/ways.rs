@@ -1,4 +1,5 @@
-//! Several ways to one place: flows are spread, stay where they are, and move only when theirs is gone.
+//! Several ways to one place: flows are spread, stay where they are, and move only when theirs is
+//! gone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,8 @@ use super::raw::{Raw, ipv4, mac};
 
 const FLOWS: std::ops::Range<u16> = 20_000..20_240;
 
-/// A lab with links 1, 2, 3 to b, and 192.0.2.0/24 behind b by a group of three nexthop objects, as FRR makes them.
+/// A lab with links 1, 2, 3 to b, and 192.0.2.0/24 behind b by a group of three nexthop objects, as
+/// FRR makes them.
 fn three_ways(name: &str) -> Lab {
     let mut lab = Lab::new(name);
     let b = lab.b.clone();
@@ -255,7 +257,8 @@ fn a_route_that_was_replaced_is_not_used_for_longer_than_stated() {
     let mut longest = Duration::ZERO;
     for (at, &(way, changed)) in changes.iter().enumerate() {
         let next = changes.get(at + 1).map_or_else(Instant::now, |next| next.1);
-        // Until shortly before the next change, which may be under way while its command is still running.
+        // Until shortly before the next change, which may be under way while its command is still
+        // running.
         let margin = Duration::from_millis(30);
         let old = &seen[usize::from(way == 1)];
         let late = old

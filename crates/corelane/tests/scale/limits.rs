@@ -1,11 +1,10 @@
 //! What is refused, what the machine does not allow, and what is left behind.
 
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use super::{corelane, text};
-use std::{
-    fs,
-    process::Command,
-    time::{Duration, Instant},
-};
 
 #[test]
 fn bad_input_is_named() {
@@ -79,7 +78,8 @@ fn a_control_group_that_gives_less_is_named() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout).replace('\n', " ")
     };
-    // Both versions of control groups: where it lies, the file of the limit, the limit, and what must be said.
+    // Both versions of control groups: where it lies, the file of the limit, the limit, and what
+    // must be said.
     let core = host::cores::allowed_cores().unwrap()[0].to_string();
     let mut tried = 0;
     for (root, files, words) in [

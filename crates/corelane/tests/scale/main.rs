@@ -3,11 +3,9 @@
 mod limits;
 mod workloads;
 
-use std::{
-    fs,
-    process::{Command, Output},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 fn corelane(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_corelane"))
@@ -142,7 +140,8 @@ fn a_load_that_follows_a_law_is_found_and_the_rest_is_not_claimed() {
     }
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("law.json");
-    // Says of itself what Amdahl's law with a serial share of a fifth makes of N cores, whatever the machine does.
+    // Says of itself what Amdahl's law with a serial share of a fifth makes of N cores, whatever
+    // the machine does.
     let amdahl = "n={cores}; echo rate: $((10000000 * n / (10 + 2 * (n - 1))))";
     let output = corelane(&[
         "--quick",

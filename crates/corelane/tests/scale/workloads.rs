@@ -1,7 +1,8 @@
 //! The built-in workloads: the list, and packages that are absent.
 
-use super::{corelane, text};
 use std::process::Command;
+
+use super::{corelane, text};
 
 #[test]
 fn the_list_names_every_workload_and_a_loop_runs() {

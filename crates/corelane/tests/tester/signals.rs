@@ -55,7 +55,8 @@ fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
 fn a_terminal_sees_the_bounds_of_the_search() {
     let _alone = alone();
     let line = format!(
-        "TERM=xterm {} test throughput --dut calibrated --calibrated rate=20kpps,buffer=64 {} --sizes 64",
+        "TERM=xterm {} test throughput --dut calibrated --calibrated rate=20kpps,buffer=64 {} \
+         --sizes 64",
         env!("CARGO_BIN_EXE_corelane"),
         SHORT.join(" ")
     );

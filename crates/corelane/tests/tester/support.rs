@@ -25,7 +25,8 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_corelane"))
 }
 
-/// Trials as short as a machine that does other work allows, and one of each: what is proved here does not need more.
+/// Trials as short as a machine that does other work allows, and one of each: what is proved here
+/// does not need more.
 pub(crate) const SHORT: [&str; 5] = ["--quick", "--trial", "0.02", "--repeats", "1"];
 
 /// Runs `corelane test` with words.
@@ -66,7 +67,8 @@ pub(crate) fn trials(row: &Value) -> &Vec<Value> {
     row["trials"].as_array().unwrap()
 }
 
-/// Frames that came through in all trials of a row, and asserts that the counts of each close, or that it says that they do not.
+/// Frames that came through in all trials of a row, and asserts that the counts of each close, or
+/// that it says that they do not.
 pub(crate) fn received(row: &Value) -> u64 {
     let mut sum = 0;
     for trial in trials(row) {

@@ -26,7 +26,8 @@ fn sockets_carry_what_the_kernel_forwards() {
         assert_eq!(rows(&result, "loss").len(), 2);
         for row in rows(&result, "loss") {
             for trial in trials(row) {
-                // What the engine cannot hold is invalid; what counts missed its rate by a thousandth at most.
+                // What the engine cannot hold is invalid; what counts missed its rate by a
+                // thousandth at most.
                 let error = trial["offered_rate"].as_f64().unwrap()
                     / trial["intended_rate"].as_f64().unwrap()
                     - 1.0;

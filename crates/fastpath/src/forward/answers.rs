@@ -1,4 +1,5 @@
-//! Answers: routes and next hops, how they change under the eyes of the program, and when their memory is used again.
+//! Answers: routes and next hops, how they change under the eyes of the program, and when their
+//! memory is used again.
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +7,8 @@ use fib::next_hop::{Kind, NextHopError};
 use fib::table::TableError;
 use fib::{NextHop, NextHopEntry, Prefix, Table};
 
-use crate::{Error, Result};
-
 use super::{Forwarder, Lookup, Target};
+use crate::{Error, Result};
 
 /// Changes after which room is looked for without being asked.
 const SETTLE_EVERY: u32 = 4096;
@@ -37,7 +37,8 @@ impl Forwarder {
         let index = self.table_numbers.len();
         if index >= self.capacity.tables() {
             return Err(Error::Full(format!(
-                "table {number} is one more than the {} there is room for; raise `Capacity::more_tables`",
+                "table {number} is one more than the {} there is room for; raise \
+                 `Capacity::more_tables`",
                 self.capacity.tables()
             )));
         }
@@ -57,8 +58,9 @@ impl Forwarder {
         }
     }
 
-    /// Answers for IPv4 prefixes in a table; [`NextHop::NONE`] withdraws one. Many at once are much faster than one by one: each node
-    /// is written once. For an address that several of them concern, frames see the answer before the first or after the last.
+    /// Answers for IPv4 prefixes in a table; [`NextHop::NONE`] withdraws one. Many at once are much
+    /// faster than one by one: each node is written once. For an address that several of them
+    /// concern, frames see the answer before the first or after the last.
     ///
     /// # Errors
     /// [`Error::Full`]; nothing has changed then.
@@ -76,7 +78,8 @@ impl Forwarder {
         self.with_room(|this| this.tables[table].v6.insert_all(routes))
     }
 
-    /// The content of a next hop that is not a group. In an adjacency, `port` is the interface index of the egress; `flags` is ours.
+    /// The content of a next hop that is not a group. In an adjacency, `port` is the interface
+    /// index of the egress; `flags` is ours.
     ///
     /// # Errors
     /// [`Error::Full`]; nothing has changed then.
@@ -112,7 +115,8 @@ impl Forwarder {
         self.with_room(|this| this.next_hops.set(id, entry))
     }
 
-    /// The entry as the program wants it: the port's place for its interface index, and what stands in the way.
+    /// The entry as the program wants it: the port's place for its interface index, and what stands
+    /// in the way.
     pub(super) fn effective(&self, mut entry: NextHopEntry) -> NextHopEntry {
         entry.flags = 0;
         if entry.kind != Kind::Adjacency {
@@ -133,7 +137,8 @@ impl Forwarder {
         entry
     }
 
-    /// Makes a change; when there is no room, waits for what was set aside to become free, and tries once more.
+    /// Makes a change; when there is no room, waits for what was set aside to become free, and
+    /// tries once more.
     fn with_room<E: NoRoom>(
         &mut self,
         mut change: impl FnMut(&mut Self) -> Result<(), E>,
@@ -157,7 +162,8 @@ impl Forwarder {
         change(self).map_err(|error| Error::Full(error.to_string()))
     }
 
-    /// Ends a batch of changes: what they replaced becomes free when all programs running now have ended.
+    /// Ends a batch of changes: what they replaced becomes free when all programs running now have
+    /// ended.
     pub fn settle(&mut self) {
         self.changes = 0;
         self.epoch = self.domain.advance();
@@ -173,8 +179,9 @@ impl Forwarder {
     fn reclaim(&mut self) {
         let completed = self.grace.completed().min(self.domain.reached());
         for table in &mut self.tables {
-            // SAFETY: programs that could read what was sealed under these epochs have ended ([`super::grace`]), and every worker's
-            // reader has been quiescent since; else only `lookup_v4`, `lookup_v6`, `next_hop` and `buckets` read in this process,
+            // SAFETY: programs that could read what was sealed under these epochs have ended
+            // ([`super::grace`]), and every worker's reader has been quiescent since;
+            // else only `lookup_v4`, `lookup_v6`, `next_hop` and `buckets` read in this process,
             // they copy their answers, and `&mut self` shows that none is under way.
             unsafe {
                 table.v4.reclaim(completed);

@@ -1,9 +1,9 @@
-//! Counters as the program keeps them: a row for each CPU, which nobody else writes, summed by whoever reads.
-
-use crate::map::{Map, MappedArray};
-use crate::{Error, Result};
+//! Counters as the program keeps them: a row for each CPU, which nobody else writes, summed by
+//! whoever reads.
 
 use super::reason::{REASONS, Reason};
+use crate::map::{Map, MappedArray};
+use crate::{Error, Result};
 
 /// Places for ports: `PORTS` of the C source.
 pub(super) const PORTS: usize = 64;
@@ -20,7 +20,8 @@ pub struct PortCounters {
     pub cpu: u32,
     /// Frames received.
     pub received: u64,
-    /// Their bytes, without FCS. Of a frame in several buffers that is not IP only the first is counted.
+    /// Their bytes, without FCS. Of a frame in several buffers that is not IP only the first is
+    /// counted.
     pub received_bytes: u64,
     /// Frames redirected to a port, whichever.
     pub forwarded: u64,

@@ -1,11 +1,13 @@
 //! Grace periods: when may memory that a program could still be reading be used again?
 //!
-//! A program runs inside a read-side section of the kernel's RCU. The kernel promises, for an update of a map of maps, that it returns
-//! only when every program that could have seen the old inner map has ended (`maybe_wait_bpf_programs` in `kernel/bpf/syscall.c`): it
-//! waits for a whole RCU grace period. So a map of maps that nobody uses, updated with what it holds already, waits for all programs
-//! that were running when the update began, ours among them.
+//! A program runs inside a read-side section of the kernel's RCU. The kernel promises, for an
+//! update of a map of maps, that it returns only when every program that could have seen the old
+//! inner map has ended (`maybe_wait_bpf_programs` in `kernel/bpf/syscall.c`): it waits for a whole
+//! RCU grace period. So a map of maps that nobody uses, updated with what it holds already, waits
+//! for all programs that were running when the update began, ours among them.
 //!
-//! That takes some ten milliseconds, so a thread does it: [`Grace::request`] asks, [`Grace::completed`] tells.
+//! That takes some ten milliseconds, so a thread does it: [`Grace::request`] asks,
+//! [`Grace::completed`] tells.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -97,7 +99,8 @@ impl Grace {
         while progress.completed < epoch {
             if let Some(failure) = &progress.failure {
                 return Err(Error::Full(format!(
-                    "memory cannot be reused, because waiting for running programs failed: {failure}"
+                    "memory cannot be reused, because waiting for running programs failed: \
+                     {failure}"
                 )));
             }
             progress = self

@@ -1,31 +1,37 @@
 //! The forwarder: routes, next hops and ports for the XDP program that forwards between them.
 //!
-//! The tables lie in memory that the kernel maps into this process; `fib` changes them in place, and the program, running on any
-//! core, sees the answer before a change or the one after. No change costs a system call, except to ports.
+//! The tables lie in memory that the kernel maps into this process; `fib` changes them in place,
+//! and the program, running on any core, sees the answer before a change or the one after. No
+//! change costs a system call, except to ports.
 //!
 //! # Who reads what, and when memory is reused
-//! The program reads a slot number, an entry, a node; the writer unlinks and replaces by single stores, and puts what it unlinked
-//! aside. [`Forwarder::settle`] marks the end of a batch of changes: what was set aside is sealed under an epoch, a grace period is
-//! asked for (a thread waits for all running programs: [`grace`](self)), and what earlier grace periods freed is used again. When room
-//! runs out in the middle of a batch, the forwarder waits for the grace period instead of failing.
+//! The program reads a slot number, an entry, a node; the writer unlinks and replaces by single
+//! stores, and puts what it unlinked aside. [`Forwarder::settle`] marks the end of a batch of
+//! changes: what was set aside is sealed under an epoch, a grace period is asked for (a thread
+//! waits for all running programs: [`grace`](self)), and what earlier grace periods freed is used
+//! again. When room runs out in the middle of a batch, the forwarder waits for the grace period
+//! instead of failing.
 //!
 //! # Ports
-//! Each port has its own copy of the program with the port's number as a constant. A port forwards only while
-//! [`Forwarder::set_port`] says so; attached and not enabled, all of its frames are the kernel's. Everything that is not plain
-//! forwarding is the kernel's too, under a counted [`reason`].
+//! Each port has its own copy of the program with the port's number as a constant. A port forwards
+//! only while [`Forwarder::set_port`] says so; attached and not enabled, all of its frames are the
+//! kernel's. Everything that is not plain forwarding is the kernel's too, under a counted
+//! [`reason`].
 //!
-//! Who follows the kernel's routes may vouch for them some times a second: when it falls silent, all frames are the kernel's
-//! ([`Forwarder::vouch`]).
+//! Who follows the kernel's routes may vouch for them some times a second: when it falls silent,
+//! all frames are the kernel's ([`Forwarder::vouch`]).
 //!
 //! # What it cannot do
 //! - Ports are at most 64, VLANs 4096 over all ports.
-//! - A tag that the receiving device has taken out of the frame (VLAN offload) is not seen by XDP: the frame would be routed as
-//!   untagged. Where tagged frames are to be expected, switch it off: `ethtool -K PORT rxvlan off`; for a veth, `ethtool -K PEER
-//!   txvlan off`.
-//! - Frames with partial checksums (veth, virtio and tap peers with offloads on) are recognised and left to the kernel, which completes
-//!   them: right, at the kernel's speed. `ethtool -K PEER tx off` brings them to the fast path.
-//! - A veth takes redirected frames only while its peer has an XDP program or GRO (`ethtool -K PEER gro on`). The forwarder asks the
-//!   kernel whether a port does, and leaves frames to the kernel as long as it does not ([`Forwarder::refresh_ports`]).
+//! - A tag that the receiving device has taken out of the frame (VLAN offload) is not seen by XDP:
+//!   the frame would be routed as untagged. Where tagged frames are to be expected, switch it off:
+//!   `ethtool -K PORT rxvlan off`; for a veth, `ethtool -K PEER txvlan off`.
+//! - Frames with partial checksums (veth, virtio and tap peers with offloads on) are recognised and
+//!   left to the kernel, which completes them: right, at the kernel's speed. `ethtool -K PEER tx
+//!   off` brings them to the fast path.
+//! - A veth takes redirected frames only while its peer has an XDP program or GRO (`ethtool -K PEER
+//!   gro on`). The forwarder asks the kernel whether a port does, and leaves frames to the kernel
+//!   as long as it does not ([`Forwarder::refresh_ports`]).
 
 mod answers;
 mod counters;
@@ -38,17 +44,10 @@ mod workers;
 
 use std::collections::{BTreeMap, HashMap};
 
-use fib::quiescence::Domain;
-use fib::{NextHopEntry, NextHopTable};
-
-use crate::attach::{Attachment, Mode};
-use crate::map::{Map, MappedArray, possible_cpus};
-use crate::program::{Loaded, Loader};
-use crate::sys::RunResult;
-use crate::{Error, Result};
-
 use answers::Tables;
 pub use counters::{Carried, PortCounters};
+use fib::quiescence::Domain;
+use fib::{NextHopEntry, NextHopTable};
 use grace::Grace;
 use ports::Port;
 pub use ports::{PortSettings, VlanSettings};
@@ -56,6 +55,12 @@ use storage::Arrays;
 pub use storage::Capacity;
 use vouch::Vouch;
 pub use workers::TableReader;
+
+use crate::attach::{Attachment, Mode};
+use crate::map::{Map, MappedArray, possible_cpus};
+use crate::program::{Loaded, Loader};
+use crate::sys::RunResult;
+use crate::{Error, Result};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
@@ -145,7 +150,8 @@ impl Load<'_> {
     }
 }
 
-/// The forwarder. Its methods are for one thread, in the ports' network namespace; the program runs by itself.
+/// The forwarder. Its methods are for one thread, in the ports' network namespace; the program runs
+/// by itself.
 #[derive(Debug)]
 pub struct Forwarder {
     lookup: Lookup,
@@ -176,7 +182,8 @@ impl Forwarder {
     /// Creates the maps and empty tables.
     ///
     /// # Errors
-    /// The loader's: no permission, no memory, a kernel that is too old for memory-mapped arrays ([`Error::CreateMap`]).
+    /// The loader's: no permission, no memory, a kernel that is too old for memory-mapped arrays
+    /// ([`Error::CreateMap`]).
     pub fn new(lookup: Lookup, capacity: Capacity) -> Result<Self> {
         let capacity = match lookup {
             Lookup::Own => capacity,

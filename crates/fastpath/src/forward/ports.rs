@@ -2,12 +2,11 @@
 
 use fib::NextHop;
 
+use super::answers::FLAG_NO_REDIRECT;
+use super::{Forwarder, Load, Target, counters};
 use crate::attach::{Attachment, Mode, Request};
 use crate::program::Program;
 use crate::{Error, Result, attach, features};
-
-use super::answers::FLAG_NO_REDIRECT;
-use super::{Forwarder, Load, Target, counters};
 
 const STATION_ENABLED: u64 = 1 << 48;
 
@@ -53,11 +52,12 @@ pub(super) struct Port {
 }
 
 impl Forwarder {
-    /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet: [`Forwarder::set_port`] comes next.
+    /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet:
+    /// [`Forwarder::set_port`] comes next.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`]; [`Error::Value`] when all 64 places
-    /// are taken.
+    /// [`Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`];
+    /// [`Error::Value`] when all 64 places are taken.
     pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
         let ifindex = attach::index_of(interface)?;
         self.detach(ifindex);
@@ -131,7 +131,8 @@ impl Forwarder {
         Ok((generic, attachment))
     }
 
-    /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no port.
+    /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no
+    /// port.
     pub fn detach(&mut self, ifindex: u32) {
         let Ok(number) = self.number_of(ifindex) else {
             return;
@@ -161,8 +162,8 @@ impl Forwarder {
         self.port_words.write(first, station);
     }
 
-    /// Says how a port receives. A change of table disables the port for a moment; other frames are not lost by it, they take the
-    /// kernel's way.
+    /// Says how a port receives. A change of table disables the port for a moment; other frames are
+    /// not lost by it, they take the kernel's way.
     ///
     /// # Errors
     /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table, [`Error::Map`].
@@ -219,7 +220,8 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Asks the kernel again which ports take redirected frames; call it when a link changes, and now and then.
+    /// Asks the kernel again which ports take redirected frames; call it when a link changes, and
+    /// now and then.
     ///
     /// # Errors
     /// [`Error::Map`], [`Error::Full`].

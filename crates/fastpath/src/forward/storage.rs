@@ -1,8 +1,9 @@
 //! The arrays of the tables and next hops, laid into memory-mapped maps.
 //!
-//! Each map is one large value; every table (main, VRFs) has its piece. `fib` writes there through atomics, the program reads the
-//! same bytes: publishing a route is a store. The memory is allocated by the kernel when the map is created, all of it, so
-//! capacities are chosen by [`Capacity`] and not generous as in the heap.
+//! Each map is one large value; every table (main, VRFs) has its piece. `fib` writes there through
+//! atomics, the program reads the same bytes: publishing a route is a store. The memory is
+//! allocated by the kernel when the map is created, all of it, so capacities are chosen by
+//! [`Capacity`] and not generous as in the heap.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
@@ -34,7 +35,8 @@ pub struct Capacity {
 }
 
 impl Default for Capacity {
-    /// 46 MiB: four times the Internet's table of 2026 in the first table, and seven VRFs of some ten thousand routes.
+    /// 46 MiB: four times the Internet's table of 2026 in the first table, and seven VRFs of some
+    /// ten thousand routes.
     fn default() -> Self {
         Self {
             main_v4: 2 << 20,
@@ -178,8 +180,9 @@ fn region<P: Plain, T: Zeroable>(
 ) -> Region<T> {
     const { assert!(size_of::<P>() == size_of::<T>()) };
     assert!(first + length <= array.len(), "a piece within the array");
-    // The kernel maps whole pages, so any element's alignment up to a page holds for the first, and so for all.
-    // SAFETY: the piece lies in the mapping (asserted), elements have the same size (asserted) and T's alignment divides its size;
-    // the mapping came zeroed and stays mapped while `array`, the owner, lives. Only the table that gets the region writes there.
+    // The kernel maps whole pages, so any element's alignment up to a page holds for the first, and
+    // so for all. SAFETY: the piece lies in the mapping (asserted), elements have the same size
+    // (asserted) and T's alignment divides its size; the mapping came zeroed and stays mapped
+    // while `array`, the owner, lives. Only the table that gets the region writes there.
     unsafe { Region::from_mapped(array.as_ptr().add(first).cast::<T>(), length, array.clone()) }
 }

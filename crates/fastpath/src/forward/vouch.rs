@@ -1,19 +1,19 @@
 //! For how long the routes count as right when nobody says so any more.
 //!
-//! The program goes on forwarding whatever becomes of the process that follows the kernel's routes: that is what makes a busy or slow
-//! control plane harmless, and what makes a stopped one dangerous. So whoever follows may vouch for the routes some times a second
-//! ([`Forwarder::vouch`]), each time for a bound; when it falls silent for longer, all frames are the kernel's, under the reason
-//! `stale`, until it speaks again. The check costs a frame one load of the kernel's tick count and a comparison with a word of
-//! the line that is at hand anyway.
+//! The program goes on forwarding whatever becomes of the process that follows the kernel's routes:
+//! that is what makes a busy or slow control plane harmless, and what makes a stopped one
+//! dangerous. So whoever follows may vouch for the routes some times a second
+//! ([`Forwarder::vouch`]), each time for a bound; when it falls silent for longer, all frames are
+//! the kernel's, under the reason `stale`, until it speaks again. The check costs a frame one load
+//! of the kernel's tick count and a comparison with a word of the line that is at hand anyway.
 
 use std::time::Duration;
 
+use super::ports::{FOR_EVER, PORT_WORDS};
+use super::{Forwarder, counters};
 use crate::Result;
 use crate::map::Map;
 use crate::program::{Loader, Program};
-
-use super::ports::{FOR_EVER, PORT_WORDS};
-use super::{Forwarder, counters};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/vouch.bpf.o");
 /// The shortest frame that a program can be run on by hand (`ETH_HLEN`), in bytes.
@@ -41,8 +41,8 @@ impl Vouch {
 }
 
 impl Forwarder {
-    /// The routes are the kernel's as of now, and count as that for `bound`, rounded up to the kernel's ticks; without a bound, which
-    /// is how a forwarder begins, for ever.
+    /// The routes are the kernel's as of now, and count as that for `bound`, rounded up to the
+    /// kernel's ticks; without a bound, which is how a forwarder begins, for ever.
     ///
     /// # Errors
     /// [`Error::Run`](crate::Error::Run); what was vouched for before holds.
@@ -60,11 +60,13 @@ impl Forwarder {
     }
 }
 
-/// How often the kernel's tick count grows. Its coarse clocks grow with it, and say how fine they are.
+/// How often the kernel's tick count grows. Its coarse clocks grow with it, and say how fine they
+/// are.
 fn tick() -> Duration {
     // SAFETY: zero is a value of this plain record.
     let mut resolution: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a record that lives during the call. It cannot fail for this clock; the record would stay zero.
+    // SAFETY: the pointer is to a record that lives during the call. It cannot fail for this clock;
+    // the record would stay zero.
     unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut resolution) };
     // No kernel ticks faster than a thousand times a second.
     Duration::from_nanos(resolution.tv_nsec as u64).max(Duration::from_millis(1))

@@ -1,15 +1,19 @@
 //! Workers in user space that read the same tables as the program.
 //!
-//! With them, the program forwards nothing: it finds out, by the tables, whether a frame can be forwarded, and gives such a frame,
-//! as it is, to the `AF_XDP` socket of its queue. Everything else stays in the kernel under the same reasons as ever: no frame has to
-//! be handed back, so none can come back changed, out of order, on another interface, or twice. A frame costs one look-up more for
-//! that. Program and workers read the same arrays, so there is no moment at which one knows a route and the other does not.
+//! With them, the program forwards nothing: it finds out, by the tables, whether a frame can be
+//! forwarded, and gives such a frame, as it is, to the `AF_XDP` socket of its queue. Everything
+//! else stays in the kernel under the same reasons as ever: no frame has to be handed back, so none
+//! can come back changed, out of order, on another interface, or twice. A frame costs one look-up
+//! more for that. Program and workers read the same arrays, so there is no moment at which one
+//! knows a route and the other does not.
 //!
-//! Packet sockets get a copy of every frame, and the kernel would forward its own, too. There the program runs at tc, behind the sockets, and
-//! drops the kernel's copy of exactly those frames that the sockets' filter has let through ([`Forwarder::for_copies`]).
+//! Packet sockets get a copy of every frame, and the kernel would forward its own, too. There the
+//! program runs at tc, behind the sockets, and drops the kernel's copy of exactly those frames that
+//! the sockets' filter has let through ([`Forwarder::for_copies`]).
 //!
-//! A queue without a socket, and a port whose worker has died, is the kernel's (reason `no-worker`): the kernel empties a socket's
-//! place in the map when the socket closes, however its owner ended.
+//! A queue without a socket, and a port whose worker has died, is the kernel's (reason
+//! `no-worker`): the kernel empties a socket's place in the map when the socket closes, however its
+//! owner ended.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -19,17 +23,17 @@ use fib::organisation::Reader;
 use fib::quiescence::Quiescent;
 use fib::table::View;
 
+use super::{Capacity, Forwarder, Lookup, Target};
 use crate::program::Program;
 use crate::{Error, Result};
-
-use super::{Capacity, Forwarder, Lookup, Target};
 
 /// `QUEUES` of the C source.
 const QUEUES: u32 = 64;
 
 /// One worker's access to one table, and to the next hops of all.
 ///
-/// In the entries of next hops, `port` is the egress's place ([`Forwarder::place`]), and `u32::MAX` for an interface that is no port.
+/// In the entries of next hops, `port` is the egress's place ([`Forwarder::place`]), and `u32::MAX`
+/// for an interface that is no port.
 #[derive(Debug)]
 pub struct TableReader {
     v4: View<u32>,
@@ -39,7 +43,8 @@ pub struct TableReader {
 }
 
 impl Forwarder {
-    /// Creates maps and tables for `workers` workers, whose sockets take frames of up to `longest` bytes.
+    /// Creates maps and tables for `workers` workers, whose sockets take frames of up to `longest`
+    /// bytes.
     ///
     /// # Errors
     /// As [`Forwarder::new`].
@@ -51,8 +56,9 @@ impl Forwarder {
         Ok(forwarder)
     }
 
-    /// The same for workers behind packet sockets, which get frames of up to `longest` bytes through [`Forwarder::filter`]: of what
-    /// they have got, the program at tc drops the kernel's copy.
+    /// The same for workers behind packet sockets, which get frames of up to `longest` bytes
+    /// through [`Forwarder::filter`]: of what they have got, the program at tc drops the
+    /// kernel's copy.
     ///
     /// # Errors
     /// As [`Forwarder::new`].
@@ -64,8 +70,8 @@ impl Forwarder {
         Ok(forwarder)
     }
 
-    /// The readers of one more worker, one for each table by its place ([`Forwarder::table_place`]). Dropping them makes room for another
-    /// worker's.
+    /// The readers of one more worker, one for each table by its place
+    /// ([`Forwarder::table_place`]). Dropping them makes room for another worker's.
     ///
     /// # Errors
     /// [`Error::Value`] when there are more workers than the forwarder was made for.
@@ -86,7 +92,8 @@ impl Forwarder {
         self.tables.iter().map(reader).collect()
     }
 
-    /// Where a table (the caller's number) is among the readers; the place is made when the table is first named.
+    /// Where a table (the caller's number) is among the readers; the place is made when the table
+    /// is first named.
     ///
     /// # Errors
     /// [`Error::Full`] when there is no room for another table.
@@ -111,7 +118,8 @@ impl Forwarder {
         port.map(|port| &port.program).ok_or(Error::NoPort(ifindex))
     }
 
-    /// Gives the frames of a queue to this socket, which is bound to that queue of the port. It ends when the socket is closed.
+    /// Gives the frames of a queue to this socket, which is bound to that queue of the port. It
+    /// ends when the socket is closed.
     ///
     /// # Errors
     /// [`Error::NoPort`], [`Error::Map`]; [`Error::Value`] for a queue above 63.

@@ -66,7 +66,8 @@ pub struct Frames {
     pub lengths: Vec<u16>,
     /// Number of this stream in the signatures.
     pub stream: u16,
-    /// Every so many frames carry a departure time; a power of two, 0 for none. Reading the clock costs some 25 ns a frame.
+    /// Every so many frames carry a departure time; a power of two, 0 for none. Reading the clock
+    /// costs some 25 ns a frame.
     pub stamp_every: u32,
 }
 
@@ -147,7 +148,8 @@ impl Frames {
         Ok(())
     }
 
-    /// The header without lengths, checksums and destination, and the sums that the program goes on from.
+    /// The header without lengths, checksums and destination, and the sums that the program goes on
+    /// from.
     pub(super) fn template(&self) -> Template {
         let mut header = Vec::with_capacity(HEADER_MAX);
         header.extend_from_slice(&self.destination_mac);
@@ -157,7 +159,8 @@ impl Frames {
             header.extend_from_slice(&tag.to_be_bytes());
         }
         let mut ip_sum = 0;
-        // RFC 768, RFC 8200 §8.1: the pseudo-header; the destination and the length are added per frame.
+        // RFC 768, RFC 8200 §8.1: the pseudo-header; the destination and the length are added per
+        // frame.
         let mut udp_sum = u32::from(u16::from(PROTOCOL_UDP).to_be());
         match self.source {
             IpAddr::V4(source) => {

@@ -1,21 +1,26 @@
-//! The generator: frames made inside the kernel and sent into a device, several times faster than through a socket.
+//! The generator: frames made inside the kernel and sent into a device, several times faster than
+//! through a socket.
 //!
-//! A [`Generator`] owns one program with its template, destinations and counters. [`Generator::send`] runs it on live frames
-//! (`BPF_PROG_RUN`) on the calling thread's core and returns when they have been handed to the device: pacing is the caller's, by how
-//! many it asks for and when. Live frames are recycled; the program writes every byte before the payload each time, so nothing that the
-//! device under test did to a frame comes back with the next.
+//! A [`Generator`] owns one program with its template, destinations and counters.
+//! [`Generator::send`] runs it on live frames (`BPF_PROG_RUN`) on the calling thread's core and
+//! returns when they have been handed to the device: pacing is the caller's, by how many it asks
+//! for and when. Live frames are recycled; the program writes every byte before the payload each
+//! time, so nothing that the device under test did to a frame comes back with the next.
 //!
 //! Frames carry a [`Signature`] in their last 16 bytes, which [`crate::sink::Sink`] checks.
 //!
 //! # Why the program is also attached to a loopback interface
-//! The kernel enters every program that it runs by hand into the dispatcher of XDP programs, and takes it out again: each time it
-//! patches code and waits for all cores, some ten milliseconds a call. A program that is attached somewhere is there already. So the
-//! generator attaches its program, from its first frame to its end, to the loopback interface of a network namespace that nobody uses.
+//! The kernel enters every program that it runs by hand into the dispatcher of XDP programs, and
+//! takes it out again: each time it patches code and waits for all cores, some ten milliseconds a
+//! call. A program that is attached somewhere is there already. So the generator attaches its
+//! program, from its first frame to its end, to the loopback interface of a network namespace that
+//! nobody uses.
 //!
 //! # What it cannot do
-//! The kernel does not tell how many frames the *device* refused (a full ring): [`Generator::sent`] counts frames made, the receiver
-//! counts frames arrived. A veth takes frames only when its peer has an XDP program (or GRO on). A frame must fit a page with its
-//! head-room: [`LENGTH_MAX`] bytes.
+//! The kernel does not tell how many frames the *device* refused (a full ring): [`Generator::sent`]
+//! counts frames made, the receiver counts frames arrived. A veth takes frames only when its peer
+//! has an XDP program (or GRO on). A frame must fit a page with its head-room: [`LENGTH_MAX`]
+//! bytes.
 
 mod frames;
 mod resident;
@@ -25,14 +30,15 @@ mod timetable;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use crate::attach::{Attachment, Request};
-use crate::map::{Map, MappedArray};
-use crate::program::{Loader, Program};
-use crate::{Error, Result, sys};
 pub use frames::{DESTINATIONS_MAX, Destinations, Frames, LENGTH_MAX};
 use resident::Resident;
 pub use signature::{SIGNATURE_LENGTH, SIGNATURE_MAGIC, Signature};
 use timetable::State;
+
+use crate::attach::{Attachment, Request};
+use crate::map::{Map, MappedArray};
+use crate::program::{Loader, Program};
+use crate::{Error, Result, sys};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/generate.bpf.o");
 
@@ -52,8 +58,8 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Loads a generator for `frames` into the interface with index `ifindex` of the calling thread's network namespace; afterwards it
-    /// can be used from any namespace.
+    /// Loads a generator for `frames` into the interface with index `ifindex` of the calling
+    /// thread's network namespace; afterwards it can be used from any namespace.
     ///
     /// # Errors
     /// [`Error::Value`] for a setting out of range, else the loader's errors.
@@ -61,7 +67,8 @@ impl Generator {
         Self::load(ifindex, frames, false)
     }
 
-    /// As [`Generator::new`], but frames leave by the timetable of [`Generator::pace`], which is kept inside the kernel.
+    /// As [`Generator::new`], but frames leave by the timetable of [`Generator::pace`], which is
+    /// kept inside the kernel.
     ///
     /// # Errors
     /// As [`Generator::new`].
@@ -135,8 +142,8 @@ impl Generator {
         Ok(())
     }
 
-    /// Makes and sends `count` frames, as fast as it goes, on the core that the calling thread runs on. Returns how many were made:
-    /// fewer than `count` only when a signal came.
+    /// Makes and sends `count` frames, as fast as it goes, on the core that the calling thread runs
+    /// on. Returns how many were made: fewer than `count` only when a signal came.
     ///
     /// # Errors
     /// [`Error::Run`].
@@ -162,9 +169,10 @@ impl Generator {
         }
     }
 
-    /// Attaches the program to an interface at which nothing arrives (the loopback of an empty namespace), which makes short calls of
-    /// [`Generator::send`] quick: the kernel keeps XDP programs that are attached in a dispatch table, and a call with a program that is
-    /// not in it waits for two grace periods of RCU, some 25 ms, to put it there and take it out.
+    /// Attaches the program to an interface at which nothing arrives (the loopback of an empty
+    /// namespace), which makes short calls of [`Generator::send`] quick: the kernel keeps XDP
+    /// programs that are attached in a dispatch table, and a call with a program that is not in
+    /// it waits for two grace periods of RCU, some 25 ms, to put it there and take it out.
     ///
     /// # Errors
     /// As [`Attachment::new`].
@@ -177,7 +185,8 @@ impl Generator {
         self.state.read(0).sent
     }
 
-    /// The next frame as it would be sent now, with its signature; moves the generator one frame on, sends nothing.
+    /// The next frame as it would be sent now, with its signature; moves the generator one frame
+    /// on, sends nothing.
     ///
     /// # Errors
     /// [`Error::Run`].

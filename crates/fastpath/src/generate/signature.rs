@@ -31,7 +31,8 @@ impl Signature {
         })
     }
 
-    /// Writes it at the end of `frame`; `false`, and nothing written, when there is no room. A UDP checksum is not brought in line.
+    /// Writes it at the end of `frame`; `false`, and nothing written, when there is no room. A UDP
+    /// checksum is not brought in line.
     #[must_use]
     pub fn write(self, frame: &mut [u8]) -> bool {
         let Some(bytes) = frame.last_chunk_mut::<SIGNATURE_LENGTH>() else {

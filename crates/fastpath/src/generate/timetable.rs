@@ -24,10 +24,11 @@ pub(super) struct State {
 unsafe impl Plain for State {}
 
 impl Generator {
-    /// Sets the timetable of a paced generator: `count` frames, the first at `start_ns` of the monotonic clock, one every
-    /// `interval_ns`. Then call [`Generator::send`] until [`Generator::remaining`] is 0: a call ends after as many *runs* as it was
-    /// told, and a run with nothing due waits at most 2 µs. A sender that was held up sends at most 64 frames at once and repays the
-    /// rest a tenth above the rate.
+    /// Sets the timetable of a paced generator: `count` frames, the first at `start_ns` of the
+    /// monotonic clock, one every `interval_ns`. Then call [`Generator::send`] until
+    /// [`Generator::remaining`] is 0: a call ends after as many *runs* as it was told, and a
+    /// run with nothing due waits at most 2 µs. A sender that was held up sends at most 64 frames
+    /// at once and repays the rest a tenth above the rate.
     pub fn pace(&mut self, start_ns: u64, interval_ns: f64, count: u64) {
         let state = self.state.read(0);
         let interval = (interval_ns * 65_536.0).round().max(1.0) as u64;
@@ -63,7 +64,8 @@ impl Generator {
         self.state.read(0).now
     }
 
-    /// Leaves `count` places of the timetable empty, at most those that remain: they are not made up for.
+    /// Leaves `count` places of the timetable empty, at most those that remain: they are not made
+    /// up for.
     pub fn skip(&mut self, count: u64) {
         let state = self.state.read(0);
         let count = count.min(state.until.saturating_sub(state.sent));

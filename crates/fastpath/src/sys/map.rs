@@ -17,10 +17,12 @@ pub const TYPE_ARRAY: u32 = 2;
 /// `BPF_MAP_TYPE_ARRAY_OF_MAPS`.
 pub const TYPE_ARRAY_OF_MAPS: u32 = 12;
 
-/// Creates a map. `name` is what `bpftool map` shows (15 characters); `inner` is an example of what a map of maps holds.
+/// Creates a map. `name` is what `bpftool map` shows (15 characters); `inner` is an example of what
+/// a map of maps holds.
 ///
 /// # Errors
-/// The kernel's: `EPERM` without the capabilities, `EINVAL` for a shape or flag that it does not know, `ENOMEM`.
+/// The kernel's: `EPERM` without the capabilities, `EINVAL` for a shape or flag that it does not
+/// know, `ENOMEM`.
 pub fn map_create(
     name: &str,
     kind: u32,
@@ -76,7 +78,8 @@ impl Element {
     }
 }
 
-/// Writes one element. `value` must be as long as the map's value (for per-CPU maps: of all possible CPUs, each rounded up to 8).
+/// Writes one element. `value` must be as long as the map's value (for per-CPU maps: of all
+/// possible CPUs, each rounded up to 8).
 ///
 /// # Errors
 /// The kernel's.

@@ -1,6 +1,8 @@
-//! bpf(2): one function per command that this crate needs, with the argument records of `include/uapi/linux/bpf.h`.
+//! bpf(2): one function per command that this crate needs, with the argument records of
+//! `include/uapi/linux/bpf.h`.
 //!
-//! Every function takes and gives owned descriptors and slices; the raw addresses that the kernel wants do not leave these files.
+//! Every function takes and gives owned descriptors and slices; the raw addresses that the kernel
+//! wants do not leave these files.
 
 mod map;
 mod program;
@@ -19,8 +21,9 @@ pub use program::{
 pub use run::{Context, RunResult, run_dry, run_live};
 
 fn call<T>(command: i32, argument: &mut T) -> io::Result<i64> {
-    // SAFETY: `argument` is one of the repr(C) records of this module's files, laid out as the kernel's union for `command`, zero where unused; its
-    // addresses point to slices that the callers, in these files too, borrow across the call.
+    // SAFETY: `argument` is one of the repr(C) records of this module's files, laid out as the
+    // kernel's union for `command`, zero where unused; its addresses point to slices that the
+    // callers, in these files too, borrow across the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,

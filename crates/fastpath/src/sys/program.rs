@@ -25,8 +25,8 @@ const ATTACH_TCX_INGRESS: u32 = 46;
 const PROG_TYPE_TRACING: u32 = 26;
 /// `BPF_TRACE_RAW_TP`, the attach type of a program that reads a tracepoint's own arguments.
 const ATTACH_RAW_TRACEPOINT: u32 = 23;
-/// `BPF_F_ANY_ALIGNMENT`: the verifier lets programs load and store at any address, whatever the kernel was configured for. The machines
-/// that we run on can.
+/// `BPF_F_ANY_ALIGNMENT`: the verifier lets programs load and store at any address, whatever the
+/// kernel was configured for. The machines that we run on can.
 pub const PROGRAM_UNALIGNED: u32 = 1 << 1;
 /// `BPF_F_XDP_HAS_FRAGS`: the program can be given frames of more than one buffer.
 pub const PROGRAM_FRAGS: u32 = 1 << 5;
@@ -59,7 +59,8 @@ pub struct Instruction {
 /// Loads an XDP program; `log` receives the verifier's words (give an empty one for a quiet load).
 ///
 /// # Errors
-/// The kernel's: `EACCES` or `EINVAL` with the reason in `log`, `EPERM` without the capabilities, `ENOSPC` when the log was too long.
+/// The kernel's: `EACCES` or `EINVAL` with the reason in `log`, `EPERM` without the capabilities,
+/// `ENOSPC` when the log was too long.
 pub fn program_load(
     hook: Hook,
     name: &str,
@@ -82,8 +83,9 @@ pub fn program_load(
     call(PROG_LOAD, &mut argument).map(descriptor)
 }
 
-/// Loads a program for a tracepoint; `type_id` is the number of the tracepoint's `btf_trace_NAME` in the kernel's type information, and
-/// gives the program its arguments with their types. The license is told as `Dual MIT/GPL`, which the kernel demands here.
+/// Loads a program for a tracepoint; `type_id` is the number of the tracepoint's `btf_trace_NAME`
+/// in the kernel's type information, and gives the program its arguments with their types. The
+/// license is told as `Dual MIT/GPL`, which the kernel demands here.
 ///
 /// # Errors
 /// The kernel's, as for [`program_load`].
@@ -102,7 +104,8 @@ pub fn tracing_program_load(
     call(PROG_LOAD, &mut argument).map(descriptor)
 }
 
-/// What `BPF_PROG_LOAD` is told (`union bpf_attr`); an older kernel takes the part that it does not know if it is zero.
+/// What `BPF_PROG_LOAD` is told (`union bpf_attr`); an older kernel takes the part that it does not
+/// know if it is zero.
 #[repr(C)]
 struct ProgramArgument {
     kind: u32,
@@ -191,10 +194,12 @@ fn attach_type(hook: Hook) -> u32 {
     }
 }
 
-/// Attaches a program to the interface with this index in the caller's network namespace; the link detaches when it is closed.
+/// Attaches a program to the interface with this index in the caller's network namespace; the link
+/// detaches when it is closed.
 ///
 /// # Errors
-/// The kernel's: `EBUSY` when another XDP program is there, `EOPNOTSUPP` and others when the driver cannot; `EINVAL` at tc before Linux 6.6.
+/// The kernel's: `EBUSY` when another XDP program is there, `EOPNOTSUPP` and others when the driver
+/// cannot; `EINVAL` at tc before Linux 6.6.
 pub fn link_create(
     hook: Hook,
     program: BorrowedFd<'_>,
@@ -220,7 +225,8 @@ pub fn link_create(
     call(LINK_CREATE, &mut argument).map(descriptor)
 }
 
-/// Detaches a link now, even if a copy of its descriptor is still open in a child process that has not reached its `exec`.
+/// Detaches a link now, even if a copy of its descriptor is still open in a child process that has
+/// not reached its `exec`.
 ///
 /// # Errors
 /// The kernel's: `ENOLINK` and others when the interface is gone already.

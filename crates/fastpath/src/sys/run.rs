@@ -37,7 +37,8 @@ pub struct Context {
     data: u32,
     data_end: u32,
     data_meta: u32,
-    /// The interface that the frame seems to come from; it must exist in the caller's network namespace. 0: none.
+    /// The interface that the frame seems to come from; it must exist in the caller's network
+    /// namespace. 0: none.
     pub ingress_ifindex: u32,
     /// Its queue.
     pub rx_queue_index: u32,
@@ -55,7 +56,8 @@ impl Context {
 }
 
 impl Run {
-    /// Holds the addresses of `frame` and `context`, which must outlive the call. A context that names no interface is not given.
+    /// Holds the addresses of `frame` and `context`, which must outlive the call. A context that
+    /// names no interface is not given.
     fn new(program: BorrowedFd<'_>, frame: &[u8], repeat: u32, context: &Context) -> Self {
         let (size, at) = if context.ingress_ifindex == 0 {
             (0, 0)
@@ -77,12 +79,12 @@ impl Run {
     }
 }
 
-/// Runs `program` on `count` live frames made from `frame`, `batch` (1 to 256) at a time; what it redirects is really sent. Returns
-/// when all are done.
+/// Runs `program` on `count` live frames made from `frame`, `batch` (1 to 256) at a time; what it
+/// redirects is really sent. Returns when all are done.
 ///
 /// # Errors
-/// The kernel's: `EINTR` when a signal came (some frames were sent), `EINVAL` for a frame shorter than 14 bytes or longer than a page
-/// holds.
+/// The kernel's: `EINTR` when a signal came (some frames were sent), `EINVAL` for a frame shorter
+/// than 14 bytes or longer than a page holds.
 pub fn run_live(
     program: BorrowedFd<'_>,
     frame: &[u8],
@@ -110,7 +112,8 @@ pub struct RunResult {
     pub duration_ns: u32,
 }
 
-/// Runs `program` `repeat` times on a copy of `frame`, and gives the last verdict and frame; nothing is sent.
+/// Runs `program` `repeat` times on a copy of `frame`, and gives the last verdict and frame;
+/// nothing is sent.
 ///
 /// # Errors
 /// The kernel's.

@@ -1,4 +1,5 @@
-//! Networks for the tests: every test thread gets a network namespace of its own, without a name, which goes when the thread ends.
+//! Networks for the tests: every test thread gets a network namespace of its own, without a name,
+//! which goes when the thread ends.
 
 #![allow(dead_code, unreachable_pub)] // each test file includes it and uses its part
 
@@ -53,7 +54,8 @@ pub fn ip(arguments: &str) -> String {
 /// A veth pair with these names, both ends up, without addresses of its own making.
 pub fn veth(one: &str, other: &str) {
     ip(&format!(
-        "link add name {one} numrxqueues 2 numtxqueues 2 type veth peer name {other} numrxqueues 2 numtxqueues 2"
+        "link add name {one} numrxqueues 2 numtxqueues 2 type veth peer name {other} numrxqueues \
+         2 numtxqueues 2"
     ));
     for name in [one, other] {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");

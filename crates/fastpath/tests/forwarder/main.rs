@@ -1,4 +1,5 @@
-//! The forwarding program on frames, one by one: what it rewrites, byte for byte, and why it leaves a frame.
+//! The forwarding program on frames, one by one: what it rewrites, byte for byte, and why it leaves
+//! a frame.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -131,7 +131,8 @@ fn prefixes() -> (fib::prefix_file::Prefixes, &'static str) {
         return (table, "the Internet's");
     }
     println!(
-        "skipped: the Internet's table (set CORELANE_PREFIXES to a file of prefixes); a generated one instead"
+        "skipped: the Internet's table (set CORELANE_PREFIXES to a file of prefixes); a generated \
+         one instead"
     );
     (fib::generated::internet(1), "generated")
 }

@@ -71,7 +71,8 @@ fn replaced_state_is_reused_after_its_grace_period() {
             r0: 0,
             r1: 0,
         };
-        // Far more changes than there are slots and words: each waits for room that an earlier one leaves.
+        // Far more changes than there are slots and words: each waits for room that an earlier one
+        // leaves.
         for turn in 0..20_u16 {
             let entry = NextHopEntry {
                 kind: Kind::Punt,

@@ -1,5 +1,5 @@
-//! One table and its counters under one mutex, taken for every frame: the organisation that does not scale, and the
-//! reason why this project exists.
+//! One table and its counters under one mutex, taken for every frame: the organisation that does
+//! not scale, and the reason why this project exists.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -43,8 +43,8 @@ impl Locked {
         })
     }
 
-    /// Where the mutex is: the futex that waiters sleep on lies in this range of addresses, whose start is
-    /// [`Locked::lock_address`].
+    /// Where the mutex is: the futex that waiters sleep on lies in this range of addresses, whose
+    /// start is [`Locked::lock_address`].
     pub fn lock_range(&self) -> Range<usize> {
         let first = self.lock_address();
         first..first + size_of::<Mutex<Guarded>>()

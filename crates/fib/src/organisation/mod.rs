@@ -1,10 +1,11 @@
 //! Three ways for workers to share tables, behind one trait.
 //!
-//! | organisation | tables | a worker's look-up | a route change |
-//! |---|---|---|---|
-//! | [`Locked`] | one | takes one mutex for each frame, around look-up and counters | takes the same mutex |
-//! | [`Shared`] | one | reads; counts in memory of its own | in place, while all read |
-//! | [`PerCore`] | a copy for each worker | reads its own copy; counts in memory of its own | in place, in every copy |
+//! - [`Locked`]: tables: one; a worker's look-up: takes one mutex for each frame, around look-up
+//!   and counters; a route change: takes the same mutex
+//! - [`Shared`]: tables: one; a worker's look-up: reads; counts in memory of its own; a route
+//!   change: in place, while all read
+//! - [`PerCore`]: tables: a copy for each worker; a worker's look-up: reads its own copy; counts in
+//!   memory of its own; a route change: in place, in every copy
 //!
 //! `Locked` is how the first routers for two cores were built, and exists to be measured against.
 
@@ -106,10 +107,12 @@ pub trait Organisation: Send + Sync {
     /// When there are more workers than the organisation was made for.
     fn reader(&self, worker: usize) -> Result<Self::Reader, TooManyReaders>;
 
-    /// Makes changes in the order given; each is seen by every reader from some moment on. Any thread may call this.
+    /// Makes changes in the order given; each is seen by every reader from some moment on. Any
+    /// thread may call this.
     ///
     /// # Errors
-    /// When a table is full: those before are made, and the table is as if the failing one had not been tried.
+    /// When a table is full: those before are made, and the table is as if the failing one had not
+    /// been tried.
     fn apply(&self, changes: &[Change]) -> Result<(), ApplyError>;
 
     /// Frames and bytes resolved to a next hop by all workers since the start.
@@ -121,14 +124,15 @@ pub trait Organisation: Send + Sync {
 
 /// One worker's access. Not shared between threads.
 pub trait Reader: Send {
-    /// Looks up a burst and counts it: `out[i]` is the next hop of `addresses[i]`, whose frame has `lengths[i]` bytes.
-    /// As many as the shortest of the three slices.
+    /// Looks up a burst and counts it: `out[i]` is the next hop of `addresses[i]`, whose frame has
+    /// `lengths[i]` bytes. As many as the shortest of the three slices.
     fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]);
 
     /// The same for IPv6.
     fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]);
 
-    /// The entries of next hops. What [`NextHops::get`] returns must be dropped before [`Reader::quiesce`].
+    /// The entries of next hops. What [`NextHops::get`] returns must be dropped before
+    /// [`Reader::quiesce`].
     fn next_hops(&self) -> &NextHops;
 
     /// The entry of one next hop.
@@ -140,7 +144,8 @@ pub trait Reader: Send {
     /// The end of a burst: this reader holds nothing.
     fn quiesce(&mut self);
 
-    /// Before sleeping for long: this reader holds nothing and will not look until [`Reader::online`].
+    /// Before sleeping for long: this reader holds nothing and will not look until
+    /// [`Reader::online`].
     fn offline(&mut self);
 
     /// After sleeping, before looking again.
@@ -187,8 +192,9 @@ struct Writer {
 
 /// Routes that go to a table at once.
 const AT_ONCE: usize = 256;
-/// Changes of a batch after which what they have freed is taken back, if the readers have moved on: a table that is filled in one
-/// batch would else leave behind every version of the nodes that it writes again.
+/// Changes of a batch after which what they have freed is taken back, if the readers have moved on:
+/// a table that is filled in one batch would else leave behind every version of the nodes that it
+/// writes again.
 const RECLAIM_AFTER: usize = 64 * AT_ONCE;
 
 impl Writer {
@@ -236,8 +242,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the routes of one family that `changes` begins with, at once. Returns how many: none if there are not two,
-    /// or the table would be full.
+    /// Makes the routes of one family that `changes` begins with, at once. Returns how many: none
+    /// if there are not two, or the table would be full.
     fn apply_routes(&mut self, changes: &[Change]) -> usize {
         self.routes_v4.clear();
         self.routes_v6.clear();
@@ -298,8 +304,8 @@ impl Writer {
 
     fn reclaim(&mut self) {
         let epoch = self.domain.reached();
-        // SAFETY: views exist only inside readers of this domain, whose look-ups and borrowed entries end before they
-        // announce an epoch.
+        // SAFETY: views exist only inside readers of this domain, whose look-ups and borrowed
+        // entries end before they announce an epoch.
         unsafe {
             self.v4.reclaim(epoch);
             self.v6.reclaim(epoch);
@@ -331,7 +337,8 @@ fn set_or_remove(
     table.set(id, *entry)
 }
 
-/// A panic while the lock was held leaves the table as it was between two stores, which is a table readers may see.
+/// A panic while the lock was held leaves the table as it was between two stores, which is a table
+/// readers may see.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! A copy of the tables for every worker. One writer keeps the routes and makes each store in every copy, so a copy
-//! costs its arrays and a few stores for each change, not a second table of routes.
+//! A copy of the tables for every worker. One writer keeps the routes and makes each store in every
+//! copy, so a copy costs its arrays and a few stores for each change, not a second table of routes.
 
 use std::sync::Mutex;
 

@@ -58,7 +58,8 @@ impl Organisation for Shared {
     }
 }
 
-/// A reader that takes no lock: views of the tables, counters of its own, and its line in the quiescence domain.
+/// A reader that takes no lock: views of the tables, counters of its own, and its line in the
+/// quiescence domain.
 #[derive(Debug)]
 pub struct SnapshotReader {
     v4: View<u32>,

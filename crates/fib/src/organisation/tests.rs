@@ -111,7 +111,8 @@ fn per_core_behaves() {
     behaves(&PerCore::new(&options()).unwrap());
 }
 
-/// A table filled in one batch is as small as one filled at once from nothing, but for a few blocks of the latest changes.
+/// A table filled in one batch is as small as one filled at once from nothing, but for a few blocks
+/// of the latest changes.
 #[test]
 fn filling_in_one_batch_leaves_little_behind() {
     let prefixes = crate::generated::internet(1).v4;

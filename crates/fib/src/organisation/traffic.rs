@@ -14,7 +14,8 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// The cells of one worker, in pages of their own: 16 bytes for each next hop, touched only where used.
+/// The cells of one worker, in pages of their own: 16 bytes for each next hop, touched only where
+/// used.
 #[derive(Clone, Debug)]
 pub struct TrafficCells {
     cells: Region<AtomicU64>,
@@ -27,7 +28,8 @@ impl TrafficCells {
         })
     }
 
-    /// Counts a frame. Only the worker that owns the cells calls this: a plain load and store, no locked instruction.
+    /// Counts a frame. Only the worker that owns the cells calls this: a plain load and store, no
+    /// locked instruction.
     #[inline]
     pub(super) fn count(&self, next_hop: NextHop, length: u16) {
         let cells = self.cells.elements();

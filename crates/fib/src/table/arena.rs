@@ -1,4 +1,5 @@
-//! Short runs of small integers packed into one vector: the route values and the child lists of the control side.
+//! Short runs of small integers packed into one vector: the route values and the child lists of the
+//! control side.
 
 use super::blocks::Blocks;
 
@@ -75,7 +76,8 @@ impl<T: Copy + Default> Arena<T> {
             return to;
         }
         if new_units > 0 {
-            // Proof that there is room: 2^32 elements hold every run of every node that memory could hold.
+            // Proof that there is room: 2^32 elements hold every run of every node that memory
+            // could hold.
             let unit = self
                 .blocks
                 .take(new_units)

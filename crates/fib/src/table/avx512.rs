@@ -1,13 +1,13 @@
-//! The burst search for processors with AVX-512 and its population count: eight addresses in one register, four
-//! registers side by side.
+//! The burst search for processors with AVX-512 and its population count: eight addresses in one
+//! register, four registers side by side.
 //!
-//! Every step is the one of [`crate::layout`], with the two loads as gathers. Lanes that have arrived at a leaf are
-//! masked off and keep their entry. All four registers do one gather before any does the next: a gather alone waits for
-//! its slowest lane.
+//! Every step is the one of [`crate::layout`], with the two loads as gathers. Lanes that have
+//! arrived at a leaf are masked off and keep their entry. All four registers do one gather before
+//! any does the next: a gather alone waits for its slowest lane.
 //!
-//! The arrays may change meanwhile. A gather loads each element by itself, aligned, once: what the processor does for
-//! a scalar load of an atomic it does for a lane. The element of a node is loaded after the entry that led there, since
-//! its address is computed from that entry.
+//! The arrays may change meanwhile. A gather loads each element by itself, aligned, once: what the
+//! processor does for a scalar load of an atomic it does for a lane. The element of a node is
+//! loaded after the entry that led there, since its address is computed from that entry.
 
 use core::arch::x86_64::{
     __m512i, __mmask8, _mm_storeu_si128, _mm256_i32gather_epi32, _mm256_loadu_si256,
@@ -18,7 +18,6 @@ use core::arch::x86_64::{
     _mm512_setzero_si512, _mm512_slli_epi64, _mm512_sllv_epi64, _mm512_srli_epi64,
     _mm512_srlv_epi64, _mm512_sub_epi64,
 };
-
 use std::sync::atomic::Ordering;
 
 use super::search::Arrays;
@@ -110,7 +109,8 @@ impl Arrays<'_> {
         }
     }
 
-    /// At most `STEPS` steps while lanes lead to nodes; writes the next hops. False if some lane still leads to a node.
+    /// At most `STEPS` steps while lanes lead to nodes; writes the next hops. False if some lane
+    /// still leads to a node.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,avx2,popcnt,bmi1,bmi2")]
     fn descend<const STEPS: u32>(
@@ -155,7 +155,8 @@ impl Arrays<'_> {
                 bits[group] = _mm512_sllv_epi64(run, log2_bits);
                 let at = _mm512_add_epi64(_mm512_and_si512(entries[group], largest_leaf), one);
                 let word = _mm512_add_epi64(at, _mm512_srli_epi64::<6>(bits[group]));
-                // SAFETY: the number of vector bits bounds the element, which lies in the same node.
+                // SAFETY: the number of vector bits bounds the element, which lies in the same
+                // node.
                 words[group] = unsafe {
                     _mm512_mask_i64gather_epi64::<8>(zero, active[group], word, self.nodes().cast())
                 };

@@ -1,6 +1,6 @@
-//! Hands out blocks of 2 to [`LONGEST`] units of an array: first from a free list of exactly that size, then by
-//! cutting a longer free block, then from untouched room. Free neighbours are merged when much is free, or when there
-//! is no room otherwise.
+//! Hands out blocks of 2 to [`LONGEST`] units of an array: first from a free list of exactly that
+//! size, then by cutting a longer free block, then from untouched room. Free neighbours are merged
+//! when much is free, or when there is no room otherwise.
 
 /// Longest block, in units.
 pub(super) const LONGEST: u32 = 33;
@@ -133,7 +133,8 @@ impl Blocks {
         None
     }
 
-    /// Joins free neighbours. Long runs become room; a run at the end of what was touched goes back to the untouched.
+    /// Joins free neighbours. Long runs become room; a run at the end of what was touched goes back
+    /// to the untouched.
     fn merge(&mut self) {
         let mut pieces: Vec<(u32, u32)> = self.room.drain(1..).collect();
         for (units, list) in self.free.iter_mut().enumerate() {

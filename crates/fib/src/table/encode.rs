@@ -3,7 +3,8 @@
 use super::routes::ones;
 use crate::layout::{KIND_SHIFT, LONGEST_NODE};
 
-/// The form of a node: where its runs begin, and how wide its elements are. Word counts follow from these.
+/// The form of a node: where its runs begin, and how wide its elements are. Word counts follow from
+/// these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     /// The vector word.
@@ -13,7 +14,8 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The tightest form for these slots; `edges` holds every slot that may differ from the one before it.
+    /// The tightest form for these slots; `edges` holds every slot that may differ from the one
+    /// before it.
     pub(super) fn of<T: Copy + PartialEq + Into<u32>>(slots: &[T; 64], edges: u64) -> Self {
         let mut vector = 0;
         let mut largest: u32 = slots[0].into();

@@ -1,8 +1,8 @@
 //! What differs between the families: the shape of the root.
 //!
-//! Routes that end within the root live in one binary heap over root prefixes: the heap node of a prefix has its two
-//! halves as children. For IPv4 that is the usual numbering, 1 for 0/0, 2*n* and 2*n* + 1 below. IPv6 has two such
-//! heaps, the second one hanging under `2000::/3` of the first.
+//! Routes that end within the root live in one binary heap over root prefixes: the heap node of a
+//! prefix has its two halves as children. For IPv4 that is the usual numbering, 1 for 0/0, 2*n* and
+//! 2*n* + 1 below. IPv6 has two such heaps, the second one hanging under `2000::/3` of the first.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::search::Arrays;
@@ -25,7 +25,8 @@ pub trait Family: Address {
     /// Names for the memory report: root, nodes, routes, lists of free memory.
     const NAMES: [&'static str; 4];
 
-    /// The bits of the address from bit `start` on, left-aligned: six of them at least, unless the address ends.
+    /// The bits of the address from bit `start` on, left-aligned: six of them at least, unless the
+    /// address ends.
     fn bits_from(self, start: u32) -> u64;
 
     /// The burst search for AVX-512.

@@ -1,14 +1,17 @@
 //! Longest-prefix-match tables that are read while they change.
 //!
-//! [`Table`] is the writer of one family: it knows the routes and keeps one or more copies of the flat arrays that
-//! [`crate::layout`] describes. [`View`] is what a reader holds: it takes no lock and writes nothing. For each address a
-//! reader sees the answer before a change or the one after it.
+//! [`Table`] is the writer of one family: it knows the routes and keeps one or more copies of the
+//! flat arrays that [`crate::layout`] describes. [`View`] is what a reader holds: it takes no lock
+//! and writes nothing. For each address a reader sees the answer before a change or the one after
+//! it.
 //!
-//! Memory that a change unlinks waits in quarantine until the caller says that no reader can still be looking at it:
-//! [`Table::seal`] after some changes, [`Table::reclaim`] once all readers have moved on. [`crate::organisation`] does
-//! that for worker threads; who shares the arrays with an eBPF program does it after an RCU grace period.
+//! Memory that a change unlinks waits in quarantine until the caller says that no reader can still
+//! be looking at it: [`Table::seal`] after some changes, [`Table::reclaim`] once all readers have
+//! moved on. [`crate::organisation`] does that for worker threads; who shares the arrays with an
+//! eBPF program does it after an RCU grace period.
 //!
-//! What it cannot do: two writers at once; more than 65,535 next hops; more than 2^30 words of nodes.
+//! What it cannot do: two writers at once; more than 65,535 next hops; more than 2^30 words of
+//! nodes.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -94,7 +97,8 @@ impl<A: Family> TableStorage<A> {
     /// Arrays that the caller has; all zero.
     ///
     /// # Panics
-    /// When the root has not [`Family::ROOT`] entries, or there is no room for one node: a mistake of the program.
+    /// When the root has not [`Family::ROOT`] entries, or there is no room for one node: a mistake
+    /// of the program.
     pub fn new(root: Region<AtomicU32>, nodes: Region<AtomicU64>) -> Self {
         assert_eq!(
             root.elements().len(),
@@ -194,13 +198,15 @@ impl<A: Family> Table<A> {
     /// Removes a route; returns the next hop it had.
     ///
     /// # Errors
-    /// When the room is used up (uncovering a shorter route can need some): nothing has changed then.
+    /// When the room is used up (uncovering a shorter route can need some): nothing has changed
+    /// then.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Result<Option<NextHop>, TableError> {
         self.insert(prefix, NextHop::NONE)
     }
 
-    /// Makes many changes at once: each node of the arrays is written once, however many of them it takes part in. For
-    /// an address that several of the changes concern, readers see the answer before the first or after the last.
+    /// Makes many changes at once: each node of the arrays is written once, however many of them it
+    /// takes part in. For an address that several of the changes concern, readers see the
+    /// answer before the first or after the last.
     ///
     /// # Errors
     /// When the room is used up: no change is made then.
@@ -261,8 +267,8 @@ impl<A: Family> Table<A> {
     /// All readers have reached `epoch`: reuse what was sealed under it or earlier.
     ///
     /// # Safety
-    /// Every look-up in a view of this table that was under way when [`Table::seal`] was called with that epoch must
-    /// be over: blocks that it may still be reading are written again.
+    /// Every look-up in a view of this table that was under way when [`Table::seal`] was called
+    /// with that epoch must be over: blocks that it may still be reading are written again.
     pub unsafe fn reclaim(&mut self, epoch: u64) {
         let Arrays {
             quarantine, blocks, ..

@@ -1,6 +1,7 @@
 //! A hint to the processor.
 
-/// Asks for the cache line that `target` begins in. Nothing happens where the processor has no such instruction.
+/// Asks for the cache line that `target` begins in. Nothing happens where the processor has no such
+/// instruction.
 #[inline]
 pub(super) fn prefetch<T>(target: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,9 +1,10 @@
 //! From changed routes to changed arrays.
 //!
-//! A transaction changes routes first and notes which nodes no longer match them. Then, from the root down, nodes
-//! learn what they inherit; and from the deepest up, each is painted and encoded once, however many of its routes have
-//! changed. A node whose runs still begin where they did is changed in place, word by word; otherwise a new block is
-//! filled and one store in the node above (or the root) leads to it. If room runs out, every store is undone.
+//! A transaction changes routes first and notes which nodes no longer match them. Then, from the
+//! root down, nodes learn what they inherit; and from the deepest up, each is painted and encoded
+//! once, however many of its routes have changed. A node whose runs still begin where they did is
+//! changed in place, word by word; otherwise a new block is filled and one store in the node above
+//! (or the root) leads to it. If room runs out, every store is undone.
 
 use std::sync::atomic::Ordering;
 
@@ -21,8 +22,8 @@ use crate::quarantine::Quarantine;
 /// Levels of nodes: one for every multiple of the stride that a node can begin at.
 const LEVELS: usize = 22;
 
-/// A node may keep a block this many words longer than it needs, so that a route that goes and comes back costs no
-/// allocation.
+/// A node may keep a block this many words longer than it needs, so that a route that goes and
+/// comes back costs no allocation.
 const SLACK: u32 = 2;
 
 /// A node changed slot by slot may keep this many runs more than its routes could need.
@@ -111,8 +112,8 @@ pub(super) struct Transaction<A> {
 }
 
 impl<A: Family> Transaction<A> {
-    /// Changes a route; returns the next hop it had. The arrays follow at the end of the transaction, unless one element
-    /// is all that differs.
+    /// Changes a route; returns the next hop it had. The arrays follow at the end of the
+    /// transaction, unless one element is all that differs.
     pub(super) fn change(
         &mut self,
         routes: &mut Routes<A>,
@@ -137,8 +138,9 @@ impl<A: Family> Transaction<A> {
         old
     }
 
-    /// Changes a slot that is a run of its own, in place, if it is a route for this slot alone that has changed. Most
-    /// changes are of this kind: /24 and /48 are the last lengths of their nodes.
+    /// Changes a slot that is a run of its own, in place, if it is a route for this slot alone that
+    /// has changed. Most changes are of this kind: /24 and /48 are the last lengths of their
+    /// nodes.
     fn change_slot(
         &mut self,
         routes: &Routes<A>,
@@ -246,7 +248,8 @@ impl<A: Family> Transaction<A> {
         }
     }
 
-    /// Everything under root prefix `number`, except where a longer root prefix has a route, has this next hop now.
+    /// Everything under root prefix `number`, except where a longer root prefix has a route, has
+    /// this next hop now.
     fn descend(
         &mut self,
         routes: &mut Routes<A>,
@@ -277,7 +280,8 @@ impl<A: Family> Transaction<A> {
         }
     }
 
-    /// Paints every dirty node, deepest first; a node whose entry changes may make the one above it dirty.
+    /// Paints every dirty node, deepest first; a node whose entry changes may make the one above it
+    /// dirty.
     fn encode_dirty(
         &mut self,
         routes: &mut Routes<A>,
@@ -365,7 +369,8 @@ impl<A: Family> Transaction<A> {
             if let Some(before) = before {
                 self.retired.push((at_old, before.words()));
             }
-            // All slots are equal. They are leaves: an entry that leads to a node is found in one slot only.
+            // All slots are equal. They are leaves: an entry that leads to a node is found in one
+            // slot only.
             return Ok(slots[0].into());
         }
         if let Some(before) =

@@ -1,8 +1,10 @@
-//! The routes as known: a compact trie that mirrors the nodes of the arrays, from which they are painted.
+//! The routes as known: a compact trie that mirrors the nodes of the arrays, from which they are
+//! painted.
 //!
-//! A node here stands for the same six bits as a node there. Its routes are those that end within these bits, one bit
-//! each in a 128-bit set numbered as a binary heap (2 and 3 for the two halves, … 64 to 127 for single slots), with
-//! their next hops packed in the same order. About 60 bytes a node and two for each route.
+//! A node here stands for the same six bits as a node there. Its routes are those that end within
+//! these bits, one bit each in a 128-bit set numbered as a binary heap (2 and 3 for the two halves,
+//! … 64 to 127 for single slots), with their next hops packed in the same order. About 60 bytes a
+//! node and two for each route.
 
 use super::arena::{Arena, Run};
 use super::family::Family;
@@ -147,8 +149,9 @@ impl<A: Family> Routes<A> {
         }
     }
 
-    /// Sets, replaces or (with [`NextHop::NONE`]) removes a route; returns its place and the next hop it had. Nodes on
-    /// the way are made; those that become empty stay until [`Routes::prune`].
+    /// Sets, replaces or (with [`NextHop::NONE`]) removes a route; returns its place and the next
+    /// hop it had. Nodes on the way are made; those that become empty stay until
+    /// [`Routes::prune`].
     pub(super) fn set(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<(Place, NextHop)> {
         let place = if next_hop == NextHop::NONE {
             self.find(prefix)?
@@ -188,7 +191,8 @@ impl<A: Family> Routes<A> {
         }
     }
 
-    /// First hint that `prefix` is going to be changed: to be followed by the second after some other work.
+    /// First hint that `prefix` is going to be changed: to be followed by the second after some
+    /// other work.
     pub(super) fn prefetch_root(&self, prefix: Prefix<A>) {
         prefetch(&self.below_root[prefix.address().root_index().0]);
     }
@@ -338,8 +342,8 @@ impl<A: Family> Routes<A> {
         self.heap_cover(number)
     }
 
-    /// Paints the routes of a node over `slots`, shorter ones first; returns the slots where a painted range begins or
-    /// has just ended: all places where neighbours may differ.
+    /// Paints the routes of a node over `slots`, shorter ones first; returns the slots where a
+    /// painted range begins or has just ended: all places where neighbours may differ.
     pub(super) fn paint(&self, id: NodeId, slots: &mut [u16; 64]) -> u64 {
         let node = self.node(id);
         slots.fill(node.inherited.0);
@@ -437,7 +441,8 @@ impl<A: Family> Routes<A> {
             );
         }
         for (slot, child) in self.children(id) {
-            // A slot of a node that reaches beyond the address has no node below, so the shift is in range.
+            // A slot of a node that reaches beyond the address has no node below, so the shift is
+            // in range.
             self.visit_node(
                 child,
                 bits | u128::from(slot) << (128 - start - STRIDE),

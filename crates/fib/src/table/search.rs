@@ -1,9 +1,9 @@
 //! The search. The rule is in [`crate::layout`].
 //!
-//! A burst is searched level by level: all its addresses take a step before any takes the next, so that their cache
-//! misses overlap, and no branch depends on where a single address ends. The code is the same for all machines; on
-//! x86-64 it is compiled a second time for processors with population count and shifts by a register, and bursts have
-//! a form for AVX-512.
+//! A burst is searched level by level: all its addresses take a step before any takes the next, so
+//! that their cache misses overlap, and no branch depends on where a single address ends. The code
+//! is the same for all machines; on x86-64 it is compiled a second time for processors with
+//! population count and shifts by a register, and bursts have a form for AVX-512.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,8 +18,8 @@ const LANES: usize = 64;
 /// See [`avoid_vector_registers`].
 pub(super) static VECTORS_ARE_LOST: AtomicBool = AtomicBool::new(false);
 
-/// From now on searches of this process use general registers only: for systems that do not keep a program's vector registers, as
-/// User Mode Linux where it has no room for them.
+/// From now on searches of this process use general registers only: for systems that do not keep a
+/// program's vector registers, as User Mode Linux where it has no room for them.
 pub fn avoid_vector_registers() {
     VECTORS_ARE_LOST.store(true, Ordering::Relaxed);
 }
@@ -36,7 +36,8 @@ fn has_bmi2() -> bool {
     std::is_x86_feature_detected!("bmi2") && std::is_x86_feature_detected!("popcnt")
 }
 
-// `inline(always)`: these bodies are compiled once for each set of instructions, inside the functions that enable it.
+// `inline(always)`: these bodies are compiled once for each set of instructions, inside the
+// functions that enable it.
 #[allow(clippy::inline_always)]
 impl<'a> Arrays<'a> {
     pub(super) fn of<A>(storage: &'a TableStorage<A>) -> Self {
@@ -92,7 +93,8 @@ impl<'a> Arrays<'a> {
     /// At most [`LANES`] addresses, and as many results.
     #[inline(always)]
     fn search_lanes<A: Family>(self, addresses: &[A], out: &mut [NextHop]) {
-        // The lanes that lead to a node: its entry in the upper half, the lane's number in the lower.
+        // The lanes that lead to a node: its entry in the upper half, the lane's number in the
+        // lower.
         let mut active = [MaybeUninit::<u64>::uninit(); LANES];
         let mut count = 0;
         for (lane, (&address, out)) in addresses.iter().zip(out.iter_mut()).enumerate() {
@@ -112,8 +114,9 @@ impl<'a> Arrays<'a> {
             let before = count;
             count = 0;
             for index in 0..before {
-                // SAFETY: the first `before` items were written above or in the round before; their lanes number
-                // addresses, of which there are as many as results; and `count` never overtakes `index`.
+                // SAFETY: the first `before` items were written above or in the round before; their
+                // lanes number addresses, of which there are as many as results;
+                // and `count` never overtakes `index`.
                 unsafe {
                     let item = active.get_unchecked(index).assume_init();
                     let lane = item as u32 as usize;
@@ -144,15 +147,16 @@ impl<'a> Arrays<'a> {
     #[inline(always)]
     fn root_entry(self, index: usize) -> u32 {
         debug_assert!(index < self.root.len());
-        // SAFETY: `root_index` is below `Family::ROOT` for every address, and the table checked the array's length.
+        // SAFETY: `root_index` is below `Family::ROOT` for every address, and the table checked the
+        // array's length.
         unsafe { self.root.get_unchecked(index) }.load(Ordering::Acquire)
     }
 
     #[inline(always)]
     fn word(self, index: usize) -> u64 {
         debug_assert!(index < self.nodes.len());
-        // SAFETY: the writer publishes an entry only for a node that lies within the array, vector and elements, and
-        // the number of vector bits bounds the element asked for.
+        // SAFETY: the writer publishes an entry only for a node that lies within the array, vector
+        // and elements, and the number of vector bits bounds the element asked for.
         unsafe { self.nodes.get_unchecked(index) }.load(Ordering::Acquire)
     }
 

@@ -21,7 +21,8 @@ fn interesting<A: Family>(prefix: Prefix<A>) -> [A; 4] {
     [first, last, first.wrapping_sub(one), last.wrapping_add(one)].map(A::from_left_aligned)
 }
 
-/// Makes the changes one at a time (`batch` 1) or in batches; compares every address of interest with the golden table.
+/// Makes the changes one at a time (`batch` 1) or in batches; compares every address of interest
+/// with the golden table.
 fn agrees<A: Family>(changes: &[(Prefix<A>, NextHop)], batch: usize) {
     let mut fast = table::<A>(1 << 18);
     let mut golden = GoldenTable::new();
@@ -90,7 +91,8 @@ fn agrees<A: Family>(changes: &[(Prefix<A>, NextHop)], batch: usize) {
     assert_eq!(fast.routes.nodes_in_use(), 0, "nodes are lost");
 }
 
-/// A prefix near one of few anchors, so that they nest and collide; lengths cluster at the ends of levels.
+/// A prefix near one of few anchors, so that they nest and collide; lengths cluster at the ends of
+/// levels.
 fn prefix<A: Family>() -> impl Strategy<Value = Prefix<A>> {
     let boundary = prop::sample::select(vec![
         0_u8, 1, 3, 4, 6, 7, 12, 17, 18, 19, 23, 24, 25, 30, 31, 32, 48, 60, 61, 64, 66, 67, 126,
@@ -125,15 +127,25 @@ fn changes<A: Family>() -> impl Strategy<Value = Vec<(Prefix<A>, NextHop)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 400 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 400 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn v4_agrees_with_the_golden_table(changes in changes::<u32>(), batch in prop::sample::select(vec![1_usize, 7, 200])) {
+    fn v4_agrees_with_the_golden_table(
+        changes in changes::<u32>(),
+        batch in prop::sample::select(vec![1_usize, 7, 200]),
+    ) {
         agrees(&changes, batch);
     }
 
     #[test]
-    fn v6_agrees_with_the_golden_table(changes in changes::<u128>(), batch in prop::sample::select(vec![1_usize, 7, 200])) {
+    fn v6_agrees_with_the_golden_table(
+        changes in changes::<u128>(),
+        batch in prop::sample::select(vec![1_usize, 7, 200]),
+    ) {
         agrees(&changes, batch);
     }
 }
@@ -190,7 +202,8 @@ fn the_default_route_covers_everything_and_nothing_more_specific() {
     );
 }
 
-/// Fills a small table until it is full, then checks that the failing change has changed nothing, however often tried.
+/// Fills a small table until it is full, then checks that the failing change has changed nothing,
+/// however often tried.
 fn exhausts<A: Family>(seed: u64) {
     let mut random = Random::new(seed);
     let mut fast = table::<A>(300);

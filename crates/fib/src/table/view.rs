@@ -21,7 +21,8 @@ impl<A: Family> View<A> {
         Arrays::of(&self.storage).lookup(address)
     }
 
-    /// The next hops of as many addresses as the shorter slice has. Bursts of 32 and more make the most of it.
+    /// The next hops of as many addresses as the shorter slice has. Bursts of 32 and more make the
+    /// most of it.
     pub fn lookup_burst(&self, addresses: &[A], out: &mut [NextHop]) {
         Arrays::of(&self.storage).lookup_burst(addresses, out);
     }

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use fib::prefix_file::{self, Prefixes};
 
-/// The table that `CORELANE_PREFIXES` names, or the one in `../shared/data`; none, said aloud, where there is neither.
+/// The table that `CORELANE_PREFIXES` names, or the one in `../shared/data`; none, said aloud,
+/// where there is neither.
 pub(crate) fn table() -> Option<Prefixes> {
     let named = std::env::var_os("CORELANE_PREFIXES").map(PathBuf::from);
     let beside =

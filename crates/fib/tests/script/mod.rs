@@ -1,4 +1,5 @@
-//! A string of bytes read as changes to a table: what the fuzz target and the tests that run in seconds share.
+//! A string of bytes read as changes to a table: what the fuzz target and the tests that run in
+//! seconds share.
 
 use fib::golden::GoldenTable;
 use fib::table::{Capacity, Family, Table, TableStorage};
@@ -7,7 +8,8 @@ use fib::{NextHop, Prefix};
 /// Room small enough to run out.
 const ROOM: Capacity = Capacity { node_words: 2000 };
 
-/// Runs the changes that `bytes` mean in both families, and compares with the golden table after each batch.
+/// Runs the changes that `bytes` mean in both families, and compares with the golden table after
+/// each batch.
 ///
 /// # Panics
 /// When the tables differ.
@@ -25,8 +27,8 @@ fn family<A: Family>(bytes: &[u8]) {
     let mut golden = GoldenTable::new();
     let mut batch = Vec::new();
     let mut epoch = 0;
-    // Twelve bytes a change: eight of address, its upper nibble from few values so that prefixes nest; length; what to
-    // do; next hop.
+    // Twelve bytes a change: eight of address, its upper nibble from few values so that prefixes
+    // nest; length; what to do; next hop.
     for change in bytes.as_chunks::<12>().0 {
         let mut address = [0; 16];
         address[..8].copy_from_slice(&change[..8]);

@@ -1,26 +1,27 @@
 //! The program of a plane: the first process of a kernel of its own, or a process beside others.
 //!
 //! `corelane-guest FILE` serves the link in FILE. As process 1 it first mounts what a kernel needs
-//! to be talked to and loads the modules it was given, serves the link in its host's memory, and powers
-//! the machine off when that ends.
+//! to be talked to and loads the modules it was given, serves the link in its host's memory, and
+//! powers the machine off when that ends.
 //! Under the names `compute` and `registers` it is the management plane's handler: a CGI program.
 
-use std::{
-    ffi::{CString, OsStr},
-    fs::{self, File},
-    io,
-    os::fd::AsRawFd,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use icc::{Link, LinkError, Mapping};
-use planes::{agent::Agent, guest::registers, management};
+use planes::agent::Agent;
+use planes::guest::registers;
+use planes::management;
 
 /// The host's memory in User Mode Linux.
 const MMAPPER: &str = "/dev/mmapper";
-/// Vendor and device of the memory in a virtual machine (QEMU, `docs/specs/ivshmem-spec.rst`); its second BAR is the memory.
+/// Vendor and device of the memory in a virtual machine (QEMU, `docs/specs/ivshmem-spec.rst`); its
+/// second BAR is the memory.
 const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
 /// `MODULE_INIT_COMPRESSED_FILE` (Linux, `include/uapi/linux/module.h`).
 const COMPRESSED: libc::c_int = 4;

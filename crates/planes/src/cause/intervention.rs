@@ -1,24 +1,25 @@
 //! What can be done about one shared thing at a time.
 
-use crate::{
-    deployment::Deployment,
-    protocol::UserPlaneMode,
-    result::{Method, Plane},
-};
 use scaling::cause::pressure::Channel;
+
+use crate::deployment::Deployment;
+use crate::protocol::UserPlaneMode;
+use crate::result::{Method, Plane};
 
 /// A shared thing that is taken away while both planes are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
     /// The victim's tasks come before all normal ones on their core.
     Queue,
-    /// Softirqs of the device's cables move: from the core where packets arrive to a thread on the user plane's core, or back.
+    /// Softirqs of the device's cables move: from the core where packets arrive to a thread on the
+    /// user plane's core, or back.
     Softirqs,
     /// Interrupt lines of devices go to the other plane's cores.
     Interrupts,
     /// The kernel's unbound workers do.
     Workers,
-    /// All other tasks of the host leave the user plane's core (a cpuset partition for the time of the trial).
+    /// All other tasks of the host leave the user plane's core (a cpuset partition for the time of
+    /// the trial).
     HostTasks,
     /// The control plane changes no routes.
     Routes,
@@ -37,7 +38,8 @@ pub(super) enum Turn {
     Again,
     /// Both loads without one shared thing; for this victim.
     Removed(Plane, Removal),
-    /// The victim's load, and instead of the other plane something that presses on one shared thing.
+    /// The victim's load, and instead of the other plane something that presses on one shared
+    /// thing.
     Pressed(Plane, Channel),
     /// Requests, and packets that end where the device begins: the tester without the user plane.
     TesterOnly,
@@ -76,7 +78,8 @@ fn removals(deployment: Deployment, mode: UserPlaneMode, victim: Plane) -> Vec<R
         return vec![Queue, Softirqs, Interrupts, Workers, Routes];
     }
     let mut removals = vec![Softirqs, Interrupts, Workers, Routes, HandlerMemory];
-    // Under one kernel that forwards, packets move in softirqs and NAPI threads, which come first already.
+    // Under one kernel that forwards, packets move in softirqs and NAPI threads, which come first
+    // already.
     if deployment.own_kernel() || mode == UserPlaneMode::UserSpace {
         removals.push(Queue);
     }
@@ -88,7 +91,8 @@ fn removals(deployment: Deployment, mode: UserPlaneMode, victim: Plane) -> Vec<R
 }
 
 impl Turn {
-    /// The channel's name, what was done and whether its share adds to the others', for an intervention.
+    /// The channel's name, what was done and whether its share adds to the others', for an
+    /// intervention.
     pub(super) fn intervention(self) -> Option<(Plane, &'static str, Method, bool)> {
         Some(match self {
             Self::Alone(_) | Self::Both | Self::Again | Self::Pressed(_, Channel::Clock) => {
@@ -101,7 +105,8 @@ impl Turn {
                 Method::Pressed,
                 false,
             ),
-            // The cache and the memory that the handler uses were taken away as one; pressing tells them apart.
+            // The cache and the memory that the handler uses were taken away as one; pressing tells
+            // them apart.
             Self::Pressed(victim, channel) => (
                 victim,
                 pressed_name(channel),

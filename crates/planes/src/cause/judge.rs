@@ -31,7 +31,8 @@ pub(crate) struct Rounds {
     pub(crate) beside: Vec<f64>,
     /// The same once more: the control of what is removed.
     pub(crate) again: Vec<f64>,
-    /// Instead of it as much work in registers: the control of what presses. Empty where nothing presses.
+    /// Instead of it as much work in registers: the control of what presses. Empty where nothing
+    /// presses.
     pub(crate) registers: Vec<f64>,
 }
 
@@ -44,8 +45,9 @@ pub(crate) struct Judged {
     pub(crate) explained: f64,
 }
 
-/// Judges a plane's figures, of which more is worse; `None` when it is not disturbed: the difference that the other plane makes
-/// must be there in every round, exceed the difference between two equal trials, and [`NOTICED`].
+/// Judges a plane's figures, of which more is worse; `None` when it is not disturbed: the
+/// difference that the other plane makes must be there in every round, exceed the difference
+/// between two equal trials, and [`NOTICED`].
 pub(crate) fn judge(rounds: &Rounds, probes: &[Probe], seed: u64) -> Option<Judged> {
     let minus =
         |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };

@@ -1,14 +1,16 @@
 //! Why a plane is disturbed: by intervention, not by correlation.
 //!
-//! Of every deployment in which one plane was seen to disturb the other, both planes are loaded again in short trials, in
-//! rounds of random order. In each trial one shared thing is taken away (softirqs elsewhere, another core's interrupts, a
-//! handler that touches no memory, …), or one plane is replaced by a thread that works as much and presses on one shared thing
-//! only. A channel's share is the part of the disturbance that its removal takes back, or that its pressure makes. Each method
-//! has its control in the same rounds: the undisturbed repetition, or the same work in registers. A share counts when its
-//! interval stands clear of its control's.
+//! Of every deployment in which one plane was seen to disturb the other, both planes are loaded
+//! again in short trials, in rounds of random order. In each trial one shared thing is taken away
+//! (softirqs elsewhere, another core's interrupts, a handler that touches no memory, …), or one
+//! plane is replaced by a thread that works as much and presses on one shared thing
+//! only. A channel's share is the part of the disturbance that its removal takes back, or that its
+//! pressure makes. Each method has its control in the same rounds: the undisturbed repetition, or
+//! the same work in registers. A share counts when its interval stands clear of its control's.
 //!
-//! What it cannot tell: shares of things that work together overlap or hide each other, so the sum is printed and what is left of
-//! the whole is named. Aggressors of the crate `scaling` work in slices of milliseconds, a request computes in one piece.
+//! What it cannot tell: shares of things that work together overlap or hide each other, so the sum
+//! is printed and what is left of the whole is named. Aggressors of the crate `scaling` work in
+//! slices of milliseconds, a request computes in one piece.
 
 mod intervention;
 mod judge;
@@ -17,31 +19,27 @@ mod scene;
 
 use std::time::{Duration, Instant};
 
+pub(crate) use judge::NOTICED;
 use scaling::random::Random;
 
-pub(crate) use judge::NOTICED;
+use self::intervention::{Turn, turns};
+use self::judge::{Probe, Rounds, judge};
+use self::scene::{Scene, Seen, Setup};
+use crate::compare::{Plan, StageError};
+use crate::deployment::{Cores, Deployment, Means};
+use crate::load::LoadError;
+use crate::protocol::UserPlaneMode;
+use crate::result::{Cause, Comparison, Measure, Plane};
+use crate::site::Site;
 
-use self::{
-    intervention::{Turn, turns},
-    judge::{Probe, Rounds, judge},
-    scene::{Scene, Seen, Setup},
-};
-use crate::{
-    compare::{Plan, StageError},
-    deployment::{Cores, Deployment, Means},
-    load::LoadError,
-    protocol::UserPlaneMode,
-    result::{Cause, Comparison, Measure, Plane},
-    site::Site,
-};
-
-/// Share of the throughput found alone that is offered: near its limit a user plane shows what is taken from it.
+/// Share of the throughput found alone that is offered: near its limit a user plane shows what is
+/// taken from it.
 const OFFERED: f64 = 0.8;
 /// Bringing a deployment up, and measuring how much its planes work.
 const SETUP: Duration = Duration::from_secs(3);
 
-/// Looks for the causes of the disturbances that `comparison` shows, the largest first, for at most `time`; writes them, and what
-/// it had no time for or could not do, into it.
+/// Looks for the causes of the disturbances that `comparison` shows, the largest first, for at most
+/// `time`; writes them, and what it had no time for or could not do, into it.
 ///
 /// # Errors
 /// [`LoadError::Interrupted`].
@@ -64,8 +62,13 @@ pub(crate) fn investigate(
         let turns = turns(suspect.deployment, suspect.mode, &suspect.victims);
         if begin.elapsed() + SETUP + schedule.interventions(turns.len()) > time {
             comparison.not_measured.push(format!(
-                "{what}: the time for causes was spent on larger disturbances (name fewer deployments{})",
-                if plan.quick { ", or leave --quick out" } else { "" }
+                "{what}: the time for causes was spent on larger disturbances (name fewer \
+                 deployments{})",
+                if plan.quick {
+                    ", or leave --quick out"
+                } else {
+                    ""
+                }
             ));
             continue;
         }
@@ -181,7 +184,8 @@ fn find(
         .collect())
 }
 
-/// The figures of one measure, judged; `None` when the plane is not disturbed by it, or a trial has no figure.
+/// The figures of one measure, judged; `None` when the plane is not disturbed by it, or a trial has
+/// no figure.
 fn cause(
     suspect: &Suspect,
     measure: Measure,

@@ -2,16 +2,15 @@
 
 use host::{CoreId, Namespace};
 
-use super::{intervention::Removal, scene::Setup};
-use crate::{
-    compare::StageError,
-    deployment::{Deployment, DeploymentError, Running, host},
-    management::Server,
-    partition::Partition,
-    result::Plane,
-    settings::{self, Setting},
-    tasks::{self, Rank},
-};
+use super::intervention::Removal;
+use super::scene::Setup;
+use crate::compare::StageError;
+use crate::deployment::{Deployment, DeploymentError, Running, host};
+use crate::management::Server;
+use crate::partition::Partition;
+use crate::result::Plane;
+use crate::settings::{self, Setting};
+use crate::tasks::{self, Rank};
 
 /// What is undone when dropped.
 #[derive(Default)]

@@ -2,33 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use fastpath::{
-    attach::Request,
-    sink::{Checks, Sink},
-};
+use fastpath::attach::Request;
+use fastpath::sink::{Checks, Sink};
 use host::{CoreId, Topology};
-use scaling::{
-    cause::pressure::Channel,
-    harness::aggressor::{Aggressor, Caches},
-    loops,
-};
+use scaling::cause::pressure::Channel;
+use scaling::harness::aggressor::{Aggressor, Caches};
+use scaling::loops;
 
-use super::{
-    intervention::{Removal, Turn},
-    removed::Removed,
+use super::intervention::{Removal, Turn};
+use super::removed::Removed;
+use crate::compare::{
+    CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND, StageError, control_plane, watched,
 };
-use crate::{
-    compare::{
-        CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND, StageError, control_plane, watched,
-    },
-    deployment::{Cores, Deployment, Means, Running},
-    load::{Load, Observed},
-    management::{self, Handler, Load as Asking, Responses, Server},
-    protocol::UserPlaneMode,
-    result::{CoreUse, Plane},
-    routes::{Changes, Origin},
-    site::Site,
-};
+use crate::deployment::{Cores, Deployment, Means, Running};
+use crate::load::{Load, Observed};
+use crate::management::{self, Handler, Load as Asking, Responses, Server};
+use crate::protocol::UserPlaneMode;
+use crate::result::{CoreUse, Plane};
+use crate::routes::{Changes, Origin};
+use crate::site::Site;
 
 /// A timer aggressor at full dose wakes this often a second (crate `scaling`).
 const WAKEUPS: f64 = 10_000.0;
@@ -249,7 +241,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Seconds that the handler computes, and steps in registers that take as long: the fastest of a few, which nothing interrupted.
+/// Seconds that the handler computes, and steps in registers that take as long: the fastest of a
+/// few, which nothing interrupted.
 fn calibrate() -> (f64, u64) {
     const TRIES: u32 = 5;
     const STEPS: u64 = 1_000_000;

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 use tester::search::{Bisection, TrialOutcome};
 
 use super::{CHANGES_PER_SECOND, Schedule};
-use crate::{
-    deployment::Running,
-    load::{Load, LoadError, Observed},
-    routes::Changes,
-};
+use crate::deployment::Running;
+use crate::load::{Load, LoadError, Observed};
+use crate::routes::Changes;
 
-/// Share of frames that may be lost: on two cores that everything shares, no rate is without any loss.
+/// Share of frames that may be lost: on two cores that everything shares, no rate is without any
+/// loss.
 pub const LOSS: f64 = 0.001;
 /// The ramp begins here, frames a second, and each step is [`STEEP`] times the last.
 const LOWEST: f64 = 10_000.0;
@@ -46,10 +45,12 @@ impl Bench<'_> {
         )
     }
 
-    /// The highest rate at which no more than [`LOSS`] is lost, frames a second; `None` when no rate passes. A ramp finds the
-    /// first rate that fails, the search goes on between it and the last that passed. A flood would not do to begin with: a user
-    /// plane in user space carries next to nothing when it is flooded. Only what fails twice has failed: one pause of a machine
-    /// that others share is no limit, and a ramp that ended there would hold the whole search down.
+    /// The highest rate at which no more than [`LOSS`] is lost, frames a second; `None` when no
+    /// rate passes. A ramp finds the first rate that fails, the search goes on between it and
+    /// the last that passed. A flood would not do to begin with: a user plane in user space
+    /// carries next to nothing when it is flooded. Only what fails twice has failed: one pause of a
+    /// machine that others share is no limit, and a ramp that ended there would hold the whole
+    /// search down.
     ///
     /// # Errors
     /// [`LoadError`].
@@ -73,7 +74,8 @@ impl Bench<'_> {
         };
         let mut failed = None;
         let found = search.run(|probe| {
-            // What was found so far is the answer of a search that takes longer than there is time for.
+            // What was found so far is the answer of a search that takes longer than there is time
+            // for.
             if begin.elapsed() + Schedule::whole(self.schedule.trial) > self.schedule.search {
                 return TrialOutcome::Stop;
             }

@@ -2,13 +2,13 @@
 
 use scaling::statistics::median;
 
-use super::{bench::Bench, stage::Stage, watch::watched};
-use crate::{
-    deployment::Deployment,
-    load::{LoadError, Observed},
-    result::Cost,
-    routes::Changes,
-};
+use super::bench::Bench;
+use super::stage::Stage;
+use super::watch::watched;
+use crate::deployment::Deployment;
+use crate::load::{LoadError, Observed};
+use crate::result::Cost;
+use crate::routes::Changes;
 
 /// Messages a second of which the cost is measured: a hundred times what route changes make.
 const MESSAGES_PER_SECOND: u32 = 50_000;
@@ -34,7 +34,8 @@ impl Trials {
 }
 
 impl Stage<'_> {
-    /// What messages cost the user plane that carries packets at `rate`: trials with them and without, by turns.
+    /// What messages cost the user plane that carries packets at `rate`: trials with them and
+    /// without, by turns.
     pub(super) fn cost(&self, bench: &mut Bench<'_>, rate: f64) -> Result<Cost, LoadError> {
         let schedule = self.plan.schedule();
         let mut empty = Changes::empty(&self.site.pairs);

@@ -6,34 +6,26 @@ mod schedule;
 mod stage;
 mod watch;
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
-
-use host::Environment;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub use bench::LOSS;
+use host::Environment;
+pub(crate) use schedule::Schedule;
 pub use schedule::{QUICK, WHOLE};
-pub(crate) use {
-    schedule::Schedule,
-    stage::{StageError, control_plane},
-    watch::watched,
-};
+pub(crate) use stage::{StageError, control_plane};
+pub(crate) use watch::watched;
 
 use self::stage::Stage;
-use crate::{
-    cause,
-    deployment::{Cores, Deployment, Means},
-    guest::{self, Choice, Kind},
-    load::LoadError,
-    management::ManagementError,
-    protocol::UserPlaneMode,
-    result::{Comparison, SCHEMA},
-    routes::{self, BirdError, Origin},
-    settings,
-    site::Site,
-};
+use crate::deployment::{Cores, Deployment, Means};
+use crate::guest::{self, Choice, Kind};
+use crate::load::LoadError;
+use crate::management::ManagementError;
+use crate::protocol::UserPlaneMode;
+use crate::result::{Comparison, SCHEMA};
+use crate::routes::{self, BirdError, Origin};
+use crate::site::Site;
+use crate::{cause, settings};
 
 /// Requests a second: a busy operator's page, some tenth of a core.
 pub(crate) const REQUESTS_PER_SECOND: f64 = 20.0;
@@ -62,7 +54,8 @@ pub struct Plan {
     pub quick: bool,
     /// Seed, for the record.
     pub seed: u64,
-    /// What guests' kernels run in; KVM where it works and else User Mode Linux when nothing is said.
+    /// What guests' kernels run in; KVM where it works and else User Mode Linux when nothing is
+    /// said.
     pub guests: Option<Kind>,
     /// Where route changes come from.
     pub routes: Origin,
@@ -134,7 +127,9 @@ pub fn compare(
         channels: Vec::new(),
         causes: Vec::new(),
         not_measured: vec![
-            "hardware counters and cache partitions, which would tell shared cache from memory bandwidth".to_owned(),
+            "hardware counters and cache partitions, which would tell shared cache from memory \
+             bandwidth"
+                .to_owned(),
         ],
         user_core: cores.user.0,
         cores: cores.all.iter().map(|core| core.0).collect(),

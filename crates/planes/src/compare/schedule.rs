@@ -1,18 +1,17 @@
 //! How long everything takes: every phase's length, and a bound of the whole.
 //!
-//! A comparison runs unattended, so its length is planned, not found out: each search has a most length, the causes
-//! have a total, and [`Plan::longest`] is the sum. The figures of a run are as good as its trials are long; these lengths are
-//! what the whole matrix has room for in [`WHOLE`], and `--quick` in [`QUICK`].
+//! A comparison runs unattended, so its length is planned, not found out: each search has a most
+//! length, the causes have a total, and [`Plan::longest`] is the sum. The figures of a run are as
+//! good as its trials are long; these lengths are what the whole matrix has room for in [`WHOLE`],
+//! and `--quick` in [`QUICK`].
 
 use std::time::Duration;
 
 use super::Plan;
-use crate::{
-    deployment::Deployment,
-    iperf,
-    load::{DRAIN, RESIDUAL},
-    result::{LARGEST_STANDARD, Protocol},
-};
+use crate::deployment::Deployment;
+use crate::iperf;
+use crate::load::{DRAIN, RESIDUAL};
+use crate::result::{LARGEST_STANDARD, Protocol};
 
 /// The whole matrix ends within this.
 pub const WHOLE: Duration = Duration::from_mins(20);
@@ -27,7 +26,8 @@ const BOOT: Duration = Duration::from_millis(900);
 const CHANNEL: Duration = Duration::from_millis(400);
 /// Beside sending: clearing counters, waiting for the last frames, reading.
 const OF_TRIAL: Duration = Duration::from_millis(10);
-/// Beside a trial of an intervention: taking the thing away and giving it back, or memory to press with; the last responses.
+/// Beside a trial of an intervention: taking the thing away and giving it back, or memory to press
+/// with; the last responses.
 const OF_INTERVENTION: Duration = Duration::from_millis(400);
 /// A guest on trial, to see whether KVM can be used.
 const CHOICE: Duration = Duration::from_secs(6);

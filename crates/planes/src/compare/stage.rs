@@ -2,18 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use super::{PATIENCE, Plan, REQUESTS_PER_SECOND, bench::Bench, watch::watched};
-use crate::{
-    channel,
-    deployment::{Cores, Deployment, DeploymentError, Means, Running, UserPlane},
-    iperf,
-    load::{Load, LoadError, Observed},
-    management::{self, Handler, Load as Asking, ManagementError, Responses, Server},
-    protocol::UserPlaneMode,
-    result::{Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf},
-    routes::{BirdError, Changes, Origin},
-    site::Site,
+use super::bench::Bench;
+use super::watch::watched;
+use super::{PATIENCE, Plan, REQUESTS_PER_SECOND};
+use crate::deployment::{Cores, Deployment, DeploymentError, Means, Running, UserPlane};
+use crate::load::{Load, LoadError, Observed};
+use crate::management::{self, Handler, Load as Asking, ManagementError, Responses, Server};
+use crate::protocol::UserPlaneMode;
+use crate::result::{
+    Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
 };
+use crate::routes::{BirdError, Changes, Origin};
+use crate::site::Site;
+use crate::{channel, iperf};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StageError {
@@ -31,7 +32,8 @@ pub(crate) enum StageError {
     Namespace(#[from] host::namespace::Error),
 }
 
-/// Where route changes come from in a deployment: on the cores of the control plane, where it has cores.
+/// Where route changes come from in a deployment: on the cores of the control plane, where it has
+/// cores.
 pub(crate) fn control_plane(
     origin: Origin,
     deployment: Deployment,
@@ -184,8 +186,9 @@ impl Stage<'_> {
         )
     }
 
-    /// iperf3, alone and beside requests: one TCP connection with standard and with jumbo segments, and as a second opinion
-    /// datagrams at the rate that our own search found for the largest standard payload.
+    /// iperf3, alone and beside requests: one TCP connection with standard and with jumbo segments,
+    /// and as a second opinion datagrams at the rate that our own search found for the largest
+    /// standard payload.
     fn second_opinion(&self, comparison: &mut Comparison) -> Result<(), StageError> {
         let (sender, receiver) = (&self.site.sender, &self.site.receiver);
         let pair = &self.site.pairs[0];
@@ -262,7 +265,8 @@ impl Stage<'_> {
         let mut remarks = Vec::new();
         if throughput.is_none() {
             remarks.push(
-                "at every rate tried more than one frame in a thousand was lost: the machine was busy, or the device is"
+                "at every rate tried more than one frame in a thousand was lost: the machine was \
+                 busy, or the device is"
                     .to_owned(),
             );
         } else if !delays.offered_in_full() {
@@ -273,7 +277,8 @@ impl Stage<'_> {
         }
         if delays.before > 0 {
             remarks.push(format!(
-                "{} frames of an earlier trial came during the delay trial and are not counted: the device had held them",
+                "{} frames of an earlier trial came during the delay trial and are not counted: \
+                 the device had held them",
                 delays.before
             ));
         }

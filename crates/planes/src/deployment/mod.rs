@@ -3,32 +3,35 @@
 //! The same program (the agent), the same link and the same commands in every deployment; what
 //! differs is who schedules it and whose kernel moves the packets:
 //!
-//! | deployment | kernel | user plane | interrupts' work (NAPI) |
-//! |---|---|---|---|
-//! | SMP free | one | anywhere | on the core where the packet arrives |
-//! | SMP bound | one | its core | a thread for each interface, bound to its core |
-//! | partitioned | one | an isolated cpuset on its core | as bound |
-//! | AMP | one per plane | a guest kernel on its core | the guest's |
-//! | AMP spread | one per user plane | guests on several cores, flows spread over them | the guests' |
+//! - SMP free: kernel: one; user plane: anywhere; interrupts' work (NAPI): on the core where the
+//!   packet arrives
+//! - SMP bound: kernel: one; user plane: its core; interrupts' work (NAPI): a thread for each
+//!   interface, bound to its core
+//! - partitioned: kernel: one; user plane: an isolated cpuset on its core; interrupts' work (NAPI):
+//!   as bound
+//! - AMP: kernel: one per plane; user plane: a guest kernel on its core; interrupts' work (NAPI):
+//!   the guest's
+//! - AMP spread: kernel: one per user plane; user plane: guests on several cores, flows spread over
+//!   them; interrupts' work (NAPI): the guests'
 
 mod user_plane;
 
-use std::{io, path::Path, time::Duration};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
 
 use host::CoreId;
 use serde::{Deserialize, Serialize};
 
 use self::user_plane::Home;
 pub use self::user_plane::UserPlane;
-use crate::{
-    control::{self, ControlError},
-    guest::{GuestError, Kind},
-    partition::{Partition, PartitionError},
-    protocol::{Command, UserPlaneMode},
-    settings::Setting,
-    site::Site,
-    tasks::{bind, descendants},
-};
+use crate::control::{self, ControlError};
+use crate::guest::{GuestError, Kind};
+use crate::partition::{Partition, PartitionError};
+use crate::protocol::{Command, UserPlaneMode};
+use crate::settings::Setting;
+use crate::site::Site;
+use crate::tasks::{bind, descendants};
 
 /// A way to put the planes on cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -133,7 +136,8 @@ pub enum DeploymentError {
     Agent,
     /// A binding that the kernel did not keep.
     #[error(
-        "the kernel runs {what} on cores {found}, not on {wanted}: the deployment is not what it claims"
+        "the kernel runs {what} on cores {found}, not on {wanted}: the deployment is not what it \
+         claims"
     )]
     NotBound {
         /// Which thread or process.
@@ -155,8 +159,9 @@ pub struct Means<'a> {
 }
 
 const AGENT_PATIENCE: Duration = Duration::from_secs(5);
-/// The default size of a socket's receive buffer, and what the raw sockets of a guest's interfaces have instead
-/// (`net.core.rmem_default`): the default holds some 270 frames, less than come in a guest's pause of a millisecond.
+/// The default size of a socket's receive buffer, and what the raw sockets of a guest's interfaces
+/// have instead (`net.core.rmem_default`): the default holds some 270 frames, less than come in a
+/// guest's pause of a millisecond.
 const SOCKET_BUFFER: &str = "/proc/sys/net/core/rmem_default";
 const RECEIVED: u32 = 4 << 20;
 
@@ -182,7 +187,8 @@ impl Running {
             Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
             _ => None,
         };
-        // A guest's interfaces open their sockets when they are brought up, and keep the size they had then.
+        // A guest's interfaces open their sockets when they are brought up, and keep the size they
+        // had then.
         let _larger = deployment
             .own_kernel()
             .then(|| Setting::change(Path::new(SOCKET_BUFFER), &RECEIVED.to_string()))
@@ -222,7 +228,8 @@ impl Running {
             };
             control::command(plane.link(), &start)?;
             if let Home::Process(agent) = &plane.home {
-                // Its worker has bound itself to one core; where it may run is the deployment's say.
+                // Its worker has bound itself to one core; where it may run is the deployment's
+                // say.
                 let cores = match deployment {
                     Deployment::SmpFree => cores.all.as_slice(),
                     _ => std::slice::from_ref(&cores.user),

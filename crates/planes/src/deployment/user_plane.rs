@@ -1,24 +1,21 @@
-//! One user plane of a deployment: an agent in a process or in a kernel of its own, and the link to it.
+//! One user plane of a deployment: an agent in a process or in a kernel of its own, and the link to
+//! it.
 
-use std::{
-    path::Path,
-    process::{Child, Stdio},
-    time::{Duration, Instant},
-};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use host::{CoreId, Namespace, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
 use super::{AGENT_PATIENCE, DeploymentError, Means, host};
-use crate::{
-    control::{self, ControlError},
-    group::{kill_group, own_group},
-    guest::{self, BOOT_PATIENCE, Guest, Plan},
-    partition::Partition,
-    protocol::{Counters, Interface},
-    site::{MTU, Pair},
-    tasks::{bind, napi_to_thread},
-};
+use crate::control::{self, ControlError};
+use crate::group::{kill_group, own_group};
+use crate::guest::{self, BOOT_PATIENCE, Guest, Plan};
+use crate::partition::Partition;
+use crate::protocol::{Counters, Interface};
+use crate::site::{MTU, Pair};
+use crate::tasks::{bind, napi_to_thread};
 
 const BEAT_PATIENCE: Duration = Duration::from_secs(2);
 const GUEST_MEMORY_MIB: u32 = 128;

@@ -73,11 +73,10 @@ impl Archive {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
     use super::*;
-    use std::{
-        io::Write,
-        process::{Command, Stdio},
-    };
 
     #[test]
     fn the_archive_is_one_that_others_can_read() {

@@ -1,23 +1,21 @@
 //! Which kind of guests this machine gets, and why.
 //!
-//! KVM is asked three things: whether its device can be opened, whether it speaks the one stable version of its interface, and
-//! whether it makes a machine (Linux, `Documentation/virt/kvm/api.rst`, 4.1 and 4.2). A host that is a guest itself may
-//! answer all three and run nothing, so a guest is booted on trial. Where that fails guests are User Mode Linux.
+//! KVM is asked three things: whether its device can be opened, whether it speaks the one stable
+//! version of its interface, and whether it makes a machine (Linux,
+//! `Documentation/virt/kvm/api.rst`, 4.1 and 4.2). A host that is a guest itself may answer all
+//! three and run nothing, so a guest is booted on trial. Where that fails guests are User Mode
+//! Linux.
 
-use std::{
-    fs::File,
-    io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    path::Path,
-    time::Duration,
-};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
 
 use host::{CoreId, Namespace};
 
-use super::{
-    Kind,
-    running::{Guest, GuestError, Plan},
-};
+use super::Kind;
+use super::running::{Guest, GuestError, Plan};
 
 const DEVICE: &str = "/dev/kvm";
 /// `KVM_GET_API_VERSION` and what it has answered since Linux 2.6.22.

@@ -1,9 +1,8 @@
-//! The kernel that virtual machines boot: one of this system's own, with the modules that it needs to see its devices.
+//! The kernel that virtual machines boot: one of this system's own, with the modules that it needs
+//! to see its devices.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::running::{GuestError, host};
 
@@ -29,7 +28,8 @@ pub(super) struct Module {
 }
 
 impl Image {
-    /// What `CORELANE_GUEST_KERNEL` names, else the last kernel of `/boot` by name that has modules.
+    /// What `CORELANE_GUEST_KERNEL` names, else the last kernel of `/boot` by name that has
+    /// modules.
     ///
     /// # Errors
     /// [`GuestError::NotInstalled`].
@@ -44,12 +44,17 @@ impl Image {
                 .collect(),
         };
         kernels.sort();
-        kernels.iter().rev().find_map(|kernel| Self::of(kernel)).ok_or_else(|| {
-            GuestError::NotInstalled(format!(
-                "no kernel for a virtual machine is installed ({BOOT}/{PREFIX}* with its modules): Debian has the package \
-                 linux-image-cloud-amd64, or name one in {VARIABLE}"
-            ))
-        })
+        kernels
+            .iter()
+            .rev()
+            .find_map(|kernel| Self::of(kernel))
+            .ok_or_else(|| {
+                GuestError::NotInstalled(format!(
+                    "no kernel for a virtual machine is installed ({BOOT}/{PREFIX}* with its \
+                     modules): Debian has the package linux-image-cloud-amd64, or name one in \
+                     {VARIABLE}"
+                ))
+            })
     }
 
     fn of(kernel: &Path) -> Option<Self> {
@@ -61,7 +66,8 @@ impl Image {
         })
     }
 
-    /// The modules `names` and what they need, each after what it needs. What the kernel has built in is left out.
+    /// The modules `names` and what they need, each after what it needs. What the kernel has built
+    /// in is left out.
     ///
     /// # Errors
     /// A file of a module cannot be read.
@@ -81,7 +87,8 @@ impl Image {
     }
 }
 
-/// Files of the modules `names` from `modules.dep` (depmod(8): `file: dependency…`, the last to be loaded first), each once.
+/// Files of the modules `names` from `modules.dep` (depmod(8): `file: dependency…`, the last to be
+/// loaded first), each once.
 fn order<'a>(dependencies: &'a str, names: &[&str]) -> Vec<&'a str> {
     let mut files = Vec::new();
     for name in names {
@@ -107,10 +114,11 @@ mod tests {
 
     #[test]
     fn modules_come_after_what_they_need_and_once() {
-        let dependencies = "kernel/a/virtio_ring.ko:\n\
-                            kernel/a/virtio.ko.xz: kernel/a/virtio_ring.ko\n\
-                            kernel/a/virtio-pci.ko: kernel/a/virtio.ko.xz kernel/a/virtio_ring.ko\n\
-                            kernel/n/virtio_net.ko: kernel/n/failover.ko kernel/a/virtio.ko.xz kernel/a/virtio_ring.ko\n";
+        let dependencies = "kernel/a/virtio_ring.ko:\nkernel/a/virtio.ko.xz: \
+                            kernel/a/virtio_ring.ko\nkernel/a/virtio-pci.ko: \
+                            kernel/a/virtio.ko.xz \
+                            kernel/a/virtio_ring.ko\nkernel/n/virtio_net.ko: kernel/n/failover.ko \
+                            kernel/a/virtio.ko.xz kernel/a/virtio_ring.ko\n";
         assert_eq!(
             order(dependencies, &["virtio_pci", "virtio_net", "built_in"]),
             [

@@ -8,14 +8,15 @@ pub mod registers;
 mod running;
 mod uml;
 
+use std::fs;
+use std::path::PathBuf;
+
 pub use choice::Choice;
 pub(crate) use running::shared_memory;
 pub use running::{
     BOOT_BOUND, BOOT_PATIENCE, Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers,
 };
 use serde::{Deserialize, Serialize};
-
-use std::{fs, path::PathBuf};
 
 /// What a guest's kernel runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +56,8 @@ impl Kind {
 
 /// The static program for guests: what `CORELANE_GUEST` names, else the file `corelane-guest`
 /// beside this program, else what `make guest` built in the source tree that this program was
-/// built from. `None` when there is none. A program that needs a loader is passed over: a guest has none.
+/// built from. `None` when there is none. A program that needs a loader is passed over: a guest has
+/// none.
 pub fn program() -> Option<PathBuf> {
     let named = std::env::var_os("CORELANE_GUEST").map(PathBuf::from);
     let beside = std::env::current_exe()
@@ -69,7 +71,8 @@ pub fn program() -> Option<PathBuf> {
         .find(|path| fs::read(path).is_ok_and(|bytes| is_static(&bytes)))
 }
 
-/// Whether this is a 64-bit ELF file (elf(5)) in this machine's byte order that asks for no loader (`PT_INTERP`).
+/// Whether this is a 64-bit ELF file (elf(5)) in this machine's byte order that asks for no loader
+/// (`PT_INTERP`).
 fn is_static(file: &[u8]) -> bool {
     const LOADER: u32 = 3;
     let half = |at: usize| Some(u16::from_ne_bytes(*file.get(at..)?.first_chunk()?) as usize);

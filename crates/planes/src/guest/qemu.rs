@@ -1,24 +1,22 @@
-//! A kernel in a virtual machine: QEMU, on KVM or emulating the processor, with this system's own kernel in it.
+//! A kernel in a virtual machine: QEMU, on KVM or emulating the processor, with this system's own
+//! kernel in it.
 //!
-//! The link's memory is a PCI device (`ivshmem-plain`: its second BAR is a file of the host). Each interface of the
-//! namespace is bridged to a tap that the guest has as `eth0`, `eth1`, …, without segmentation or checksum offloads: a
-//! frame is in the guest what it is on the cable. The machine has one processor and runs on one core, its input and output
-//! threads too.
+//! The link's memory is a PCI device (`ivshmem-plain`: its second BAR is a file of the host). Each
+//! interface of the namespace is bridged to a tap that the guest has as `eth0`, `eth1`, …, without
+//! segmentation or checksum offloads: a frame is in the guest what it is on the cable. The machine
+//! has one processor and runs on one core, its input and output threads too.
 //!
-//! Emulated it is far slower than any core: good to see that everything works, not to measure a deployment by.
+//! Emulated it is far slower than any core: good to see that everything works, not to measure a
+//! deployment by.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use host::Namespace;
 
-use super::{
-    Kind,
-    image::{Image, Module},
-    running::{Files, GuestError, LINK_BYTES, Plan},
-};
+use super::Kind;
+use super::image::{Image, Module};
+use super::running::{Files, GuestError, LINK_BYTES, Plan};
 
 /// The program, as Debian's package `qemu-system-x86` installs it.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -26,8 +24,9 @@ const PROGRAM: &str = "qemu-system-x86_64";
 const VHOST: &str = "/dev/vhost-net";
 /// What a guest needs to see its interfaces.
 const MODULES: [&str; 2] = ["virtio_pci", "virtio_net"];
-const NO_OFFLOADS: &str = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off,\
-                           host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off";
+const NO_OFFLOADS: &str = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,\
+                           guest_ufo=off,guest_ecn=off,host_tso4=off,host_tso6=off,host_ufo=off,\
+                           host_ecn=off";
 
 /// The kernel's modules in the order to load them.
 ///
@@ -49,7 +48,8 @@ fn program() -> Option<PathBuf> {
         .find(|file| file.exists())
 }
 
-/// The machine and its kernel's command line; the bridges and taps stay as long as what is returned.
+/// The machine and its kernel's command line; the bridges and taps stay as long as what is
+/// returned.
 pub(super) fn arguments(
     command: &mut Command,
     plan: &Plan<'_>,

@@ -1,20 +1,26 @@
 //! Processors whose registers User Mode Linux has no room for.
 //!
-//! It sets its processes' registers by ptrace, and the host takes a processor's extended state whole or not at all (`xstateregs_set`,
-//! `arch/x86/kernel/fpu/regset.c`). Linux 6.1 keeps [`ROOM`] bytes of it for each task; with AMX there are 11,008, and its first process
-//! dies ("ptrace set fp regs failed, errno = 14"). A kernel that is refused the extended state when it looks for it at its start uses the
-//! older call instead, which is for the registers up to SSE. So that is what a filter of system calls refuses here.
+//! It sets its processes' registers by ptrace, and the host takes a processor's extended state
+//! whole or not at all (`xstateregs_set`, `arch/x86/kernel/fpu/regset.c`). Linux 6.1 keeps [`ROOM`]
+//! bytes of it for each task; with AMX there are 11,008, and its first process dies ("ptrace set fp
+//! regs failed, errno = 14"). A kernel that is refused the extended state when it looks for it at
+//! its start uses the older call instead, which is for the registers up to SSE. So that is what a
+//! filter of system calls refuses here.
 //!
 //! # What it cannot do
-//! The upper halves of vector registers are then zero after a page fault (a test of 200 faults with one register: the first one), so a
-//! program that uses AVX goes wrong in such a guest: Debian's static busybox dies, and glibc's `printf` skips. Our agent is built
-//! for SSE2 but for the table's search, which does without there ([`are_lost`]).
+//! The upper halves of vector registers are then zero after a page fault (a test of 200 faults with
+//! one register: the first one), so a program that uses AVX goes wrong in such a guest: Debian's
+//! static busybox dies, and glibc's `printf` skips. Our agent is built for SSE2 but for the table's
+//! search, which does without there ([`are_lost`]).
 
-use std::{io, os::unix::process::CommandExt, process::Command};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
 
-/// Bytes of extended state that the guest's kernel keeps (`HOST_FP_SIZE`, `arch/x86/um/user-offsets.c`).
+/// Bytes of extended state that the guest's kernel keeps (`HOST_FP_SIZE`,
+/// `arch/x86/um/user-offsets.c`).
 const ROOM: u32 = 2_696;
 /// Where `seccomp_data` has the system call's number, and its first argument's lower half.
 const NUMBER: u32 = 0;
@@ -55,7 +61,8 @@ static FILTER: [sock_filter; 7] = [
     end(libc::SECCOMP_RET_ERRNO | libc::EIO as u32),
 ];
 
-/// Whether programs under User Mode Linux lose the upper halves of vector registers on this processor.
+/// Whether programs under User Mode Linux lose the upper halves of vector registers on this
+/// processor.
 pub fn are_lost() -> bool {
     extended_state() > ROOM
 }
@@ -70,7 +77,8 @@ pub(super) fn fit(command: &mut Command) {
             len: FILTER.len() as u16,
             filter: FILTER.as_ptr().cast_mut(),
         };
-        // SAFETY: the program is static and only read; prctl may be called between fork and exec (signal-safety(7)).
+        // SAFETY: the program is static and only read; prctl may be called between fork and exec
+        // (signal-safety(7)).
         let done = unsafe {
             libc::prctl(
                 libc::PR_SET_SECCOMP,

@@ -1,25 +1,24 @@
 //! A guest while it runs: its processes, its link, its console, whatever kernel it has.
 //!
-//! The guest's processes, on the host, are those of a process namespace of its own: when the first of them ends, all do. It is
-//! killed when the [`Guest`] drops, and by the kernel when the guest's starter is killed. What is left all the same is
-//! found by its name and killed by [`sweep_leftovers`].
+//! The guest's processes, on the host, are those of a process namespace of its own: when the first
+//! of them ends, all do. It is killed when the [`Guest`] drops, and by the kernel when the guest's
+//! starter is killed. What is left all the same is found by its name and killed by
+//! [`sweep_leftovers`].
 
-use std::{
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use host::{CoreId, Namespace, process, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
-use super::{Kind, archive::Archive, image::Module, qemu, uml};
-use crate::{
-    group::{kill, kill_group, own_group},
-    tasks::child_of,
-};
+use super::archive::Archive;
+use super::image::Module;
+use super::{Kind, qemu, uml};
+use crate::group::{kill, kill_group, own_group};
+use crate::tasks::child_of;
 
 /// Every guest's name begins so, followed by the process that started it.
 const NAME: &str = "corelane-guest-";
@@ -27,7 +26,8 @@ const NAME: &str = "corelane-guest-";
 pub const BOOT_BOUND: Duration = Duration::from_secs(3);
 /// How long a guest may take that is known to work.
 pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
-/// The first process of a guest's process namespace: the kernel is its child, for a first process cannot abort (`pid_namespaces(7)`).
+/// The first process of a guest's process namespace: the kernel is its child, for a first process
+/// cannot abort (`pid_namespaces(7)`).
 const FIRST: &str = "\"$@\"; exit $?";
 /// How long a killed guest may take to be gone.
 const END_PATIENCE: Duration = Duration::from_secs(2);
@@ -83,7 +83,8 @@ pub struct Plan<'a> {
     pub core: CoreId,
     /// Where its interfaces lie.
     pub namespace: &'a Namespace,
-    /// Interfaces of the namespace; in the guest they have the names of [`Kind::interface`], in this order.
+    /// Interfaces of the namespace; in the guest they have the names of [`Kind::interface`], in
+    /// this order.
     pub interfaces: &'a [&'a str],
     /// Largest IP packet on them in bytes.
     pub mtu: u32,
@@ -257,7 +258,8 @@ impl Drop for Guest {
         let kernel = self.process();
         kill_group(self.child.id());
         let _ = self.child.wait();
-        // The kernel ends the namespace's processes in its own time; until then they have their interfaces.
+        // The kernel ends the namespace's processes in its own time; until then they have their
+        // interfaces.
         let since = Instant::now();
         while process::is_alive(kernel) && since.elapsed() < END_PATIENCE {
             std::thread::sleep(Duration::from_millis(1));
@@ -306,7 +308,8 @@ pub(crate) fn shared_memory(path: &Path) -> io::Result<Mapping> {
     Mapping::of(&file, LINK_BYTES)
 }
 
-/// The guest's root: its program, a console, the places it mounts things on, and modules in the order to load them.
+/// The guest's root: its program, a console, the places it mounts things on, and modules in the
+/// order to load them.
 fn file_system(program: &[u8], modules: &[Module]) -> Vec<u8> {
     let mut archive = Archive::default();
     for directory in ["dev", "proc", "sys", "modules"] {

@@ -1,20 +1,19 @@
 //! A kernel that is a program: User Mode Linux, from Debian's package `user-mode-linux`.
 //!
-//! It shares two things with its host: a file of memory, which the guest sees as `/dev/mmapper`; and interfaces of the
-//! namespace that it was started in, on which the guest's driver opens raw sockets (`vec0`, `vec1`, …). It needs no
-//! virtualisation hardware.
+//! It shares two things with its host: a file of memory, which the guest sees as `/dev/mmapper`;
+//! and interfaces of the namespace that it was started in, on which the guest's driver opens raw
+//! sockets (`vec0`, `vec1`, …). It needs no virtualisation hardware.
 //!
-//! What it cannot do: more than one core per guest (User Mode Linux is a uniprocessor), and the guest's system calls and
-//! faults cost far more than on the metal. The figures of a deployment on it are those of this kind of kernel-per-core, and
-//! the reports name it.
+//! What it cannot do: more than one core per guest (User Mode Linux is a uniprocessor), and the
+//! guest's system calls and faults cost far more than on the metal. The figures of a deployment on
+//! it are those of this kind of kernel-per-core, and the reports name it.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
+use std::process::Command;
 
-use super::{
-    image::Module,
-    registers,
-    running::{Files, GuestError, Plan},
-};
+use super::image::Module;
+use super::registers;
+use super::running::{Files, GuestError, Plan};
 
 /// The kernel's program, as Debian installs it.
 const KERNEL: &str = "/usr/bin/linux.uml";
@@ -28,7 +27,8 @@ pub(super) fn modules() -> Result<Vec<Module>, GuestError> {
         return Ok(Vec::new());
     }
     Err(GuestError::NotInstalled(format!(
-        "{KERNEL} is not installed: a kernel per core without KVM needs Debian's package user-mode-linux"
+        "{KERNEL} is not installed: a kernel per core without KVM needs Debian's package \
+         user-mode-linux"
     )))
 }
 

@@ -1,23 +1,30 @@
 //! Frames that leave through a packet socket: for streams of which only a few are due at a time.
 //!
-//! Frames that the kernel makes ([`Generator::send`]) lie in memory that it sets up for each call and clears away with the last of
-//! them. When some still wait in a queue as the call ends, it looks for them again a second later, under one of 65,534 numbers that such
-//! memories have (`page_pool_release_retry`, `net/core/page_pool.c`; `MEM_ID_MAX`, `net/core/xdp.c`), and each look goes through all
-//! memories that there are. Guests keep frames waiting, at thousands of calls a second: the clearing took 7 % of a core here, and where
-//! a guest had fallen behind for seconds no number was left. A packet socket copies a frame into the kernel's ordinary memory, for
-//! more time a frame and none a call: 1.2 µs, against 9 µs and 0.5 µs a frame with all that is done until they are received.
+//! Frames that the kernel makes ([`Generator::send`]) lie in memory that it sets up for each call
+//! and clears away with the last of them. When some still wait in a queue as the call ends, it
+//! looks for them again a second later, under one of 65,534 numbers that such memories have
+//! (`page_pool_release_retry`, `net/core/page_pool.c`; `MEM_ID_MAX`, `net/core/xdp.c`), and each
+//! look goes through all memories that there are. Guests keep frames waiting, at thousands of calls
+//! a second: the clearing took 7 % of a core here, and where a guest had fallen behind for seconds
+//! no number was left. A packet socket copies a frame into the kernel's ordinary memory, for
+//! more time a frame and none a call: 1.2 µs, against 9 µs and 0.5 µs a frame with all that is done
+//! until they are received.
 
 use fastpath::generate::{Generator, Signature};
-use port::{Burst, Pool, PortError, packet::Outlet, pool::Layout};
+use port::packet::Outlet;
+use port::pool::Layout;
+use port::{Burst, Pool, PortError};
 use tester::clock::now_ns;
 
 use super::{HEADERS, LoadError};
 
 /// Frames that one stream may send in a tick this way: as many take as long in either.
 pub(super) const FEW: f64 = 50.0;
-/// Frames handed to the kernel at once: the last one's departure is stamped some 20 µs before it leaves.
+/// Frames handed to the kernel at once: the last one's departure is stamped some 20 µs before it
+/// leaves.
 const BURST: usize = 16;
-/// Bytes of frames on their way, with all that the kernel counts to them: more than a cable's end takes, so that it is the end that is full.
+/// Bytes of frames on their way, with all that the kernel counts to them: more than a cable's end
+/// takes, so that it is the end that is full.
 const ROOM: i32 = 4 << 20;
 /// Where an IPv4 datagram's UDP checksum is; zero: none (RFC 768).
 const UDP_CHECKSUM: std::ops::Range<usize> = 40..42;
@@ -39,8 +46,8 @@ pub(super) struct FewFrames {
 }
 
 impl FewFrames {
-    /// The frames of `generator`, which sends `length` bytes to `destinations` by turns, into `interface` of the calling thread's
-    /// namespace.
+    /// The frames of `generator`, which sends `length` bytes to `destinations` by turns, into
+    /// `interface` of the calling thread's namespace.
     ///
     /// # Errors
     /// [`LoadError`].
@@ -63,7 +70,8 @@ impl FewFrames {
         })
     }
 
-    /// Sends `count` frames. Those that the cable's other end has no room for are lost there, as the generator's are.
+    /// Sends `count` frames. Those that the cable's other end has no room for are lost there, as
+    /// the generator's are.
     ///
     /// # Errors
     /// The interface cannot be used any more.
@@ -94,7 +102,8 @@ impl FewFrames {
     }
 }
 
-/// The head of a generated frame, without a UDP checksum: that of the generator is right for one signature only.
+/// The head of a generated frame, without a UDP checksum: that of the generator is right for one
+/// signature only.
 fn head(frame: &[u8]) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head.copy_from_slice(&frame[..HEAD]);

@@ -1,33 +1,29 @@
 //! The user plane's load: datagrams at a rate across every pair of cables, and what became of them.
 //!
-//! The frames are made and checked in the kernel (crate `fastpath`); where only few are due at a time, they are made in user space
-//! ([`few`]). The tester proper keeps its
-//! timetable by spinning, which would take the management plane's core away on a machine of two; this
-//! load sleeps between ticks instead and sends what has become due. So frames come in small bursts, the
-//! same in every deployment: delays compare with each other, not with a hardware tester's. The sending
-//! thread has a real-time priority where the system grants one, or else the requests on the same core
-//! would decide what the user plane is offered.
+//! The frames are made and checked in the kernel (crate `fastpath`); where only few are due at a
+//! time, they are made in user space ([`few`]). The tester proper keeps its
+//! timetable by spinning, which would take the management plane's core away on a machine of two;
+//! this load sleeps between ticks instead and sends what has become due. So frames come in small
+//! bursts, the same in every deployment: delays compare with each other, not with a hardware
+//! tester's. The sending thread has a real-time priority where the system grants one, or else the
+//! requests on the same core would decide what the user plane is offered.
 
 mod few;
 mod stream;
 
-use std::{
-    net::IpAddr,
-    time::{Duration, Instant},
-};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use fastpath::generate::{Destinations, Frames};
 use host::{CoreId, Pinned, RealTime};
 use stream::Stream;
 use tester::clock::now_ns;
 
-use crate::{
-    control,
-    deployment::Running,
-    flows::Flow,
-    routes::Changes,
-    site::{Site, flows},
-};
+use crate::control;
+use crate::deployment::Running;
+use crate::flows::Flow;
+use crate::routes::Changes;
+use crate::site::{Site, flows};
 
 /// What becomes due in this time is sent at once.
 const TICK: Duration = Duration::from_micros(250);
@@ -35,7 +31,8 @@ const TICK: Duration = Duration::from_micros(250);
 const MOST_OWED: Duration = Duration::from_millis(5);
 /// After the last frame, before the receiver's counts are read: what comes later is lost.
 pub(crate) const RESIDUAL: Duration = Duration::from_millis(30);
-/// A user plane that lost frames may hold them yet: the next trial waits until none has come for [`RESIDUAL`], so long at most.
+/// A user plane that lost frames may hold them yet: the next trial waits until none has come for
+/// [`RESIDUAL`], so long at most.
 pub(crate) const DRAIN: Duration = Duration::from_millis(150);
 /// Headers of an untagged IPv4 datagram.
 const HEADERS: u32 = 14 + 20 + 8;
@@ -63,8 +60,9 @@ pub enum LoadError {
     Control(#[from] control::ControlError),
     /// A trial that received more than it sent has counted wrongly.
     #[error(
-        "{received} different frames received of {sent} sent: a device duplicates or keeps frames in a way that the sink does not see; \
-             remove what else is attached to the test's cables, and report it otherwise"
+        "{received} different frames received of {sent} sent: a device duplicates or keeps frames \
+         in a way that the sink does not see; remove what else is attached to the test's cables, \
+         and report it otherwise"
     )]
     MoreThanSent {
         /// Frames sent in the trial.
@@ -100,7 +98,8 @@ pub struct Observed {
     pub delay_p50_ns: Option<u64>,
     /// 99th percentile, ns.
     pub delay_p99_ns: Option<u64>,
-    /// Mean difference between the delays of consecutive frames: where RFC 3550's jitter settles, ns.
+    /// Mean difference between the delays of consecutive frames: where RFC 3550's jitter settles,
+    /// ns.
     pub jitter_ns: Option<f64>,
 }
 
@@ -162,8 +161,8 @@ impl Load {
         Ok(Self { core, streams })
     }
 
-    /// Sends `rate` frames a second for `duration`, spread over the streams, while the control plane
-    /// makes `changes_per_second` route changes in every user plane.
+    /// Sends `rate` frames a second for `duration`, spread over the streams, while the control
+    /// plane makes `changes_per_second` route changes in every user plane.
     ///
     /// # Errors
     /// [`LoadError`].
@@ -230,7 +229,8 @@ impl Load {
         Ok(observed)
     }
 
-    /// Waits for frames that the user planes still hold: the next trial shall find their queues as the first did, empty.
+    /// Waits for frames that the user planes still hold: the next trial shall find their queues as
+    /// the first did, empty.
     fn drain(&self) -> Result<(), LoadError> {
         const LOOK: Duration = Duration::from_millis(5);
         let begin = Instant::now();

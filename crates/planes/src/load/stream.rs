@@ -1,18 +1,15 @@
-//! One stream of the load: the frames of the flows that one user plane carries, and the sink that they end in.
+//! One stream of the load: the frames of the flows that one user plane carries, and the sink that
+//! they end in.
 
 use std::time::Duration;
 
-use fastpath::{
-    attach::{Attachment, Request},
-    generate::{Frames, Generator},
-    sink::{Checks, Sink},
-};
+use fastpath::attach::{Attachment, Request};
+use fastpath::generate::{Frames, Generator};
+use fastpath::sink::{Checks, Sink};
 use host::Namespace;
 
-use super::{
-    LoadError,
-    few::{FEW, FewFrames},
-};
+use super::LoadError;
+use super::few::{FEW, FewFrames};
 use crate::site::{Pair, Site};
 
 pub(super) struct Stream {
@@ -31,7 +28,8 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A stream of `frames` across `pair`, of `share` of the load's flows. Sinks tell `streams` streams apart.
+    /// A stream of `frames` across `pair`, of `share` of the load's flows. Sinks tell `streams`
+    /// streams apart.
     ///
     /// # Errors
     /// [`LoadError`].
@@ -78,7 +76,8 @@ impl Stream {
         })
     }
 
-    /// A trial begins at `departures` (ns of the monotonic clock) that offers `rate` frames a second in all, those of a `tick` at once.
+    /// A trial begins at `departures` (ns of the monotonic clock) that offers `rate` frames a
+    /// second in all, those of a `tick` at once.
     ///
     /// # Errors
     /// [`LoadError::Fastpath`].

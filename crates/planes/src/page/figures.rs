@@ -3,10 +3,8 @@
 use report::plot::{Axis, Plot, Series};
 
 use super::MODES;
-use crate::{
-    protocol::UserPlaneMode,
-    result::{Comparison, Plane, Protocol},
-};
+use crate::protocol::UserPlaneMode;
+use crate::result::{Comparison, Plane, Protocol};
 
 pub(super) fn plots(comparison: &Comparison) -> Vec<Plot> {
     let mut plots = Vec::new();

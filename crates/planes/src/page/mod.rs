@@ -1,16 +1,19 @@
-//! A comparison as a document: verdict in sentences, tables, the four figures of the article side by side.
+//! A comparison as a document: verdict in sentences, tables, the four figures of the article side
+//! by side.
 
 mod figures;
 mod tables;
 mod verdict;
 
-use report::{Block, Document, units::prefixed};
-
-use self::{figures::plots, tables::tables};
+use report::units::prefixed;
+use report::{Block, Document};
 use verdict::remarks;
 pub use verdict::verdict;
 
-use crate::{protocol::UserPlaneMode, result::Comparison};
+use self::figures::plots;
+use self::tables::tables;
+use crate::protocol::UserPlaneMode;
+use crate::result::Comparison;
 
 const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::UserSpace];
 
@@ -85,11 +88,16 @@ pub fn page(comparison: &Comparison) -> Document {
         .blocks
         .extend(tables(comparison).into_iter().map(Block::Table));
     document = document.heading("How it was measured").text(format!(
-        "The user plane's core is {}; the tester, the control plane and the management plane share the others. Throughput is the \
-         highest rate at which no more than one frame in a thousand was lost, delay and jitter come from a trial at half the rate that the user plane carried \
-         alone. The management plane was asked {} times a second by a timetable; response time counts from the intended start. \
-         During all trials the control plane changed {} routes a second ({}) over the link to the user plane.",
-        comparison.user_core, comparison.requests_per_second, comparison.route_changes_per_second, comparison.route_origin.name()
+        "The user plane's core is {}; the tester, the control plane and the management plane \
+         share the others. Throughput is the highest rate at which no more than one frame in a \
+         thousand was lost, delay and jitter come from a trial at half the rate that the user \
+         plane carried alone. The management plane was asked {} times a second by a timetable; \
+         response time counts from the intended start. During all trials the control plane \
+         changed {} routes a second ({}) over the link to the user plane.",
+        comparison.user_core,
+        comparison.requests_per_second,
+        comparison.route_changes_per_second,
+        comparison.route_origin.name()
     ));
     document.blocks.extend(notes(comparison));
     document.environment(comparison.environment.facts())

@@ -1,6 +1,7 @@
 //! The comparison in tables: what is printed, shown on the page and put into documents.
 
-use report::{table::Table, units::prefixed};
+use report::table::Table;
+use report::units::prefixed;
 
 use super::{MODES, bits, count, loss, milliseconds, percent, time};
 use crate::result::{Cell, Comparison, Measure, Method, Plane, Protocol};

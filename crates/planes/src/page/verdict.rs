@@ -3,13 +3,11 @@
 use report::units::prefixed;
 
 use super::{MODES, percent, time};
-use crate::{
-    cause::NOTICED,
-    deployment::Deployment,
-    guest::BOOT_BOUND,
-    protocol::UserPlaneMode,
-    result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol},
-};
+use crate::cause::NOTICED;
+use crate::deployment::Deployment;
+use crate::guest::BOOT_BOUND;
+use crate::protocol::UserPlaneMode;
+use crate::result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol};
 
 /// One sentence for every deployment and mode, one for every cause, one for the guests.
 pub fn verdict(comparison: &Comparison) -> Vec<String> {
@@ -32,11 +30,13 @@ fn boots(comparison: &Comparison) -> Option<String> {
     let bound = BOOT_BOUND.as_secs_f64();
     Some(if slowest > bound {
         format!(
-            "The slowest guest was up after {slowest:.1} s, later than the {bound:.0} s that it may take."
+            "The slowest guest was up after {slowest:.1} s, later than the {bound:.0} s that it \
+             may take."
         )
     } else {
         format!(
-            "The slowest guest was up after {slowest:.2} s, within the {bound:.0} s that it may take."
+            "The slowest guest was up after {slowest:.2} s, within the {bound:.0} s that it may \
+             take."
         )
     })
 }
@@ -113,7 +113,8 @@ fn change(what: &str, alone: f64, beside: f64) -> String {
     }
 }
 
-/// "AMP, packets in kernel: requests lengthen the user plane's delay (p99 80 µs to 3.2 ms); of that waiting for the core 60 % …"
+/// "AMP, packets in kernel: requests lengthen the user plane's delay (p99 80 µs to 3.2 ms); of that
+/// waiting for the core 60 % …"
 fn explanation(cause: &Cause) -> String {
     let what = match cause.measure {
         Measure::Loss => format!(
@@ -152,7 +153,8 @@ fn explanation(cause: &Cause) -> String {
     };
     let rest = if counted.is_empty() {
         format!(
-            "none of {} interventions whose shares add up stands clear of its control, 100 % remain unexplained",
+            "none of {} interventions whose shares add up stands clear of its control, 100 % \
+             remain unexplained",
             cause.channels.iter().filter(|of| of.counts).count()
         )
     } else if cause.explained > 1.0 {

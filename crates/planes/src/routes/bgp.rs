@@ -1,13 +1,12 @@
-//! A neighbour that announces routes by BGP-4 (RFC 4271): as much of the protocol as a speaker needs that only talks.
+//! A neighbour that announces routes by BGP-4 (RFC 4271): as much of the protocol as a speaker
+//! needs that only talks.
 //!
-//! It offers a hold time of 0, so nobody sends keepalives (§4.2), and no capabilities: prefixes are IPv4, system numbers have
-//! 16 bits.
+//! It offers a hold time of 0, so nobody sends keepalives (§4.2), and no capabilities: prefixes are
+//! IPv4, system numbers have 16 bits.
 
-use std::{
-    io::{self, Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Marker, length and type (§4.1).

@@ -1,31 +1,30 @@
 //! The BIRD routing daemon (Debian's package `bird2`) as the control plane's source of routes.
 //!
-//! It runs in a namespace of its own with two networks, those on which the next hops are. We are its BGP neighbour and
-//! announce changes; what it chooses it gives to the namespace's kernel, which tells us.
+//! It runs in a namespace of its own with two networks, those on which the next hops are. We are
+//! its BGP neighbour and announce changes; what it chooses it gives to the namespace's kernel,
+//! which tells us.
 
-use std::{
-    fs, io,
-    net::{Ipv4Addr, SocketAddr},
-    process::{Child, Stdio},
-    time::{Duration, Instant},
-};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use host::{CoreId, Namespace, Veth, temporary};
 
-use super::{Change, bgp::Speaker};
-use crate::{
-    deployment::DeploymentError,
-    group::{kill_group, own_group},
-    netlink::RouteEvents,
-    tasks::bind,
-};
+use super::Change;
+use super::bgp::Speaker;
+use crate::deployment::DeploymentError;
+use crate::group::{kill_group, own_group};
+use crate::netlink::RouteEvents;
+use crate::tasks::bind;
 
 const PROGRAM: &str = "bird";
 /// Debian installs it where not every user's path leads.
 const PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 const PATIENCE: Duration = Duration::from_secs(8);
 const PAUSE: Duration = Duration::from_millis(50);
-/// BIRD and its neighbour both are on the loopback of the namespace, where BIRD listens beside the port that needs no root.
+/// BIRD and its neighbour both are on the loopback of the namespace, where BIRD listens beside the
+/// port that needs no root.
 const BIRD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const PORT: u16 = 1_790;
@@ -188,12 +187,10 @@ impl Drop for Bird {
 fn text() -> String {
     let [own, neighbour] = SYSTEMS;
     format!(
-        "router id {BIRD};\n\
-         protocol device {{ }}\n\
-         protocol direct {{ ipv4; }}\n\
-         protocol kernel {{ ipv4 {{ import none; export where source = RTS_BGP; }}; }}\n\
-         protocol bgp {{ local {BIRD} port {PORT} as {own}; neighbor {NEIGHBOUR} as {neighbour}; strict bind; multihop; passive;\n\
-         ipv4 {{ import all; export none; }}; }}\n"
+        "router id {BIRD};\nprotocol device {{ }}\nprotocol direct {{ ipv4; }}\nprotocol kernel \
+         {{ ipv4 {{ import none; export where source = RTS_BGP; }}; }}\nprotocol bgp {{ local \
+         {BIRD} port {PORT} as {own}; neighbor {NEIGHBOUR} as {neighbour}; strict bind; multihop; \
+         passive;\nipv4 {{ import all; export none; }}; }}\n"
     )
 }
 

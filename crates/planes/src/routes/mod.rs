@@ -1,8 +1,9 @@
 //! Route changes of the control plane, and how they reach every user plane.
 //!
-//! They come from one of two places: generated here, or from BIRD, which has them from a BGP neighbour (us) at the same rate,
-//! chooses the best and gives them to its kernel, whence we hear of them. Either way each user plane gets them as packets on
-//! its link, with the next hops that it has itself.
+//! They come from one of two places: generated here, or from BIRD, which has them from a BGP
+//! neighbour (us) at the same rate, chooses the best and gives them to its kernel, whence we hear
+//! of them. Either way each user plane gets them as packets on its link, with the next hops that it
+//! has itself.
 
 mod bgp;
 mod bird;
@@ -15,16 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use self::bird::Bird;
 pub use self::bird::{BirdError, installed};
-use crate::{
-    control::ControlError,
-    deployment::UserPlane,
-    netlink::Route,
-    protocol::{ROUTES_PER_PACKET, pack_routes},
-    site::Pair,
-};
+use crate::control::ControlError;
+use crate::deployment::UserPlane;
+use crate::netlink::Route;
+use crate::protocol::{ROUTES_PER_PACKET, pack_routes};
+use crate::site::Pair;
 
-/// Networks under 100.64.0.0/10 that come and come again by turns of two next hops. None of them carries the tester's
-/// traffic.
+/// Networks under 100.64.0.0/10 that come and come again by turns of two next hops. None of them
+/// carries the tester's traffic.
 const NETWORKS: u32 = 4_096;
 const LENGTH: u8 = 24;
 
@@ -93,7 +92,8 @@ enum Source {
 }
 
 impl Changes {
-    /// Changes for the user planes of `pairs`, which come from `origin`. BIRD runs on `cores` where they are given.
+    /// Changes for the user planes of `pairs`, which come from `origin`. BIRD runs on `cores` where
+    /// they are given.
     ///
     /// # Errors
     /// [`BirdError`].
@@ -128,8 +128,8 @@ impl Changes {
         }
     }
 
-    /// Makes `count` changes and sends what of them there is by now to all `planes`; returns how many were made. Those of
-    /// BIRD come later, at one of the next calls.
+    /// Makes `count` changes and sends what of them there is by now to all `planes`; returns how
+    /// many were made. Those of BIRD come later, at one of the next calls.
     ///
     /// # Errors
     /// [`ControlError`], except for a full link: those changes are made again.

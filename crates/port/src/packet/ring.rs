@@ -1,8 +1,8 @@
 //! The receive ring of a packet socket: memory that the kernel fills, slot by slot.
 //!
 //! A slot belongs to the kernel or to us, by one bit of its status word. The kernel sets it after
-//! writing the frame; we clear it after reading. Nothing else synchronises the two, so the status is
-//! read with Acquire and written with Release.
+//! writing the frame; we clear it after reading. Nothing else synchronises the two, so the status
+//! is read with Acquire and written with Release.
 
 use std::io;
 use std::ptr::NonNull;
@@ -79,7 +79,8 @@ impl Ring {
     #[inline]
     pub(super) fn next(&mut self) -> Option<Slot<'_>> {
         // SAFETY: `next` is below `slots`, so the slot lies within the mapping; it begins with a
-        // `tpacket2_hdr`, whose first field is the aligned status word that both sides access atomically.
+        // `tpacket2_hdr`, whose first field is the aligned status word that both sides access
+        // atomically.
         let (start, status) = unsafe {
             let start = self.memory.as_ptr().add(self.next * self.slot_bytes);
             (start, AtomicU32::from_ptr(start.cast()))
@@ -101,7 +102,8 @@ impl Ring {
         let header = unsafe { start.cast::<libc::tpacket2_hdr>().read() };
         let offset = usize::from(header.tp_mac).min(self.slot_bytes);
         let length = (header.tp_snaplen as usize).min(self.slot_bytes - offset);
-        // SAFETY: offset and length have been bounded by the slot, which is ours until it is released.
+        // SAFETY: offset and length have been bounded by the slot, which is ours until it is
+        // released.
         let bytes = unsafe { std::slice::from_raw_parts(start.add(offset), length) };
         let tag = (flags & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
             let protocol = if flags & libc::TP_STATUS_VLAN_TPID_VALID == 0 {

@@ -64,7 +64,8 @@ impl Socket {
         }
         // The C libraries disagree about the types of these numbers, not about their values.
         let mut ask = |code: libc::c_ulong, action| {
-            // SAFETY: the kernel reads the name from, and writes its answer into, the `ifreq` given.
+            // SAFETY: the kernel reads the name from, and writes its answer into, the `ifreq`
+            // given.
             let result = unsafe { libc::ioctl(self.as_raw_fd(), code as _, &raw mut request) };
             if result < 0 {
                 let source = io::Error::last_os_error();
@@ -78,7 +79,8 @@ impl Socket {
             }
             Ok(request.ifr_ifru)
         };
-        // SAFETY: each answer is read from the member that its request is documented to fill (netdevice(7)).
+        // SAFETY: each answer is read from the member that its request is documented to fill
+        // (netdevice(7)).
         unsafe {
             let index = ask(libc::SIOCGIFINDEX, "find the interface")?.ifru_ifindex;
             let address = ask(libc::SIOCGIFHWADDR, "read its hardware address")?
@@ -223,7 +225,8 @@ impl Socket {
         }
     }
 
-    /// Whether the interface is still there and up: the kernel marks the sockets of one that is not.
+    /// Whether the interface is still there and up: the kernel marks the sockets of one that is
+    /// not.
     pub(super) fn state(&self) -> Result<(), PortError> {
         let mut error: libc::c_int = 0;
         let mut size = size_of_val(&error) as libc::socklen_t;
@@ -294,7 +297,8 @@ pub(super) struct Sender {
     messages: Box<[libc::mmsghdr; Burst::CAPACITY]>,
 }
 
-// SAFETY: the pointers in the lists are written and used within one call of `send`, from the pool given then.
+// SAFETY: the pointers in the lists are written and used within one call of `send`, from the pool
+// given then.
 unsafe impl Send for Sender {}
 
 impl Sender {
@@ -338,8 +342,8 @@ impl Sender {
         let mut sent = 0;
         while sent < count {
             let (messages, left) = (&mut self.messages[sent..count], count - sent);
-            // SAFETY: the first `left` messages each point to one piece, which points to the bytes of a
-            // frame; `pool` and `self` stay borrowed until the call returns.
+            // SAFETY: the first `left` messages each point to one piece, which points to the bytes
+            // of a frame; `pool` and `self` stay borrowed until the call returns.
             let result = unsafe {
                 libc::sendmmsg(
                     self.socket.as_raw_fd(),
@@ -355,7 +359,8 @@ impl Sender {
             let source = io::Error::last_os_error();
             match source.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The driver is full, or this interface cannot carry the frame: the caller drops the rest.
+                // The driver is full, or this interface cannot carry the frame: the caller drops
+                // the rest.
                 Some(libc::ENOBUFS | libc::EAGAIN | libc::EMSGSIZE | libc::EINVAL) => break,
                 _ => return Err(self.socket.classify(source, "send")),
             }

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use super::XskPort;
 use crate::{Burst, Pool, Port, PortError};
 
-/// The queues of an interface that one worker serves. Bursts are taken from them by turns; frames leave by the first.
+/// The queues of an interface that one worker serves. Bursts are taken from them by turns; frames
+/// leave by the first.
 #[derive(Debug)]
 pub struct XskInterface {
     name: String,

@@ -1,29 +1,35 @@
-//! `AF_XDP`: frames to and from one queue of an interface without the kernel's network stack between.
+//! `AF_XDP`: frames to and from one queue of an interface without the kernel's network stack
+//! between.
 //!
 //! # How it works
-//! The worker's [`Pool`] is registered with the kernel as UMEM: memory that both sides write frames into. Four rings of descriptors
-//! go with a socket. On **FILL** we lend the kernel empty buffers; it writes arriving frames into them and returns them on **RX**.
-//! On **TX** we lend it frames to send; it returns their buffers on **COMPLETION**. An XDP program on the interface (crate
+//! The worker's [`Pool`] is registered with the kernel as UMEM: memory that both sides write frames
+//! into. Four rings of descriptors go with a socket. On **FILL** we lend the kernel empty buffers;
+//! it writes arriving frames into them and returns them on **RX**. On **TX** we lend it frames to
+//! send; it returns their buffers on **COMPLETION**. An XDP program on the interface (crate
 //! `fastpath`, `steer`) decides which frames come here at all and which stay the kernel's.
 //!
 //! # Who owns which memory
-//! The pool must be cut with [`Layout::chunks`] in 2048 or 4096 bytes, and must outlive its ports: give both to the same worker.
-//! A buffer is in exactly one place: free in the pool, a [`Frame`] in somebody's hand, or lent to the kernel by way of FILL or TX. The
-//! rings are the ledger of what is lent. Ports of one worker share its pool: the first port registers it, the others join
-//! ([`Memory`]), so a frame received on one is sent by another without a copy. A port that is dropped keeps the buffers that it had
-//! lent: they are lost to the pool.
+//! The pool must be cut with [`Layout::chunks`] in 2048 or 4096 bytes, and must outlive its ports:
+//! give both to the same worker. A buffer is in exactly one place: free in the pool, a [`Frame`] in
+//! somebody's hand, or lent to the kernel by way of FILL or TX. The rings are the ledger of what is
+//! lent. Ports of one worker share its pool: the first port registers it, the others join
+//! ([`Memory`]), so a frame received on one is sent by another without a copy. A port that is
+//! dropped keeps the buffers that it had lent: they are lost to the pool.
 //!
 //! # How it stays fast
-//! FILL is full before the first frame comes and is filled again with every burst. The kernel says when it sleeps and has to be woken
-//! (`need_wakeup`): as long as it runs by itself, neither direction costs a system call. In copy mode, sending always costs one for
-//! each burst. With busy polling ([`Options::busy_poll`]) our calls do the driver's work on our core, so that worker and interrupt do
-//! not take it from each other.
+//! FILL is full before the first frame comes and is filled again with every burst. The kernel says
+//! when it sleeps and has to be woken (`need_wakeup`): as long as it runs by itself, neither
+//! direction costs a system call. In copy mode, sending always costs one for each burst. With busy
+//! polling ([`Options::busy_poll`]) our calls do the driver's work on our core, so that worker and
+//! interrupt do not take it from each other.
 //!
 //! # What it cannot do
 //! - A frame must fit one buffer: the chunk less 256 bytes that the kernel keeps in front.
-//! - A port hears only its own queue. A veth sends by queue number *sending core modulo queues*; a network card by its own hash
-//!   (`ethtool -L`, `-X`). Open a port for every queue or frames go where nobody listens.
-//! - After a socket is closed its queue stays taken for a moment; opening it again at once can give `EBUSY`.
+//! - A port hears only its own queue. A veth sends by queue number *sending core modulo queues*; a
+//!   network card by its own hash (`ethtool -L`, `-X`). Open a port for every queue or frames go
+//!   where nobody listens.
+//! - After a socket is closed its queue stays taken for a moment; opening it again at once can give
+//!   `EBUSY`.
 //! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
 
 mod interface;
@@ -35,12 +41,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use crate::pool::Layout;
-use crate::{Burst, Frame, Pool, Port, PortError};
 pub use interface::XskInterface;
 pub use queues::receive_queues;
 pub use socket::Statistics;
 use socket::{Rings, Socket};
+
+use crate::pool::Layout;
+use crate::{Burst, Frame, Pool, Port, PortError};
 
 /// Bytes that the kernel keeps free in front of each frame it receives (`XDP_PACKET_HEADROOM`).
 pub const HEADROOM: u16 = 256;
@@ -58,7 +65,8 @@ const KICKS: usize = 8;
 /// Who moves the bytes between the driver and our memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Copying {
-    /// The driver works on our memory if it can, else the kernel copies; [`XskPort::is_zero_copy`] says which.
+    /// The driver works on our memory if it can, else the kernel copies; [`XskPort::is_zero_copy`]
+    /// says which.
     #[default]
     Any,
     /// The driver, or opening fails.
@@ -74,8 +82,9 @@ pub struct Options {
     pub copying: Copying,
     /// Elements of each ring, a power of two; FILL takes as many buffers of the pool.
     pub ring: u32,
-    /// Do the driver's receive work in our own calls (`SO_PREFER_BUSY_POLL`, `SO_BUSY_POLL`, `SO_BUSY_POLL_BUDGET`, Linux 5.11). The
-    /// driver's interrupts keep out of it only with `/sys/class/net/PORT/napi_defer_hard_irqs` (2) and `gro_flush_timeout` (200000).
+    /// Do the driver's receive work in our own calls (`SO_PREFER_BUSY_POLL`, `SO_BUSY_POLL`,
+    /// `SO_BUSY_POLL_BUDGET`, Linux 5.11). The driver's interrupts keep out of it only with
+    /// `/sys/class/net/PORT/napi_defer_hard_irqs` (2) and `gro_flush_timeout` (200000).
     pub busy_poll: bool,
 }
 
@@ -90,7 +99,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A layout for a worker with `ports` ports opened like this: what the rings can hold, and some bursts in hand.
+    /// A layout for a worker with `ports` ports opened like this: what the rings can hold, and some
+    /// bursts in hand.
     pub const fn layout(&self, ports: u32) -> Layout {
         Layout::chunks(
             ports * 2 * self.ring + 4 * Burst::CAPACITY as u32,
@@ -125,13 +135,15 @@ impl std::fmt::Debug for XskPort {
 }
 
 impl XskPort {
-    /// Opens queue `queue` of `interface` in the calling thread's network namespace, with the buffers of `pool`. Give all ports of a
-    /// worker the same `pool` and `memory` (which is empty at first). Frames come when a steering program has been told of the
+    /// Opens queue `queue` of `interface` in the calling thread's network namespace, with the
+    /// buffers of `pool`. Give all ports of a worker the same `pool` and `memory` (which is
+    /// empty at first). Frames come when a steering program has been told of the
     /// port's descriptor ([`AsFd`]).
     ///
     /// # Errors
-    /// [`PortError::System`] with the call that failed: `EBUSY` for a queue in use, `EINVAL` for a queue that is not there or a pool
-    /// whose chunks are not 2048 or 4096 bytes, `EOPNOTSUPP` when zero copy was required.
+    /// [`PortError::System`] with the call that failed: `EBUSY` for a queue in use, `EINVAL` for a
+    /// queue that is not there or a pool whose chunks are not 2048 or 4096 bytes, `EOPNOTSUPP`
+    /// when zero copy was required.
     pub fn open(
         interface: &str,
         queue: u32,
@@ -277,7 +289,8 @@ impl XskPort {
             }
             match self.socket.wake_send() {
                 Ok(()) => {}
-                // The device or its queue is full, or the kernel has sent its fill for one call: what is left waits on the ring.
+                // The device or its queue is full, or the kernel has sent its fill for one call:
+                // what is left waits on the ring.
                 Err(error)
                     if matches!(
                         error.raw_os_error(),

@@ -20,7 +20,8 @@ struct Channels {
     combined: u32,
 }
 
-/// Receive queues of `interface` in the calling thread's network namespace. 1 for a driver that cannot say.
+/// Receive queues of `interface` in the calling thread's network namespace. 1 for a driver that
+/// cannot say.
 ///
 /// # Errors
 /// The kernel's: `ENODEV` when there is no such interface.
@@ -47,7 +48,8 @@ pub fn receive_queues(interface: &str) -> io::Result<u32> {
     }
     request.ifr_ifru.ifru_data = (&raw mut channels).cast();
     // The C libraries disagree about the type of the number, not about its value.
-    // SAFETY: the request names an interface and points to the record that this command fills; both live through the call.
+    // SAFETY: the request names an interface and points to the record that this command fills; both
+    // live through the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     if result == 0 {
         return Ok((channels.receive + channels.combined).max(1));

@@ -1,8 +1,10 @@
-//! The four rings of an `AF_XDP` socket: arrays in memory shared with the kernel, each with one producer and one consumer.
+//! The four rings of an `AF_XDP` socket: arrays in memory shared with the kernel, each with one
+//! producer and one consumer.
 //!
-//! The producer writes elements, then its index with release order; the consumer loads that index with acquire order, reads
-//! elements, then stores its own index. The indices run freely and wrap; an element's place is its index modulo the size, a power
-//! of two. Each side keeps a copy of the other's index and looks again only when the copy says that nothing is left.
+//! The producer writes elements, then its index with release order; the consumer loads that index
+//! with acquire order, reads elements, then stores its own index. The indices run freely and wrap;
+//! an element's place is its index modulo the size, a power of two. Each side keeps a copy of the
+//! other's index and looks again only when the copy says that nothing is left.
 
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -26,7 +28,8 @@ impl Drop for Mapping {
     }
 }
 
-/// One ring with elements of type `T`, seen from our side: producer of FILL and TX, consumer of RX and COMPLETION.
+/// One ring with elements of type `T`, seen from our side: producer of FILL and TX, consumer of RX
+/// and COMPLETION.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     producer: *const AtomicU32,
@@ -70,7 +73,8 @@ impl<T: Copy> Ring<T> {
             return Err(io::Error::last_os_error());
         }
         let start = start.cast::<u8>();
-        // SAFETY: the kernel gave these offsets for this mapping; it aligns them for what lies there.
+        // SAFETY: the kernel gave these offsets for this mapping; it aligns them for what lies
+        // there.
         let at = |offset: u64| unsafe { start.add(offset as usize) };
         let mut ring = Self {
             producer: at(offsets.producer).cast(),
@@ -91,7 +95,8 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: a field of the mapping, which lives as long as `self`; shared with the kernel, hence atomic.
+        // SAFETY: a field of the mapping, which lives as long as `self`; shared with the kernel,
+        // hence atomic.
         unsafe { &*self.producer }
     }
 
@@ -125,7 +130,8 @@ impl<T: Copy> Ring<T> {
         room(self)
     }
 
-    /// As producer: writes one element, for which [`Ring::room`] has shown room. The kernel sees it after [`Ring::publish`].
+    /// As producer: writes one element, for which [`Ring::room`] has shown room. The kernel sees it
+    /// after [`Ring::publish`].
     #[inline]
     pub(super) fn put(&mut self, value: T) {
         // SAFETY: a place of ours, which the kernel does not read before `publish`.
@@ -154,7 +160,8 @@ impl<T: Copy> Ring<T> {
         self.other.wrapping_sub(self.own)
     }
 
-    /// As consumer: takes one element, which [`Ring::waiting`] has shown. The kernel may reuse its place after [`Ring::release`].
+    /// As consumer: takes one element, which [`Ring::waiting`] has shown. The kernel may reuse its
+    /// place after [`Ring::release`].
     #[inline]
     pub(super) fn take(&mut self) -> T {
         // SAFETY: the kernel has published this element and does not write it before `release`.

@@ -68,7 +68,8 @@ impl Socket {
         }
     }
 
-    /// The option's value and how many bytes of it this kernel knows. `T` is a record of integers, for which zeros are a value.
+    /// The option's value and how many bytes of it this kernel knows. `T` is a record of integers,
+    /// for which zeros are a value.
     fn get<T: Copy>(&self, option: i32, value: T) -> io::Result<(T, usize)> {
         self.get_at(libc::SOL_XDP, option, value)
     }
@@ -149,7 +150,8 @@ impl Socket {
         })
     }
 
-    /// Binds to one queue of an interface; with `shared`, to the memory registered with that socket.
+    /// Binds to one queue of an interface; with `shared`, to the memory registered with that
+    /// socket.
     pub(super) fn bind(
         &self,
         ifindex: u32,
@@ -199,7 +201,8 @@ impl Socket {
         Ok(preferred != 0 && microseconds > 0)
     }
 
-    /// Lets one kick send up to `frames` in copy mode; older kernels keep to 32, and need more kicks.
+    /// Lets one kick send up to `frames` in copy mode; older kernels keep to 32, and need more
+    /// kicks.
     pub(super) fn raise_budget(&self, frames: u32) {
         let _ignored = self.set(libc::SOL_XDP, MAX_TX_SKB_BUDGET, &frames);
     }

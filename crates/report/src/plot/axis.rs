@@ -7,7 +7,8 @@ use crate::units::compact;
 pub enum Scale {
     /// Equal distances are equal differences.
     Linear,
-    /// Equal distances are equal ratios; ticks at powers of ten. Values of zero and below are not drawn.
+    /// Equal distances are equal ratios; ticks at powers of ten. Values of zero and below are not
+    /// drawn.
     Logarithmic,
 }
 
@@ -178,7 +179,8 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    /// Where `value` lies between the ends, 0 to 1, held at the ends; `None` when it has no place on this axis.
+    /// Where `value` lies between the ends, 0 to 1, held at the ends; `None` when it has no place
+    /// on this axis.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),

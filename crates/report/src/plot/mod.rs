@@ -1,7 +1,7 @@
 //! Plots: what is drawn ([`Plot`]), and the two ways it is drawn (SVG and characters).
 //!
-//! A plot is data plus words. Colours are CSS variables, so the page decides them for light, dark and print; every series
-//! also has its own marker and dash, so that none is told by colour alone.
+//! A plot is data plus words. Colours are CSS variables, so the page decides them for light, dark
+//! and print; every series also has its own marker and dash, so that none is told by colour alone.
 
 mod axis;
 pub(crate) mod svg;

@@ -1,4 +1,5 @@
-//! A plot as SVG: inside a page, where the page's style colours it, or as a file that brings its style along.
+//! A plot as SVG: inside a page, where the page's style colours it, or as a file that brings its
+//! style along.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,8 @@ pub(crate) const COLOURS: &str = include_str!("../colours.css");
 /// Series beyond this many use the first colours again.
 const COLOUR_COUNT: usize = 8;
 
-/// For which width of screen a drawing is made: text keeps its size, so a phone needs another drawing than a desk.
+/// For which width of screen a drawing is made: text keeps its size, so a phone needs another
+/// drawing than a desk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// A desk, a printed page, a document.
@@ -84,7 +86,8 @@ impl Plot {
         self.draw(size, "")
     }
 
-    /// The drawing as a file of its own: it brings its style and follows the reader's light or dark setting.
+    /// The drawing as a file of its own: it brings its style and follows the reader's light or dark
+    /// setting.
     pub fn to_svg_file(&self) -> String {
         let style = format!("<style>{COLOURS}{STYLE}svg{{background:var(--ground)}}</style>");
         self.draw(Size::Wide, &style)
@@ -103,8 +106,8 @@ impl Plot {
         let Geometry { width, height, .. } = geometry;
         let _ = write!(
             out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" class=\"plot\" \
-             aria-label=\"{}\">{style}",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height:.0}\" \
+             role=\"img\" class=\"plot\" aria-label=\"{}\">{style}",
             escape(&self.title)
         );
         self.draw_axes(&mut out, &geometry, &x, &y);
@@ -147,8 +150,8 @@ impl Plot {
             let at = geometry.y(place);
             let _ = write!(
                 out,
-                "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{right:.1}\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{right:.1}\"/><text x=\"{:.1}\" \
+                 y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 left - 6.0,
                 at + 4.0,
                 escape(word)
@@ -177,9 +180,9 @@ impl Plot {
         }
         let _ = write!(
             out,
-            "<path class=\"axis\" d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\"/>\
-             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-             <text class=\"label\" x=\"4\" y=\"{:.1}\">{}</text>",
+            "<path class=\"axis\" d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\"/><text \
+             class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text \
+             class=\"label\" x=\"4\" y=\"{:.1}\">{}</text>",
             f64::midpoint(left, right),
             bottom + 38.0,
             escape(&self.x.label),
@@ -326,7 +329,8 @@ impl Pen<'_> {
             let base = self.geometry.y(self.y.base());
             let _ = write!(
                 out,
-                "<rect class=\"bar\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
+                "<rect class=\"bar\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
+                 height=\"{:.1}\"><title>{}</title></rect>",
                 y.min(base),
                 (width - 1.0).max(1.0),
                 (base - y).abs(),
@@ -350,7 +354,8 @@ impl Pen<'_> {
         }
         let _ = write!(
             out,
-            "<path class=\"range\" d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} {high:.1}h6\"/>",
+            "<path class=\"range\" d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} \
+             {high:.1}h6\"/>",
             x - 3.0,
             x - 3.0
         );

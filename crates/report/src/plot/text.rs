@@ -10,7 +10,8 @@ const ROWS: usize = 14;
 const MARKS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 
 impl Plot {
-    /// The plot as lines of text. Each series is a letter; lines are not drawn, a later series covers an earlier one.
+    /// The plot as lines of text. Each series is a letter; lines are not drawn, a later series
+    /// covers an earlier one.
     pub fn to_text(&self) -> String {
         let (xs, ys) = self.values();
         let x = self.x.fit(&xs, 6);

@@ -89,7 +89,8 @@ impl Bed {
         })
     }
 
-    /// MAC address of a next hop behind r1. All are the sink's port: a device that looks at addresses takes them all.
+    /// MAC address of a next hop behind r1. All are the sink's port: a device that looks at
+    /// addresses takes them all.
     pub(crate) fn neighbour(&self, _id: u16) -> [u8; 6] {
         self.right.b.mac
     }

@@ -29,7 +29,8 @@ pub(crate) enum Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if let Self::Testpmd(child) = self {
-            // SAFETY: no pointers; the child has not been waited for, so the number is still its own.
+            // SAFETY: no pointers; the child has not been waited for, so the number is still its
+            // own.
             unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) };
             let _ended = child.wait();
         }
@@ -128,15 +129,17 @@ fn port(end: &End) -> Change {
     })
 }
 
-/// testpmd with one forwarding core, the last; its own control is on the first, which the generator has.
+/// testpmd with one forwarding core, the last; its own control is on the first, which the generator
+/// has.
 fn testpmd(bed: &Bed) -> Outcome<Child> {
     let cores = host::cores::allowed_cores()?;
     let [first, .., last] = cores[..] else {
         return Err("testpmd wants two cores".into());
     };
     let words = format!(
-        "-l {first},{last} --main-lcore {first} --no-huge -m 512 --no-pci --no-telemetry --file-prefix corelane{} \
-         --vdev net_af_xdp0,iface=r0 --vdev net_af_xdp1,iface=r1 -- --forward-mode=macswap --nb-cores=1 --no-mlockall --total-num-mbufs=32768",
+        "-l {first},{last} --main-lcore {first} --no-huge -m 512 --no-pci --no-telemetry \
+         --file-prefix corelane{} --vdev net_af_xdp0,iface=r0 --vdev net_af_xdp1,iface=r1 -- \
+         --forward-mode=macswap --nb-cores=1 --no-mlockall --total-num-mbufs=32768",
         std::process::id()
     );
     let child = bed

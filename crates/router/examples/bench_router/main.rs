@@ -1,15 +1,18 @@
-//! The router's speed on veth pairs, engines by turns in one run: prints ratios, which carry over to other machines; the absolute
-//! figures do not.
+//! The router's speed on veth pairs, engines by turns in one run: prints ratios, which carry over
+//! to other machines; the absolute figures do not.
 //!
-//! A generator (live frames, 64 bytes with FCS, 2^20 random destinations in the table) sends into the router's namespace; a sink
-//! behind it counts. Two groups, each in a namespace of its own:
-//! - engines in the kernel, `linux` (its own forwarding), `xdp-kernel-fib`, `xdp`: generator, router and sink share the core that the
-//!   generator runs on, so every figure includes all three; on one core, and on two with two generators and cables of two queues.
-//! - engines in user space, `af-xdp` and `af-packet`, and `testpmd`, DPDK's `macswap`, which looks nothing up, on its `AF_XDP` devices: on the last core
-//!   by themselves, with cables of one queue; the generator sends from the first, faster than they can take.
+//! A generator (live frames, 64 bytes with FCS, 2^20 random destinations in the table) sends into
+//! the router's namespace; a sink behind it counts. Two groups, each in a namespace of its own:
+//! - engines in the kernel, `linux` (its own forwarding), `xdp-kernel-fib`, `xdp`: generator,
+//!   router and sink share the core that the generator runs on, so every figure includes all three;
+//!   on one core, and on two with two generators and cables of two queues.
+//! - engines in user space, `af-xdp` and `af-packet`, and `testpmd`, DPDK's `macswap`, which looks
+//!   nothing up, on its `AF_XDP` devices: on the last core by themselves, with cables of one queue;
+//!   the generator sends from the first, faster than they can take.
 //!
-//! The kernel and we hold the same table and 16 next hops. `make bench-router` runs it; arguments: `--rounds N`, `--seconds S` per
-//! engine and round, `--engines LIST`, `--prefixes FILE`, `--json FILE`.
+//! The kernel and we hold the same table and 16 next hops. `make bench-router` runs it; arguments:
+//! `--rounds N`, `--seconds S` per engine and round, `--engines LIST`, `--prefixes FILE`, `--json
+//! FILE`.
 
 mod bed;
 mod devices;
@@ -19,12 +22,11 @@ mod verdict;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bed::{Bed, Routes};
+use devices::{Device, has_testpmd};
 use fastpath::attach::Request;
 use fastpath::generate::Generator;
 use fastpath::sink::{Checks, Sink};
-
-use bed::{Bed, Routes};
-use devices::{Device, has_testpmd};
 use load::{generators, measure};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -100,7 +102,8 @@ impl Group {
             return Ok(None);
         }
         let bed = Bed::new(queues as u32)?;
-        // The sink behind r1 drops in the driver: for the kernel's own forwarding, too, the cheapest end there is.
+        // The sink behind r1 drops in the driver: for the kernel's own forwarding, too, the
+        // cheapest end there is.
         let mut sink = Sink::new(Checks::COUNT)?;
         let index = bed.right.b.interface.clone();
         bed.sink.enter(|| sink.attach(&index, Request::Native))??;
@@ -167,7 +170,8 @@ fn main() -> Outcome<()> {
         println!("table into the kernel by `ip -batch`: {elapsed:.1} s");
     }
     let in_user_space = Group::new(&IN_USER_SPACE, &wanted, 1, &routes)?;
-    // Interleaved: one measurement of everything in each round, then medians of the ratios within a round.
+    // Interleaved: one measurement of everything in each round, then medians of the ratios within a
+    // round.
     let mut rates = Rates::new();
     let mut groups: Vec<Group> = in_kernel.into_iter().chain(in_user_space).collect();
     for round in 0..arguments.rounds {

@@ -186,7 +186,10 @@ pub(crate) fn print(rates: &Rates) {
 /// The rates of every round and the medians of the ratios.
 pub(crate) fn json(rates: &Rates) -> String {
     let rows = rates.iter().map(|((family, engine, generators), values)| {
-        serde_json::json!({ "family": family, "engine": engine, "generators": generators, "frames_per_second": values })
+        serde_json::json!({
+            "family": family, "engine": engine, "generators": generators,
+            "frames_per_second": values
+        })
     });
     let claims = CLAIMS.iter().filter_map(|claim| {
         let spread = claim.ratio(rates)?;

@@ -1,9 +1,10 @@
-//! Which next hop of a group each bucket of flow hashes belongs to, so that a change of members moves no more flows than it
-//! must ("resilient" hashing).
+//! Which next hop of a group each bucket of flow hashes belongs to, so that a change of members
+//! moves no more flows than it must ("resilient" hashing).
 //!
-//! A frame's flow hash picks a bucket; the bucket names a member. When a member goes, its buckets are dealt to the others and
-//! no other bucket changes: flows of the members that stay keep their way. When a member comes, it takes its fair share from
-//! those that have more than theirs. The kernel's default groups do not promise this; its resilient ones do.
+//! A frame's flow hash picks a bucket; the bucket names a member. When a member goes, its buckets
+//! are dealt to the others and no other bucket changes: flows of the members that stay keep their
+//! way. When a member comes, it takes its fair share from those that have more than theirs. The
+//! kernel's default groups do not promise this; its resilient ones do.
 
 use fib::NextHop;
 
@@ -12,11 +13,11 @@ pub const MINIMUM: usize = 64;
 /// Buckets of a group: at most this many, whatever the number of members.
 pub const MAXIMUM: usize = 1024;
 
-/// Deals `old` buckets anew to `members` (next hop and weight, at least 1), moving as few as possible. An empty `old` starts
-/// a fresh group. The result is empty only when `members` is.
+/// Deals `old` buckets anew to `members` (next hop and weight, at least 1), moving as few as
+/// possible. An empty `old` starts a fresh group. The result is empty only when `members` is.
 ///
-/// A fresh group gets 16 buckets for each unit of weight, as a power of two between [`MINIMUM`] and [`MAXIMUM`]; a group keeps
-/// its size for life, so that `hash % size` keeps meaning the same.
+/// A fresh group gets 16 buckets for each unit of weight, as a power of two between [`MINIMUM`] and
+/// [`MAXIMUM`]; a group keeps its size for life, so that `hash % size` keeps meaning the same.
 pub fn deal(old: &[NextHop], members: &[(NextHop, u16)]) -> Vec<NextHop> {
     let total: u64 = members.iter().map(|&(_, weight)| u64::from(weight)).sum();
     if total == 0 {
@@ -40,7 +41,8 @@ pub fn deal(old: &[NextHop], members: &[(NextHop, u16)]) -> Vec<NextHop> {
             *bucket = Some(*owner);
         }
     }
-    // What is left over goes round the members that have room, one bucket each, so that neighbours in hash differ.
+    // What is left over goes round the members that have room, one bucket each, so that neighbours
+    // in hash differ.
     let mut turn = 0;
     for bucket in buckets.iter_mut().filter(|bucket| bucket.is_none()) {
         while room[turn % members.len()] == 0 {
@@ -54,7 +56,8 @@ pub fn deal(old: &[NextHop], members: &[(NextHop, u16)]) -> Vec<NextHop> {
     buckets.into_iter().flatten().collect()
 }
 
-/// How many of `size` buckets each member should have: its weight's share, the remainder to the first ones.
+/// How many of `size` buckets each member should have: its weight's share, the remainder to the
+/// first ones.
 fn fair_shares(members: &[(NextHop, u16)], total: u64, size: usize) -> Vec<usize> {
     let mut shares: Vec<usize> = members
         .iter()

@@ -1,11 +1,13 @@
 //! Follows the kernel: reads what it announces, feeds the mirror, hands the changes to the engine.
 //!
-//! One thread owns the mirror and the engine; nobody else writes either. Two sockets: one listens to announcements from
-//! before the first dump on, the other dumps and asks. Whatever is announced during the first dump waits and is applied after it.
+//! One thread owns the mirror and the engine; nobody else writes either. Two sockets: one listens
+//! to announcements from before the first dump on, the other dumps and asks. Whatever is announced
+//! during the first dump waits and is applied after it.
 //!
-//! A resynchronisation reads the tables again, a piece at a time, between which announcements are followed ([`super::reread`]).
-//! Forwarding never stops for it: it marks what it sees and removes, at the end, only what was not seen. It happens when
-//! messages were lost, some time after events upon which the kernel removes things in silence, and when asked for.
+//! A resynchronisation reads the tables again, a piece at a time, between which announcements are
+//! followed ([`super::reread`]). Forwarding never stops for it: it marks what it sees and removes,
+//! at the end, only what was not seen. It happens when messages were lost, some time after events
+//! upon which the kernel removes things in silence, and when asked for.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -24,9 +26,11 @@ use crate::log::{self, log};
 
 /// Changes handed to the engine at once.
 const BATCH: usize = 16 << 10;
-/// After an event that may have removed things in silence, the kernel is read again this much later.
+/// After an event that may have removed things in silence, the kernel is read again this much
+/// later.
 const SUSPICION_DELAY: Duration = Duration::from_secs(2);
-/// Such re-reads are this far apart at least: with a full table each costs about a second of one core.
+/// Such re-reads are this far apart at least: with a full table each costs about a second of one
+/// core.
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(30);
 /// Why the tables must be read again before anybody vouches for the engine's state.
 const LOST: &str = "announcements were lost (ENOBUFS)";
@@ -63,7 +67,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Opens the sockets in the calling thread's network namespace, reads the kernel's tables and fills the engine.
+    /// Opens the sockets in the calling thread's network namespace, reads the kernel's tables and
+    /// fills the engine.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
@@ -71,7 +76,8 @@ impl Follower {
         Self::start_prepared(ports, engine, |_, _| {})
     }
 
-    /// As [`Follower::start`]; `prepare` may decide about ports and families before anything is forwarded.
+    /// As [`Follower::start`]; `prepare` may decide about ports and families before anything is
+    /// forwarded.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
@@ -122,8 +128,9 @@ impl Follower {
         &*self.engine
     }
 
-    /// Is the engine's state the kernel's, as of the latest [`Follower::follow`]? Not while announcements were lost and the tables have
-    /// not been read again, and not while routes that are gone are still being removed.
+    /// Is the engine's state the kernel's, as of the latest [`Follower::follow`]? Not while
+    /// announcements were lost and the tables have not been read again, and not while routes
+    /// that are gone are still being removed.
     pub fn is_current(&self) -> bool {
         !self.lost && !self.mirror.has_work()
     }
@@ -242,7 +249,8 @@ impl Follower {
         }
         self.advance_resync()?;
         if self.keep_alive.is_due(now) {
-            // What a port can do may change without its link changing, so the engine looks again now and then.
+            // What a port can do may change without its link changing, so the engine looks again
+            // now and then.
             self.changes
                 .extend(self.mirror.around().ports().into_iter().map(Change::Port));
             self.flush()?;
@@ -271,7 +279,8 @@ impl Follower {
         self.reread.as_ref().map_or(0, Reread::events)
     }
 
-    /// Begins to read the kernel's tables again. One that is under way is begun again: it may have missed what this one is about.
+    /// Begins to read the kernel's tables again. One that is under way is begun again: it may have
+    /// missed what this one is about.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
@@ -285,7 +294,8 @@ impl Follower {
         self.flush()
     }
 
-    /// Does the next piece of a re-read that is under way: at most one buffer of the kernel's, or the sweep of one part of the tables.
+    /// Does the next piece of a re-read that is under way: at most one buffer of the kernel's, or
+    /// the sweep of one part of the tables.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
@@ -352,7 +362,8 @@ impl Follower {
         }
     }
 
-    /// Takes in what was announced, then compares the next slice of answers. Returns the result at the end.
+    /// Takes in what was announced, then compares the next slice of answers. Returns the result at
+    /// the end.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
@@ -429,14 +440,16 @@ impl Follower {
         Ok(())
     }
 
-    /// Neighbours that routes need are resolved before a packet asks for them, and those that carry traffic are
-    /// confirmed: the kernel does not see the frames that go past it, and would let the entries grow stale.
+    /// Neighbours that routes need are resolved before a packet asks for them, and those that carry
+    /// traffic are confirmed: the kernel does not see the frames that go past it, and would let
+    /// the entries grow stale.
     fn refresh_neighbours(&mut self) -> Result<(), FollowError> {
         let counters = self.engine.counters()?;
         let due = self.keep_alive.neighbours(&self.mirror, counters);
         for (link, address) in due {
             self.health.refreshed += 1;
-            // A full send buffer or a link that just went is no reason to stop: the next round tries again.
+            // A full send buffer or a link that just went is no reason to stop: the next round
+            // tries again.
             if use_neighbour(&mut self.dumps, link, address).is_err() {
                 break;
             }

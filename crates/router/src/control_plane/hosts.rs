@@ -1,8 +1,10 @@
-//! Host routes of our own making: a resolved neighbour on a connected network is forwarded to without asking the kernel.
+//! Host routes of our own making: a resolved neighbour on a connected network is forwarded to
+//! without asking the kernel.
 //!
-//! The kernel has one route for the network and a neighbour table beside it; the engine has one table. So each neighbour that
-//! can be sent to becomes a route of full length, as long as the longest kernel route that covers it is the connected one.
-//! Whenever routes inside or around it change, that is decided again.
+//! The kernel has one route for the network and a neighbour table beside it; the engine has one
+//! table. So each neighbour that can be sent to becomes a route of full length, as long as the
+//! longest kernel route that covers it is the connected one. Whenever routes inside or around it
+//! change, that is decided again.
 
 use fib::{NextHop, Prefix};
 

@@ -1,9 +1,10 @@
 //! Which neighbours to tell the kernel to look after.
 //!
-//! The kernel does not see the frames that go past it. A neighbour that nothing of the kernel's own uses grows stale some
-//! 15 to 45 seconds after it was last confirmed, and a minute later it may be thrown away. So those that carry frames are
-//! confirmed once they are stale, and gateways of routes are resolved before a packet asks for them. While the kernel itself
-//! confirms a neighbour (states reachable, delay, probe) there is nothing to do.
+//! The kernel does not see the frames that go past it. A neighbour that nothing of the kernel's own
+//! uses grows stale some 15 to 45 seconds after it was last confirmed, and a minute later it may be
+//! thrown away. So those that carry frames are confirmed once they are stale, and gateways of
+//! routes are resolved before a packet asks for them. While the kernel itself confirms a neighbour
+//! (states reachable, delay, probe) there is nothing to do.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,7 +16,8 @@ use super::mirror::Mirror;
 use super::model::nud;
 use crate::engine::Counters;
 
-/// How often next hops in use are looked at: a stale neighbour that carries frames is confirmed at most this much later.
+/// How often next hops in use are looked at: a stale neighbour that carries frames is confirmed at
+/// most this much later.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// When it was last looked at, and what each next hop had carried then.

@@ -1,12 +1,14 @@
-//! The control plane: a mirror of the kernel's links, addresses, neighbours, nexthop objects, rules and routes.
+//! The control plane: a mirror of the kernel's links, addresses, neighbours, nexthop objects, rules
+//! and routes.
 //!
 //! ```text
 //!  model          the kernel's objects as plain values
 //!  surroundings   links, ports, addresses, neighbours
-//!  next_hops      numbers that routes answer with; buckets: members of groups; objects: `ip nexthop`
+//!  next_hops      numbers that routes answer with; buckets: members of groups;
+//!                 objects: `ip nexthop`
 //!  ways, routes   every route, 16 bytes each; slots: the map under them
-//!  family         the answer for a prefix, composed of the kernel's tables; hosts: neighbours as routes;
-//!                 resolve: from a route to its next hop
+//!  family         the answer for a prefix, composed of the kernel's tables;
+//!                 hosts: neighbours as routes; resolve: from a route to its next hop
 //!  mirror         the state machine: events in, changes out
 //! ```
 //!
@@ -14,8 +16,8 @@
 //!
 //! ```text
 //!  netlink        what the kernel's messages mean
-//!  follower       reads them, feeds the mirror, fills the engine; reread: the kernel's tables once more;
-//!                 keep_alive: neighbours in use
+//!  follower       reads them, feeds the mirror, fills the engine;
+//!                 reread: the kernel's tables once more; keep_alive: neighbours in use
 //!  guard          what the kernel does to packets besides routing them
 //!  verify         every answer compared with the kernel's
 //! ```

@@ -233,7 +233,8 @@ impl Hops {
     }
 }
 
-/// Everything about a route except its table and prefix. A full Internet table has few distinct ones.
+/// Everything about a route except its table and prefix. A full Internet table has few distinct
+/// ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Way {
     /// What it does.
@@ -248,7 +249,8 @@ pub struct Way {
     pub source: Option<IpAddr>,
     /// MTU of the route in bytes; 0 for none.
     pub mtu: u32,
-    /// It asks for what no fast path does: type of service, source prefix, encapsulation. The kernel's.
+    /// It asks for what no fast path does: type of service, source prefix, encapsulation. The
+    /// kernel's.
     pub special: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Nexthop objects (`ip nexthop`), which FRR uses for every route it installs.
 //!
-//! Each object that is known, or that a route names, has an engine number of its own. Replacing an object rewrites what
-//! stands behind the number; the routes do not change. Deleting one makes the kernel remove its routes, in IPv4 without a
-//! word: the mirror does the same, and until that is done the number says "punt".
+//! Each object that is known, or that a route names, has an engine number of its own. Replacing an
+//! object rewrites what stands behind the number; the routes do not change. Deleting one makes the
+//! kernel remove its routes, in IPv4 without a word: the mirror does the same, and until that is
+//! done the number says "punt".
 
 use std::collections::HashMap;
 
@@ -135,7 +136,8 @@ impl Objects {
         }
     }
 
-    /// The objects that go when `number` goes: itself, and groups that have no other member. Groups that have lose it.
+    /// The objects that go when `number` goes: itself, and groups that have no other member. Groups
+    /// that have lose it.
     pub fn gone(
         &mut self,
         number: u32,
@@ -187,7 +189,8 @@ impl Objects {
         }
     }
 
-    /// The objects that leave by a link: the kernel drops them, without a word, when the link loses carrier.
+    /// The objects that leave by a link: the kernel drops them, without a word, when the link loses
+    /// carrier.
     pub fn by_link(&self, link: u32) -> Vec<u32> {
         self.known
             .iter()

@@ -1,9 +1,9 @@
-//! Reading the kernel's tables again, a piece at a time: announcements are taken in between any two pieces, so that no route change
-//! waits for it, however many routes there are.
+//! Reading the kernel's tables again, a piece at a time: announcements are taken in between any two
+//! pieces, so that no route change waits for it, however many routes there are.
 //!
-//! First links, addresses, rules, neighbours and nexthop objects, in one go, because routes refer to them; then the routes, a
-//! buffer at a time; then the sweep of what was not seen, a part of the tables at a time. What the mirror makes of it:
-//! [`super::mirror`], `round`.
+//! First links, addresses, rules, neighbours and nexthop objects, in one go, because routes refer
+//! to them; then the routes, a buffer at a time; then the sweep of what was not seen, a part of the
+//! tables at a time. What the mirror makes of it: [`super::mirror`], `round`.
 
 use std::io;
 use std::time::Instant;
@@ -39,8 +39,8 @@ pub(super) enum Progress {
 }
 
 impl Reread {
-    /// Begins, on a socket of its own in the calling thread's network namespace, and takes in everything but routes. Everything
-    /// announced so far should have been taken in.
+    /// Begins, on a socket of its own in the calling thread's network namespace, and takes in
+    /// everything but routes. Everything announced so far should have been taken in.
     ///
     /// # Errors
     /// When the kernel refuses.

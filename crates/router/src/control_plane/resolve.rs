@@ -9,7 +9,8 @@ use super::routed::Routed;
 use super::ways::{WayId, Ways};
 use crate::engine::{Change, fixed};
 
-/// The next hop of a way, with one use held, and the link on which its destinations are, if they are on one.
+/// The next hop of a way, with one use held, and the link on which its destinations are, if they
+/// are on one.
 pub(super) fn resolve<A: Routed>(
     way: &Way,
     before: NextHop,
@@ -45,7 +46,8 @@ pub(super) fn resolve<A: Routed>(
         [] => (fixed::PUNT, None),
         [hop] => match key(hop) {
             Some(key) => (shared.next_hops.hop(key, &shared.around, out), None),
-            // A route with its own MTU to a connected network is rare enough for the kernel to serve.
+            // A route with its own MTU to a connected network is rare enough for the kernel to
+            // serve.
             None => (fixed::PUNT, (way.mtu == 0).then_some(hop.link)),
         },
         hops if hops.iter().any(|hop| hop.gateway.is_none()) => (fixed::PUNT, None),

@@ -1,8 +1,9 @@
 //! The routes of one kernel table and family: every alternative of every prefix, best first.
 //!
-//! Nearly every prefix has one route; it sits in the map itself (16 bytes with its key, IPv4). Only prefixes with several
-//! (other metrics, appended routes) have a list on the side. A mark says in which round a route was last seen, so that a
-//! resynchronisation can sweep what the kernel no longer has without a moment in which routes are missing.
+//! Nearly every prefix has one route; it sits in the map itself (16 bytes with its key, IPv4). Only
+//! prefixes with several (other metrics, appended routes) have a list on the side. A mark says in
+//! which round a route was last seen, so that a resynchronisation can sweep what the kernel no
+//! longer has without a moment in which routes are missing.
 
 use std::collections::HashMap;
 
@@ -86,8 +87,9 @@ impl<A: Address> RouteTable<A> {
             .find(|prefix| self.slots.contains(*prefix))
     }
 
-    /// Puts a route in. `same` says of an older way whether the new one takes its place whatever the placement.
-    /// Returns the way that is no longer used, if one: the old one, or `way` itself when it was there already.
+    /// Puts a route in. `same` says of an older way whether the new one takes its place whatever
+    /// the placement. Returns the way that is no longer used, if one: the old one, or `way`
+    /// itself when it was there already.
     pub fn put(
         &mut self,
         prefix: Prefix<A>,
@@ -193,12 +195,14 @@ impl<A: Address> RouteTable<A> {
         out.into_iter().map(|other| other.way).collect()
     }
 
-    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route for which `wanted` holds.
+    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route for
+    /// which `wanted` holds.
     pub fn prefixes_by(&self, part: usize, wanted: impl Fn(WayId) -> bool) -> Vec<Prefix<A>> {
         self.with(self.slots.part_entries(part), |other| wanted(other.way))
     }
 
-    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route that was not seen in round `mark`.
+    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route that
+    /// was not seen in round `mark`.
     pub fn unseen(&self, part: usize, mark: u8) -> Vec<Prefix<A>> {
         self.with(self.slots.part_entries(part), |other| other.mark != mark)
     }
@@ -250,7 +254,8 @@ impl<A: Address> RouteTable<A> {
         self.slots.iter().map(|(prefix, _)| *prefix)
     }
 
-    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`]: a walk that can pause between parts.
+    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`]: a walk that can
+    /// pause between parts.
     pub fn part(&self, number: usize) -> impl Iterator<Item = Prefix<A>> {
         self.slots.part(number)
     }

@@ -1,5 +1,6 @@
-//! A map from prefix to something small, in parts of their own: each is walked, or grown, in well under a millisecond even
-//! when the whole holds the Internet's table, so that nothing that waits for the control plane waits for such a walk.
+//! A map from prefix to something small, in parts of their own: each is walked, or grown, in well
+//! under a millisecond even when the whole holds the Internet's table, so that nothing that waits
+//! for the control plane waits for such a walk.
 
 use std::collections::HashMap;
 
@@ -20,7 +21,8 @@ impl<A: Address, T> Default for Slots<A, T> {
     }
 }
 
-/// Neighbouring prefixes go to different parts (multiplicative hashing by the golden ratio, Knuth 6.4).
+/// Neighbouring prefixes go to different parts (multiplicative hashing by the golden ratio, Knuth
+/// 6.4).
 fn part_of<A: Address>(prefix: Prefix<A>) -> usize {
     let bits = prefix.address().left_aligned();
     let folded = (bits >> 64) as u64 ^ bits as u64 ^ u64::from(prefix.length());

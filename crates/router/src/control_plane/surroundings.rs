@@ -1,8 +1,10 @@
-//! What lies around the router: links, ports, addresses, neighbours; and what follows from them for one way out.
+//! What lies around the router: links, ports, addresses, neighbours; and what follows from them for
+//! one way out.
 //!
-//! A frame can leave by a link when the link is a port or a VLAN sub-interface of one, is up, has carrier, and the kernel
-//! knows the neighbour's Ethernet address. Whenever one of these fails the entry says "punt", and the kernel does what it
-//! would have done without us: ask for the address, send elsewhere, or answer with an error.
+//! A frame can leave by a link when the link is a port or a VLAN sub-interface of one, is up, has
+//! carrier, and the kernel knows the neighbour's Ethernet address. Whenever one of these fails the
+//! entry says "punt", and the kernel does what it would have done without us: ask for the address,
+//! send elsewhere, or answer with an error.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -22,7 +24,8 @@ pub struct Surroundings {
     /// Neighbours by link and address.
     pub neighbours: HashMap<(u32, IpAddr), Neighbour>,
     addresses: HashSet<LinkAddress>,
-    /// Links that lost their last IPv4 address, upon which the kernel stops IPv4 on them until one comes back.
+    /// Links that lost their last IPv4 address, upon which the kernel stops IPv4 on them until one
+    /// comes back.
     without_v4: HashSet<u32>,
     ports: Vec<WantedPort>,
 }
@@ -70,8 +73,8 @@ impl Surroundings {
         self.ports.iter().map(|port| port.name.as_str())
     }
 
-    /// Adds or removes ports, so that exactly `names` remain; the state of those that stay is kept, and new
-    /// ones are the kernel's until they are taken over.
+    /// Adds or removes ports, so that exactly `names` remain; the state of those that stay is kept,
+    /// and new ones are the kernel's until they are taken over.
     pub fn set_ports(&mut self, names: &[String]) {
         self.ports.retain(|port| names.contains(&port.name));
         for name in names {
@@ -106,8 +109,9 @@ impl Surroundings {
         self.links.values().find(|link| link.name == name)
     }
 
-    /// The table in which frames received on `link` look up: the VRF's, or the main one. `None` when something else
-    /// than a VRF owns the link (a bridge, a bond), so that its frames are not routed here.
+    /// The table in which frames received on `link` look up: the VRF's, or the main one. `None`
+    /// when something else than a VRF owns the link (a bridge, a bond), so that its frames are
+    /// not routed here.
     pub fn table_of(&self, link: u32) -> Option<u32> {
         match self.links.get(&link)?.master {
             None => Some(MAIN_TABLE),
@@ -218,14 +222,15 @@ impl Surroundings {
         }
     }
 
-    /// Notes an address. True when it is the link's first of IPv4 again, which revives multipath members on the link.
+    /// Notes an address. True when it is the link's first of IPv4 again, which revives multipath
+    /// members on the link.
     pub fn add_address(&mut self, address: LinkAddress) -> bool {
         self.addresses.insert(address);
         address.address.is_ipv4() && self.without_v4.remove(&address.link)
     }
 
-    /// Forgets an address. True when it was the link's last of IPv4, which makes the kernel drop, in silence, every
-    /// IPv4 route by that link.
+    /// Forgets an address. True when it was the link's last of IPv4, which makes the kernel drop,
+    /// in silence, every IPv4 route by that link.
     pub fn remove_address(&mut self, address: LinkAddress) -> bool {
         let was_there = self.addresses.remove(&address);
         let last = was_there

@@ -1,7 +1,9 @@
-//! Ways, each stored once: a full Internet table has a million prefixes and a few hundred distinct ways.
+//! Ways, each stored once: a full Internet table has a million prefixes and a few hundred distinct
+//! ways.
 //!
-//! A way is what a route does, without its prefix ([`Way`]). Routes hold the way's number, so a route costs 16 bytes here,
-//! and "every route by this link" is a question about a few hundred ways.
+//! A way is what a route does, without its prefix ([`Way`]). Routes hold the way's number, so a
+//! route costs 16 bytes here, and "every route by this link" is a question about a few hundred
+//! ways.
 
 use std::collections::HashMap;
 
@@ -82,7 +84,8 @@ impl Ways {
         id
     }
 
-    /// One use less. The last one removes the way and returns it, so that its next hop can be released.
+    /// One use less. The last one removes the way and returns it, so that its next hop can be
+    /// released.
     pub fn release(&mut self, id: WayId) -> Option<Stored> {
         let place = self.slots.get_mut(id as usize)?;
         let stored = place.as_mut()?;

@@ -1,20 +1,23 @@
 //! The engine `af-packet`: workers behind packet sockets, on any interface and any driver.
 //!
-//! A packet socket gets a copy of a frame, and the kernel would forward its own, too. So a filter on the workers' sockets decides by
-//! the tables which frames can be forwarded and lets only these through, and a program at tc, which runs behind the sockets, drops
-//! the kernel's copy of exactly these. Filter and program go with the process, however it ends, and then the kernel forwards again: no
-//! setting of the machine is changed that would have to be put back. A worker that ends takes its sockets and their filter
-//! with it, and its share is the kernel's (`no-worker`).
+//! A packet socket gets a copy of a frame, and the kernel would forward its own, too. So a filter
+//! on the workers' sockets decides by the tables which frames can be forwarded and lets only these
+//! through, and a program at tc, which runs behind the sockets, drops the kernel's copy of exactly
+//! these. Filter and program go with the process, however it ends, and then the kernel forwards
+//! again: no setting of the machine is changed that would have to be put back. A worker that ends
+//! takes its sockets and their filter with it, and its share is the kernel's (`no-worker`).
 //!
 //! The kernel spreads a port's flows over one worker for each core.
 //!
 //! # What it cannot do
 //! - It needs Linux 6.6, for programs at tc that go with their owner.
-//! - Frames longer than [`LONGEST`] bytes, such as segmentation offload makes, are the kernel's (`too-big`): right, but of one
-//!   flow the long ones go one way and the short ones the other, and may overtake each other. Several segments that the kernel has
-//!   put together to a packet that still fits leave as that packet.
-//! - Checksums that the sender left to its card are completed for TCP and UDP; SCTP and packets in tunnels that were born on a
-//!   virtual interface with offloads on leave incomplete (`ethtool -K PEER tx off`).
+//! - Frames longer than [`LONGEST`] bytes, such as segmentation offload makes, are the kernel's
+//!   (`too-big`): right, but of one flow the long ones go one way and the short ones the other, and
+//!   may overtake each other. Several segments that the kernel has put together to a packet that
+//!   still fits leave as that packet.
+//! - Checksums that the sender left to its card are completed for TCP and UDP; SCTP and packets in
+//!   tunnels that were born on a virtual interface with offloads on leave incomplete (`ethtool -K
+//!   PEER tx off`).
 
 use std::os::fd::AsFd;
 
@@ -27,7 +30,8 @@ use port::pool::Layout;
 use super::EngineError;
 use super::user_space::{Attached, Opened, Sockets, Trouble, UserSpace, is_down};
 
-/// The longest frame that workers get, in bytes without FCS and tag: that of an Ethernet with the usual MTU.
+/// The longest frame that workers get, in bytes without FCS and tag: that of an Ethernet with the
+/// usual MTU.
 pub const LONGEST: u16 = 1514;
 /// Buffers of a worker: its bursts under way, many times.
 const BUFFERS: u32 = 1024;

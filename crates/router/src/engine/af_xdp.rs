@@ -1,11 +1,13 @@
 //! The engine `af-xdp`: workers behind `AF_XDP` sockets, one for each core and queue.
 //!
-//! The XDP program redirects what can be forwarded to the socket of its queue. Worker *w* of *n* serves queues *w*, *w + n*, ...
-//! of every port; there are as many workers as the port with the fewest queues has queues. A worker that ends takes its
-//! sockets with it, and its queues are the kernel's (`no-worker`).
+//! The XDP program redirects what can be forwarded to the socket of its queue. Worker *w* of *n*
+//! serves queues *w*, *w + n*, ... of every port; there are as many workers as the port with the
+//! fewest queues has queues. A worker that ends takes its sockets with it, and its queues are the
+//! kernel's (`no-worker`).
 //!
 //! # What it cannot do
-//! Frames longer than [`LONGEST`] bytes are the kernel's (`too-big`), and so are partial checksums (`partial-checksum`).
+//! Frames longer than [`LONGEST`] bytes are the kernel's (`too-big`), and so are partial checksums
+//! (`partial-checksum`).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,7 +41,8 @@ pub struct XskSockets {
 }
 
 impl XskSockets {
-    /// The program attached as requested, and the bytes moved as required; with `busy_poll`, received by the workers' own calls.
+    /// The program attached as requested, and the bytes moved as required; with `busy_poll`,
+    /// received by the workers' own calls.
     pub fn new(request: Request, required: Copying, busy_poll: bool) -> Self {
         Self {
             request,

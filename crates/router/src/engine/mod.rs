@@ -1,12 +1,14 @@
 //! What the control plane asks of whatever moves the frames.
 //!
-//! An engine owns its forwarding state (tables, next hops, buckets, ports) and the thing that uses it: an XDP program,
-//! user-space workers, or, in tests, nothing at all ([`recording`]). The control plane owns the truth and hands down
-//! [`Change`]s in an order that is always safe to apply one at a time: a next hop is written before a route points to it,
-//! and it is released only after the last route has left it.
+//! An engine owns its forwarding state (tables, next hops, buckets, ports) and the thing that uses
+//! it: an XDP program, user-space workers, or, in tests, nothing at all ([`recording`]). The
+//! control plane owns the truth and hands down [`Change`]s in an order that is always safe to apply
+//! one at a time: a next hop is written before a route points to it, and it is released only after
+//! the last route has left it.
 //!
-//! An engine forwards only what a table answers with an adjacency or a group of them. Every other answer, and every frame
-//! that needs more than a look-up and a rewrite, belongs to the kernel ("punt").
+//! An engine forwards only what a table answers with an adjacency or a group of them. Every other
+//! answer, and every frame that needs more than a look-up and a rewrite, belongs to the kernel
+//! ("punt").
 
 pub mod af_packet;
 pub mod af_xdp;
@@ -26,7 +28,8 @@ use fib::{NextHop, NextHopEntry, Prefix};
 /// The kernel's main table, in which ports outside any VRF look addresses up.
 pub const MAIN_TABLE: u32 = 254;
 
-/// Next hops whose number and meaning never change. The control plane writes them before anything else.
+/// Next hops whose number and meaning never change. The control plane writes them before anything
+/// else.
 pub mod fixed {
     use fib::NextHop;
 
@@ -70,7 +73,8 @@ pub enum Change {
         /// What to do with a frame.
         entry: NextHopEntry,
     },
-    /// The content of a next hop that spreads flows: bucket `hash % buckets.len()` names the next hop of a flow.
+    /// The content of a next hop that spreads flows: bucket `hash % buckets.len()` names the next
+    /// hop of a flow.
     Group {
         /// Its number.
         id: NextHop,
@@ -123,7 +127,8 @@ pub struct VlanPort {
 pub struct PortMode {
     /// The port's name.
     pub port: String,
-    /// Where the program runs: `native`, `generic`, `tc`; with sockets, `,zero-copy` or `,copy` behind it, and `,busy-poll`.
+    /// Where the program runs: `native`, `generic`, `tc`; with sockets, `,zero-copy` or `,copy`
+    /// behind it, and `,busy-poll`.
     pub mode: &'static str,
 }
 
@@ -170,7 +175,8 @@ pub struct NextHopCount {
     pub bytes: u64,
 }
 
-/// Everything an engine has counted. `received = forwarded + sum of reasons` holds for every port and core.
+/// Everything an engine has counted. `received = forwarded + sum of reasons` holds for every port
+/// and core.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
     /// By port and core.
@@ -208,7 +214,8 @@ impl fmt::Display for EngineError {
 
 impl std::error::Error for EngineError {}
 
-/// The state that frames are forwarded by, as they see it now: what `show` prints and `verify` compares.
+/// The state that frames are forwarded by, as they see it now: what `show` prints and `verify`
+/// compares.
 pub trait Answers {
     /// The answer a frame for `address` would get in `table`.
     fn lookup_v4(&self, table: u32, address: u32) -> NextHop;
@@ -226,7 +233,8 @@ pub trait Answers {
     fn memory(&self) -> u64;
 }
 
-/// What moves the frames. Dropping an engine detaches it: from then on the kernel forwards by itself.
+/// What moves the frames. Dropping an engine detaches it: from then on the kernel forwards by
+/// itself.
 pub trait Engine: Send {
     /// `xdp`, `xdp-kernel-fib`, `af-xdp` or `af-packet`.
     fn name(&self) -> &'static str;
@@ -234,19 +242,23 @@ pub trait Engine: Send {
     /// How each port is attached, ports in their order on the command line.
     fn modes(&self) -> Vec<PortMode>;
 
-    /// False when the engine asks the kernel for every packet and keeps no table: it is sent ports only.
+    /// False when the engine asks the kernel for every packet and keeps no table: it is sent ports
+    /// only.
     fn keeps_table(&self) -> bool {
         true
     }
 
-    /// Applies the changes in their order. Each is visible to the next frame as a whole or not at all.
+    /// Applies the changes in their order. Each is visible to the next frame as a whole or not at
+    /// all.
     ///
     /// # Errors
-    /// When a change cannot be made (a table is full, a port is gone). Changes before it hold, those after it are
-    /// not tried; the caller answers with a full resynchronisation or leaves the port to the kernel.
+    /// When a change cannot be made (a table is full, a port is gone). Changes before it hold,
+    /// those after it are not tried; the caller answers with a full resynchronisation or leaves
+    /// the port to the kernel.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
 
-    /// How many programs of its own it has at tc on each port, where others' programs would be gone past.
+    /// How many programs of its own it has at tc on each port, where others' programs would be gone
+    /// past.
     fn programs_at_tc(&self) -> u32 {
         0
     }
@@ -254,13 +266,14 @@ pub trait Engine: Send {
     /// Looks whether everything still runs, and mends what does not; called some times a second.
     ///
     /// # Errors
-    /// What had gone wrong, and what was done about it. Frames that concern it have been the kernel's meanwhile.
+    /// What had gone wrong, and what was done about it. Frames that concern it have been the
+    /// kernel's meanwhile.
     fn check(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// Its state is the kernel's as of now. When that is not said again within `bound`, every frame is the kernel's until it is
-    /// (reason `stale`); without a bound, the state holds for ever.
+    /// Its state is the kernel's as of now. When that is not said again within `bound`, every frame
+    /// is the kernel's until it is (reason `stale`); without a bound, the state holds for ever.
     ///
     /// # Errors
     /// When the kernel refuses; what was said before holds.

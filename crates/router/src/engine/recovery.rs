@@ -1,8 +1,9 @@
 //! When the workers of a user-space engine are started again after one has ended.
 //!
-//! A worker that ends once in a while is replaced at once: what made it end (an interface in the middle of going, memory short for
-//! a moment) has often passed. One that ends again and again would lose the frames in its rings each time, so the pauses grow, and
-//! during a pause every frame is the kernel's.
+//! A worker that ends once in a while is replaced at once: what made it end (an interface in the
+//! middle of going, memory short for a moment) has often passed. One that ends again and again
+//! would lose the frames in its rings each time, so the pauses grow, and during a pause every frame
+//! is the kernel's.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,8 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// A worker ended, or could not be started, at `now`: how long to leave everything to the kernel before starting again.
+    /// A worker ended, or could not be started, at `now`: how long to leave everything to the
+    /// kernel before starting again.
     pub(super) fn ended(&mut self, now: Instant) -> Duration {
         let recent =
             |latest: Instant| now.saturating_duration_since(latest) < FORGOTTEN_AFTER + self.pause;

@@ -1,4 +1,5 @@
-//! What engines with a [`Forwarder`] have in common: changes of tables and next hops, and how its words become ours.
+//! What engines with a [`Forwarder`] have in common: changes of tables and next hops, and how its
+//! words become ours.
 
 use std::time::Duration;
 
@@ -7,10 +8,12 @@ use fib::{NextHop, NextHopEntry, Prefix};
 
 use super::{Answers, Change, EngineError, NextHopCount, Port, ReasonCount};
 
-/// Most routes that become visible together: enough to write each node of the table once, few enough to take no noticeable memory.
+/// Most routes that become visible together: enough to write each node of the table once, few
+/// enough to take no noticeable memory.
 const ROUTES_AT_ONCE: usize = 16 << 10;
 
-/// Makes all changes of an engine in their order: those of tables and next hops by its forwarder, those of ports by `port`.
+/// Makes all changes of an engine in their order: those of tables and next hops by its forwarder,
+/// those of ports by `port`.
 ///
 /// # Errors
 /// At the first that cannot be made.
@@ -32,8 +35,8 @@ pub(super) fn apply_all<E>(
     Ok(())
 }
 
-/// Makes the first of `changes`, and with it the routes of the same family and table that follow; says how many were made.
-/// A port is somebody else's to change.
+/// Makes the first of `changes`, and with it the routes of the same family and table that follow;
+/// says how many were made. A port is somebody else's to change.
 ///
 /// # Errors
 /// When there is no room; nothing has changed then.

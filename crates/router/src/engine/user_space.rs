@@ -1,27 +1,32 @@
-//! Engines in user space: workers behind sockets, and a program in the kernel that says which frames are theirs.
+//! Engines in user space: workers behind sockets, and a program in the kernel that says which
+//! frames are theirs.
 //!
 //! ```text
 //! frame -> program --(can be forwarded)--> worker -> socket of the egress port
 //!              \--(anything else)--> kernel, under its reason
 //! ```
 //!
-//! The program makes the decisions of the engine `xdp` by the same tables ([`fastpath::forward`]), which the workers read
-//! too. So an exception never leaves the kernel, and no frame has to be put back into it. The price is a second look-up
-//! for each frame. What kind of sockets there are, and how the program hands frames over, is [`Sockets`].
+//! The program makes the decisions of the engine `xdp` by the same tables ([`fastpath::forward`]),
+//! which the workers read too. So an exception never leaves the kernel, and no frame has to be put
+//! back into it. The price is a second look-up for each frame. What kind of sockets there are, and
+//! how the program hands frames over, is [`Sockets`].
 //!
 //! # Who owns what
-//! The engine owns the program, the tables and the threads; each thread owns a [`Worker`] with its sockets and its memory.
-//! Workers take the last of the allowed cores, because interrupts like the first.
+//! The engine owns the program, the tables and the threads; each thread owns a [`Worker`] with its
+//! sockets and its memory. Workers take the last of the allowed cores, because interrupts like the
+//! first.
 //!
 //! # What happens when
 //! - A route changes: the store that the program sees, the workers see.
 //! - A port's settings change: first the workers act by them, then the program lets frames through.
-//! - A port comes, goes or comes back: all sockets are opened anew. Meanwhile every frame is the kernel's.
-//! - A worker ends, by an error or a panic: its share of the frames is the kernel's from that moment, because the kernel closes its
-//!   sockets; [`Engine::check`] notices, and starts all again, at once or, when it happens over and over, after a pause that grows to
-//!   a minute, during which every frame is the kernel's ([`recovery`](super::recovery)).
-//! - The engine is dropped: the program goes first, what waits in the rings is sent on. When the process is killed, the kernel
-//!   removes program and sockets; frames in the rings are lost.
+//! - A port comes, goes or comes back: all sockets are opened anew. Meanwhile every frame is the
+//!   kernel's.
+//! - A worker ends, by an error or a panic: its share of the frames is the kernel's from that
+//!   moment, because the kernel closes its sockets; [`Engine::check`] notices, and starts all
+//!   again, at once or, when it happens over and over, after a pause that grows to a minute, during
+//!   which every frame is the kernel's ([`recovery`](super::recovery)).
+//! - The engine is dropped: the program goes first, what waits in the rings is sent on. When the
+//!   process is killed, the kernel removes program and sockets; frames in the rings are lost.
 //!
 //! # What it cannot do
 //! A route withdrawn while frames for it wait in a ring costs these frames (`no-route`, dropped).
@@ -92,7 +97,8 @@ pub struct Attached {
     settings: Option<Port>,
 }
 
-/// The memory of one worker and its end of each port, in the order of the ports; none for a port that is down.
+/// The memory of one worker and its end of each port, in the order of the ports; none for a port
+/// that is down.
 pub type Opened = (Pool, Vec<Option<Box<dyn port::Port>>>);
 
 /// A kind of sockets.
@@ -164,11 +170,12 @@ pub struct UserSpace<S> {
 }
 
 impl<S: Sockets> UserSpace<S> {
-    /// Attaches to the named ports in the calling thread's network namespace and starts the workers. They forward nothing until told to.
+    /// Attaches to the named ports in the calling thread's network namespace and starts the
+    /// workers. They forward nothing until told to.
     ///
     /// # Errors
-    /// What stands in the way and what to do: another XDP program, a queue that another program holds, no native mode or no
-    /// zero copy although required, missing rights.
+    /// What stands in the way and what to do: another XDP program, a queue that another program
+    /// holds, no native mode or no zero copy although required, missing rights.
     pub fn open(ports: &[String], sockets: S) -> Result<Self, EngineError> {
         let failed = |error| EngineError::new("starting the engine", error);
         let cores = allowed_cores().map_err(|error| EngineError::new("asking for cores", error))?;
@@ -225,7 +232,8 @@ impl<S: Sockets> UserSpace<S> {
         Ok(())
     }
 
-    /// Starts the workers after one has ended. What cannot be started rests, and is tried again later.
+    /// Starts the workers after one has ended. What cannot be started rests, and is tried again
+    /// later.
     fn start_again(&mut self, now: Instant) -> Result<(), EngineError> {
         self.start().map_err(|error| {
             self.retire();
@@ -264,7 +272,8 @@ impl<S: Sockets> UserSpace<S> {
         Ok(self.workers.start(worker, core, counters)?)
     }
 
-    /// The settings of the port at `at` as workers want them. What is to be forwarded at all is the program's decision.
+    /// The settings of the port at `at` as workers want them. What is to be forwarded at all is the
+    /// program's decision.
     fn settings(&mut self, at: usize) -> Result<PortSettings, EngineError> {
         let port = &self.ports[at];
         let failed = |error| EngineError::new("setting up a port", error);
@@ -303,7 +312,8 @@ impl<S: Sockets> UserSpace<S> {
             .map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
     }
 
-    /// Gives all frames to the kernel, stops all workers and keeps their counts; the first reason for which one had ended by itself.
+    /// Gives all frames to the kernel, stops all workers and keeps their counts; the first reason
+    /// for which one had ended by itself.
     fn retire(&mut self) -> Option<String> {
         for at in 0..self.ports.len() {
             if let Some(mut told) = self.ports[at].settings.clone() {
@@ -336,7 +346,8 @@ impl<S: Sockets> UserSpace<S> {
             if !port.enabled {
                 return Ok(());
             }
-            // Sockets are opened for the ports as they are now; until then all frames are the kernel's.
+            // Sockets are opened for the ports as they are now; until then all frames are the
+            // kernel's.
             self.retire();
             self.attach(&port.name)?;
             if let Some(at) = known {
@@ -370,7 +381,8 @@ impl<S: Sockets> UserSpace<S> {
 /// What is said when the workers rest.
 fn left_to_kernel(seconds: u64) -> String {
     format!(
-        "all frames are the kernel's for {seconds} s, then the workers are started again; --engine xdp needs no workers"
+        "all frames are the kernel's for {seconds} s, then the workers are started again; \
+         --engine xdp needs no workers"
     )
 }
 
@@ -430,7 +442,11 @@ impl<S: Sockets> Engine for UserSpace<S> {
     fn resting(&self) -> Option<String> {
         self.recovery.is_resting().then(|| {
             let ends = self.recovery.ends();
-            format!("all ports: the workers of engine {} have ended {ends} times and rest before they are started again", S::NAME)
+            format!(
+                "all ports: the workers of engine {} have ended {ends} times and rest before they \
+                 are started again",
+                S::NAME
+            )
         })
     }
 

@@ -1,7 +1,9 @@
-//! The threads of a user-space engine: one worker each, pinned to a core, with a letter-box for changes of its ports.
+//! The threads of a user-space engine: one worker each, pinned to a core, with a letter-box for
+//! changes of its ports.
 //!
-//! A worker with nothing to do looks a while longer, then sleeps until a frame or a letter comes; asleep, it holds nothing of the
-//! tables. A port that is down costs it nothing but a moment; any other trouble ends it, and its sockets with it.
+//! A worker with nothing to do looks a while longer, then sleeps until a frame or a letter comes;
+//! asleep, it holds nothing of the tables. A port that is down costs it nothing but a moment; any
+//! other trouble ends it, and its sockets with it.
 
 use std::any::Any;
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -23,7 +25,8 @@ use crate::user_plane::{PortCounters, PortSettings, Worker};
 const PATIENCE: u32 = 512;
 /// Rounds after which a busy worker asks its ports what they lost.
 const ASK_EVERY: u32 = 1 << 14;
-/// Most rounds after being told to stop: what waits in a ring is sent on, but a flood is not waited for.
+/// Most rounds after being told to stop: what waits in a ring is sent on, but a flood is not waited
+/// for.
 const LAST_ROUNDS: u32 = 256;
 /// The longest sleep.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
@@ -94,7 +97,8 @@ impl Workers {
         let handle = std::thread::Builder::new()
             .name(format!("worker-{}", self.running.len()))
             .spawn(move || {
-                // The core was allowed a moment ago; without it the worker runs where there is room.
+                // The core was allowed a moment ago; without it the worker runs where there is
+                // room.
                 let _pinned = Pinned::to(core);
                 // Its sockets are open: it needs no right any more.
                 let _kept = privileges::give_up();
@@ -143,7 +147,8 @@ impl Workers {
         self.running.iter().find(over).map(|worker| worker.core)
     }
 
-    /// Stops all, when what they have received is on its way; the first reason for which one had ended before.
+    /// Stops all, when what they have received is on its way; the first reason for which one had
+    /// ended before.
     pub(super) fn stop(&mut self) -> Option<String> {
         self.stop.store(true, Ordering::Relaxed);
         let mut reason = None;

@@ -1,7 +1,9 @@
-//! The engines inside the kernel: `xdp`, with our own table, and `xdp-kernel-fib`, which asks the kernel for every packet.
+//! The engines inside the kernel: `xdp`, with our own table, and `xdp-kernel-fib`, which asks the
+//! kernel for every packet.
 //!
-//! Both are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory and what it cannot do. Ports are
-//! attached when the engine is opened, and again when an interface has come back under another index.
+//! Both are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory
+//! and what it cannot do. Ports are attached when the engine is opened, and again when an interface
+//! has come back under another index.
 
 use std::time::Duration;
 
@@ -21,11 +23,13 @@ pub struct Xdp {
 }
 
 impl Xdp {
-    /// Attaches to the named ports in the calling thread's network namespace. They forward nothing until told to.
+    /// Attaches to the named ports in the calling thread's network namespace. They forward nothing
+    /// until told to.
     ///
     /// # Errors
-    /// What stands in the way and what to do: another XDP program, no native mode although required, a program that this kernel
-    /// refuses (with the end of its explanation), missing rights.
+    /// What stands in the way and what to do: another XDP program, no native mode although
+    /// required, a program that this kernel refuses (with the end of its explanation), missing
+    /// rights.
     pub fn open(lookup: Lookup, ports: &[String], request: Request) -> Result<Self, EngineError> {
         let failed = |error| match (lookup, &error) {
             (Lookup::Own, fastpath::Error::CreateMap { error: cause, .. })

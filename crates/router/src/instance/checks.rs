@@ -1,4 +1,5 @@
-//! Comparisons with the kernel: begun when they are due or asked for, advanced a slice at a time between everything else.
+//! Comparisons with the kernel: begun when they are due or asked for, advanced a slice at a time
+//! between everything else.
 
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};

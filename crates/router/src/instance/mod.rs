@@ -1,8 +1,10 @@
-//! A running router: the follower, the policy guard, the management plane and the signals, on one thread.
+//! A running router: the follower, the policy guard, the management plane and the signals, on one
+//! thread.
 //!
-//! It sleeps in `poll` until the kernel announces something, somebody asks something, or something is due. It ends on
-//! SIGINT or SIGTERM; dropping the engine detaches it, and the kernel forwards from then on. The same happens when the
-//! process is killed, because the kernel detaches what a dead process held.
+//! It sleeps in `poll` until the kernel announces something, somebody asks something, or something
+//! is due. It ends on SIGINT or SIGTERM; dropping the engine detaches it, and the kernel forwards
+//! from then on. The same happens when the process is killed, because the kernel detaches what a
+//! dead process held.
 
 mod checks;
 mod policy;
@@ -25,11 +27,10 @@ use crate::control_plane::mirror::Mirror;
 use crate::control_plane::netlink::socket::Socket;
 use crate::engine::{Change, Engine};
 use crate::log::{Level, log};
-use crate::management_plane::answers;
 use crate::management_plane::config::Config;
-use crate::management_plane::metrics;
 use crate::management_plane::server::{Asked, Question, Server};
 use crate::management_plane::supervisor::Supervisor;
+use crate::management_plane::{answers, metrics};
 
 /// How often the kernel's rules are looked at; nftables changes are noticed at once.
 const GUARD_INTERVAL: Duration = Duration::from_secs(2);
@@ -87,7 +88,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Fills the engine from the kernel's tables, starts the management plane. `file` is what a reload reads.
+    /// Fills the engine from the kernel's tables, starts the management plane. `file` is what a
+    /// reload reads.
     ///
     /// # Errors
     /// When anything refuses; nothing is forwarded then.
@@ -149,7 +151,8 @@ impl Instance {
     /// Runs until told to stop.
     ///
     /// # Errors
-    /// When the kernel or the engine refuses something that it must not; the kernel forwards from then on.
+    /// When the kernel or the engine refuses something that it must not; the kernel forwards from
+    /// then on.
     pub fn run(&mut self, signals: &Signals) -> Result<(), InstanceError> {
         self.supervisor.ready();
         while !signals.stop.load(Ordering::Relaxed) {

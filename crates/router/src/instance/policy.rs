@@ -1,11 +1,13 @@
-//! Which ports and families stay with the kernel, because it does more to their packets than routing them.
+//! Which ports and families stay with the kernel, because it does more to their packets than
+//! routing them.
 
 use super::{Instance, InstanceError};
 use crate::control_plane::guard::{self, Finding, Scope, Watched};
 use crate::log::{Level, log};
 
 impl Instance {
-    /// Looks at what the kernel does besides routing, and decides which ports and families stay with it.
+    /// Looks at what the kernel does besides routing, and decides which ports and families stay
+    /// with it.
     pub(super) fn guard(&mut self, first: bool) -> Result<(), InstanceError> {
         let around = self.follower.mirror().around();
         let watched: Vec<Watched> = around

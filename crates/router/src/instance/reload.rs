@@ -1,4 +1,5 @@
-//! A reload changes what the file says otherwise than before, and nothing else; frames notice nothing of it.
+//! A reload changes what the file says otherwise than before, and nothing else; frames notice
+//! nothing of it.
 
 use std::time::Instant;
 
@@ -29,7 +30,8 @@ impl Instance {
                 return Ok(());
             }
         };
-        // Only what the file says otherwise than before is changed, so that the command line keeps winning.
+        // Only what the file says otherwise than before is changed, so that the command line keeps
+        // winning.
         let before = self.as_read.replace(config.clone()).unwrap_or_default();
         let fixed = |config: &Config| {
             let Config {
@@ -44,7 +46,8 @@ impl Instance {
             (engine, require, instance, run_directory, metrics, busy_poll)
         };
         if fixed(&config) != fixed(&before) {
-            let what = "engine, require, instance, run-directory, metrics and busy-poll change at the next start";
+            let what = "engine, require, instance, run-directory, metrics and busy-poll change at \
+                        the next start";
             log!(Level::Warning, "reload", what);
         }
         let ports = if config.ports == before.ports {

@@ -1,5 +1,5 @@
-//! Says to the engine, some times a second, that its state is the kernel's: so that it stops using it when this process is stopped,
-//! hangs, or cannot keep up with what the kernel announces.
+//! Says to the engine, some times a second, that its state is the kernel's: so that it stops using
+//! it when this process is stopped, hangs, or cannot keep up with what the kernel announces.
 
 use std::time::{Duration, Instant};
 
@@ -45,8 +45,8 @@ impl Vouching {
 }
 
 impl Instance {
-    /// Vouches for the engine's state, when that is due and the state is known to be the kernel's: everything announced so far has
-    /// been taken in, and no announcement was lost.
+    /// Vouches for the engine's state, when that is due and the state is known to be the kernel's:
+    /// everything announced so far has been taken in, and no announcement was lost.
     pub(super) fn vouch(&mut self) -> Result<(), InstanceError> {
         let now = Instant::now();
         if !self.vouching.is_due(now) || !self.follower.is_current() {
@@ -57,8 +57,10 @@ impl Instance {
                 Level::Warning,
                 "stale",
                 seconds = silence.as_secs_f64(),
-                what = "the control plane could not vouch for the routes for so long; after the bound the kernel forwarded",
-                remedy = "it was stopped, or the machine or the routing daemon is too busy: leave the control plane a core"
+                what = "the control plane could not vouch for the routes for so long; after the \
+                        bound the kernel forwarded",
+                remedy = "it was stopped, or the machine or the routing daemon is too busy: leave \
+                          the control plane a core"
             );
         }
         self.follower.vouch(self.vouching.bound)?;

@@ -81,8 +81,10 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
             (false, false) => "down",
         };
         json!({
-            "port": name, "index": port.ifindex, "state": state, "mode": mode, "mac": mac(port.mac), "mtu": port.mtu,
-            "table": port.table, "vlans": port.vlans.iter().map(|vlan| vlan.vid).collect::<Vec<_>>(),
+            "port": name, "index": port.ifindex, "state": state, "mode": mode, "mac": mac(port.mac),
+            "mtu": port.mtu,
+            "table": port.table,
+            "vlans": port.vlans.iter().map(|vlan| vlan.vid).collect::<Vec<_>>(),
             "received": counts().map(|count| count.received).sum::<u64>(),
             "received_bytes": counts().map(|count| count.received_bytes).sum::<u64>(),
             "forwarded": counts().map(|count| count.forwarded).sum::<u64>(),
@@ -110,7 +112,10 @@ fn workers(counters: &Counters) -> Value {
     cores
         .into_iter()
         .map(|(core, (received, forwarded, punted, dropped))| {
-            json!({ "core": core, "received": received, "forwarded": forwarded, "to_kernel": punted, "dropped": dropped })
+            json!({
+                "core": core, "received": received, "forwarded": forwarded,
+                "to_kernel": punted, "dropped": dropped
+            })
         })
         .collect()
 }
@@ -138,7 +143,8 @@ fn via(follower: &Follower, way: &Way) -> Vec<Value> {
     hops.iter()
         .map(|hop| {
             let gateway = hop.gateway.map(|gateway| gateway.to_string());
-            json!({ "link": link_name(follower, hop.link), "gateway": gateway, "weight": hop.weight })
+            let link = link_name(follower, hop.link);
+            json!({ "link": link, "gateway": gateway, "weight": hop.weight })
         })
         .collect()
 }
@@ -161,7 +167,10 @@ fn routes(follower: &Follower, limit: usize) -> Value {
         list(follower, mirror.v4(), domain, limit, &mut listed);
         list(follower, mirror.v6(), domain, limit, &mut listed);
     }
-    json!({ "v4": v4, "v6": v6, "objects": mirror.objects().len(), "next_hops": mirror.next_hops().in_use(), "listed": listed })
+    json!({
+        "v4": v4, "v6": v6, "objects": mirror.objects().len(),
+        "next_hops": mirror.next_hops().in_use(), "listed": listed
+    })
 }
 
 fn list<A: Routed>(
@@ -213,7 +222,8 @@ fn entry(follower: &Follower, id: NextHop, entry: &NextHopEntry) -> Value {
         return json!({ "next_hop": id.0, "kind": kind });
     }
     json!({
-        "next_hop": id.0, "kind": kind, "port": link_name(follower, entry.port), "mac": mac(entry.destination_mac),
+        "next_hop": id.0, "kind": kind, "port": link_name(follower, entry.port),
+        "mac": mac(entry.destination_mac),
         "vlan": entry.vlan, "mtu": entry.mtu,
     })
 }
@@ -229,7 +239,8 @@ fn neighbours(follower: &Follower) -> Value {
     rows.into_iter()
         .map(|neighbour| {
             json!({
-                "address": neighbour.address.to_string(), "link": link_name(follower, neighbour.link),
+                "address": neighbour.address.to_string(),
+                "link": link_name(follower, neighbour.link),
                 "state": state_name(neighbour.state), "mac": neighbour.mac.map(mac),
                 "fast_path": neighbour.usable().is_some(),
             })
@@ -266,7 +277,8 @@ fn drops(follower: &Follower) -> Result<Value, EngineError> {
         .into_iter()
         .map(|((ifindex, reason, punted), frames)| {
             let fate = if punted { "to the kernel" } else { "dropped" };
-            json!({ "port": link_name(follower, ifindex), "reason": reason, "fate": fate, "frames": frames })
+            let port = link_name(follower, ifindex);
+            json!({ "port": port, "reason": reason, "fate": fate, "frames": frames })
         })
         .collect())
 }
@@ -280,10 +292,13 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
         .map(|mode| json!({ "port": mode.port, "mode": mode.mode }))
         .collect();
     json!({
-        "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(), "resident_bytes": resident(),
-        "left_to_kernel": kept, "load_seconds": health.load.as_secs_f64(), "messages": health.messages,
+        "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(),
+        "resident_bytes": resident(),
+        "left_to_kernel": kept, "load_seconds": health.load.as_secs_f64(),
+        "messages": health.messages,
         "changes": health.changes, "lag_seconds": health.lag.as_secs_f64(),
-        "lag_max_seconds": health.lag_max.as_secs_f64(), "resyncs": health.resyncs, "overruns": health.overruns,
+        "lag_max_seconds": health.lag_max.as_secs_f64(), "resyncs": health.resyncs,
+        "overruns": health.overruns,
         "resync_seconds": health.resync.as_secs_f64(), "neighbours_refreshed": health.refreshed,
         "verification": follower.verified().map(verification),
     })
@@ -293,12 +308,14 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
 pub fn verification(result: &Verification) -> Value {
     let differences = result.differences.iter().map(|difference| {
         json!({
-            "table": difference.table, "address": difference.address.to_string(), "kernel": difference.kernel,
+            "table": difference.table, "address": difference.address.to_string(),
+            "kernel": difference.kernel,
             "engine": difference.engine,
         })
     });
     json!({
-        "equal": result.different == 0, "routes_v4": result.routes_v4, "routes_v6": result.routes_v6,
+        "equal": result.different == 0, "routes_v4": result.routes_v4,
+        "routes_v6": result.routes_v6,
         "compared": result.compared, "asked": result.asked, "different": result.different,
         "differences": differences.collect::<Vec<_>>(), "seconds": result.took.as_secs_f64(),
     })

@@ -1,8 +1,10 @@
-//! The management plane: configuration, a socket that answers, metrics. For people and their programs.
+//! The management plane: configuration, a socket that answers, metrics. For people and their
+//! programs.
 //!
 //! ```text
 //!  config     the TOML file: every key, validated before anything starts
-//!  server     a UNIX socket (JSON) and HTTP on loopback (`OpenMetrics`); asks the control plane's thread
+//!  server     a UNIX socket (JSON) and HTTP on loopback (`OpenMetrics`);
+//!             asks the control plane's thread
 //!  answers    what `corelane show` prints
 //!  metrics    the same for a time-series database
 //!  client     asks a running router

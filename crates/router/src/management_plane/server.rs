@@ -1,8 +1,8 @@
 //! Answers people while the router runs: JSON on a UNIX socket, `OpenMetrics` by HTTP on loopback.
 //!
-//! The threads here own nothing of the router. They hand a question to the control plane's thread, which answers between
-//! two batches of announcements, and pass the answer on. A client that does not read or write blocks nobody for longer
-//! than [`PATIENCE`].
+//! The threads here own nothing of the router. They hand a question to the control plane's thread,
+//! which answers between two batches of announcements, and pass the answer on. A client that does
+//! not read or write blocks nobody for longer than [`PATIENCE`].
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -77,7 +77,8 @@ impl Server {
         self.questions.try_iter().collect()
     }
 
-    /// Answers on a UNIX socket, for its owner only. A socket left over by a process that is gone is replaced.
+    /// Answers on a UNIX socket, for its owner only. A socket left over by a process that is gone
+    /// is replaced.
     ///
     /// # Errors
     /// When another router answers there, or the place cannot be written.
@@ -104,8 +105,9 @@ impl Server {
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
                     let (sender, waker) = (sender.clone(), waker.try_clone());
-                    // A comparison takes seconds; who asks for something else meanwhile does not wait for it. A client
-                    // that goes away before its answer is its own affair, and one for whom there is no thread may ask again.
+                    // A comparison takes seconds; who asks for something else meanwhile does not
+                    // wait for it. A client that goes away before its answer is
+                    // its own affair, and one for whom there is no thread may ask again.
                     let _ = std::thread::Builder::new()
                         .name("answer".into())
                         .spawn(move || serve_unix(&stream, &sender, &waker?));
@@ -194,7 +196,8 @@ fn serve_http(stream: &TcpStream, sender: &Sender<Asked>, waker: &UnixStream) ->
     let mut stream = stream;
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: \
+         close\r\n\r\n",
         body.len()
     )?;
     stream.write_all(body.as_bytes())

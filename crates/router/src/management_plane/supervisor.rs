@@ -1,8 +1,9 @@
-//! Tells the service manager that started us how it goes, by the protocol of `sd_notify(3)`: a datagram to the socket that
-//! the environment names. Without one nothing is said.
+//! Tells the service manager that started us how it goes, by the protocol of `sd_notify(3)`: a
+//! datagram to the socket that the environment names. Without one nothing is said.
 //!
-//! The watchdog matters more here than in most services: a control plane that hangs or is stopped leaves the routes of that
-//! moment in force. When the manager hears nothing for `WatchdogSec` it ends the process, and the kernel forwards.
+//! The watchdog matters more here than in most services: a control plane that hangs or is stopped
+//! leaves the routes of that moment in force. When the manager hears nothing for `WatchdogSec` it
+//! ends the process, and the kernel forwards.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;

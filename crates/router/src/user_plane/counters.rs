@@ -1,9 +1,10 @@
-//! What a worker counts: for each of its ports, plain cells that it alone writes and anybody may read.
+//! What a worker counts: for each of its ports, plain cells that it alone writes and anybody may
+//! read.
 //!
 //! A count is one load, one add and one store, without a locked instruction, in lines that no other
 //! core writes. A reader sums the cells of all workers. Between two bursts
-//! `received = forwarded + every reason` holds exactly for each port; a reader who looks in the middle
-//! of one may see it off by that burst.
+//! `received = forwarded + every reason` holds exactly for each port; a reader who looks in the
+//! middle of one may see it off by that burst.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

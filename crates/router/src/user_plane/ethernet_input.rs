@@ -24,9 +24,9 @@ fn destination_bits(line: &[u8; LINE]) -> u64 {
     u64::from_le_bytes(low) & 0xffff_ffff_ffff
 }
 
-/// Whether this is an untagged IPv4 frame for the port's own address: the ordinary case, answered with
-/// two comparisons. `line` may hold leftovers behind a frame shorter than a header; the caller checks
-/// the length.
+/// Whether this is an untagged IPv4 frame for the port's own address: the ordinary case, answered
+/// with two comparisons. `line` may hold leftovers behind a frame shorter than a header; the caller
+/// checks the length.
 #[inline]
 pub(super) fn is_plain_ipv4(line: &[u8; LINE], station: u64) -> bool {
     (destination_bits(line) == station)
@@ -56,7 +56,8 @@ pub(super) fn step(
             return Err(Reason::Runt);
         };
         ethertype = inner;
-        // Identifier 0 marks a priority only: the frame belongs to the port itself (IEEE 802.1Q §9.6).
+        // Identifier 0 marks a priority only: the frame belongs to the port itself (IEEE 802.1Q
+        // §9.6).
         if tag.identifier() != 0 {
             let vlans = &attached.settings.vlans;
             let known = vlans

@@ -1,9 +1,10 @@
 //! One number for each flow, to spread flows over the members of a group without reordering any.
 //!
-//! Addresses, protocol and, where the packet shows them, both ports; a fragment shows none, and then no fragment of that datagram may
-//! use them, so fragments are spread by addresses alone (RFC 2992 §1 wants the same path for a flow). It is `flow_hash` of
-//! `fastpath/bpf/forward.bpf.c`, to the bit: a flow takes the same member in every engine, and where the program decides which frames
-//! the workers get, both mean the same member.
+//! Addresses, protocol and, where the packet shows them, both ports; a fragment shows none, and
+//! then no fragment of that datagram may use them, so fragments are spread by addresses alone (RFC
+//! 2992 §1 wants the same path for a flow). It is `flow_hash` of `fastpath/bpf/forward.bpf.c`, to
+//! the bit: a flow takes the same member in every engine, and where the program decides which
+//! frames the workers get, both mean the same member.
 
 use port::pool::LINE;
 use wire::ethernet::{self, HEADER_LENGTH as LINK};

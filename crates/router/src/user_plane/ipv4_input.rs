@@ -23,8 +23,8 @@ pub(super) fn destination(line: &[u8; LINE]) -> u32 {
     u32::from_be_bytes(address)
 }
 
-/// Whether the packet passes every check and its frame ends where the packet does, or is as short as
-/// Ethernet allows: the ordinary case, answered without branches.
+/// Whether the packet passes every check and its frame ends where the packet does, or is as short
+/// as Ethernet allows: the ordinary case, answered without branches.
 #[inline]
 pub(super) fn is_plain(line: &[u8; LINE], length: u16) -> bool {
     let length = usize::from(length);

@@ -1,5 +1,5 @@
-//! The keys of a burst, side by side: what the look-up reads and what it answers, one array for each,
-//! so that sixty-four look-ups run as one loop.
+//! The keys of a burst, side by side: what the look-up reads and what it answers, one array for
+//! each, so that sixty-four look-ups run as one loop.
 
 use fib::NextHop;
 use port::Burst;

@@ -1,17 +1,18 @@
-//! The memory engine: workers on frames replayed from memory, and a control thread that changes routes
-//! meanwhile. No network, no root: it measures what the forwarding itself costs, and what a second
-//! core buys.
+//! The memory engine: workers on frames replayed from memory, and a control thread that changes
+//! routes meanwhile. No network, no root: it measures what the forwarding itself costs, and what a
+//! second core buys.
 //!
 //! A trial runs one pinned worker on each core given, each between a memory port and itself, all on
 //! one [`Replay`], begun at different places. After a warm-up the counters are read, and read again
 //! when the time is over; what lies between is the outcome, worker by worker.
 //!
-//! A memory port always has the next frame, so a trial is a closed loop: no frame is lost for lack of
-//! speed, and frames forwarded a second are the throughput of RFC 2544 directly, without a search.
+//! A memory port always has the next frame, so a trial is a closed loop: no frame is lost for lack
+//! of speed, and frames forwarded a second are the throughput of RFC 2544 directly, without a
+//! search.
 //!
-//! Route changes are made by a thread that is not pinned: where workers occupy every core it takes its
-//! time from them, and that is part of what is measured. Every tick it applies the changes that are
-//! due by then, so a delayed tick delays changes and loses none.
+//! Route changes are made by a thread that is not pinned: where workers occupy every core it takes
+//! its time from them, and that is part of what is measured. Every tick it applies the changes that
+//! are due by then, so a delayed tick delays changes and loses none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
@@ -33,7 +34,8 @@ use port::{Pool, PortError};
 use super::worker::WorkerError;
 use super::{PortCount, PortCounters, PortSettings, Worker, test_traffic};
 
-/// How long workers run before counting begins: caches and branch predictors are warm, huge pages in place.
+/// How long workers run before counting begins: caches and branch predictors are warm, huge pages
+/// in place.
 const WARM_UP: Duration = Duration::from_millis(100);
 /// How often the control thread applies the changes that are due.
 const TICK: Duration = Duration::from_millis(10);
@@ -284,7 +286,8 @@ impl MemoryEngine {
         self.run_after(WARM_UP, trial)
     }
 
-    /// Runs a trial after a warm-up of another length: shorter for many trials in a row on the same tables.
+    /// Runs a trial after a warm-up of another length: shorter for many trials in a row on the same
+    /// tables.
     ///
     /// # Errors
     /// As [`MemoryEngine::run`].
@@ -363,8 +366,8 @@ impl MemoryEngine {
         })
     }
 
-    /// Changes routes at the given rate until told to stop: most announcements move a prefix to another
-    /// next hop, one in four withdraws it and announces it again.
+    /// Changes routes at the given rate until told to stop: most announcements move a prefix to
+    /// another next hop, one in four withdraws it and announces it again.
     fn change_routes<O: Organisation>(
         &self,
         tables: &O,

@@ -1,8 +1,8 @@
 //! Packets: frames in, frames out, on one core, to completion.
 //!
-//! A [`Worker`] takes a burst from each of its ports in turn and carries every frame of it the whole
-//! way, or to the one [`Reason`] why not. Each step of the way is a file of this directory and a row of
-//! the statistics, in this order:
+//! A [`Worker`] takes a burst from each of its ports in turn and carries every frame of it the
+//! whole way, or to the one [`Reason`] why not. Each step of the way is a file of this directory
+//! and a row of the statistics, in this order:
 //!
 //! ```text
 //! receive          a burst comes from a port
@@ -15,9 +15,9 @@
 //! transmit         a burst for each egress port
 //! ```
 //!
-//! In none of them is there an allocation, a lock, a system call of our own (a port's excepted), or a
-//! line of log. Nothing a worker writes for a packet is written by another core: the tables are read
-//! through a [`fib::organisation::Reader`], the counters are cells of its own ([`counters`]).
+//! In none of them is there an allocation, a lock, a system call of our own (a port's excepted), or
+//! a line of log. Nothing a worker writes for a packet is written by another core: the tables are
+//! read through a [`fib::organisation::Reader`], the counters are cells of its own ([`counters`]).
 //!
 //! - [`memory_engine`]: workers on frames replayed from memory: what the forwarding itself costs.
 //! - [`test_traffic`]: the frames it replays.

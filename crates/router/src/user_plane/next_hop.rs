@@ -1,5 +1,6 @@
-//! Next hop: what the table's answer means for this frame. A member of a group is chosen by the flow's
-//! hash; exceptions end the way here; the egress port is one of this worker's, and the packet fits it.
+//! Next hop: what the table's answer means for this frame. A member of a group is chosen by the
+//! flow's hash; exceptions end the way here; the egress port is one of this worker's, and the
+//! packet fits it.
 
 use fib::next_hop::{Kind, NextHops};
 use fib::{NextHop, NextHopEntry};
@@ -17,7 +18,8 @@ pub(super) struct Egress {
 impl Egress {
     /// No port of this worker.
     const NOBODY: u8 = u8::MAX;
-    /// The greatest number of a port: Linux numbers interfaces from 1 and rarely passes some thousands.
+    /// The greatest number of a port: Linux numbers interfaces from 1 and rarely passes some
+    /// thousands.
     pub(super) const GREATEST_NUMBER: u32 = 1 << 20;
 
     pub(super) fn set(&mut self, number: u32, place: u8) {

@@ -1,13 +1,13 @@
-//! The packet engine (`af-packet`): workers between Linux interfaces, through packet sockets, by tables
-//! that somebody else fills.
+//! The packet engine (`af-packet`): workers between Linux interfaces, through packet sockets, by
+//! tables that somebody else fills.
 //!
 //! One thread on each core given, each with a port on every interface; the kernel spreads what an
-//! interface receives over them by flow. A next hop names its egress by interface index. Frames that
-//! are not forwarded stay the kernel's, which has a copy of every one of them.
+//! interface receives over them by flow. A next hop names its egress by interface index. Frames
+//! that are not forwarded stay the kernel's, which has a copy of every one of them.
 //!
-//! A worker with nothing to do looks a while longer, then sleeps until a frame comes; asleep, it holds
-//! nothing of the tables. The kernel forwards nothing here: switch `ip_forward` off in the namespace of
-//! the interfaces, or every frame leaves twice.
+//! A worker with nothing to do looks a while longer, then sleeps until a frame comes; asleep, it
+//! holds nothing of the tables. The kernel forwards nothing here: switch `ip_forward` off in the
+//! namespace of the interfaces, or every frame leaves twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,8 @@ use super::{PortCount, PortCounters, PortSettings, Worker};
 const BUFFERS: u32 = 1024;
 /// Rounds without a frame before a worker goes to sleep.
 const PATIENCE: u32 = 256;
-/// The longest sleep: how late a worker may notice that it is to stop, or that an interface is gone.
+/// The longest sleep: how late a worker may notice that it is to stop, or that an interface is
+/// gone.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// Workers that are running. Dropping it stops them.
@@ -42,8 +43,8 @@ pub struct PacketEngine {
 }
 
 impl PacketEngine {
-    /// Opens the interfaces in the network namespace of the calling thread and starts a worker on each
-    /// core.
+    /// Opens the interfaces in the network namespace of the calling thread and starts a worker on
+    /// each core.
     ///
     /// # Errors
     /// [`EngineError`] when an interface or a core cannot be used; nothing runs then.

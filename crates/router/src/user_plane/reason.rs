@@ -1,8 +1,8 @@
 //! Why a frame was not forwarded: exactly one reason each, so that the sums close:
 //! *received = forwarded + every reason*.
 //!
-//! The name is the same in source, statistics, metrics and traces. A reason belongs to the [`Step`] of
-//! the packet's way at which the frame left it.
+//! The name is the same in source, statistics, metrics and traces. A reason belongs to the [`Step`]
+//! of the packet's way at which the frame left it.
 
 use super::step::Step;
 
@@ -131,8 +131,9 @@ impl Reason {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use super::*;
 
     #[test]
     fn names_are_distinct_and_in_the_order_of_the_way() {

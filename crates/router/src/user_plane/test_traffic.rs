@@ -31,7 +31,8 @@ pub enum Destinations<'a> {
 pub enum TrafficError {
     /// A frame of this size does not exist or does not hold the headers.
     #[error(
-        "no {family} test frame has {frame_bytes} bytes; give {least} to 1518, frame check sequence included"
+        "no {family} test frame has {frame_bytes} bytes; give {least} to 1518, frame check \
+         sequence included"
     )]
     FrameBytes {
         /// `IPv4` or `IPv6`.
@@ -46,8 +47,8 @@ pub enum TrafficError {
     Replay(#[from] ReplayError),
 }
 
-/// A replay with one frame of `frame_bytes` bytes (frame check sequence included, as in RFC 2544) for
-/// each destination, in their order.
+/// A replay with one frame of `frame_bytes` bytes (frame check sequence included, as in RFC 2544)
+/// for each destination, in their order.
 ///
 /// # Errors
 /// [`TrafficError`] for an impossible size, or no destination.
@@ -129,7 +130,8 @@ fn head(ethertype: u16, network: &[u8], datagram: u16, pseudo: u64) -> [u8; LINE
     head[12..14].copy_from_slice(&[high, low]);
     let transport = LINK + network.len();
     head[LINK..transport].copy_from_slice(network);
-    // The payload is zero and adds nothing, so the sum of the header alone is the sum of the datagram.
+    // The payload is zero and adds nothing, so the sum of the header alone is the sum of the
+    // datagram.
     let mut header = [0; udp::HEADER_LENGTH];
     let [port_high, port_low] = DISCARD.to_be_bytes();
     let [length_high, length_low] = datagram.to_be_bytes();
@@ -149,12 +151,14 @@ fn head(ethertype: u16, network: &[u8], datagram: u16, pseudo: u64) -> [u8; LINE
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
+
     use etherparse::{NetSlice, SlicedPacket, TransportSlice};
     use port::memory::MemoryPort;
     use port::pool::Layout;
     use port::{Burst, Pool, Port};
-    use std::sync::Arc;
+
+    use super::*;
 
     fn first_frame(destinations: Destinations, frame_bytes: usize) -> Vec<u8> {
         let replay = Arc::new(frames(destinations, frame_bytes).expect("a right size"));

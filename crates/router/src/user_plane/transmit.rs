@@ -1,5 +1,5 @@
-//! Transmit: a burst for each egress port. What a full port does not take is dropped and counted, not
-//! held back: a worker never waits.
+//! Transmit: a burst for each egress port. What a full port does not take is dropped and counted,
+//! not held back: a worker never waits.
 
 use port::{Burst, Pool, Port, PortError};
 

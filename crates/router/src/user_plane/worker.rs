@@ -1,11 +1,12 @@
 //! One worker: a thread's ports, tables, buffers and counters, and the loop that carries bursts.
 //!
-//! Who owns what: the worker owns its ports and its pool, and shares neither. Tables are read through
-//! readers that the organisation made for this worker alone. Counters are shared with whoever watches,
-//! who only reads.
+//! Who owns what: the worker owns its ports and its pool, and shares neither. Tables are read
+//! through readers that the organisation made for this worker alone. Counters are shared with
+//! whoever watches, who only reads.
 //!
-//! What it cannot do: reassemble or fragment, answer with ICMP, resolve neighbours. A frame that needs
-//! one of these has a [`Reason`](super::Reason) with the kernel as its [`Disposition`](super::Disposition).
+//! What it cannot do: reassemble or fragment, answer with ICMP, resolve neighbours. A frame that
+//! needs one of these has a [`Reason`](super::Reason) with the kernel as its
+//! [`Disposition`](super::Disposition).
 
 use std::sync::Arc;
 
@@ -63,7 +64,10 @@ pub enum WorkerError {
         tables: usize,
     },
     /// More ports than a worker can tell apart.
-    #[error("a worker takes {} ports at most; spread them over more workers", Worker::<fib::organisation::LockedReader>::MOST_PORTS)]
+    #[error(
+        "a worker takes {} ports at most; spread them over more workers",
+        Worker::<fib::organisation::LockedReader>::MOST_PORTS
+    )]
     TooManyPorts,
     /// The number does not fit the array that maps numbers to ports.
     #[error(
@@ -145,7 +149,8 @@ impl<R: Reader> Worker<R> {
     /// Adds a port; returns the cells it will be counted in.
     ///
     /// # Errors
-    /// [`WorkerError`] when there are too many ports, or the settings name a table that is not there.
+    /// [`WorkerError`] when there are too many ports, or the settings name a table that is not
+    /// there.
     pub fn attach(
         &mut self,
         port: Box<dyn Port>,
@@ -171,7 +176,8 @@ impl<R: Reader> Worker<R> {
     /// Replaces the settings of the port with the same number, between two bursts.
     ///
     /// # Errors
-    /// [`WorkerError`] when no such port is attached, or a table is not there; nothing has changed then.
+    /// [`WorkerError`] when no such port is attached, or a table is not there; nothing has changed
+    /// then.
     pub fn set_port(&mut self, settings: PortSettings) -> Result<(), WorkerError> {
         let number = settings.number;
         let place = self
@@ -224,8 +230,8 @@ impl<R: Reader> Worker<R> {
         self.pool.available()
     }
 
-    /// Asks every port what it lost and writes it into the counters: a system call for some ports, so
-    /// not in the loop.
+    /// Asks every port what it lost and writes it into the counters: a system call for some ports,
+    /// so not in the loop.
     pub fn refresh_missed(&mut self) {
         for (attached, counters) in self.ports.iter_mut().zip(&self.counters) {
             counters.missed.set(attached.port.missed());
@@ -439,7 +445,8 @@ impl<R: Reader> Worker<R> {
     }
 }
 
-/// Next hop, one hop less and Ethernet output for the frames of one lane; says how many were rewritten.
+/// Next hop, one hop less and Ethernet output for the frames of one lane; says how many were
+/// rewritten.
 #[inline]
 #[allow(
     clippy::too_many_arguments,

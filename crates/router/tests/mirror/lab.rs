@@ -1,8 +1,9 @@
 //! A mirror with three ports, and a recording engine that checks what it is told.
 
-use fib::IpPrefix;
-use fib::NextHopEntry;
+use std::net::IpAddr;
+
 use fib::next_hop::Kind;
+use fib::{IpPrefix, NextHopEntry};
 use router::control_plane::mirror::Mirror;
 use router::control_plane::model::{
     Event, Hop, Hops, Link, LinkAddress, LinkKind, Neighbour, NextHopObject, ObjectKind, Placement,
@@ -10,7 +11,6 @@ use router::control_plane::model::{
 };
 use router::engine::recording::Recording;
 use router::engine::{Answers, Change, Engine, MAIN_TABLE};
-use std::net::IpAddr;
 
 pub(crate) struct Lab {
     pub(crate) mirror: Mirror,
@@ -80,7 +80,8 @@ pub(crate) fn by_object(destination: &str, object: u32) -> Route {
 }
 
 impl Lab {
-    /// Ports r0 (index 1, 10.0.0.0/24) and r1 (index 2, 10.1.0.0/24), r2 (index 3, 10.2.0.0/24), with a neighbour .9 each.
+    /// Ports r0 (index 1, 10.0.0.0/24) and r1 (index 2, 10.1.0.0/24), r2 (index 3, 10.2.0.0/24),
+    /// with a neighbour .9 each.
     pub(crate) fn new() -> Self {
         let mut out = Vec::new();
         let mirror = Mirror::new(&["r0".into(), "r1".into(), "r2".into()], &mut out);

@@ -1,5 +1,6 @@
-//! The mirror fed with events by hand: what the engine must answer afterwards. The recording engine checks on the way
-//! that no change points to a next hop that is not there, and none in use is released.
+//! The mirror fed with events by hand: what the engine must answer afterwards. The recording engine
+//! checks on the way that no change points to a next hop that is not there, and none in use is
+//! released.
 
 mod lab;
 

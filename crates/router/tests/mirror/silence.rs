@@ -104,8 +104,8 @@ fn addresses_take_their_routes_along() {
     );
 }
 
-/// So many routes by one link are not removed at once: announcements are taken in between, no frame takes the dead way meanwhile, and
-/// whatever would make it right again waits.
+/// So many routes by one link are not removed at once: announcements are taken in between, no frame
+/// takes the dead way meanwhile, and whatever would make it right again waits.
 #[test]
 fn many_routes_of_a_dead_link_are_removed_a_piece_at_a_time() {
     const ROUTES: u32 = 20_000;
@@ -209,7 +209,8 @@ fn a_resynchronisation_sweeps_what_is_gone_and_keeps_the_rest() {
     assert_eq!(lab.port("10.1.0.9"), Some(2));
 }
 
-/// A re-read: `dumped` before the routes, then what is announced, then the routes of the dump and the sweep, a part at a time.
+/// A re-read: `dumped` before the routes, then what is announced, then the routes of the dump and
+/// the sweep, a part at a time.
 fn read_again(lab: &mut Lab, dumped: Vec<Event>, announced: Vec<Event>, more: &[Event]) {
     lab.mirror.begin_round();
     for event in dumped {
@@ -231,7 +232,8 @@ fn read_again(lab: &mut Lab, dumped: Vec<Event>, announced: Vec<Event>, more: &[
     lab.flush();
 }
 
-/// The dump had read a route, or not yet, when it changed; the change is announced before the dump comes to it. The announcement wins.
+/// The dump had read a route, or not yet, when it changed; the change is announced before the dump
+/// comes to it. The announcement wins.
 #[test]
 fn what_is_announced_during_a_resynchronisation_is_newer_than_what_the_dump_says() {
     let mut lab = Lab::new();

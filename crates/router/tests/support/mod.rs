@@ -1,5 +1,5 @@
-//! The outside of a worker in tests: ports that deliver given frames and keep what is transmitted, and
-//! a small table.
+//! The outside of a worker in tests: ports that deliver given frames and keep what is transmitted,
+//! and a small table.
 
 #![allow(
     unreachable_pub,
@@ -85,8 +85,8 @@ pub struct Bench {
     pub counters: [Arc<PortCounters>; 2],
 }
 
-/// Next hops of the test table: a neighbour, the same with a small MTU, on VLAN 7, one for each kind,
-/// a group of the first two, an empty group, and one behind a port that is not there.
+/// Next hops of the test table: a neighbour, the same with a small MTU, on VLAN 7, one for each
+/// kind, a group of the first two, an empty group, and one behind a port that is not there.
 pub mod hops {
     use fib::NextHop;
 

@@ -1,24 +1,27 @@
 //! What the threads of the calibration loads do.
 
-use crate::{harness::aggressor::Caches, loops, random::Random};
-use host::{pin::Pinned, topology::Topology};
-use std::{
-    hint::black_box,
-    sync::{
-        Barrier,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Steps of the whole work: a third of a second on one core. Long enough that starting threads and placing them is no part of the
-/// result, short enough for many rounds: where neighbours share the processor, ratios of runs that follow each other closely
-/// scatter less, many of them give a sharper median than few long ones.
+use host::pin::Pinned;
+use host::topology::Topology;
+
+use crate::harness::aggressor::Caches;
+use crate::loops;
+use crate::random::Random;
+
+/// Steps of the whole work: a third of a second on one core. Long enough that starting threads and
+/// placing them is no part of the result, short enough for many rounds: where neighbours share the
+/// processor, ratios of runs that follow each other closely scatter less, many of them give a
+/// sharper median than few long ones.
 pub(super) const STEPS: u64 = 150_000_000;
 /// The work comes in so many phases, so that threads meet more than once.
 const PHASES: u64 = 4;
-/// The share of `lock-share` under the lock: so much that what is lost by waiting stands out from what starting threads costs.
+/// The share of `lock-share` under the lock: so much that what is lost by waiting stands out from
+/// what starting threads costs.
 pub(super) const LOCKED: f64 = 0.5;
 
 /// What the serial part is.
@@ -29,8 +32,8 @@ pub(super) enum Serial {
     Sleep,
 }
 
-/// Keeps thread `number` on a core of its own among the allowed ones, so that where the scheduler puts a woken thread is no part of
-/// the truth.
+/// Keeps thread `number` on a core of its own among the allowed ones, so that where the scheduler
+/// puts a woken thread is no part of the truth.
 fn own_core(number: usize) -> Option<Pinned> {
     let cores = host::cores::allowed_cores().ok()?;
     Pinned::to(*cores.get(number % cores.len().max(1))?).ok()
@@ -73,8 +76,8 @@ pub(super) fn phases(threads: usize, share: f64, serial: Serial) {
     });
 }
 
-/// The sleep before each phase that makes `share` of the time on one core serial. How long that is, is learned from the divided
-/// work; the learning is serial time too, and part of the share.
+/// The sleep before each phase that makes `share` of the time on one core serial. How long that is,
+/// is learned from the divided work; the learning is serial time too, and part of the share.
 fn pause(share: f64) -> Duration {
     const SAMPLES: u32 = 5;
     let start = Instant::now();
@@ -89,7 +92,8 @@ fn pause(share: f64) -> Duration {
     serial.saturating_sub(start.elapsed()) / PHASES as u32
 }
 
-/// Work inside and outside a lock, both of random length with an exponential distribution, so that the closed queue has a formula.
+/// Work inside and outside a lock, both of random length with an exponential distribution, so that
+/// the closed queue has a formula.
 pub(super) fn lock(threads: usize) {
     const ITEMS: u64 = 8_000;
     let (held, left) = (AtomicBool::new(false), AtomicU64::new(ITEMS));
@@ -139,7 +143,8 @@ pub(super) fn counters(threads: usize, layout: Layout) {
         Layout::One | Layout::OneLine => 20_000_000,
         Layout::OwnLines => 60_000_000,
     };
-    // One buffer for all layouts, begun on a line: the first counter that starts one is taken as the origin.
+    // One buffer for all layouts, begun on a line: the first counter that starts one is taken as
+    // the origin.
     let words: Vec<AtomicU64> = (0..APART * (threads + 1))
         .map(|_| AtomicU64::new(0))
         .collect();
@@ -166,8 +171,9 @@ pub(super) fn counters(threads: usize, layout: Layout) {
     black_box(&words);
 }
 
-/// Every thread reads a buffer of its own, four times the last-level cache, again and again for a fixed time. Returns bytes a second
-/// from when all buffers are ready: making them is no reading, and no thread reads alone because another has ended.
+/// Every thread reads a buffer of its own, four times the last-level cache, again and again for a
+/// fixed time. Returns bytes a second from when all buffers are ready: making them is no reading,
+/// and no thread reads alone because another has ended.
 pub(super) fn stream(threads: usize) -> f64 {
     const TIME: Duration = Duration::from_millis(300);
     const PIECE: usize = 1 << 17; // words: a megabyte, so that all stop at once

@@ -1,8 +1,11 @@
-//! The calibration load that is a Makefile: equal parts and a serial link, each a process of ours that does a known number of
-//! steps, so that Amdahl's law with whole parts is the truth.
+//! The calibration load that is a Makefile: equal parts and a serial link, each a process of ours
+//! that does a known number of steps, so that Amdahl's law with whole parts is the truth.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{fs, io};
 
 use super::loads::{STEPS, piece};
-use std::{fmt::Write, fs, io, path::Path};
 
 /// Parts that can be made side by side.
 pub const PARTS: u32 = 12;
@@ -44,7 +47,8 @@ impl Piece {
     }
 }
 
-/// Writes a Makefile into `directory` whose rules run `program` with the arguments `scale calibrate --load` and a piece's name.
+/// Writes a Makefile into `directory` whose rules run `program` with the arguments `scale calibrate
+/// --load` and a piece's name.
 ///
 /// # Errors
 /// When the file cannot be written.

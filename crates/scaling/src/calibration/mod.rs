@@ -1,15 +1,19 @@
-//! Loads whose scaling is known by construction: the instrument's own test, to be run before it is believed.
+//! Loads whose scaling is known by construction: the instrument's own test, to be run before it is
+//! believed.
 //!
-//! Every load does a fixed amount of work, all but one as a process with as many threads as cores; how the threads meet sets the
-//! serial fraction. The truth is a formula, or for the memory a measurement by another instrument on the same machine in the
-//! same minute; never a figure from another machine.
+//! Every load does a fixed amount of work, all but one as a process with as many threads as cores;
+//! how the threads meet sets the serial fraction. The truth is a formula, or for the memory a
+//! measurement by another instrument on the same machine in the same minute; never a figure from
+//! another machine.
 
 mod loads;
 pub mod makefile;
 
-use crate::harness::{aggressor::Caches, bandwidth::Ceiling};
 use host::topology::Topology;
 use loads::{LOCKED, Layout, Serial, counters, lock, phases, stream};
+
+use crate::harness::aggressor::Caches;
+use crate::harness::bandwidth::Ceiling;
 
 /// What a calibration load must show.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +149,8 @@ pub fn all() -> &'static [Load] {
         },
         Load {
             name: "makefile",
-            sentence: "make -j on a generated Makefile: twelve equal parts, then a link of a fifth of the work",
+            sentence: "make -j on a generated Makefile: twelve equal parts, then a link of a \
+                       fifth of the work",
             truth: Truth::Fraction {
                 at: makefile::fraction,
                 error: 0.05,
@@ -156,7 +161,8 @@ pub fn all() -> &'static [Load] {
     ]
 }
 
-/// The serial fraction that the memory itself imposes on readers, measured now by readers that are not the load.
+/// The serial fraction that the memory itself imposes on readers, measured now by readers that are
+/// not the load.
 fn memory_fraction(cores: u32) -> f64 {
     let allowed = host::cores::allowed_cores().unwrap_or_default();
     let ours = &allowed[..allowed.len().min(cores as usize)];
@@ -168,8 +174,8 @@ pub fn find(name: &str) -> Option<&'static Load> {
     all().iter().find(|load| load.name == name)
 }
 
-/// The serial fraction of a closed queue: `cores` customers think for `1 - share` and are served one by one for `share`
-/// (exact mean value analysis; Reiser and Lavenberg, JACM 27(2), 1980).
+/// The serial fraction of a closed queue: `cores` customers think for `1 - share` and are served
+/// one by one for `share` (exact mean value analysis; Reiser and Lavenberg, JACM 27(2), 1980).
 pub fn closed_queue(share: f64, cores: u32) -> f64 {
     let (mut queue, mut rate) = (0.0, 1.0);
     for customers in 1..=cores {
@@ -188,14 +194,10 @@ pub fn closed_queue(share: f64, cores: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        laws::{
-            Point,
-            fit::{Form, Weighting, fit},
-            usl::Usl,
-        },
-        random::Random,
-    };
+    use crate::laws::Point;
+    use crate::laws::fit::{Form, Weighting, fit};
+    use crate::laws::usl::Usl;
+    use crate::random::Random;
 
     #[test]
     fn the_closed_queue_has_its_known_values() {

@@ -1,12 +1,17 @@
-//! The parts of the exact split divided further by what the instruments saw, and what remains unexplained.
+//! The parts of the exact split divided further by what the instruments saw, and what remains
+//! unexplained.
 //!
-//! A part of the split says *that* cores idled or work got dearer; its children say *why*. Children come from instruments that
-//! see different things, so within one part they may overlap, and what presses from outside is an upper bound: the remainder
-//! of a part is what its children together leave, and never below nothing.
+//! A part of the split says *that* cores idled or work got dearer; its children say *why*. Children
+//! come from instruments that see different things, so within one part they may overlap, and what
+//! presses from outside is an upper bound: the remainder of a part is what its children together
+//! leave, and never below nothing.
 
-use super::{budget::Budget, counters::Inflation, pressure::Sensitivity};
-use crate::statistics::Interval;
 use serde::{Deserialize, Serialize};
+
+use super::budget::Budget;
+use super::counters::Inflation;
+use super::pressure::Sensitivity;
+use crate::statistics::Interval;
 
 /// A part of the lost efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +54,8 @@ pub struct Evidence<'a> {
     pub pressure: &'a [Sensitivity],
 }
 
-/// The children of the parts of `split`, whose shares are of a loss with the logarithm `total` (below 0).
+/// The children of the parts of `split`, whose shares are of a loss with the logarithm `total`
+/// (below 0).
 pub fn children(split: &[Cause], total: f64, evidence: &Evidence) -> Vec<Cause> {
     let lost: Vec<&Cause> = split.iter().filter(|part| part.share > 0.0).collect();
     let mut found = Vec::new();
@@ -89,7 +95,8 @@ pub fn children(split: &[Cause], total: f64, evidence: &Evidence) -> Vec<Cause> 
     found
 }
 
-/// The share of the loss that nothing explains: what the children of each part leave of it. Steal is a cause by itself.
+/// The share of the loss that nothing explains: what the children of each part leave of it. Steal
+/// is a cause by itself.
 pub fn unexplained(split: &[Cause], children: &[Cause]) -> f64 {
     let left = |part: &&Cause| {
         let named: f64 = children
@@ -138,7 +145,8 @@ fn counted(part: &Cause, inflation: &Inflation) -> Vec<Cause> {
     .collect()
 }
 
-/// Polling of locks: the share `polled` of the program's time was no work, which made the rest dearer by `1/(1 - polled)`.
+/// Polling of locks: the share `polled` of the program's time was no work, which made the rest
+/// dearer by `1/(1 - polled)`.
 fn polling(part: &Cause, total: f64, polled: Option<f64>) -> Option<Cause> {
     let polled = polled.filter(|p| (0.0..1.0).contains(p))?;
     let of_loss = (1.0 - polled).ln() / total;

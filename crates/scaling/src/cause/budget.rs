@@ -1,8 +1,10 @@
-//! What the profiler saw of one run, as the cause needs it: core time that the program did not use, by reason.
+//! What the profiler saw of one run, as the cause needs it: core time that the program did not use,
+//! by reason.
 
 use serde::{Deserialize, Serialize};
 
-/// Core time of one recorded run, in seconds. `program`, the parts of `lost` and `unknown` sum to `wall * cores`.
+/// Core time of one recorded run, in seconds. `program`, the parts of `lost` and `unknown` sum to
+/// `wall * cores`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// Wall time.
@@ -24,7 +26,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The reasons with their shares of all core time that the program did not use (the recorder's own is nobody's loss).
+    /// The reasons with their shares of all core time that the program did not use (the recorder's
+    /// own is nobody's loss).
     pub fn shares(&self) -> Vec<(String, f64)> {
         let sum: f64 = self.lost.iter().map(|(_, seconds)| seconds).sum();
         if sum <= 0.0 {

@@ -1,7 +1,8 @@
 //! The dearer user work divided by hardware counters, where a machine has them.
 //!
-//! `W(1) / W(N) = (instr(1) / instr(N)) * (IPC(N) / IPC(1)) * (f(N) / f(1))`, exactly: more instructions (spinning), fewer
-//! instructions a cycle (stalls, shared units), fewer cycles a second (clock).
+//! `W(1) / W(N) = (instr(1) / instr(N)) * (IPC(N) / IPC(1)) * (f(N) / f(1))`, exactly: more
+//! instructions (spinning), fewer instructions a cycle (stalls, shared units), fewer cycles a
+//! second (clock).
 
 use serde::{Deserialize, Serialize};
 

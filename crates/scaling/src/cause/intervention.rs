@@ -1,14 +1,17 @@
-//! What one change to the machine or the placement did to a program: the time with the change over the time without.
+//! What one change to the machine or the placement did to a program: the time with the change over
+//! the time without.
+
+use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Interval, median, median_interval};
-use serde::{Deserialize, Serialize};
 
 /// One intervention with its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intervention {
     /// What was changed.
     pub what: String,
-    /// Seconds with the change over seconds without, within rounds, median: above 1 the change costs.
+    /// Seconds with the change over seconds without, within rounds, median: above 1 the change
+    /// costs.
     pub ratio: f64,
     /// Its interval.
     pub interval: Interval,
@@ -16,7 +19,8 @@ pub struct Intervention {
     pub felt: bool,
 }
 
-/// Judges recorded seconds: `with[round]` the change, `without[round]`, and `control[round]`, a second run without it.
+/// Judges recorded seconds: `with[round]` the change, `without[round]`, and `control[round]`, a
+/// second run without it.
 pub fn judge(
     what: String,
     with: &[f64],

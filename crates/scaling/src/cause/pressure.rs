@@ -1,7 +1,9 @@
-//! Which shared resource a program feels: its slowdown while something presses on one of them, in doses.
+//! Which shared resource a program feels: its slowdown while something presses on one of them, in
+//! doses.
+
+use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Interval, median, median_interval};
-use serde::{Deserialize, Serialize};
 
 /// A way in which one core's work can disturb another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,7 +62,8 @@ impl Channel {
 /// The slowdown at one dose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Dose {
-    /// Share of the time in which the aggressor worked, 0 to 1; for the cache the share of it that the aggressor took.
+    /// Share of the time in which the aggressor worked, 0 to 1; for the cache the share of it that
+    /// the aggressor took.
     pub duty: f64,
     /// Seconds under pressure over seconds without, within rounds, median.
     pub slowdown: f64,
@@ -80,13 +83,15 @@ pub struct Sensitivity {
     pub doses: Vec<Dose>,
     /// Whether the effect at full dose clears the control: the two intervals do not meet.
     pub felt: bool,
-    /// Part of the dearer work at the largest core count that this channel at full dose would account for, at most 1;
-    /// only for pressure that comes from other cores. Channels overlap, so these do not add up.
+    /// Part of the dearer work at the largest core count that this channel at full dose would
+    /// account for, at most 1; only for pressure that comes from other cores. Channels
+    /// overlap, so these do not add up.
     pub share: Option<f64>,
 }
 
-/// Judges recorded seconds. `calm[round]` is without pressure, `control[round]` another such run, `pressed[dose][round]` the runs
-/// under it. `inflation` is the factor by which the work got dearer on all cores.
+/// Judges recorded seconds. `calm[round]` is without pressure, `control[round]` another such run,
+/// `pressed[dose][round]` the runs under it. `inflation` is the factor by which the work got dearer
+/// on all cores.
 pub fn sensitivity(
     channel: Channel,
     calm: &[f64],
@@ -131,8 +136,9 @@ pub fn sensitivity(
     }
 }
 
-/// How much of the last-level cache the program uses, as far as the doses tell: shares of the cache, from and to. It is felt from
-/// the first dose that takes something away from it. `None` where no dose was felt.
+/// How much of the last-level cache the program uses, as far as the doses tell: shares of the
+/// cache, from and to. It is felt from the first dose that takes something away from it. `None`
+/// where no dose was felt.
 pub fn working_set(pressure: &[Sensitivity]) -> Option<(f64, f64)> {
     let doses = &pressure.iter().find(|s| s.channel == Channel::Cache)?.doses;
     let first = doses.iter().position(|dose| dose.felt)?;

@@ -1,16 +1,19 @@
 //! The exact split of lost efficiency.
 //!
-//! With wall time `T`, CPU time `W = user + system` of the whole process tree, `N` cores and steal time `Z`:
+//! With wall time `T`, CPU time `W = user + system` of the whole process tree, `N` cores and steal
+//! time `Z`:
 //!
 //! `E(N) = [busy(N) / busy(1)] * [own(N) / own(1)] * [W(1) / W(N)]`
 //!
 //! where `own = 1 - Z / (N T)` is the share of the cores' time that the hypervisor left to us and
-//! `busy = W / (N T - Z)` the share of that time in which the program ran. The first factor is structure (serial phases,
-//! imbalance, waiting), the second the neighbours on the host, the third dearer work: the same job costs more CPU time.
-//! Logarithms make the product a sum, so shares of `ln E` add to 100 % whatever the numbers are.
+//! `busy = W / (N T - Z)` the share of that time in which the program ran. The first factor is
+//! structure (serial phases, imbalance, waiting), the second the neighbours on the host, the third
+//! dearer work: the same job costs more CPU time. Logarithms make the product a sum, so shares of
+//! `ln E` add to 100 % whatever the numbers are.
+
+use serde::{Deserialize, Serialize};
 
 use super::blame::{IDLE, STEAL, SYSTEM, USER};
-use serde::{Deserialize, Serialize};
 
 /// What one setting cost. For copies, `work` is their number; for one job it is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -59,14 +62,15 @@ pub struct Split {
     pub idle: f64,
     /// The hypervisor gave the cores to others.
     pub steal: f64,
-    /// The same work took more user time: memory stalls, shared execution units, spinning, a lower clock.
+    /// The same work took more user time: memory stalls, shared execution units, spinning, a lower
+    /// clock.
     pub user: f64,
     /// The same work took more system time: kernel locks, page faults, interprocessor interrupts.
     pub system: f64,
 }
 
-/// Splits the efficiency of `many` against `one`. `None` when a wall or CPU time is not above 0, or steal exceeds the time
-/// there was: clock ticks too coarse for a run that short.
+/// Splits the efficiency of `many` against `one`. `None` when a wall or CPU time is not above 0, or
+/// steal exceeds the time there was: clock ticks too coarse for a run that short.
 pub fn split(one: &Cost, many: &Cost) -> Option<Split> {
     for cost in [one, many] {
         let sound = cost.wall > 0.0
@@ -81,7 +85,8 @@ pub fn split(one: &Cost, many: &Cost) -> Option<Split> {
     let rate = |cost: &Cost| cost.work / cost.capacity();
     let (user_one, user_many) = (one.user / one.work, many.user / many.work);
     let (cpu_one, cpu_many) = (one.cpu() / one.work, many.cpu() / many.work);
-    // ln(a/b) = (a - b) / L(a, b) with L the logarithmic mean, so the growth of W divides over its parts exactly.
+    // ln(a/b) = (a - b) / L(a, b) with L the logarithmic mean, so the growth of W divides over its
+    // parts exactly.
     let mean = logarithmic_mean(cpu_one, cpu_many);
     let user = (user_one - user_many) / mean;
     let system = (one.system / one.work - many.system / many.work) / mean;
@@ -123,8 +128,9 @@ impl Split {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn cost(cores: u32, wall: f64, user: f64, system: f64, steal: f64) -> Cost {
         Cost {
@@ -185,7 +191,16 @@ mod tests {
             cores in 2_u32..256, work in 0.1_f64..100.0,
         ) {
             let one = cost(1, wall[0], user[0], system[0], steal[0] * wall[0]);
-            let many = Cost { work, ..cost(cores, wall[1], user[1], system[1], steal[1] * wall[1] * f64::from(cores)) };
+            let many = Cost {
+                work,
+                ..cost(
+                    cores,
+                    wall[1],
+                    user[1],
+                    system[1],
+                    steal[1] * wall[1] * f64::from(cores),
+                )
+            };
             let split = split(&one, &many).unwrap();
             let sum: f64 = split.parts().iter().map(|p| p.1).sum();
             prop_assert!((sum - split.total).abs() < 1e-9 * (1.0 + split.total.abs()));

@@ -1,15 +1,16 @@
 //! Aggressors: threads of ours that press on one shared resource each, for a share of the time.
 
-use crate::{cause::pressure::Channel, loops};
-use host::{cores::CoreId, pin::Pinned, topology::Topology};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use host::cores::CoreId;
+use host::pin::Pinned;
+use host::topology::Topology;
+
+use crate::cause::pressure::Channel;
+use crate::loops;
 
 /// One working slice and the pause after it take this long together.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -65,8 +66,8 @@ pub struct Aggressor {
 }
 
 impl Aggressor {
-    /// Starts pressing on `channel` from `core` for the share `duty` (0 to 1) of the time; on the cache all the time, on that share
-    /// of it. The buffer is ready when this returns.
+    /// Starts pressing on `channel` from `core` for the share `duty` (0 to 1) of the time; on the
+    /// cache all the time, on that share of it. The buffer is ready when this returns.
     pub fn start(channel: Channel, core: CoreId, duty: f64, caches: Caches) -> Self {
         let (stop, work) = (
             Arc::new(AtomicBool::new(false)),
@@ -79,7 +80,8 @@ impl Aggressor {
         let (their_stop, their_work) = (Arc::clone(&stop), Arc::clone(&work));
         let (their_ready, their_resting) = (Arc::clone(&ready), Arc::clone(&resting));
         let thread = thread::spawn(move || {
-            // A core that is not ours to use presses on nothing; the caller chooses among the allowed ones.
+            // A core that is not ours to use presses on nothing; the caller chooses among the
+            // allowed ones.
             let _pin = Pinned::to(core);
             let mut body = body(channel, caches, duty);
             their_ready.store(true, Ordering::Release);

@@ -1,8 +1,11 @@
-//! How much of the machine this process may use: a quota of processor time can be less than the cores it sees.
+//! How much of the machine this process may use: a quota of processor time can be less than the
+//! cores it sees.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
-/// The quota of processor time in cores, the smallest of all control groups from this process's own to the root; `None` without.
+/// The quota of processor time in cores, the smallest of all control groups from this process's own
+/// to the root; `None` without.
 pub fn quota() -> Option<f64> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut smallest: Option<f64> = None;
@@ -59,8 +62,8 @@ fn parse_max(text: &str) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// The core counts that a sweep tries: all of them up to eight, then steps of about a half, the `marks` (where a new kind of core
-/// begins, and the count before it) and the last.
+/// The core counts that a sweep tries: all of them up to eight, then steps of about a half, the
+/// `marks` (where a new kind of core begins, and the count before it) and the last.
 pub fn counts(most: u32, marks: &[u32]) -> Vec<u32> {
     let mut counts: Vec<u32> = (1..=most.min(8)).collect();
     let mut power = 8;

@@ -1,15 +1,11 @@
 //! A command that runs again and again in the background while another is measured.
 
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
 use super::keeper::{Keeper, KeeperError, Spec};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI32, Ordering},
-        mpsc,
-    },
-    thread::{self, JoinHandle},
-    time::Duration,
-};
 
 /// A running background command; dropping it ends the command and waits until it is gone.
 pub struct Background {
@@ -73,11 +69,13 @@ impl Drop for Background {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        // The order to cut may arrive between two runs and is forgotten then, so it is given until it is heard.
+        // The order to cut may arrive between two runs and is forgotten then, so it is given until
+        // it is heard.
         while !thread.is_finished() {
             let pid = self.keeper.load(Ordering::Acquire);
             if pid > 1 {
-                // SAFETY: the thread reaps its keeper only when it ends, so until then the number is the keeper's.
+                // SAFETY: the thread reaps its keeper only when it ends, so until then the number
+                // is the keeper's.
                 unsafe { libc::kill(pid, libc::SIGUSR1) };
             }
             thread::sleep(Duration::from_millis(2));

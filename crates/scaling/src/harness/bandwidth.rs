@@ -1,28 +1,30 @@
-//! What the memory gives, and how much of it a command takes, without hardware counters: readers of ours on other cores tell.
+//! What the memory gives, and how much of it a command takes, without hardware counters: readers of
+//! ours on other cores tell.
 //!
-//! A reader that shares the memory with somebody reads less. What it loses beside the command, over what it loses beside a
-//! second reader, is the command's traffic in readers. That assumes the loss to grow with the traffic, so it is an estimate;
-//! where two readers do not disturb each other nothing can be said, and nothing is.
+//! A reader that shares the memory with somebody reads less. What it loses beside the command, over
+//! what it loses beside a second reader, is the command's traffic in readers. That assumes the loss
+//! to grow with the traffic, so it is an estimate; where two readers do not disturb each other
+//! nothing can be said, and nothing is.
 
-use super::{
-    aggressor::{Aggressor, Caches},
-    plan::{Job, Placement, Setting},
-    runs::{Runs, SweepError},
-};
-use crate::{cause::pressure::Channel, statistics::median};
+use std::slice::from_ref;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use host::cores::CoreId;
 use serde::{Deserialize, Serialize};
-use std::{
-    slice::from_ref,
-    thread,
-    time::{Duration, Instant},
-};
+
+use super::aggressor::{Aggressor, Caches};
+use super::plan::{Job, Placement, Setting};
+use super::runs::{Runs, SweepError};
+use crate::cause::pressure::Channel;
+use crate::statistics::median;
 
 /// One look at the readers.
 const WINDOW: Duration = Duration::from_millis(80);
 /// Looks at the command beside a reader, by turns.
 const ROUNDS: usize = 5;
-/// Looks at readers alone: the rate of one look is off by a tenth and more where neighbours use the same memory.
+/// Looks at readers alone: the rate of one look is off by a tenth and more where neighbours use the
+/// same memory.
 const CEILING_ROUNDS: usize = 31;
 /// Readers that were resting need this long to be at their pace.
 const SETTLE: Duration = Duration::from_millis(5);
@@ -134,7 +136,8 @@ impl Traffic {
         }))
     }
 
-    /// The command's traffic as a multiple of a reader's; `None` where readers do not disturb each other.
+    /// The command's traffic as a multiple of a reader's; `None` where readers do not disturb each
+    /// other.
     pub fn in_readers(&self) -> Option<f64> {
         (self.beside_reader < UNDISTURBED).then(|| {
             ((1.0 - self.beside_command) / (1.0 - self.beside_reader)).clamp(0.0, f64::INFINITY)

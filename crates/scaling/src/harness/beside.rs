@@ -1,18 +1,16 @@
 //! What two commands cost each other.
 //!
-//! Four settings in rounds of random order: each alone, and each while the other runs again and again beside it. With two
-//! cores or more each command has a core of its own, so what remains is what they share: caches, memory, the kernel.
+//! Four settings in rounds of random order: each alone, and each while the other runs again and
+//! again beside it. With two cores or more each command has a core of its own, so what remains is
+//! what they share: caches, memory, the kernel.
 
-use super::{
-    background::Background,
-    keeper::{Keeper, Spec},
-    runs::{SweepError, succeeded},
-};
-use crate::{
-    random::Random,
-    statistics::{Interval, median, median_interval},
-};
 use serde::{Deserialize, Serialize};
+
+use super::background::Background;
+use super::keeper::{Keeper, Spec};
+use super::runs::{SweepError, succeeded};
+use crate::random::Random;
+use crate::statistics::{Interval, median, median_interval};
 
 /// How much longer a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,25 +1,23 @@
-//! The intervention on interrupts: the command on one core, with the device interrupts that can be moved on that core or away.
+//! The intervention on interrupts: the command on one core, with the device interrupts that can be
+//! moved on that core or away.
 //!
-//! A steering changes `/proc/irq/N/smp_affinity_list` (Documentation/core-api/irq/irq-affinity.rst) and puts every line back when it is
-//! dropped. A guard process does that, so that it is done too when this process is killed: it waits until it is told to end or
-//! has lost its parent, and then writes what it was given before the fork.
+//! A steering changes `/proc/irq/N/smp_affinity_list` (Documentation/core-api/irq/irq-affinity.rst)
+//! and puts every line back when it is dropped. A guard process does that, so that it is done too
+//! when this process is killed: it waits until it is told to end or has lost its parent, and then
+//! writes what it was given before the fork.
 
-use super::{
-    plan::{Job, Placement, Setting},
-    runs::{Runs, SweepError},
-};
-use crate::{
-    cause::intervention::{Intervention, judge},
-    random::Random,
-};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::ptr;
+
 use host::cores::CoreId;
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Seek, Write},
-    os::fd::AsRawFd,
-    path::Path,
-    ptr,
-};
+
+use super::plan::{Job, Placement, Setting};
+use super::runs::{Runs, SweepError};
+use crate::cause::intervention::{Intervention, judge};
+use crate::random::Random;
 
 /// An interrupt whose cores can be chosen, and those it had.
 struct Line {
@@ -43,7 +41,8 @@ struct Steering {
 }
 
 impl Steering {
-    /// Takes hold of every interrupt below `place` (`/proc/irq`) that may be moved. Nothing is moved yet.
+    /// Takes hold of every interrupt below `place` (`/proc/irq`) that may be moved. Nothing is
+    /// moved yet.
     fn take(place: &Path) -> io::Result<Self> {
         let mut lines = Vec::new();
         for entry in fs::read_dir(place)?.flatten() {
@@ -77,7 +76,8 @@ impl Steering {
 
 impl Drop for Steering {
     fn drop(&mut self) {
-        // SAFETY: the guard is our child and not reaped; on SIGTERM it writes the lines back and ends.
+        // SAFETY: the guard is our child and not reaped; on SIGTERM it writes the lines back and
+        // ends.
         unsafe {
             libc::kill(self.guard, libc::SIGTERM);
             libc::waitpid(self.guard, ptr::null_mut(), 0);
@@ -99,14 +99,15 @@ fn guard(lines: &[Line]) -> io::Result<libc::pid_t> {
         }
         end
     };
-    // Blocked before the fork, an order to end that comes at once waits until the guard looks for it.
-    // SAFETY: both sets are alive; the old one is filled by the call.
+    // Blocked before the fork, an order to end that comes at once waits until the guard looks for
+    // it. SAFETY: both sets are alive; the old one is filled by the call.
     let before = unsafe {
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const end, &raw mut before);
         before
     };
-    // SAFETY: the child makes system calls on memory laid out before the fork and allocates nothing (signal-safety(7)).
+    // SAFETY: the child makes system calls on memory laid out before the fork and allocates nothing
+    // (signal-safety(7)).
     let forked = unsafe { libc::fork() };
     if forked != 0 {
         let result = if forked < 0 {
@@ -118,7 +119,8 @@ fn guard(lines: &[Line]) -> io::Result<libc::pid_t> {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
         return result;
     }
-    // SAFETY: plain system calls; every pointer is alive, and the descriptors were copied by the fork.
+    // SAFETY: plain system calls; every pointer is alive, and the descriptors were copied by the
+    // fork.
     unsafe {
         libc::setsid();
         let look = libc::timespec {
@@ -140,8 +142,8 @@ fn guard(lines: &[Line]) -> io::Result<libc::pid_t> {
 /// Why interrupts were not moved, in words.
 pub type Refused = String;
 
-/// Runs `job` on its first core with the movable interrupts on that core and on the others, by turns. The inner result is the
-/// refusal: no right, no second core, nothing that moves.
+/// Runs `job` on its first core with the movable interrupts on that core and on the others, by
+/// turns. The inner result is the refusal: no right, no second core, nothing that moves.
 ///
 /// # Errors
 /// When the command fails or hangs, and when interrupted.
@@ -157,9 +159,9 @@ pub fn move_interrupts(
     };
     let steering = match Steering::take(Path::new("/proc/irq")) {
         Ok(steering) if steering.lines.is_empty() => {
-            return Ok(Err(
-                "none can be moved here: run as root, where the hypervisor lets them go".to_owned(),
-            ));
+            return Ok(Err("none can be moved here: run as root, where the \
+                           hypervisor lets them go"
+                .to_owned()));
         }
         Ok(steering) => steering,
         Err(error) => return Ok(Err(format!("/proc/irq cannot be used: {error}"))),
@@ -206,7 +208,8 @@ mod tests {
         found
     }
 
-    /// A stand-in for `/proc/irq`: plain files, which keep what is longer than what is written over them.
+    /// A stand-in for `/proc/irq`: plain files, which keep what is longer than what is written over
+    /// them.
     fn stand_in() -> host::temporary::Directory {
         let directory = host::temporary::Directory::new("irq").unwrap();
         for number in ["24", "25"] {
@@ -231,7 +234,8 @@ mod tests {
     #[test]
     fn the_guard_puts_them_back_when_its_parent_is_killed() {
         let directory = stand_in();
-        // SAFETY: the child only moves lines (which allocates, but this test holds no lock of the allocator's) and waits to be killed.
+        // SAFETY: the child only moves lines (which allocates, but this test holds no lock of the
+        // allocator's) and waits to be killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let steering = Steering::take(directory.path());

@@ -1,32 +1,35 @@
-//! A keeper: a small process of ours that starts a command again and again, times it, and outlives everything that the
-//! command starts.
+//! A keeper: a small process of ours that starts a command again and again, times it, and outlives
+//! everything that the command starts.
 //!
-//! The keeper is forked once for each setting and then waits on a pipe; a byte makes it run the command once and write
-//! one [`Outcome`] back. That keeps the cost of a run to one `posix_spawn` and two pipe writes. It is a child subreaper in
-//! a session of its own: whatever the command leaves running becomes the keeper's child, so the keeper can count it and
-//! end it. When this process dies, by Ctrl-C or by `SIGKILL`, the kernel sends the keeper `SIGTERM` and it ends everything first.
+//! The keeper is forked once for each setting and then waits on a pipe; a byte makes it run the
+//! command once and write one [`Outcome`] back. That keeps the cost of a run to one `posix_spawn`
+//! and two pipe writes. It is a child subreaper in a session of its own: whatever the command
+//! leaves running becomes the keeper's child, so the keeper can count it and end it. When this
+//! process dies, by Ctrl-C or by `SIGKILL`, the kernel sends the keeper `SIGTERM` and it ends
+//! everything first.
 //!
-//! Owns: the keeper process and four pipe ends. After `fork` the keeper runs in a copy of a process that may have had
-//! threads, so it only makes system calls and touches memory that was laid out before (`signal-safety(7)`).
+//! Owns: the keeper process and four pipe ends. After `fork` the keeper runs in a copy of a process
+//! that may have had threads, so it only makes system calls and touches memory that was laid out
+//! before (`signal-safety(7)`).
 //!
-//! What it cannot do: give the command a terminal; follow a process that moves to another PID namespace.
+//! What it cannot do: give the command a terminal; follow a process that moves to another PID
+//! namespace.
 
 mod child;
 mod events;
 mod launch;
 mod process_list;
 
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+
 use launch::Launch;
 use libc::pid_t;
-use std::{
-    ffi::CString,
-    fs::File,
-    io::{self, Read, Write},
-    marker::PhantomData,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    ptr,
-    time::Duration,
-};
 use thiserror::Error;
 
 /// What a keeper runs.
@@ -36,13 +39,15 @@ pub struct Spec {
     pub argv: Vec<CString>,
     /// The environment, `NAME=value`.
     pub env: Vec<CString>,
-    /// One entry for each copy started at the same time: the cores it may use, or `None` for those that this process may use.
+    /// One entry for each copy started at the same time: the cores it may use, or `None` for those
+    /// that this process may use.
     pub copies: Vec<Option<Vec<u32>>>,
     /// After this long everything is ended and the run counts as hung.
     pub timeout: Duration,
     /// What the command prints: thrown away, or read (counted, the last bytes kept).
     pub capture: bool,
-    /// Count migrations, context switches and, where the machine has them, instructions and cycles of the process tree.
+    /// Count migrations, context switches and, where the machine has them, instructions and cycles
+    /// of the process tree.
     pub count_events: bool,
 }
 
@@ -68,7 +73,8 @@ pub struct Outcome {
     pub exit: Exit,
     /// From before the first copy was started until the last copy had ended.
     pub wall: Duration,
-    /// Sum over the copies of one over their own seconds: the rate at which copies were being finished.
+    /// Sum over the copies of one over their own seconds: the rate at which copies were being
+    /// finished.
     pub copies_per_second: f64,
     /// User CPU time of the process tree.
     pub user: Duration,
@@ -117,7 +123,8 @@ pub enum KeeperError {
     },
     /// The keeper itself is gone.
     #[error(
-        "the process that runs the command ended unexpectedly; run again, and report it if it happens twice"
+        "the process that runs the command ended unexpectedly; run again, and report it if it \
+         happens twice"
     )]
     Gone,
     /// Ctrl-C.
@@ -159,7 +166,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Forks a keeper for `spec`. `interrupted` is asked while a run is under way; when it says yes the run is ended.
+    /// Forks a keeper for `spec`. `interrupted` is asked while a run is under way; when it says yes
+    /// the run is ended.
     ///
     /// # Errors
     /// When pipes or the process cannot be made, or `spec` names no program.
@@ -214,7 +222,8 @@ impl Keeper {
     /// Runs the command once and waits for it.
     ///
     /// # Errors
-    /// When interrupted, or the keeper is gone. A command that fails or hangs is an [`Outcome`], not an error.
+    /// When interrupted, or the keeper is gone. A command that fails or hangs is an [`Outcome`],
+    /// not an error.
     pub fn run(&mut self) -> Result<Outcome, KeeperError> {
         self.begin()?;
         self.finish()
@@ -269,7 +278,8 @@ impl Keeper {
         if let Some(output) = &mut self.output {
             printed.drain(output);
         }
-        // SAFETY: `Wire` is plain numbers, any bytes are a value, and the buffer has its size; read_unaligned needs no alignment.
+        // SAFETY: `Wire` is plain numbers, any bytes are a value, and the buffer has its size;
+        // read_unaligned needs no alignment.
         let wire = unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<Wire>()) };
         Ok(outcome(&wire, printed))
     }
@@ -282,7 +292,8 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // SAFETY: the keeper is our child and not reaped; on SIGTERM it ends its children and itself.
+        // SAFETY: the keeper is our child and not reaped; on SIGTERM it ends its children and
+        // itself.
         unsafe {
             libc::kill(self.pid, libc::SIGTERM);
             libc::waitpid(self.pid, ptr::null_mut(), 0);

@@ -1,8 +1,9 @@
 //! Running commands on chosen cores and counting what they cost.
 //!
-//! [`order`] says which cores come first, [`plan`] what one setting runs, [`keeper`] runs it and leaves nothing behind,
-//! [`observe`] reads what the kernel counted meanwhile, [`sweep`] does rounds of settings in random order, as many as [`pace`]
-//! allows, [`beside`] two commands together with the help of [`background`], and [`notes`] says what was odd about a command or the machine.
+//! [`order`] says which cores come first, [`plan`] what one setting runs, [`keeper`] runs it and
+//! leaves nothing behind, [`observe`] reads what the kernel counted meanwhile, [`sweep`] does
+//! rounds of settings in random order, as many as [`pace`] allows, [`beside`] two commands together
+//! with the help of [`background`], and [`notes`] says what was odd about a command or the machine.
 
 pub mod aggressor;
 pub mod allowance;

@@ -1,7 +1,8 @@
 //! What was odd about a command or the machine. Each note ends with the next thing to try.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 /// Something the reader of a result has to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,63 +87,67 @@ impl fmt::Display for Note {
         match self {
             Self::FewerCores { asked, allowed } => write!(
                 f,
-                "{asked} cores were asked for, {allowed} {} allowed (affinity or a control group); the sweep ends there. \
-                 Widen the affinity with `taskset` or the group's cpuset.",
+                "{asked} cores were asked for, {allowed} {} allowed (affinity or a control \
+                 group); the sweep ends there. Widen the affinity with `taskset` or the group's \
+                 cpuset.",
                 if *allowed == 1 { "is" } else { "are" }
             ),
             Self::Quota { cores } => write!(
                 f,
-                "a control group limits the processor time to {cores:.2} cores: beyond that nothing can get faster. \
-                 Raise `cpu.max` of the group."
+                "a control group limits the processor time to {cores:.2} cores: beyond that \
+                 nothing can get faster. Raise `cpu.max` of the group."
             ),
             Self::PrintsMuch { bytes } => write!(
                 f,
-                "the command prints {:.0} MB in a run; it is thrown away, but writing it is measured. \
-                 Silence the command to measure its work alone.",
+                "the command prints {:.0} MB in a run; it is thrown away, but writing it is \
+                 measured. Silence the command to measure its work alone.",
                 *bytes as f64 / 1e6
             ),
             Self::ForksAway { processes } => write!(
                 f,
-                "{processes} process{} outlived the command and {} ended; work done after the command ended is not in its \
-                 time. Use an option that keeps it in the foreground.",
+                "{processes} process{} outlived the command and {} ended; work done after the \
+                 command ended is not in its time. Use an option that keeps it in the foreground.",
                 if *processes == 1 { "" } else { "es" },
                 if *processes == 1 { "was" } else { "were" }
             ),
             Self::IgnoresCores { busy, cores } => write!(
                 f,
-                "with {cores} cores the command kept {busy:.2} busy: it does not use the cores it is given. Put {} in the \
-                 command where it takes its number of threads, or try `--mode copies`.",
+                "with {cores} cores the command kept {busy:.2} busy: it does not use the cores it \
+                 is given. Put {} in the command where it takes its number of threads, or try \
+                 `--mode copies`.",
                 super::plan::CORES
             ),
             Self::UsesMore { busy } => write!(
                 f,
-                "told to use one core and free to move, the command used {busy:.2}: it does not heed the usual variables. \
-                 The pinned figures hold it to its cores."
+                "told to use one core and free to move, the command used {busy:.2}: it does not \
+                 heed the usual variables. The pinned figures hold it to its cores."
             ),
             Self::Short { milliseconds } => write!(
                 f,
-                "a run takes {milliseconds:.1} ms: starting a process is a large part of it. Give the command more work."
+                "a run takes {milliseconds:.1} ms: starting a process is a large part of it. Give \
+                 the command more work."
             ),
             Self::Disturbed { repeated, kept } => write!(
                 f,
-                "{repeated} run{} disturbed by other programs or the hypervisor and repeated, {kept} stayed disturbed. \
-                 Stop what else runs, or use more rounds.",
+                "{repeated} run{} disturbed by other programs or the hypervisor and repeated, \
+                 {kept} stayed disturbed. Stop what else runs, or use more rounds.",
                 if *repeated == 1 { " was" } else { "s were" }
             ),
             Self::ControlMissed { low, high } => write!(
                 f,
-                "the control, one core against one core, gave {low:.3} to {high:.3} instead of 1: differences of that size mean \
-                 nothing here. Use more rounds or a quieter machine."
+                "the control, one core against one core, gave {low:.3} to {high:.3} instead of 1: \
+                 differences of that size mean nothing here. Use more rounds or a quieter machine."
             ),
             Self::Superlinear => write!(
                 f,
-                "the speed-up is above the core count: more cores bring more cache, or the work shrinks when divided. No scaling \
-                 law holds; sweep the working set."
+                "the speed-up is above the core count: more cores bring more cache, or the work \
+                 shrinks when divided. No scaling law holds; sweep the working set."
             ),
             Self::HeldUp { one, each } => write!(
                 f,
-                "the speed-up is above the core count because the runs on one core were held up: busy for {:.0} % of the time, \
-                 against {:.0} % of each core when there were several. Stop what else runs and sweep again.",
+                "the speed-up is above the core count because the runs on one core were held up: \
+                 busy for {:.0} % of the time, against {:.0} % of each core when there were \
+                 several. Stop what else runs and sweep again.",
                 one * 100.0,
                 each * 100.0
             ),

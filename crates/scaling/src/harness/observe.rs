@@ -1,7 +1,10 @@
-//! What the kernel counted on some cores between two moments: busy, idle and stolen time, interrupts by kind.
+//! What the kernel counted on some cores between two moments: busy, idle and stolen time,
+//! interrupts by kind.
+
+use std::collections::BTreeMap;
+use std::fs;
 
 use host::cores::CoreId;
-use std::{collections::BTreeMap, fs};
 
 /// Seconds in a tick of `/proc/stat`: `USER_HZ` is 100 on every architecture that Linux has for us.
 pub const TICK: f64 = 0.01;
@@ -148,7 +151,8 @@ mod tests {
 
     #[test]
     fn times_of_chosen_cores_are_summed() {
-        let text = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 100 1 50 1000 20 3 4 30 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\nintr 5\n";
+        let text = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 100 1 50 1000 20 3 4 30 0 0\ncpu1 1 1 1 1 1 1 \
+                    1 1 0 0\nintr 5\n";
         let times = parse_stat(text, &[CoreId(0)]);
         assert!((times.busy - 1.58).abs() < 1e-9 && (times.idle - 10.2).abs() < 1e-9);
         assert!((times.steal - 0.3).abs() < 1e-9 && (times.interrupt - 0.07).abs() < 1e-9);
@@ -157,7 +161,8 @@ mod tests {
 
     #[test]
     fn interrupts_are_named_by_device_or_description() {
-        let before = "      CPU0 CPU1\n 36:  5 7 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0\nLOC: 10 20 Local timer interrupts\nERR: 0\n";
+        let before = "      CPU0 CPU1\n 36:  5 7 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0\nLOC: \
+                      10 20 Local timer interrupts\nERR: 0\n";
         let after = before.replace("5 7", "6 9").replace("10 20", "110 20");
         let read = |text: &str, cores: &[CoreId]| {
             let mut counts = BTreeMap::new();

@@ -1,12 +1,11 @@
 //! What was odd about a command, as a sweep saw it.
 
-use super::{
-    keeper::Outcome,
-    notes::Note,
-    plan::{Job, Mode, Placement},
-    sweep::Series,
-};
 use std::time::Duration;
+
+use super::keeper::Outcome;
+use super::notes::Note;
+use super::plan::{Job, Mode, Placement};
+use super::sweep::Series;
 
 /// A command that prints more than this in a run is told so.
 const MUCH: u64 = 100_000_000;
@@ -61,7 +60,8 @@ pub(super) fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Not
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{keeper::Exit, sweep::Run};
+    use crate::harness::keeper::Exit;
+    use crate::harness::sweep::Run;
 
     fn trial() -> Outcome {
         Outcome {

@@ -1,20 +1,25 @@
-//! Looking at one core only: how many tasks of the command want it at a time, what memory pressure from the other cores
-//! does to it, and how the clock changes when all cores work. From that [`OneCore`] makes its forecast.
+//! Looking at one core only: how many tasks of the command want it at a time, what memory pressure
+//! from the other cores does to it, and how the clock changes when all cores work. From that
+//! [`OneCore`] makes its forecast.
 
-use super::{
-    aggressor::{Aggressor, Caches},
-    plan::{Job, Placement, Setting},
-    runs::{Runs, SweepError},
-};
-use crate::{cause::pressure::Channel, laws::forecast::OneCore, loops, statistics::median};
-use host::{cores::CoreId, pin::Pinned, topology::Topology};
-use std::{
-    sync::{Arc, Barrier},
-    thread,
-    time::Instant,
-};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Instant;
 
-/// Runs `job` with the structure of `most` cores, but confined to one core, and looks at its tasks meanwhile.
+use host::cores::CoreId;
+use host::pin::Pinned;
+use host::topology::Topology;
+
+use super::aggressor::{Aggressor, Caches};
+use super::plan::{Job, Placement, Setting};
+use super::runs::{Runs, SweepError};
+use crate::cause::pressure::Channel;
+use crate::laws::forecast::OneCore;
+use crate::loops;
+use crate::statistics::median;
+
+/// Runs `job` with the structure of `most` cores, but confined to one core, and looks at its tasks
+/// meanwhile.
 ///
 /// # Errors
 /// When the command fails or hangs, and when interrupted.
@@ -43,7 +48,8 @@ pub fn look(
     })
 }
 
-/// How many times longer a run on one core takes while every other core reads memory as fast as it can.
+/// How many times longer a run on one core takes while every other core reads memory as fast as it
+/// can.
 fn under_pressure(
     job: &Job,
     topology: &Topology,
@@ -74,7 +80,8 @@ fn under_pressure(
     Ok(Some(median(&ratios)))
 }
 
-/// Speed of a loop in registers with all of `cores` busy, over its speed alone. `None` with a single core.
+/// Speed of a loop in registers with all of `cores` busy, over its speed alone. `None` with a
+/// single core.
 pub fn clock(cores: &[CoreId]) -> Option<f64> {
     const STEPS: u64 = 4_000_000;
     if cores.len() < 2 {

@@ -1,10 +1,12 @@
 //! The order in which a sweep takes cores, and where a new kind of core begins.
 
-use crate::laws::segment::Boundary;
-use host::{cores::CoreId, topology::Topology};
+use host::cores::CoreId;
+use host::topology::Topology;
 
-/// Puts `allowed` in the order of a sweep: one thread of every core before any second thread; among those the cores that
-/// share a last-level cache together, within a node, within a package.
+use crate::laws::segment::Boundary;
+
+/// Puts `allowed` in the order of a sweep: one thread of every core before any second thread; among
+/// those the cores that share a last-level cache together, within a node, within a package.
 pub fn order(topology: &Topology, allowed: &[CoreId]) -> Vec<CoreId> {
     let mut keyed: Vec<_> = allowed
         .iter()
@@ -14,7 +16,8 @@ pub fn order(topology: &Topology, allowed: &[CoreId]) -> Vec<CoreId> {
     keyed.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Core counts at which the `ordered` cores begin a second thread of a core, another node or another last-level cache.
+/// Core counts at which the `ordered` cores begin a second thread of a core, another node or
+/// another last-level cache.
 pub fn boundaries(topology: &Topology, ordered: &[CoreId]) -> Vec<Boundary> {
     let mut found = Vec::new();
     for (index, pair) in ordered.windows(2).enumerate() {
@@ -73,10 +76,12 @@ fn place(topology: &Topology, allowed: &[CoreId], id: CoreId) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use host::topology::{Cache, Core};
 
-    /// Two packages of two cores with two threads each, numbered as Linux does: 0-3 first threads, 4-7 second threads.
+    use super::*;
+
+    /// Two packages of two cores with two threads each, numbered as Linux does: 0-3 first threads,
+    /// 4-7 second threads.
     fn machine() -> Topology {
         let ids = |list: &[u32]| list.iter().map(|&n| CoreId(n)).collect::<Vec<_>>();
         let cores = (0..8_u32)

@@ -50,13 +50,14 @@ impl Pace {
         ((left / round.max(1e-4)) as usize).clamp(self.least, self.most)
     }
 
-    /// Whether a sweep goes on after `done` rounds: the rounds were counted from a trial, and a machine that grew slower since must not
-    /// stretch them without end.
+    /// Whether a sweep goes on after `done` rounds: the rounds were counted from a trial, and a
+    /// machine that grew slower since must not stretch them without end.
     pub fn goes_on(&self, done: usize, spent: Duration) -> bool {
         done < self.least || spent < self.budget
     }
 
-    /// How long a sweep takes at most whose runs take `run` each: two trials, the rounds, and the repeated runs.
+    /// How long a sweep takes at most whose runs take `run` each: two trials, the rounds, and the
+    /// repeated runs.
     pub fn longest(&self, runs: usize, run: Duration) -> Duration {
         let rounds = self.rounds(runs, run, 2 * run);
         let timed = rounds * runs;

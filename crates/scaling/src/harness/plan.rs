@@ -1,14 +1,14 @@
 //! What a setting runs: the command with its core count put in, how many copies, on which cores.
 
-use super::keeper::Spec;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
+
 use host::cores::CoreId;
 use serde::{Deserialize, Serialize};
-use std::{
-    ffi::{CString, OsString},
-    os::unix::ffi::OsStringExt,
-    time::Duration,
-};
 use thiserror::Error;
+
+use super::keeper::Spec;
 
 /// In a command, this is replaced by the number of cores.
 pub const CORES: &str = "{cores}";
@@ -52,7 +52,8 @@ impl Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// The command may use as many cores as the setting has, chosen by topology; each copy has one of its own.
+    /// The command may use as many cores as the setting has, chosen by topology; each copy has one
+    /// of its own.
     Pinned,
     /// The kernel's scheduler places tasks on all cores.
     Free,
@@ -195,7 +196,8 @@ fn environment(mode: Mode, count: &str) -> Vec<CString> {
         .collect()
 }
 
-/// The sum of the numbers that follow `mark` in what a command or its copies printed; `None` when there is none.
+/// The sum of the numbers that follow `mark` in what a command or its copies printed; `None` when
+/// there is none.
 pub fn rate_printed(printed: &[u8], mark: &str) -> Option<f64> {
     let text = String::from_utf8_lossy(printed);
     let numbers: Vec<f64> = text

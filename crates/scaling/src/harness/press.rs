@@ -1,17 +1,16 @@
-//! The experiment with aggressors: the command on one core, undisturbed and under each kind of pressure in doses, in rounds
-//! of random order.
+//! The experiment with aggressors: the command on one core, undisturbed and under each kind of
+//! pressure in doses, in rounds of random order.
 
-use super::{
-    aggressor::{Aggressor, Caches},
-    plan::{Job, Placement, Setting},
-    runs::{Runs, SweepError},
-};
-use crate::{
-    cause::pressure::{Channel, Sensitivity, sensitivity},
-    random::Random,
-};
-use host::{cores::CoreId, topology::Topology};
 use std::time::Duration;
+
+use host::cores::CoreId;
+use host::topology::Topology;
+
+use super::aggressor::{Aggressor, Caches};
+use super::plan::{Job, Placement, Setting};
+use super::runs::{Runs, SweepError};
+use crate::cause::pressure::{Channel, Sensitivity, sensitivity};
+use crate::random::Random;
 
 /// Pressing on everything in all doses is not to last longer than this.
 const LONG: Duration = Duration::from_mins(3);
@@ -32,7 +31,8 @@ pub struct Pressing {
 }
 
 impl Pressing {
-    /// Three doses in five rounds; the full dose in three when measuring less, or when a run of `seconds` would make it last too long.
+    /// Three doses in five rounds; the full dose in three when measuring less, or when a run of
+    /// `seconds` would make it last too long.
     pub fn of(
         quick: bool,
         seconds: f64,

@@ -1,16 +1,15 @@
-//! One run under the profiler: where the time of the cores went, and which locks the program met in.
+//! One run under the profiler: where the time of the cores went, and which locks the program met
+//! in.
 
-use super::{
-    plan::{Job, Setting},
-    runs::{Runs, SweepError},
-};
-use crate::{cause::budget::Budget, workloads::realtime};
-use tracer::{
-    analyse::Analysis,
-    record::{Options, RecordError, Recording, Target},
-    summary::Summary,
-    verdict::verdict,
-};
+use tracer::analyse::Analysis;
+use tracer::record::{Options, RecordError, Recording, Target};
+use tracer::summary::Summary;
+use tracer::verdict::verdict;
+
+use super::plan::{Job, Setting};
+use super::runs::{Runs, SweepError};
+use crate::cause::budget::Budget;
+use crate::workloads::realtime;
 
 /// What a recorded run showed.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +20,8 @@ pub struct Profile {
     pub sentences: Vec<String>,
 }
 
-/// Runs `job` once at `setting` and records it. The inner result is the profiler's refusal, in words: without the right to
-/// record (root) the sweep goes on.
+/// Runs `job` once at `setting` and records it. The inner result is the profiler's refusal, in
+/// words: without the right to record (root) the sweep goes on.
 ///
 /// # Errors
 /// When the command fails or hangs, and when interrupted.

@@ -1,14 +1,14 @@
-//! Runs of a job at one setting, one after another: the ground made ready before each, and a run that does not succeed turned
-//! into words that name the setting, the way it ended and the remedy.
+//! Runs of a job at one setting, one after another: the ground made ready before each, and a run
+//! that does not succeed turned into words that name the setting, the way it ended and the remedy.
 
-use super::{
-    keeper::{Exit, Keeper, KeeperError, Outcome, Spec},
-    plan::{BadArgument, Job, Mode, Placement, Setting},
-    watch::{Watched, watch},
-};
-use host::cores::CoreId;
 use std::time::Duration;
+
+use host::cores::CoreId;
 use thiserror::Error;
+
+use super::keeper::{Exit, Keeper, KeeperError, Outcome, Spec};
+use super::plan::{BadArgument, Job, Mode, Placement, Setting};
+use super::watch::{Watched, watch};
 
 /// Why there is no measurement.
 #[derive(Debug, Error)]
@@ -206,13 +206,14 @@ pub(super) fn succeeded(
             )
         }
         Exit::TimedOut => format!(
-            "{program}{place} did not end within {:.0} s and was ended with all it started; raise --timeout if it needs longer",
+            "{program}{place} did not end within {:.0} s and was ended with all it started; raise \
+             --timeout if it needs longer",
             timeout.as_secs_f64()
         ),
         Exit::Signal(number) => format!("{program}{place} was ended by signal {number}"),
         Exit::Code(code) if wants_terminal(&printed) => format!(
-            "{program}{place} returned {code}; it seems to want a terminal, and has none here (input is empty): use an option that runs it \
-             unattended"
+            "{program}{place} returned {code}; it seems to want a terminal, and has none here \
+             (input is empty): use an option that runs it unattended"
         ),
         Exit::Code(code) => {
             format!("{program}{place} returned {code}; a command that fails cannot be measured")
@@ -240,8 +241,10 @@ pub fn last_lines(tail: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
-    use std::{fs, path::Path};
 
     #[test]
     fn the_ground_is_made_ready_before_every_run() {

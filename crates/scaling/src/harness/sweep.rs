@@ -1,21 +1,23 @@
-//! The sweep: every setting once a round, in an order of its own each round, so that heat, clock and neighbours fall on
-//! all settings alike; what is compared is compared within a round.
+//! The sweep: every setting once a round, in an order of its own each round, so that heat, clock
+//! and neighbours fall on all settings alike; what is compared is compared within a round.
 
-use super::{
-    keeper::Outcome,
-    notes::Note,
-    observe::{TICK, Times},
-    oddities::oddities,
-    pace::{Pace, REPEATS},
-    plan::{Job, Placement, Setting, rate_printed},
-    runs::{Runs, last_lines},
-};
-use crate::{cause::split::Cost, laws::rounds::Rounds, random::Random, statistics::median};
-use host::cores::CoreId;
-use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
+use host::cores::CoreId;
+use serde::{Deserialize, Serialize};
+
+use super::keeper::Outcome;
+use super::notes::Note;
+use super::observe::{TICK, Times};
+use super::oddities::oddities;
+use super::pace::{Pace, REPEATS};
+use super::plan::{Job, Placement, Setting, rate_printed};
 pub use super::runs::SweepError;
+use super::runs::{Runs, last_lines};
+use crate::cause::split::Cost;
+use crate::laws::rounds::Rounds;
+use crate::random::Random;
+use crate::statistics::median;
 
 /// How much a sweep measures.
 #[derive(Debug, Clone)]
@@ -35,8 +37,8 @@ pub struct Options {
 /// One timed run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Units of work a second: one over the wall time for one job, copies over it for copies, or what the program
-    /// itself printed.
+    /// Units of work a second: one over the wall time for one job, copies over it for copies, or
+    /// what the program itself printed.
     pub rate: f64,
     /// Seconds of wall time.
     pub wall: f64,
@@ -44,7 +46,8 @@ pub struct Run {
     pub user: f64,
     /// Seconds of system CPU time of the process tree.
     pub system: f64,
-    /// Seconds stolen from the setting's cores; 0 for runs shorter than the kernel's clock can tell.
+    /// Seconds stolen from the setting's cores; 0 for runs shorter than the kernel's clock can
+    /// tell.
     pub steal: f64,
     /// Switches because another task was due.
     pub involuntary_switches: u64,
@@ -53,8 +56,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether others had so much of the cores that nobody can tell what the command would have used: seen in `/proc/stat`, or in a
-    /// run too short for that by how often its tasks had to give way.
+    /// Whether others had so much of the cores that nobody can tell what the command would have
+    /// used: seen in `/proc/stat`, or in a run too short for that by how often its tasks had to
+    /// give way.
     pub fn crowded(&self) -> bool {
         self.disturbed || self.involuntary_switches as f64 > CROWDED * self.wall.max(CROWDED_LEAST)
     }
@@ -92,7 +96,8 @@ pub struct Sweep {
 const OBSERVABLE: Duration = Duration::from_millis(200);
 /// A run during which others had more than this share of the cores is repeated.
 const DISTURBED: f64 = 0.05;
-/// A task alone on its core gives way to the kernel's own threads some ten times a second, one that shares it a hundred times.
+/// A task alone on its core gives way to the kernel's own threads some ten times a second, one that
+/// shares it a hundred times.
 const CROWDED: f64 = 100.0;
 /// Seconds below which a few switches say nothing.
 const CROWDED_LEAST: f64 = 0.05;
@@ -224,7 +229,8 @@ fn station<'a>(
     })
 }
 
-/// A run that is not timed for the result: it warms caches, shows what the command prints, and counts events.
+/// A run that is not timed for the result: it warms caches, shows what the command prints, and
+/// counts events.
 fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, SweepError> {
     let outcome = Runs::trial(job, setting, options.interrupted)?.run()?;
     if let Some(mark) = &job.progress
@@ -232,7 +238,8 @@ fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, Swe
     {
         return Err(SweepError::Command {
             what: format!(
-                "the command printed no number after {mark:?}; check the text given as its progress point"
+                "the command printed no number after {mark:?}; check the text given as its \
+                 progress point"
             ),
             printed: last_lines(&outcome.tail),
         });

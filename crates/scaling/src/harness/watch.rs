@@ -1,18 +1,15 @@
-//! Watching a run from outside: how many of its tasks want a core at a time, how long they wait for one, and whether the kernel
-//! saw the machine under pressure.
+//! Watching a run from outside: how many of its tasks want a core at a time, how long they wait for
+//! one, and whether the kernel saw the machine under pressure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use serde::{Deserialize, Serialize};
 
 use super::keeper::{Keeper, KeeperError, Outcome};
-use serde::{Deserialize, Serialize};
-use std::{
-    collections::HashMap,
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
 
 /// Time between two looks at the tasks.
 const LOOK: Duration = Duration::from_millis(3);
@@ -22,14 +19,16 @@ const LOOK: Duration = Duration::from_millis(3);
 pub struct Watched {
     /// Seconds of the run during which exactly `k` of its tasks wanted a core: `wanting[k]`.
     pub wanting: Vec<f64>,
-    /// Seconds that its tasks were ready to run without a core, summed over the tasks; `None` where the kernel does not count
-    /// it. What a task waited after the last look at it is not in the sum.
+    /// Seconds that its tasks were ready to run without a core, summed over the tasks; `None`
+    /// where the kernel does not count it. What a task waited after the last look at it is not
+    /// in the sum.
     pub queued: Option<f64>,
     /// The machine's pressure during the run.
     pub pressure: Option<Stalled>,
 }
 
-/// Shares of a time during which some task of the machine was held up (`Documentation/accounting/psi.rst`, "some").
+/// Shares of a time during which some task of the machine was held up
+/// (`Documentation/accounting/psi.rst`, "some").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stalled {
     /// For want of a core.
@@ -66,7 +65,8 @@ pub fn watch(keeper: &mut Keeper) -> Result<(Outcome, Watched), KeeperError> {
     Ok((outcome?, watched))
 }
 
-/// Looks until `stop`: seconds by number of tasks that want a core, and the sum of their waiting for one.
+/// Looks until `stop`: seconds by number of tasks that want a core, and the sum of their waiting
+/// for one.
 fn look_until(session: i32, stop: &AtomicBool) -> (Vec<f64>, Option<f64>) {
     let mut seconds: Vec<f64> = Vec::new();
     let mut queued: HashMap<i32, u64> = HashMap::new();
@@ -86,7 +86,8 @@ fn look_until(session: i32, stop: &AtomicBool) -> (Vec<f64>, Option<f64>) {
     (seconds, counted.then_some(sum))
 }
 
-/// Tasks of the session, the keeper itself left out, that run or wait for a core now. Notes how long each has waited so far.
+/// Tasks of the session, the keeper itself left out, that run or wait for a core now. Notes how
+/// long each has waited so far.
 fn look(session: i32, queued: &mut HashMap<i32, u64>) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else {
         return 0;
@@ -136,7 +137,8 @@ fn fields(stat: &str) -> (Option<char>, Option<i32>) {
     (state, words.nth(2).and_then(|w| w.parse().ok()))
 }
 
-/// Nanoseconds that a task has waited for a core: the second number of `/proc/PID/schedstat` (`Documentation/scheduler/sched-stats.rst`).
+/// Nanoseconds that a task has waited for a core: the second number of `/proc/PID/schedstat`
+/// (`Documentation/scheduler/sched-stats.rst`).
 fn run_queue_wait(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -175,9 +177,10 @@ fn total(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+
     use super::*;
     use crate::harness::keeper::Spec;
-    use std::ffi::CString;
 
     #[test]
     fn state_and_session_are_read_past_a_strange_name() {
@@ -189,7 +192,8 @@ mod tests {
     fn waiting_and_pressure_are_read_in_the_kernels_forms() {
         assert_eq!(run_queue_wait("1200 3400 5\n"), Some(3400));
         assert_eq!(run_queue_wait(""), None);
-        let text = "some avg10=98.59 avg60=81.95 avg300=36.96 total=3683231274\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        let text = "some avg10=98.59 avg60=81.95 avg300=36.96 total=3683231274\nfull avg10=0.00 \
+                    avg60=0.00 avg300=0.00 total=0\n";
         assert!((total(text).unwrap() - 3_683.231_274).abs() < 1e-9);
         assert_eq!(total("full avg10=0.00 total=0"), None);
         let stalled = Totals([1.0, 0.0, 2.0]).until(&Totals([1.5, 0.0, 9.0]), 2.0);

@@ -1,17 +1,17 @@
-//! The simplest law that the data do not beat, by Akaike's criterion corrected for few points (`AICc`; Hurvich and
-//! Tsai, Biometrika 76(2), 1989).
+//! The simplest law that the data do not beat, by Akaike's criterion corrected for few points
+//! (`AICc`; Hurvich and Tsai, Biometrika 76(2), 1989).
 
-use super::{
-    Point,
-    fit::{Fit, Form, Weighting, distinct, fit},
-};
 use serde::{Deserialize, Serialize};
 
-/// A simpler law is kept unless a richer one is better by more than this: below 2 the evidence is called weak
-/// (Burnham and Anderson, "Model Selection", 2002, section 2.6).
+use super::Point;
+use super::fit::{Fit, Form, Weighting, distinct, fit};
+
+/// A simpler law is kept unless a richer one is better by more than this: below 2 the evidence is
+/// called weak (Burnham and Anderson, "Model Selection", 2002, section 2.6).
 pub const NOT_BEATEN: f64 = 2.0;
 
-/// A misfit below this share of the rate says nothing: no wall clock reading of a program is better.
+/// A misfit below this share of the rate says nothing: no wall clock reading of a program is
+/// better.
 const RESOLUTION: f64 = 1e-6;
 
 /// A law with its score.
@@ -28,7 +28,8 @@ pub struct Candidate {
 pub struct Choice {
     /// The laws that could be tried with these points, simplest first.
     pub candidates: Vec<Candidate>,
-    /// Place in `candidates` of the simplest that is not beaten; `None` when the points allow no comparison.
+    /// Place in `candidates` of the simplest that is not beaten; `None` when the points allow no
+    /// comparison.
     pub chosen: Option<usize>,
 }
 
@@ -41,11 +42,13 @@ impl Choice {
     }
 }
 
-/// Fits every form that has at least one point more than coefficients and takes the simplest not beaten.
+/// Fits every form that has at least one point more than coefficients and takes the simplest not
+/// beaten.
 ///
-/// `points` may hold one point a core count (medians) or one a run: with single runs the scatter at one core count
-/// weighs in, so a misfit is judged against the noise it is seen through. Core counts are counted once either way: a form with
-/// as many coefficients as core counts passes through every point and proves nothing, so it is not tried.
+/// `points` may hold one point a core count (medians) or one a run: with single runs the scatter at
+/// one core count weighs in, so a misfit is judged against the noise it is seen through. Core
+/// counts are counted once either way: a form with as many coefficients as core counts passes
+/// through every point and proves nothing, so it is not tried.
 pub fn choose(points: &[Point], weighting: Weighting) -> Choice {
     let counts = distinct(points);
     let candidates: Vec<Candidate> = [Form::Linear, Form::Amdahl, Form::Usl]
@@ -62,7 +65,8 @@ pub fn choose(points: &[Point], weighting: Weighting) -> Choice {
     Choice { candidates, chosen }
 }
 
-/// `n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1)` with `k` counting the variance too. `None` without degrees of freedom.
+/// `n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1)` with `k` counting the variance too. `None`
+/// without degrees of freedom.
 fn aicc(fit: &Fit) -> Option<f64> {
     let n = fit.points as f64;
     let k = fit.form.parameters() as f64 + 1.0;
@@ -76,7 +80,8 @@ fn aicc(fit: &Fit) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{laws::usl::Usl, random::Random};
+    use crate::laws::usl::Usl;
+    use crate::random::Random;
 
     fn noisy(law: Usl, counts: &[u32], rounds: u64, noise: f64) -> Vec<Point> {
         let mut random = Random::new(5);

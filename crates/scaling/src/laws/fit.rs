@@ -1,15 +1,15 @@
 //! The coefficients of the universal scalability law that fit recorded rates, and what is refused.
 //!
-//! Nothing is clamped after the fact: the solution within the bounds (`0 <= sigma <= 1`, `kappa >= 0`) stands beside the
-//! free one, because a clearly negative coefficient is a finding (superlinear scaling), not an error.
+//! Nothing is clamped after the fact: the solution within the bounds (`0 <= sigma <= 1`, `kappa >=
+//! 0`) stands beside the free one, because a clearly negative coefficient is a finding (superlinear
+//! scaling), not an error.
 
-use super::{
-    Point,
-    least_squares::{Solution, least_squares},
-    usl::Usl,
-};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use super::Point;
+use super::least_squares::{Solution, least_squares};
+use super::usl::Usl;
 
 /// Which members of the family may be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,7 +47,8 @@ impl Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
-    /// Misfit as a share of the rate (weight `1/X^2`): right for timings, whose scatter is a percentage.
+    /// Misfit as a share of the rate (weight `1/X^2`): right for timings, whose scatter is a
+    /// percentage.
     Relative,
     /// Misfit in units of the rate: what published examples use.
     Absolute,
@@ -69,8 +70,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether the data rise faster than the core count: the free fit leaves the bounds on the fast side and predicts
-    /// more than linear scaling at the largest core count `cores`.
+    /// Whether the data rise faster than the core count: the free fit leaves the bounds on the fast
+    /// side and predicts more than linear scaling at the largest core count `cores`.
     pub fn superlinear(&self, cores: u32) -> bool {
         cores > 1 && self.free.serial_fraction(f64::from(cores)) < -0.01
     }
@@ -102,7 +103,8 @@ pub enum FitError {
 /// Fits `form` to `points`.
 ///
 /// # Errors
-/// When there are fewer different core counts than coefficients, or a rate is not a finite number above 0.
+/// When there are fewer different core counts than coefficients, or a rate is not a finite number
+/// above 0.
 pub fn fit(points: &[Point], form: Form, weighting: Weighting) -> Result<Fit, FitError> {
     if let Some(bad) = points
         .iter()

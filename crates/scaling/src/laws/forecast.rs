@@ -1,11 +1,14 @@
 //! What core counts that were not tried may bring: a band, no further than twice the cores tried.
 
-use super::{Point, interval::Refits, usl::Usl};
-use crate::statistics::Interval;
 use serde::{Deserialize, Serialize};
 
-/// Forecasts end at this many times the largest core count tried. On textbook data a fit to half of the counts
-/// is 28 to 57 % too low at the end; beyond that a curve is a wish.
+use super::Point;
+use super::interval::Refits;
+use super::usl::Usl;
+use crate::statistics::Interval;
+
+/// Forecasts end at this many times the largest core count tried. On textbook data a fit to half of
+/// the counts is 28 to 57 % too low at the end; beyond that a curve is a wish.
 pub const REACH: u32 = 2;
 
 /// The band at one core count.
@@ -17,14 +20,15 @@ pub struct Band {
     pub speedup: Interval,
 }
 
-/// The core counts a forecast is made for: from the first one not tried to [`REACH`] times the largest tried.
+/// The core counts a forecast is made for: from the first one not tried to [`REACH`] times the
+/// largest tried.
 pub fn reach(tried: u32) -> impl Iterator<Item = u32> {
     tried + 1..=tried.saturating_mul(REACH)
 }
 
-/// The band between the laws that two core counts allow: from a single serial fraction `e` at `tried` cores
-/// nobody can tell contention (`e` stays) from coherency (`e` grows with the core count). The upper edge takes all of it as
-/// contention, the lower edge all of it as coherency.
+/// The band between the laws that two core counts allow: from a single serial fraction `e` at
+/// `tried` cores nobody can tell contention (`e` stays) from coherency (`e` grows with the core
+/// count). The upper edge takes all of it as contention, the lower edge all of it as coherency.
 pub fn from_serial_fraction(fraction: Interval, tried: u32) -> Vec<Band> {
     let law = |sigma, kappa| Usl {
         gamma: 1.0,
@@ -34,7 +38,8 @@ pub fn from_serial_fraction(fraction: Interval, tried: u32) -> Vec<Band> {
     reach(tried)
         .map(|cores| {
             let n = f64::from(cores);
-            // Below 0 the cores tried did more than their number; nobody knows whether that goes on growing, so the efficiency is kept.
+            // Below 0 the cores tried did more than their number; nobody knows whether that goes on
+            // growing, so the efficiency is kept.
             let kept = |e: f64| n / (1.0 + e * f64::from(tried - 1));
             let fast = if fraction.low < 0.0 {
                 kept(fraction.low)
@@ -57,7 +62,8 @@ pub fn from_serial_fraction(fraction: Interval, tried: u32) -> Vec<Band> {
         .collect()
 }
 
-/// The band over the refits of every law that the data do not beat: the widest of their 95 % ranges.
+/// The band over the refits of every law that the data do not beat: the widest of their 95 %
+/// ranges.
 pub fn from_refits(refits: &[Refits], tried: u32) -> Vec<Band> {
     reach(tried)
         .map(|cores| {
@@ -83,18 +89,21 @@ pub fn from_refits(refits: &[Refits], tried: u32) -> Vec<Band> {
 /// What a run confined to one core shows of the gain that more cores could bring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OneCore {
-    /// Seconds of the run during which exactly this many of its tasks wanted a core: `wanting[k]` for `k` tasks.
+    /// Seconds of the run during which exactly this many of its tasks wanted a core: `wanting[k]`
+    /// for `k` tasks.
     pub wanting: Vec<f64>,
-    /// How many times longer the run takes when all other cores press on the memory as hard as they can; `None` when
-    /// that was not tried.
+    /// How many times longer the run takes when all other cores press on the memory as hard as
+    /// they can; `None` when that was not tried.
     pub under_pressure: Option<f64>,
-    /// Clock of all cores busy over the clock of one core busy, measured by a spin loop; `None` when not measured.
+    /// Clock of all cores busy over the clock of one core busy, measured by a spin loop; `None`
+    /// when not measured.
     pub clock: Option<f64>,
 }
 
 impl OneCore {
-    /// The gain that `cores` cores could bring at most, if nothing but the order of the work limited it: the run
-    /// segments with `k` tasks wanting a core are shortened to `1/min(k, cores)`, waiting stays as long as it was.
+    /// The gain that `cores` cores could bring at most, if nothing but the order of the work
+    /// limited it: the run segments with `k` tasks wanting a core are shortened to `1/min(k,
+    /// cores)`, waiting stays as long as it was.
     pub fn structure(&self, cores: u32) -> f64 {
         let total: f64 = self.wanting.iter().sum();
         let shortened: f64 = self
@@ -110,15 +119,17 @@ impl OneCore {
         }
     }
 
-    /// The band for `cores` cores. The upper edge is [`Self::structure`] with the clock that so many busy cores have. The lower
-    /// edge also assumes that the other cores press on the memory all the time.
+    /// The band for `cores` cores. The upper edge is [`Self::structure`] with the clock that so
+    /// many busy cores have. The lower edge also assumes that the other cores press on the
+    /// memory all the time.
     ///
-    /// One core never shows coherency, waiting for locks, false sharing, remote memory or stragglers: the band is
-    /// an upper bound on the gain with a hint, not a prediction.
+    /// One core never shows coherency, waiting for locks, false sharing, remote memory or
+    /// stragglers: the band is an upper bound on the gain with a hint, not a prediction.
     ///
     /// # Errors
-    /// [`NoForecast`] when what was seen of the one core cannot be true of it, or is nothing: an upper bound below 1 would say that
-    /// more cores must make a program slower, which no look at one core can show.
+    /// [`NoForecast`] when what was seen of the one core cannot be true of it, or is nothing: an
+    /// upper bound below 1 would say that more cores must make a program slower, which no look
+    /// at one core can show.
     pub fn band(&self, cores: u32) -> Result<Band, NoForecast> {
         let total: f64 = self.wanting.iter().sum();
         if self.wanting.iter().skip(1).sum::<f64>() <= 0.0 {
@@ -164,13 +175,14 @@ const TOLERANCE: f64 = 1e-9;
 pub enum NoForecast {
     /// No look found a task.
     #[error(
-        "the run on one core was too short to be looked at (every 3 ms): give the command more work"
+        "the run on one core was too short to be looked at (every 3 ms): give the command more \
+         work"
     )]
     NothingSeen,
     /// All cores together would do less than one.
     #[error(
-        "with all cores busy a core ran at {clock:.2} of its speed alone, which no clock does: other programs had the cores. \
-         Forecast again on a quieter machine"
+        "with all cores busy a core ran at {clock:.2} of its speed alone, which no clock does: \
+         other programs had the cores. Forecast again on a quieter machine"
     )]
     Disturbed {
         /// The ratio measured.
@@ -192,7 +204,8 @@ pub struct Score {
 }
 
 impl Band {
-    /// Scores this band against the speed-up measured later, which itself is known to `tolerance` (a share).
+    /// Scores this band against the speed-up measured later, which itself is known to `tolerance`
+    /// (a share).
     pub fn score(self, measured: f64, tolerance: f64) -> Score {
         let held = measured >= self.speedup.low * (1.0 - tolerance)
             && measured <= self.speedup.high * (1.0 + tolerance);
@@ -205,7 +218,8 @@ impl Band {
     }
 }
 
-/// Median relative error of a law at points it was not fitted to: how well extrapolation did where the truth is known.
+/// Median relative error of a law at points it was not fitted to: how well extrapolation did where
+/// the truth is known.
 pub fn extrapolation_error(law: &Usl, truth: &Point) -> f64 {
     law.rate(truth.n()) / truth.rate - 1.0
 }

@@ -1,16 +1,13 @@
-//! Intervals of a law's coefficients by resampling whole rounds: a round keeps its pairing, so what slowed all its
-//! runs down together does not count as scatter.
+//! Intervals of a law's coefficients by resampling whole rounds: a round keeps its pairing, so what
+//! slowed all its runs down together does not count as scatter.
 
-use super::{
-    Point,
-    fit::{Fit, FitError, Form, Weighting, fit},
-    rounds::Rounds,
-};
-use crate::{
-    random::Random,
-    statistics::{Interval, percentile},
-};
 use serde::{Deserialize, Serialize};
+
+use super::Point;
+use super::fit::{Fit, FitError, Form, Weighting, fit};
+use super::rounds::Rounds;
+use crate::random::Random;
+use crate::statistics::{Interval, percentile};
 
 /// The refits of one bootstrap.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +23,8 @@ pub struct Coefficients {
     pub sigma: Interval,
     /// Coherency.
     pub kappa: Interval,
-    /// Core count of the peak; the upper end is infinite when more than 2.5 % of the refits have none.
+    /// Core count of the peak; the upper end is infinite when more than 2.5 % of the refits have
+    /// none.
     pub peak: Interval,
     /// Share of refits with `kappa = 0`, which have no peak.
     pub without_peak: f64,
@@ -54,8 +52,8 @@ pub fn over_rounds(
     Refits { fits }
 }
 
-/// Refits `form` to the fitted curve with its own relative misfits dealt out anew: for published tables, which have
-/// one value a core count and no rounds.
+/// Refits `form` to the fitted curve with its own relative misfits dealt out anew: for published
+/// tables, which have one value a core count and no rounds.
 ///
 /// # Errors
 /// When the points themselves cannot be fitted.

@@ -1,15 +1,14 @@
 //! Least squares on the three coefficients of the universal scalability law.
 //!
-//! Levenberg and Marquardt's method, started from the straight line that Karp and Flatt's fraction makes over the core
-//! count, which has a closed form, and from a few places besides. Bounds (`0 <= sigma <= 1`, `kappa >= 0`) are kept by
-//! searching on their faces where the free solution leaves them.
+//! Levenberg and Marquardt's method, started from the straight line that Karp and Flatt's fraction
+//! makes over the core count, which has a closed form, and from a few places besides. Bounds (`0 <=
+//! sigma <= 1`, `kappa >= 0`) are kept by searching on their faces where the free solution leaves
+//! them.
 
-use super::{
-    Point,
-    fit::{Form, Weighting},
-    speedup::karp_flatt,
-    usl::Usl,
-};
+use super::Point;
+use super::fit::{Form, Weighting};
+use super::speedup::karp_flatt;
+use super::usl::Usl;
 
 /// The coefficients that miss the points least.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +21,8 @@ pub(super) struct Solution {
     pub residual: f64,
 }
 
-/// Solves for the coefficients of `form`. There are as many different core counts as coefficients, and all rates are above 0.
+/// Solves for the coefficients of `form`. There are as many different core counts as coefficients,
+/// and all rates are above 0.
 pub(super) fn least_squares(points: &[Point], form: Form, weighting: Weighting) -> Solution {
     let problem = Problem::new(points, weighting);
     let (free, free_residual) = problem.best(form, [None, None]);
@@ -42,7 +42,8 @@ fn within_bounds(law: &Usl) -> bool {
     (0.0..=1.0).contains(&law.sigma) && law.kappa >= 0.0
 }
 
-/// The points with rates divided by `scale`, so that all three coefficients are of order one or below.
+/// The points with rates divided by `scale`, so that all three coefficients are of order one or
+/// below.
 struct Problem {
     points: Vec<(f64, f64, f64)>, // cores, rate, weight
     scale: f64,
@@ -139,8 +140,8 @@ impl Problem {
         best
     }
 
-    /// Start values: the weighted regression line of Karp and Flatt's fraction over the core count, each point with the weight
-    /// that a constant relative scatter of the rates gives it.
+    /// Start values: the weighted regression line of Karp and Flatt's fraction over the core count,
+    /// each point with the weight that a constant relative scatter of the rates gives it.
     fn straight_line(&self) -> (f64, f64) {
         let Some(first) = self
             .points

@@ -1,11 +1,14 @@
 //! Whether a peak may be named.
 
-use super::{Point, fit::Form, interval::Coefficients};
-use crate::statistics::Interval;
 use serde::{Deserialize, Serialize};
 
-/// Up to this many cores a fitted peak is no fact: with a scatter of 2 % and a true peak at 31, the fits to 1, 2, 3 and 4
-/// cores put it anywhere from 11 to infinity.
+use super::Point;
+use super::fit::Form;
+use super::interval::Coefficients;
+use crate::statistics::Interval;
+
+/// Up to this many cores a fitted peak is no fact: with a scatter of 2 % and a true peak at 31, the
+/// fits to 1, 2, 3 and 4 cores put it anywhere from 11 to infinity.
 pub const TOO_FEW_CORES: u32 = 4;
 
 /// What may be said of the core count beyond which more cores are slower.
@@ -37,8 +40,8 @@ pub enum Peak {
     },
 }
 
-/// Judges the peak of a fitted law. `fell` is the core count of the highest rate when the rate at the largest count is
-/// lower in every interval; see [`fell_after`].
+/// Judges the peak of a fitted law. `fell` is the core count of the highest rate when the rate at
+/// the largest count is lower in every interval; see [`fell_after`].
 pub fn judge(
     points: &[Point],
     chosen: Option<(Form, f64)>,
@@ -66,7 +69,8 @@ pub fn judge(
     }
 }
 
-/// The core count of the highest speed-up, if the speed-up at the largest core count is below it beyond both intervals.
+/// The core count of the highest speed-up, if the speed-up at the largest core count is below it
+/// beyond both intervals.
 pub fn fell_after(speedups: &[(u32, Interval)]) -> Option<u32> {
     let (_, last) = speedups.last()?;
     let (cores, best) = speedups.iter().max_by(|a, b| a.1.low.total_cmp(&b.1.low))?;

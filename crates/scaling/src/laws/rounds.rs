@@ -1,8 +1,10 @@
-//! Rounds: in each one every setting ran once, in an order of its own. What is compared is compared within a round.
+//! Rounds: in each one every setting ran once, in an order of its own. What is compared is compared
+//! within a round.
+
+use serde::{Deserialize, Serialize};
 
 use super::Point;
 use crate::statistics::{Interval, median, median_interval};
-use serde::{Deserialize, Serialize};
 
 /// The rates of `rounds` rounds over the same core counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +30,8 @@ impl Rounds {
         self.draw(&(0..self.rates.len()).collect::<Vec<_>>())
     }
 
-    /// The median rate at each core count over the rounds named in `chosen` (a name may come twice).
+    /// The median rate at each core count over the rounds named in `chosen` (a name may come
+    /// twice).
     pub fn draw(&self, chosen: &[usize]) -> Vec<Point> {
         self.cores
             .iter()
@@ -54,8 +57,8 @@ impl Rounds {
             .collect()
     }
 
-    /// The speed-up at place `place`: the median of the ratios within the rounds, so that what slowed a whole round
-    /// down cancels out.
+    /// The speed-up at place `place`: the median of the ratios within the rounds, so that what
+    /// slowed a whole round down cancels out.
     pub fn speedup(&self, place: usize, resamples: usize, seed: u64) -> Estimate {
         let ratios = self.ratios(place, 0);
         Estimate {

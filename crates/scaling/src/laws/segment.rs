@@ -1,15 +1,14 @@
 //! A fit for every stretch of the sweep that the topology does not break.
 //!
-//! The sweep takes cores in an order: first those that share one last-level cache, then further caches, then the
-//! second threads of cores already in use. Each change moves the curve by a step or a bend that no scaling law has, and
-//! a curve fitted through it is a wrong curve.
+//! The sweep takes cores in an order: first those that share one last-level cache, then further
+//! caches, then the second threads of cores already in use. Each change moves the curve by a step
+//! or a bend that no scaling law has, and a curve fitted through it is a wrong curve.
 
-use super::{
-    Point,
-    choice::{Choice, choose},
-    fit::Weighting,
-};
 use serde::{Deserialize, Serialize};
+
+use super::Point;
+use super::choice::{Choice, choose};
+use super::fit::Weighting;
 
 /// Where a new kind of core begins in the sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +32,8 @@ pub struct Segment {
     pub choice: Choice,
 }
 
-/// Splits `points` at `boundaries` and fits every stretch by itself. A later stretch starts from the last core count of
-/// the stretch before it, so that its first step is part of it.
+/// Splits `points` at `boundaries` and fits every stretch by itself. A later stretch starts from
+/// the last core count of the stretch before it, so that its first step is part of it.
 pub fn fit_segments(
     points: &[Point],
     boundaries: &[Boundary],
@@ -81,7 +80,8 @@ pub fn fit_segments(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::{fit::Form, usl::Usl};
+    use crate::laws::fit::Form;
+    use crate::laws::usl::Usl;
 
     #[test]
     fn a_curve_with_a_step_is_two_straight_ones() {

@@ -1,5 +1,6 @@
-//! The universal scalability law: `X(N) = gamma N / (1 + sigma (N - 1) + kappa N (N - 1))` (Gunther, "Guerrilla
-//! Capacity Planning", 2007). `kappa = 0` is Amdahl's law, `sigma = kappa = 0` is linear scaling.
+//! The universal scalability law: `X(N) = gamma N / (1 + sigma (N - 1) + kappa N (N - 1))`
+//! (Gunther, "Guerrilla Capacity Planning", 2007). `kappa = 0` is Amdahl's law, `sigma = kappa = 0`
+//! is linear scaling.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,8 @@ pub struct Top {
 }
 
 impl Usl {
-    /// `1 + sigma (N - 1) + kappa N (N - 1)`, the number by which `cores` times one core's rate is divided.
+    /// `1 + sigma (N - 1) + kappa N (N - 1)`, the number by which `cores` times one core's rate is
+    /// divided.
     pub fn divisor(&self, cores: f64) -> f64 {
         1.0 + self.sigma * (cores - 1.0) + self.kappa * cores * (cores - 1.0)
     }
@@ -60,7 +62,8 @@ impl Usl {
         (self.sigma > 0.0).then(|| self.gamma / self.sigma)
     }
 
-    /// The core count where linear scaling would reach the roof, `1 / sigma`. `None` without contention.
+    /// The core count where linear scaling would reach the roof, `1 / sigma`. `None` without
+    /// contention.
     pub fn knee(&self) -> Option<f64> {
         (self.sigma > 0.0).then(|| 1.0 / self.sigma)
     }

@@ -1,10 +1,9 @@
 //! The same command on several machines, side by side: which machine does most with its cores.
 
-use super::{
-    PointResult, ScaleResult,
-    show::{first_placement, placement_name},
-};
 use report::{Axis, Block, Document, Plot, Series, Table};
+
+use super::show::{first_placement, placement_name};
+use super::{PointResult, ScaleResult};
 
 /// What does not fit when results are compared.
 pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
@@ -39,7 +38,8 @@ pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
     found
 }
 
-/// The points of a result that are compared: those of its first placement, pinned where both were swept.
+/// The points of a result that are compared: those of its first placement, pinned where both were
+/// swept.
 fn compared(result: &ScaleResult) -> impl Iterator<Item = &PointResult> {
     let placement = first_placement(result);
     result

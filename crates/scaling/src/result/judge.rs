@@ -1,26 +1,20 @@
 //! From recorded runs to a judgement.
 
 use super::{Cause, Control, LawResult, PointResult};
-use crate::{
-    cause::split::split,
-    harness::{
-        notes::Note,
-        plan::{Mode, Placement},
-        sweep::Series,
-    },
-    laws::{
-        Point,
-        choice::choose,
-        fit::{Form, Weighting, fit},
-        forecast::{from_refits, from_serial_fraction},
-        interval::{Refits, over_rounds},
-        peak::{fell_after, judge},
-        rounds::Rounds,
-        segment::{Boundary, fit_segments},
-        speedup::karp_flatt,
-    },
-    statistics::{Interval, median, median_interval},
-};
+use crate::cause::split::split;
+use crate::harness::notes::Note;
+use crate::harness::plan::{Mode, Placement};
+use crate::harness::sweep::Series;
+use crate::laws::Point;
+use crate::laws::choice::choose;
+use crate::laws::fit::{Form, Weighting, fit};
+use crate::laws::forecast::{from_refits, from_serial_fraction};
+use crate::laws::interval::{Refits, over_rounds};
+use crate::laws::peak::{fell_after, judge};
+use crate::laws::rounds::Rounds;
+use crate::laws::segment::{Boundary, fit_segments};
+use crate::laws::speedup::karp_flatt;
+use crate::statistics::{Interval, median, median_interval};
 
 /// Resamples of a bootstrap.
 const RESAMPLES: usize = 1000;
@@ -32,12 +26,14 @@ const NO_LOSS: f64 = 0.02;
 const MATTERS: f64 = 0.005;
 /// A speed-up above the core count by this factor is no scatter.
 const ABOVE: f64 = 1.03;
-/// One core whose runs were busy for less than this share of what each of several was, was held up by something else.
+/// One core whose runs were busy for less than this share of what each of several was, was held up
+/// by something else.
 const HELD_UP: f64 = 0.9;
 /// Timings scatter by a share of themselves.
 const WEIGHTING: Weighting = Weighting::Relative;
 
-/// One row for each core count and placement; every speed-up is against the first series on one core in the same round.
+/// One row for each core count and placement; every speed-up is against the first series on one
+/// core in the same round.
 pub fn points(series: &[Series], mode: Mode, seed: u64) -> Vec<PointResult> {
     let Some(base) = series.first() else {
         return Vec::new();
@@ -95,7 +91,8 @@ pub fn control(ratios: &[f64], seed: u64) -> (Option<Control>, Option<Note>) {
         return (None, None);
     }
     let interval = median_interval(ratios, RESAMPLES, seed);
-    // Few rounds miss by chance: the note needs an interval that deserves the name, and a miss that matters.
+    // Few rounds miss by chance: the note needs an interval that deserves the name, and a miss that
+    // matters.
     let missed =
         ratios.len() >= 5 && (interval.low > 1.0 + MATTERS || interval.high < 1.0 - MATTERS);
     let note = missed.then_some(Note::ControlMissed {
@@ -111,7 +108,8 @@ pub fn control(ratios: &[f64], seed: u64) -> (Option<Control>, Option<Note>) {
     )
 }
 
-/// What a speed-up above the core count means: a gain of the command, or a single core that something else had a part of.
+/// What a speed-up above the core count means: a gain of the command, or a single core that
+/// something else had a part of.
 pub fn above_linear(points: &[PointResult]) -> Option<Note> {
     let above = points
         .iter()
@@ -164,7 +162,8 @@ pub fn law(rounds: &Rounds, boundaries: &[Boundary], seed: u64) -> LawResult {
             },
         )
     });
-    // Two core counts can only be held against linear scaling; where that fails no law is left to choose.
+    // Two core counts can only be held against linear scaling; where that fails no law is left to
+    // choose.
     let excluded = serial_fraction.is_some_and(|(_, interval)| !interval.contains(0.0));
     if choice.candidates.len() == 1 && excluded {
         choice.chosen = None;
@@ -201,8 +200,8 @@ pub fn law(rounds: &Rounds, boundaries: &[Boundary], seed: u64) -> LawResult {
     }
 }
 
-/// The parts of the lost efficiency at the largest core count of a series. Empty when nothing to speak of was lost, or the
-/// runs were too short for the kernel to say what they cost.
+/// The parts of the lost efficiency at the largest core count of a series. Empty when nothing to
+/// speak of was lost, or the runs were too short for the kernel to say what they cost.
 pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
     let last = series.counts.len().saturating_sub(1);
     if last == 0 {
@@ -257,7 +256,9 @@ pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{harness::sweep::Run, laws::peak::Peak, random::Random};
+    use crate::harness::sweep::Run;
+    use crate::laws::peak::Peak;
+    use crate::random::Random;
 
     fn run(wall: f64, user: f64) -> Run {
         Run {

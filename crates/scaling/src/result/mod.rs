@@ -1,7 +1,8 @@
-//! A result: everything that a sweep says, as plain data (`corelane-scale/1`), and what is made of it.
+//! A result: everything that a sweep says, as plain data (`corelane-scale/1`), and what is made of
+//! it.
 //!
-//! [`judge`] turns recorded runs into a [`ScaleResult`], [`sentence`] puts it in words, [`show`] draws it, [`compare`] sets
-//! results of several machines side by side. All four are pure.
+//! [`judge`] turns recorded runs into a [`ScaleResult`], [`sentence`] puts it in words, [`show`]
+//! draws it, [`compare`] sets results of several machines side by side. All four are pure.
 
 pub use crate::cause::blame::Cause;
 
@@ -11,25 +12,21 @@ pub mod record;
 pub mod sentence;
 pub mod show;
 
-use crate::{
-    cause::{budget::Budget, intervention::Intervention},
-    harness::{
-        beside::Mutual,
-        notes::Note,
-        plan::{Mode, Placement},
-        sweep::Series,
-    },
-    laws::{
-        choice::Choice,
-        forecast::{Band, Score},
-        interval::Coefficients,
-        peak::Peak,
-        segment::{Boundary, Segment},
-    },
-    statistics::Interval,
-};
 use host::environment::Environment;
 use serde::{Deserialize, Serialize};
+
+use crate::cause::budget::Budget;
+use crate::cause::intervention::Intervention;
+use crate::harness::beside::Mutual;
+use crate::harness::notes::Note;
+use crate::harness::plan::{Mode, Placement};
+use crate::harness::sweep::Series;
+use crate::laws::choice::Choice;
+use crate::laws::forecast::{Band, Score};
+use crate::laws::interval::Coefficients;
+use crate::laws::peak::Peak;
+use crate::laws::segment::{Boundary, Segment};
+use crate::statistics::Interval;
 
 /// The name of this format.
 pub const SCHEMA: &str = "corelane-scale/1";
@@ -59,9 +56,11 @@ pub struct ScaleResult {
     pub law: LawResult,
     /// Where the topology changes within the sweep.
     pub boundaries: Vec<Boundary>,
-    /// What the lost efficiency is made of, at the largest core count: the exact split, then the parts of its parts.
+    /// What the lost efficiency is made of, at the largest core count: the exact split, then the
+    /// parts of its parts.
     pub cause: Vec<Cause>,
-    /// The share of the loss that nothing explains; `None` where no instrument looked for the cause.
+    /// The share of the loss that nothing explains; `None` where no instrument looked for the
+    /// cause.
     #[serde(default)]
     pub unexplained: Option<f64>,
     /// Instruments that looked for the cause: name and reading.

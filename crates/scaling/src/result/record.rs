@@ -1,16 +1,17 @@
-//! Forecasts kept until a later measurement tells how good they were: the track record of the forecasting itself.
+//! Forecasts kept until a later measurement tells how good they were: the track record of the
+//! forecasting itself.
 //!
-//! A forecast belongs to a machine, a command and the way it uses cores. It stays open until a sweep of the same reaches the
-//! core count that it speaks of, on this machine or on one of the same name with more cores.
+//! A forecast belongs to a machine, a command and the way it uses cores. It stays open until a
+//! sweep of the same reaches the core count that it speaks of, on this machine or on one of the
+//! same name with more cores.
 
-use super::ScaleResult;
-use crate::{
-    harness::plan::Mode,
-    laws::forecast::{Band, Score},
-    statistics::median,
-};
 use report::{Block, Document, Table};
 use serde::{Deserialize, Serialize};
+
+use super::ScaleResult;
+use crate::harness::plan::Mode;
+use crate::laws::forecast::{Band, Score};
+use crate::statistics::median;
 
 /// The name of this format.
 pub const SCHEMA: &str = "corelane-scale-forecasts/1";
@@ -117,8 +118,8 @@ impl Forecasts {
         decided
     }
 
-    /// Keeps what `result` forecasts: from one core, scored already, and from its sweep, open. A newer forecast takes the place of
-    /// an open one of the same.
+    /// Keeps what `result` forecasts: from one core, scored already, and from its sweep, open. A
+    /// newer forecast takes the place of an open one of the same.
     pub fn keep(&mut self, result: &ScaleResult) {
         let subject = Subject::of(result);
         let tried = result.points.iter().map(|p| p.cores).max().unwrap_or(1);
@@ -213,8 +214,8 @@ impl Forecasts {
             document = document.verdict(verdict);
         }
         document.block(Block::Table(table.caption(
-            "A forecast holds when the speed-up measured later lies in its band, give or take 3 %. One is open until a sweep of the same command \
-             reaches its core count.",
+            "A forecast holds when the speed-up measured later lies in its band, give or take 3 \
+             %. One is open until a sweep of the same command reaches its core count.",
         )))
     }
 }
@@ -222,12 +223,11 @@ impl Forecasts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        harness::{plan::Placement, sweep::Run, sweep::Series},
-        laws::rounds::Rounds,
-        result::judge,
-        statistics::Interval,
-    };
+    use crate::harness::plan::Placement;
+    use crate::harness::sweep::{Run, Series};
+    use crate::laws::rounds::Rounds;
+    use crate::result::judge;
+    use crate::statistics::Interval;
 
     /// A result of a sweep in which `n` cores did `n / (1 + e (n - 1))` times the work.
     fn result(e: f64, most: u32) -> ScaleResult {

@@ -1,17 +1,11 @@
 //! The result in a sentence, and the next thing to try.
 
 use super::{Cause, LawResult, PointResult, ScaleResult};
-use crate::{
-    cause::{
-        blame::{IDLE, STEAL, SYSTEM},
-        pressure::strongest,
-    },
-    harness::{
-        notes::Note,
-        plan::{Mode, Placement},
-    },
-    laws::peak::{Peak, TOO_FEW_CORES},
-};
+use crate::cause::blame::{IDLE, STEAL, SYSTEM};
+use crate::cause::pressure::strongest;
+use crate::harness::notes::Note;
+use crate::harness::plan::{Mode, Placement};
+use crate::laws::peak::{Peak, TOO_FEW_CORES};
 
 /// A part of the loss below this share is not worth naming.
 const WORTH_NAMING: f64 = 0.1;
@@ -110,7 +104,8 @@ fn parts(cause: &[Cause]) -> String {
     format!(", {}{}", words.join(" and "), won_back(cause))
 }
 
-/// The parts that gained where the whole lost: without them the shares named would seem to be too large.
+/// The parts that gained where the whole lost: without them the shares named would seem to be too
+/// large.
 fn won_back(cause: &[Cause]) -> String {
     let words: Vec<String> = cause
         .iter()
@@ -175,14 +170,18 @@ pub fn next_experiment(result: &ScaleResult) -> String {
         .iter()
         .any(|note| matches!(note, Note::ControlMissed { .. }));
     if ignores {
-        return "Run copies instead: `--mode copies` shows what the machine gives when the program itself cannot divide its work."
+        return "Run copies instead: `--mode copies` shows what the machine gives when the \
+                program itself cannot divide its work."
             .to_owned();
     }
     if short {
-        return "Give the command more work, so that a run takes at least a tenth of a second, and sweep again.".to_owned();
+        return "Give the command more work, so that a run takes at least a tenth of a second, \
+                and sweep again."
+            .to_owned();
     }
     if missed {
-        return "Sweep again with `--rounds 21` on a quieter machine: the control says that these ratios are not to be trusted."
+        return "Sweep again with `--rounds 21` on a quieter machine: the control says that these \
+                ratios are not to be trusted."
             .to_owned();
     }
     let free_gain = free_over_pinned(&result.points);
@@ -192,46 +191,63 @@ pub fn next_experiment(result: &ScaleResult) -> String {
         .filter(|cause| cause.of.is_none())
         .max_by(|a, b| a.share.total_cmp(&b.share));
     match largest {
-        None => "Nothing was lost here: sweep a machine with more cores, and set both results side by side with `corelane scale compare`."
+        None => "Nothing was lost here: sweep a machine with more cores, and set both results \
+                 side by side with `corelane scale compare`."
             .to_owned(),
         Some(cause) if cause.name == IDLE && free_gain > 1.05 => format!(
-            "Leave the placement to the kernel: free to move the command was {free_gain:.2} times as fast as pinned; find out which core \
-             was shared."
+            "Leave the placement to the kernel: free to move the command was {free_gain:.2} times \
+             as fast as pinned; find out which core was shared."
         ),
-        Some(cause) if cause.name == IDLE && result.budget.is_some() => match mostly(&result.cause, IDLE) {
-            Some(child) if child.name.contains("lock") || child.name.contains("mutex") => format!(
-                "Shorten what is done under one lock, or divide the lock, and sweep again: the cores' idle time is mostly {}.",
-                child.name
-            ),
-            Some(child) if child.name.starts_with("other programs") => {
-                "Stop what else runs and sweep again: other programs had the cores.".to_owned()
+        Some(cause) if cause.name == IDLE && result.budget.is_some() => {
+            match mostly(&result.cause, IDLE) {
+                Some(child) if child.name.contains("lock") || child.name.contains("mutex") => {
+                    format!(
+                        "Shorten what is done under one lock, or divide the lock, and sweep \
+                         again: the cores' idle time is mostly {}.",
+                        child.name
+                    )
+                }
+                Some(child) if child.name.starts_with("other programs") => {
+                    "Stop what else runs and sweep again: other programs had the cores.".to_owned()
+                }
+                Some(child) => format!(
+                    "Give the cores something to do in that time and sweep again: it is mostly \
+                     {}; `corelane trace record -- ` with the same command shows when.",
+                    child.name
+                ),
+                None => "Record the run on all cores with `corelane trace record`: no reason for \
+                         idling is more than half of it."
+                    .to_owned(),
             }
-            Some(child) => format!(
-                "Give the cores something to do in that time and sweep again: it is mostly {}; `corelane trace record -- ` with the same \
-                 command shows when.",
-                child.name
-            ),
-            None => "Record the run on all cores with `corelane trace record`: no reason for idling is more than half of it."
-                .to_owned(),
-        },
-        Some(cause) if cause.name == IDLE => "Press on with `corelane scale --cause` and the same command (as root): the profiler says what the \
-             idle cores waited for."
+        }
+        Some(cause) if cause.name == IDLE => "Press on with `corelane scale --cause` and the same \
+                                              command (as root): the profiler says what the idle \
+                                              cores waited for."
             .to_owned(),
         Some(cause) if cause.name == STEAL => {
             "Repeat on a host without neighbours: the loss is not the program's.".to_owned()
         }
-        Some(cause) if cause.name == SYSTEM => "Record the run with `corelane trace` and look for the kernel lock that \
-             its tasks meet in; running copies (`--mode copies`) shows whether it is the program's or the kernel's."
+        Some(cause) if cause.name == SYSTEM => "Record the run with `corelane trace` and look for \
+                                                the kernel lock that its tasks meet in; running \
+                                                copies (`--mode copies`) shows whether it is the \
+                                                program's or the kernel's."
             .to_owned(),
-        Some(_) if result.pressure.is_empty() => "Press on one shared resource at a time: `corelane scale --cause` with the same command \
-             tells memory bandwidth from cache."
+        Some(_) if result.pressure.is_empty() => "Press on one shared resource at a time: \
+                                                  `corelane scale --cause` with the same command \
+                                                  tells memory bandwidth from cache."
             .to_owned(),
         Some(_) => strongest(&result.pressure).map_or_else(
             || {
-                "No shared resource that was pressed on explains the dearer work: look for spinning on locks with `corelane trace`."
+                "No shared resource that was pressed on explains the dearer work: look for \
+                 spinning on locks with `corelane trace`."
                     .to_owned()
             },
-            |channel| format!("Give the command less of what it shares, {channel}: halve its working set and sweep again."),
+            |channel| {
+                format!(
+                    "Give the command less of what it shares, {channel}: halve its working set \
+                     and sweep again."
+                )
+            },
         ),
     }
 }
@@ -253,7 +269,8 @@ fn free_over_pinned(points: &[PointResult]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cause::blame::{USER, tests::part};
+    use crate::cause::blame::USER;
+    use crate::cause::blame::tests::part;
 
     #[test]
     fn a_sentence_begins_and_ends_as_one() {
@@ -278,7 +295,8 @@ mod tests {
         let cause = [part(IDLE, 1.73), part(USER, -1.06), part(SYSTEM, 0.33)];
         assert_eq!(
             parts(&cause),
-            ", 173 % is idle cores and 33 % is dearer system work; 106 % is won back by cheaper user work"
+            ", 173 % is idle cores and 33 % is dearer system work; 106 % is won back by cheaper \
+             user work"
         );
     }
 }

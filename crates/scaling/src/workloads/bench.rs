@@ -1,9 +1,11 @@
 //! What an experiment gets, and why it may not run.
 
-use crate::harness::aggressor::Caches;
-use host::cores::CoreId;
 use std::time::Duration;
+
+use host::cores::CoreId;
 use thiserror::Error;
+
+use crate::harness::aggressor::Caches;
 
 /// The place an experiment runs on.
 #[derive(Debug, Clone)]
@@ -25,8 +27,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The core for the only thread, or for the one that must not be disturbed least: the last of the sweep, because the kernel
-    /// prefers the first for everything else.
+    /// The core for the only thread, or for the one that must not be disturbed least: the last of
+    /// the sweep, because the kernel prefers the first for everything else.
     pub fn last(&self) -> CoreId {
         self.cores.last().copied().unwrap_or(CoreId(0))
     }

@@ -1,28 +1,25 @@
-//! `make -j` on a tree of C files that we write ourselves, with a serial step of chosen size at the end; on request a real
-//! Linux kernel from the distribution's source package.
+//! `make -j` on a tree of C files that we write ourselves, with a serial step of chosen size at the
+//! end; on request a real Linux kernel from the distribution's source package.
 
-use super::{
-    Kind, Prepared, Workload,
-    bench::{Bench, Unable},
-    installed, plan,
-};
-use crate::harness::plan::Mode;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{fs, io};
+
 use host::temporary::Directory;
-use std::{
-    fmt::Write,
-    fs, io,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
-};
+
+use super::bench::{Bench, Unable};
+use super::{Kind, Prepared, Workload, installed, plan};
+use crate::harness::plan::Mode;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "compile",
-    sentence: "Compiles a generated tree of C files with make -j, a fifth of the work in a serial last step; with --kernel also a Linux \
-               kernel (tinyconfig).",
-    then: "make -j2: QNX on two Celerons \"up to 60 percent faster\"; Linux 2.2.7 302.77 against 395.04 s (1.30 times); 2.0.27 208.34 \
-           against 267.91 s (1.29 times), 148 % CPU",
+    sentence: "Compiles a generated tree of C files with make -j, a fifth of the work in a serial \
+               last step; with --kernel also a Linux kernel (tinyconfig).",
+    then: "make -j2: QNX on two Celerons \"up to 60 percent faster\"; Linux 2.2.7 302.77 against \
+           395.04 s (1.30 times); 2.0.27 208.34 against 267.91 s (1.29 times), 148 % CPU",
     kind: Kind::Program { prepare, planned },
 };
 
@@ -33,7 +30,8 @@ const FUNCTIONS: usize = 20;
 /// How long one core takes for the tree (a processor of 2.5 GHz).
 const RUN: Duration = Duration::from_secs(3);
 
-/// A build of the kernel: what is made of it, in how many rounds, and how long one core takes (a processor of 2.5 GHz).
+/// A build of the kernel: what is made of it, in how many rounds, and how long one core takes (a
+/// processor of 2.5 GHz).
 struct Build {
     targets: &'static [&'static str],
     rounds: usize,
@@ -121,8 +119,8 @@ fn make(label: String, tree: Directory, target: &[&str], rounds: Option<usize>) 
     }
 }
 
-/// Writes a tree whose parallel part is `files` files of `functions` functions, and whose last step compiles one file that is as
-/// large as `share` of the whole.
+/// Writes a tree whose parallel part is `files` files of `functions` functions, and whose last step
+/// compiles one file that is as large as `share` of the whole.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -138,10 +136,9 @@ pub fn write_tree(directory: &Path, files: usize, functions: usize, share: f64) 
     }
     fs::write(directory.join("last.c"), source(files, serial))?;
     let makefile = format!(
-        "CC = cc\nCFLAGS = -O2\nOBJECTS ={objects}\n\
-         all: $(OBJECTS)\n\t$(CC) $(CFLAGS) -c last.c -o last.o\n\t$(CC) -shared -o all.so $(OBJECTS) last.o\n\
-         %.o: %.c\n\t$(CC) -fPIC $(CFLAGS) -c $< -o $@\n\
-         clean:\n\trm -f *.o all.so\n.PHONY: all clean\n"
+        "CC = cc\nCFLAGS = -O2\nOBJECTS ={objects}\nall: $(OBJECTS)\n\t$(CC) $(CFLAGS) -c last.c \
+         -o last.o\n\t$(CC) -shared -o all.so $(OBJECTS) last.o\n%.o: %.c\n\t$(CC) -fPIC \
+         $(CFLAGS) -c $< -o $@\nclean:\n\trm -f *.o all.so\n.PHONY: all clean\n"
     )
     .replace("-c last.c", "-fPIC -c last.c");
     fs::write(directory.join("Makefile"), makefile)
@@ -153,8 +150,9 @@ fn source(file: usize, functions: usize) -> String {
     for n in 0..functions {
         let _ = write!(
             text,
-            "unsigned f{file}_{n}(unsigned *a, unsigned n)\n{{\n\tunsigned i, j, s = {n};\n\tfor (i = 0; i < n; i++)\n\t\tfor (j = i; j < n; j++)\n\
-             \t\t\ts = a[j] > s ? s * {mul}u + a[i] : (s << {shift}) ^ (a[j] / (s % 7 + 1));\n\treturn s;\n}}\n",
+            "unsigned f{file}_{n}(unsigned *a, unsigned n)\n{{\n\tunsigned i, j, s = {n};\n\tfor \
+             (i = 0; i < n; i++)\n\t\tfor (j = i; j < n; j++)\n\t\t\ts = a[j] > s ? s * {mul}u + \
+             a[i] : (s << {shift}) ^ (a[j] / (s % 7 + 1));\n\treturn s;\n}}\n",
             mul = 2 * n + 3,
             shift = n % 31 + 1
         );
@@ -202,7 +200,8 @@ fn kernel(quick: bool) -> Result<Prepared, Unable> {
     let prepared = make(label, tree, targets, Some(rounds));
     Ok(Prepared {
         note: Some(format!(
-            "The kernel is built in {rounds} round{} only, because a build takes long: the interval is no more than its extremes.",
+            "The kernel is built in {rounds} round{} only, because a build takes long: the \
+             interval is no more than its extremes.",
             if rounds == 1 { "" } else { "s" }
         )),
         ..prepared

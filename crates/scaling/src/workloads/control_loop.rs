@@ -1,22 +1,24 @@
-//! The simulation of the robot with two arms: a loop that must not miss a beat while the machine does other things.
+//! The simulation of the robot with two arms: a loop that must not miss a beat while the machine
+//! does other things.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-    other_load::{Duty, OtherLoad},
-    periodic::{Periodic, Seen, run},
-};
-use crate::loops;
-use host::pin::Pinned;
 use std::time::{Duration, Instant};
+
+use host::pin::Pinned;
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::other_load::{Duty, OtherLoad};
+use super::periodic::{Periodic, Seen, run};
+use super::{Kind, Workload};
+use crate::loops;
 
 /// The periodic loop.
 pub const CONTROL_LOOP: Workload = Workload {
     name: "control-loop",
-    sentence: "Runs a loop every millisecond at high priority on a core of its own, while logging, network traffic and computing run elsewhere \
-               or on the same core.",
-    then: "two threads at priority 63 on processors two and three of four: no loop missed as far as could be measured",
+    sentence: "Runs a loop every millisecond at high priority on a core of its own, while \
+               logging, network traffic and computing run elsewhere or on the same core.",
+    then: "two threads at priority 63 on processors two and three of four: no loop missed as far \
+           as could be measured",
     kind: Kind::Experiment {
         run: control_loop,
         planned: |bench| planned(bench, 4),
@@ -26,8 +28,10 @@ pub const CONTROL_LOOP: Workload = Workload {
 /// The same loop under interrupts.
 pub const INTERRUPTS: Workload = Workload {
     name: "interrupts",
-    sentence: "Runs the same loop while timer interrupts and network softirqs arrive on its own core, then on another.",
-    then: "all interrupts were handled by the first processor and never affected the others as far as could be measured",
+    sentence: "Runs the same loop while timer interrupts and network softirqs arrive on its own \
+               core, then on another.",
+    then: "all interrupts were handled by the first processor and never affected the others as \
+           far as could be measured",
     kind: Kind::Experiment {
         run: interrupts,
         planned: |bench| planned(bench, 3),

@@ -1,30 +1,28 @@
-//! First-in-first-out priority as a lock: on one core two threads of the same priority never overlap, on two cores they do.
+//! First-in-first-out priority as a lock: on one core two threads of the same priority never
+//! overlap, on two cores they do.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-    realtime,
-};
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::cores::CoreId;
+use host::pin::Pinned;
+use host::realtime::RealTime;
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::{Kind, Workload, realtime};
 use crate::loops;
-use host::{cores::CoreId, pin::Pinned, realtime::RealTime};
-use std::{
-    hint::black_box,
-    sync::{
-        Barrier,
-        atomic::{AtomicU32, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "fifo",
-    sentence: "Lets two threads of the same first-in-first-out priority enter a section without a lock, on one core and on two, and counts how \
-               often both are inside.",
-    then: "on several processors FIFO is \"your worst enemy; it will simply not work\": two programs of the same priority stand a very high \
-           chance of running at the same time",
+    sentence: "Lets two threads of the same first-in-first-out priority enter a section without a \
+               lock, on one core and on two, and counts how often both are inside.",
+    then: "on several processors FIFO is \"your worst enemy; it will simply not work\": two \
+           programs of the same priority stand a very high chance of running at the same time",
     kind: Kind::Experiment { run, planned },
 };
 
@@ -78,7 +76,8 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         }
     }
     findings.sentence = format!(
-        "Two threads of one FIFO priority overlapped {} times on one core and {} times on two: priority is no lock.",
+        "Two threads of one FIFO priority overlapped {} times on one core and {} times on two: \
+         priority is no lock.",
         overlaps[0], overlaps[1]
     );
     Ok(findings)

@@ -68,7 +68,8 @@ impl Findings {
         }
     }
 
-    /// The lines as a table, what the author saw beside them where he said something, and the explanations under it.
+    /// The lines as a table, what the author saw beside them where he said something, and the
+    /// explanations under it.
     pub fn blocks(&self) -> Vec<Block> {
         let said = self.lines.iter().any(|line| !line.then.is_empty());
         let mut table = Table::default().text("what");
@@ -122,8 +123,8 @@ mod tests {
         findings.because("it rained");
         assert_eq!(
             text(&findings),
-            "what  late  missed\n----  ----  ------\na      1 s       0\nb     12 s       3\n\n\
-             What made the worst of them\n- b: it rained.\n\n"
+            "what  late  missed\n----  ----  ------\na      1 s       0\nb     12 s       \
+             3\n\nWhat made the worst of them\n- b: it rained.\n\n"
         );
         findings.lines[0].then = "2 s".to_owned();
         assert!(text(&findings).starts_with("what  then  late  missed\n"));

@@ -1,24 +1,23 @@
-//! Our own forwarding engine on frames replayed from memory: one lock around the table, one table for all, a table for each core.
+//! Our own forwarding engine on frames replayed from memory: one lock around the table, one table
+//! for all, a table for each core.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-};
-use crate::{
-    random::Random,
-    statistics::{median, median_interval},
-};
-use router::user_plane::{
-    memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial},
-    test_traffic::{self, Destinations},
-};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
+
+use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use router::user_plane::test_traffic::{self, Destinations};
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::{Kind, Workload};
+use crate::random::Random;
+use crate::statistics::{median, median_interval};
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "forward",
-    sentence: "Forwards 64-byte frames from memory with our own engine, its table under one lock, shared, or one for each core.",
+    sentence: "Forwards 64-byte frames from memory with our own engine, its table under one lock, \
+               shared, or one for each core.",
     then: "",
     kind: Kind::Experiment { run, planned },
 };

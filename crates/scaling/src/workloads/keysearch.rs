@@ -1,15 +1,19 @@
-//! The search for a key of RC5-32/12 (R. Rivest, "The RC5 Encryption Algorithm", 1994): arithmetic in registers and a table of
-//! 104 bytes, so that nothing but the clock is shared between the cores.
+//! The search for a key of RC5-32/12 (R. Rivest, "The RC5 Encryption Algorithm", 1994): arithmetic
+//! in registers and a table of 104 bytes, so that nothing but the clock is shared between the
+//! cores.
+
+use std::hint::black_box;
 
 use super::{Body, Kind, Loop, Workload, gain};
 use crate::result::ScaleResult;
-use std::hint::black_box;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "keysearch",
-    sentence: "Tries keys of RC5-32/12 with 9 bytes, as distributed searches did, from the first-level cache alone.",
-    then: "nearly the same rate under one-processor and two-processor kernels, and it runs on as many processors as there are",
+    sentence: "Tries keys of RC5-32/12 with 9 bytes, as distributed searches did, from the \
+               first-level cache alone.",
+    then: "nearly the same rate under one-processor and two-processor kernels, and it runs on as \
+           many processors as there are",
     kind: Kind::Loop(Loop {
         unit: "keys",
         variants: |_| vec![("72-bit keys".to_owned(), 9)],
@@ -64,7 +68,8 @@ pub fn encrypt(table: &[u32; TABLE], block: [u32; 2]) -> [u32; 2] {
     [a, b]
 }
 
-/// Tries `count` keys from `first` on (its lowest eight bytes count up) and returns the one that turns `plain` into `cipher`.
+/// Tries `count` keys from `first` on (its lowest eight bytes count up) and returns the one that
+/// turns `plain` into `cipher`.
 pub fn search(first: &[u8], count: u64, plain: [u32; 2], cipher: [u32; 2]) -> Option<Vec<u8>> {
     let mut key = first.to_vec();
     for _ in 0..count {

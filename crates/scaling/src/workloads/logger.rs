@@ -1,29 +1,28 @@
-//! The logger of the article: clients fill a ring, a thread of low priority flushes it. On two cores the flusher runs at the same
-//! time, and when it has nothing to write to, it is faster than the clients.
+//! The logger of the article: clients fill a ring, a thread of low priority flushes it. On two
+//! cores the flusher runs at the same time, and when it has nothing to write to, it is faster than
+//! the clients.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-    realtime,
-};
-use host::{cores::CoreId, pin::Pinned};
-use std::{
-    fs::{self, File},
-    hint::black_box,
-    io::Write,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::cores::CoreId;
+use host::pin::Pinned;
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::{Kind, Workload, realtime};
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "logger",
-    sentence: "Puts records of 64 bytes into a ring of 1 MB that a thread of low priority empties, into nothing or into a file, on one core \
-               and on two.",
-    then: "on two processors the ring never held more than a few kilobytes, because the flusher, writing nothing yet, was faster than the \
-           clients",
+    sentence: "Puts records of 64 bytes into a ring of 1 MB that a thread of low priority \
+               empties, into nothing or into a file, on one core and on two.",
+    then: "on two processors the ring never held more than a few kilobytes, because the flusher, \
+           writing nothing yet, was faster than the clients",
     kind: Kind::Experiment { run, planned },
 };
 
@@ -141,11 +140,13 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     Ok(findings)
 }
 
-/// The author's lesson in words, from a flusher that writes nothing on the client's core and on another.
+/// The author's lesson in words, from a flusher that writes nothing on the client's core and on
+/// another.
 fn told(one: &Seen, two: &Seen) -> String {
     if two.waits > 0 {
         return format!(
-            "On two cores too the ring fills here, {} times: the flusher is not faster than the client.",
+            "On two cores too the ring fills here, {} times: the flusher is not faster than the \
+             client.",
             two.waits
         );
     }
@@ -156,7 +157,8 @@ fn told(one: &Seen, two: &Seen) -> String {
         "it does not fill either"
     };
     format!(
-        "On two cores the ring never fills, at most {most} are in it: the flusher keeps up with the client; on one core {alone}."
+        "On two cores the ring never fills, at most {most} are in it: the flusher keeps up with \
+         the client; on one core {alone}."
     )
 }
 

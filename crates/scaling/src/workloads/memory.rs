@@ -1,14 +1,16 @@
 //! Filling memory, once and on every core at a time: the two ends of what a second processor buys.
 
 use super::{Body, Kind, Loop, Workload, gain};
-use crate::{harness::aggressor::Caches, loops, result::ScaleResult};
+use crate::harness::aggressor::Caches;
+use crate::loops;
+use crate::result::ScaleResult;
 
 /// A block far beyond the caches.
 pub const MEMORY: Workload = Workload {
     name: "memory",
     sentence: "Fills 50 MB again and again, and a block that no cache of this machine holds.",
-    then: "dual Celeron 500: one copy 175 MB/s, two copies 100 MB/s each, 12.5 % more together; quad Xeon with 1 MB of cache: \
-           two copies took 20 % longer than one",
+    then: "dual Celeron 500: one copy 175 MB/s, two copies 100 MB/s each, 12.5 % more together; \
+           quad Xeon with 1 MB of cache: two copies took 20 % longer than one",
     kind: Kind::Loop(Loop {
         unit: "MB",
         variants: |caches| sizes("50 MB", 50_000_000, caches.stream()),

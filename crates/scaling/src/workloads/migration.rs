@@ -1,25 +1,27 @@
-//! What a move to another core costs: the call, the data left behind in the old core's caches, a line sent back and forth.
+//! What a move to another core costs: the call, the data left behind in the old core's caches, a
+//! line sent back and forth.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-};
-use crate::{loops, statistics::median};
-use host::{cores::CoreId, pin::Pinned};
-use std::{
-    hint::black_box,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::cores::CoreId;
+use host::pin::Pinned;
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::{Kind, Workload};
+use crate::loops;
+use crate::statistics::median;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "migration",
-    sentence: "Reads a working set again and again, staying on a core or moving to another each time, and sends a cache line back and forth.",
-    then: "no figures: after a move the data has to come from memory, so moves are to be avoided; pinning two threads made the simulation \
-           faster",
+    sentence: "Reads a working set again and again, staying on a core or moving to another each \
+               time, and sends a cache line back and forth.",
+    then: "no figures: after a move the data has to come from memory, so moves are to be avoided; \
+           pinning two threads made the simulation faster",
     kind: Kind::Experiment { run, planned },
 };
 
@@ -98,7 +100,8 @@ fn call(a: CoreId, b: CoreId, times: usize) -> f64 {
     median(&seconds[seconds.len().min(2)..])
 }
 
-/// Median seconds of reading `bytes` when they were read on the same core before, and when they were read on the other.
+/// Median seconds of reading `bytes` when they were read on the same core before, and when they
+/// were read on the other.
 fn refill(a: CoreId, b: CoreId, bytes: usize, time: Duration) -> (f64, f64) {
     let mut words = loops::buffer(bytes);
     let (mut stay, mut moved) = (Vec::new(), Vec::new());

@@ -1,10 +1,11 @@
-//! The workloads that are built in: what three articles of 1998 to 2001 measured on their first machines with two processors, and
-//! what else the question "what does another core buy" needs.
+//! The workloads that are built in: what three articles of 1998 to 2001 measured on their first
+//! machines with two processors, and what else the question "what does another core buy" needs.
 //!
-//! A workload is a sentence and a loop. The harness owns the rest: processes, cores, rounds, statistics. Two kinds: a
-//! [`Kind::Loop`] is run by a process of its own for a fixed time and says how much it did, so it is swept like any other
-//! command; a [`Kind::Program`] is a command of somebody else's; a [`Kind::Experiment`] needs threads that see each other and
-//! measures by itself.
+//! A workload is a sentence and a loop. The harness owns the rest: processes, cores, rounds,
+//! statistics. Two kinds: a [`Kind::Loop`] is run by a process of its own for a fixed time and says
+//! how much it did, so it is swept like any other command; a [`Kind::Program`] is a command of
+//! somebody else's; a [`Kind::Experiment`] needs threads that see each other and measures by
+//! itself.
 
 pub mod bench;
 pub mod blocks;
@@ -26,10 +27,13 @@ pub mod realtime;
 pub mod reverse;
 pub mod unix;
 
-use crate::{harness::aggressor::Caches, result::ScaleResult};
+use std::time::Duration;
+
 use bench::{Bench, Unable};
 use findings::Findings;
-use std::time::Duration;
+
+use crate::harness::aggressor::Caches;
+use crate::result::ScaleResult;
 
 /// A built-in workload.
 pub struct Workload {
@@ -69,7 +73,8 @@ pub struct Loop {
     pub unit: &'static str,
     /// Its sizes or tests: a label, and a number that [`Loop::start`] understands.
     pub variants: fn(&Caches) -> Vec<(String, usize)>,
-    /// Sets up a variant and returns a piece of the loop: each call does some work and returns how much.
+    /// Sets up a variant and returns a piece of the loop: each call does some work and returns how
+    /// much.
     pub start: fn(usize) -> Body,
     /// Puts the sweeps of the variants in words.
     pub now: fn(&[(String, ScaleResult)]) -> String,

@@ -1,18 +1,17 @@
-//! The load that runs beside a control loop: logging to a file, transferring over the network, computing.
+//! The load that runs beside a control loop: logging to a file, transferring over the network,
+//! computing.
 
-use host::{cores::CoreId, pin::Pinned};
-use std::{
-    fs::{self, File},
-    hint::black_box,
-    io::{Seek, Write},
-    net::UdpSocket,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{Seek, Write};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use host::cores::CoreId;
+use host::pin::Pinned;
 
 /// What a thread of the load does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,17 @@
 //! A periodic loop with a deadline, and what made its worst wake-up late.
 
+use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
+
+use host::cores::CoreId;
+use host::pin::Pinned;
+use host::realtime::RealTime;
+
 use super::realtime;
-use crate::{
-    harness::observe::{Interrupts, TICK, Times},
-    loops,
-    statistics::percentile,
-};
-use host::{cores::CoreId, pin::Pinned, realtime::RealTime};
-use std::{hint::black_box, thread, time::Duration};
+use crate::harness::observe::{Interrupts, TICK, Times};
+use crate::loops;
+use crate::statistics::percentile;
 
 /// A loop.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +79,8 @@ fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
     for turn in 0..count {
         if turn % WINDOW == 0 {
             worst.look();
-            // The look itself may have taken longer than a period; it is not the loop that is late then.
+            // The look itself may have taken longer than a period; it is not the loop that is late
+            // then.
             due = due.max(realtime::now() + period / 4);
             if interrupted() {
                 break;

@@ -1,9 +1,12 @@
-//! How long the built-in workloads take, computed from what they will do: known before they run, and held below a quarter of an hour
-//! for all of them on two cores.
+//! How long the built-in workloads take, computed from what they will do: known before they run,
+//! and held below a quarter of an hour for all of them on two cores.
 
-use super::{Kind, Workload, bench::Bench};
-use crate::harness::{allowance, pace::Pace};
 use std::time::Duration;
+
+use super::bench::Bench;
+use super::{Kind, Workload};
+use crate::harness::allowance;
+use crate::harness::pace::Pace;
 
 /// Starting a process of ours, setting up its block, and its first turn.
 const START: Duration = Duration::from_millis(60);
@@ -25,7 +28,8 @@ pub fn sweep(bench: &Bench, run: Duration, rounds: Option<usize>) -> Duration {
     Pace::of(bench.quick, rounds).longest(runs, run)
 }
 
-/// How long `workload` takes at most, by what it will do and on a processor of 2.5 GHz that has nothing else to do.
+/// How long `workload` takes at most, by what it will do and on a processor of 2.5 GHz that has
+/// nothing else to do.
 pub fn planned(workload: &Workload, bench: &Bench) -> Duration {
     match &workload.kind {
         Kind::Loop(lap_of) => {
@@ -39,10 +43,11 @@ pub fn planned(workload: &Workload, bench: &Bench) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use host::cores::CoreId;
+
     use super::super::all;
     use super::*;
     use crate::harness::aggressor::Caches;
-    use host::cores::CoreId;
 
     fn bench(cores: u32, quick: bool) -> Bench {
         Bench {

@@ -1,25 +1,31 @@
-//! Something to be done a hundred thousand times a second: polling a clock on a core of its own, or timers.
+//! Something to be done a hundred thousand times a second: polling a clock on a core of its own, or
+//! timers.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-    realtime,
-};
+use std::thread;
+use std::time::Duration;
+
+use host::cores::CoreId;
+use host::pin::Pinned;
+use host::realtime::RealTime;
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::{Kind, Workload, realtime};
 use crate::statistics::percentile;
-use host::{cores::CoreId, pin::Pinned, realtime::RealTime};
-use std::{thread, time::Duration};
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "poll",
-    sentence: "Does a job every 10 µs, once by polling the clock on a core of its own and once by timers.",
-    then: "no figures: below what the system's timer can do, a heavy burden as interrupts, no problem on one processor of several",
+    sentence: "Does a job every 10 µs, once by polling the clock on a core of its own and once by \
+               timers.",
+    then: "no figures: below what the system's timer can do, a heavy burden as interrupts, no \
+           problem on one processor of several",
     kind: Kind::Experiment { run, planned },
 };
 
 const PERIOD: u64 = 10_000;
-/// Time of each way: shorter than the share of a second that the kernel leaves to real-time threads, so it is not throttled.
+/// Time of each way: shorter than the share of a second that the kernel leaves to real-time
+/// threads, so it is not throttled.
 const TIME: Duration = Duration::from_millis(600);
 /// Gives real-time throttling its share back.
 const PAUSE: Duration = Duration::from_millis(100);

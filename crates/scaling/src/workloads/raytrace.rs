@@ -1,23 +1,20 @@
 //! Ray tracing with POV-Ray: an embarrassingly parallel job with a serial start.
 
-use super::{
-    Kind, Prepared, Workload,
-    bench::{Bench, Unable},
-    installed, plan,
-};
-use crate::harness::plan::{CORES, Mode};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
 use host::temporary::Directory;
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+
+use super::bench::{Bench, Unable};
+use super::{Kind, Prepared, Workload, installed, plan};
+use crate::harness::plan::{CORES, Mode};
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "raytrace",
-    sentence: "Renders a vase with POV-Ray at 320x240 and at eight times the pixels, with one thread a core: the scene skyvase where it is \
-               installed, else one of ours like it.",
+    sentence: "Renders a vase with POV-Ray at 320x240 and at eight times the pixels, with one \
+               thread a core: the scene skyvase where it is installed, else one of ours like it.",
     then: "skyvase at 320x240 on two Pentium 233: 72 % of the time of one (1.39 times)",
     kind: Kind::Program { prepare, planned },
 };

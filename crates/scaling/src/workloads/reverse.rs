@@ -1,21 +1,23 @@
-//! Reading a block backward after it was written forward: its end is still in the cache, its beginning no longer.
+//! Reading a block backward after it was written forward: its end is still in the cache, its
+//! beginning no longer.
 
-use super::{
-    Kind, Workload,
-    bench::{Bench, Unable},
-    findings::Findings,
-};
-use crate::{loops, random::Random, statistics::median};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
 use host::pin::Pinned;
-use std::{
-    hint::black_box,
-    time::{Duration, Instant},
-};
+
+use super::bench::{Bench, Unable};
+use super::findings::Findings;
+use super::{Kind, Workload};
+use crate::loops;
+use crate::random::Random;
+use crate::statistics::median;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "reverse",
-    sentence: "Clears a block, then reads it forward or backward: backward finds what is still in the cache.",
+    sentence: "Clears a block, then reads it forward or backward: backward finds what is still in \
+               the cache.",
     then: "advice without figures: count down instead of up after a memset of 256,000 bytes",
     kind: Kind::Experiment { run, planned },
 };
@@ -63,12 +65,15 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             best * 100.0
         )
     } else {
-        "Reading backward after writing forward saves nothing to speak of here: the caches hold the block, or prefetching hides them.".to_owned()
+        "Reading backward after writing forward saves nothing to speak of here: the caches hold \
+         the block, or prefetching hides them."
+            .to_owned()
     };
     Ok(findings)
 }
 
-/// Median seconds of reading a cleared block of `bytes` forward and backward, in rounds of random order.
+/// Median seconds of reading a cleared block of `bytes` forward and backward, in rounds of random
+/// order.
 fn measure(bytes: usize, bench: &Bench) -> (f64, f64) {
     let mut words = loops::buffer(bytes);
     // A round takes less than a nanosecond a byte.
@@ -88,8 +93,8 @@ fn measure(bytes: usize, bench: &Bench) -> (f64, f64) {
     (median(&seconds[0]), median(&seconds[1]))
 }
 
-/// One load a line, so that the cache and not the adder is the limit. Both directions are the same instructions with another step:
-/// what differs is the memory's doing and not the compiler's.
+/// One load a line, so that the cache and not the adder is the limit. Both directions are the same
+/// instructions with another step: what differs is the memory's doing and not the compiler's.
 #[inline(never)]
 fn touch(words: &[u64], backward: bool) -> u64 {
     let lines = words.len() / LINE_WORDS;

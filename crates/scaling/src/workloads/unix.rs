@@ -1,21 +1,23 @@
-//! A set of small loops in the manner of `UnixBench`, as one copy and as a copy on every core. The index is against this
-//! machine's own single copy (10), not against a workstation of 1995.
+//! A set of small loops in the manner of `UnixBench`, as one copy and as a copy on every core. The
+//! index is against this machine's own single copy (10), not against a workstation of 1995.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::process::{Command, Stdio};
+use std::thread;
 
 use super::{Body, Kind, Loop, Workload};
-use crate::{result::ScaleResult, statistics::geometric_mean};
-use std::{
-    fs::{self, File},
-    hint::black_box,
-    io::{Read, Seek, SeekFrom, Write},
-    process::{Command, Stdio},
-    thread,
-};
+use crate::result::ScaleResult;
+use crate::statistics::geometric_mean;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "unix",
-    sentence: "Runs eight small loops (arithmetic, system calls, pipes, processes, files, shell) as one copy and as a copy on each core.",
-    then: "no figures: \"close to linear for processor-bound programs, as low as one processor for those that make many system calls\"",
+    sentence: "Runs eight small loops (arithmetic, system calls, pipes, processes, files, shell) \
+               as one copy and as a copy on each core.",
+    then: "no figures: \"close to linear for processor-bound programs, as low as one processor \
+           for those that make many system calls\"",
     kind: Kind::Loop(Loop {
         unit: "loops",
         variants: |_| {
@@ -167,7 +169,8 @@ fn file_copy() -> Body {
 
 fn shell() -> Body {
     Box::new(|| {
-        let script = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; (echo c; echo a; echo b) | sort >/dev/null";
+        let script = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; (echo c; echo a; echo b) | \
+                      sort >/dev/null";
         let status = Command::new("sh")
             .args(["-c", script])
             .stdin(Stdio::null())

@@ -1,7 +1,8 @@
-//! The tester's speed table, in one run: `scripts/bench-tester` (root). The argument is the path of the program `corelane`.
+//! The tester's speed table, in one run: `scripts/bench-tester` (root). The argument is the path of
+//! the program `corelane`.
 //!
-//! Our generator is measured by its self-test, which checks every frame; the others as `peers` says. All send 64-byte UDP frames from
-//! one core into a veth.
+//! Our generator is measured by its self-test, which checks every frame; the others as `peers`
+//! says. All send 64-byte UDP frames from one core into a veth.
 
 mod peers;
 

@@ -1,9 +1,9 @@
-//! Other programs that send into a veth: each on the generator's core, in namespaces of its own, its far end on the last core.
+//! Other programs that send into a veth: each on the generator's core, in namespaces of its own,
+//! its far end on the last core.
 
-use std::fs;
 use std::process::Stdio;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use host::{CoreId, Namespace, Veth};
 
@@ -74,7 +74,8 @@ fn cores() -> Result<(CoreId, CoreId), Error> {
     Ok((first, cores.last().copied().unwrap_or(first)))
 }
 
-/// Frames per second that trafgen brings to the far end of a cable, by that interface's counter; `None` where there is none.
+/// Frames per second that trafgen brings to the far end of a cable, by that interface's counter;
+/// `None` where there is none.
 pub(crate) fn trafgen() -> Result<Option<f64>, Error> {
     let sender = Namespace::new("trafgen0")?;
     let receiver = Namespace::new("trafgen1")?;
@@ -85,8 +86,9 @@ pub(crate) fn trafgen() -> Result<Option<f64>, Error> {
     fs::write(
         &file,
         format!(
-            "{{ {}, {}, const16(0x0800), 0x45, 0, const16(46), const16(0), const16(0), 10, 17, csumip(14, 33), \
-             198, 18, 1, 2, 198, 19, 64, 2, const16(49184), const16(7), const16(26), const16(0), fill(0x55, 18) }}\n",
+            "{{ {}, {}, const16(0x0800), 0x45, 0, const16(46), const16(0), const16(0), 10, 17, \
+             csumip(14, 33), 198, 18, 1, 2, 198, 19, 64, 2, const16(49184), const16(7), \
+             const16(26), const16(0), fill(0x55, 18) }}\n",
             mac(cable.b.mac),
             mac(cable.a.mac)
         ),

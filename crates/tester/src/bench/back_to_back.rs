@@ -1,7 +1,9 @@
-//! Back-to-back frames (RFC 2544 §26.4 as replaced by RFC 9004): the longest burst without loss, and the buffer it implies.
+//! Back-to-back frames (RFC 2544 §26.4 as replaced by RFC 9004): the longest burst without loss,
+//! and the buffer it implies.
 //!
-//! A software sender cannot hold a medium's smallest gap. Where the medium has no rate, or the tester does not reach it, the rate
-//! within the bursts as measured takes the place of the "maximum theoretical frame rate", and the report says so.
+//! A software sender cannot hold a medium's smallest gap. Where the medium has no rate, or the
+//! tester does not reach it, the rate within the bursts as measured takes the place of the "maximum
+//! theoretical frame rate", and the report says so.
 
 use super::{Subject, complaint, entry, mean, noise, throughput};
 use crate::honest::{self, Grade};
@@ -10,7 +12,8 @@ use crate::schedule::Schedule;
 use crate::search::{Bisection, Limit, TrialOutcome};
 use crate::session::Session;
 
-/// Buffer times of RFC 9004 §6, s: implied, and corrected for what the device forwards while the burst arrives.
+/// Buffer times of RFC 9004 §6, s: implied, and corrected for what the device forwards while the
+/// burst arrives.
 ///
 /// `burst` frames on average, `burst_rate` within the burst and `throughput`, both in frames/s.
 pub fn buffer_times(burst: f64, burst_rate: f64, throughput: f64) -> (f64, f64) {
@@ -67,12 +70,14 @@ pub fn run(mut session: Session<'_>, subject: &Subject, throughput: Option<f64>)
         )
     } else if burst_rate <= throughput {
         let reason = format!(
-            "not measurable with this tester: its bursts run at {burst_rate:.0} frames/s, the device carries {throughput:.0} all the time"
+            "not measurable with this tester: its bursts run at {burst_rate:.0} frames/s, the \
+             device carries {throughput:.0} all the time"
         );
         (None, (Grade::Invalid, reason))
     } else if bursts.unbounded {
         let reason = format!(
-            "a burst of {limit} frames, the longest tried, still passed; repeat with a higher limit (RFC 9004 §5.4)"
+            "a burst of {limit} frames, the longest tried, still passed; repeat with a higher \
+             limit (RFC 9004 §5.4)"
         );
         (None, (Grade::Invalid, reason))
     } else {

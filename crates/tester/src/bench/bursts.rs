@@ -1,5 +1,5 @@
-//! Bursty traffic (RFC 2544 §21): bursts of 16, 64, 256 and 1024 frames, each as fast as the tester sends, and the smallest interval
-//! between the beginnings of two bursts at which nothing is lost.
+//! Bursty traffic (RFC 2544 §21): bursts of 16, 64, 256 and 1024 frames, each as fast as the tester
+//! sends, and the smallest interval between the beginnings of two bursts at which nothing is lost.
 
 use super::{Subject, complaint, entry, noise, throughput};
 use crate::honest::{self, Grade};
@@ -104,7 +104,8 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
     })
 }
 
-/// Whether a trial counts and its bursts kept their interval: a burst that is sent late shortens the rest after it.
+/// Whether a trial counts and its bursts kept their interval: a burst that is sent late shortens
+/// the rest after it.
 fn kept(trial: &Trial, schedule: &Schedule, interval_ns: u64) -> bool {
     let intended = schedule.segments().len() as f64 * interval_ns as f64 / 1e9;
     trial.validity.counts() && trial.seconds <= intended * (1.0 + TOLERANCE)

@@ -1,6 +1,8 @@
-//! Latency by load: RFC 2544 §26.2 with the tags, median and worst case of RFC 8219 §7.2 and the variation of §7.3.
+//! Latency by load: RFC 2544 §26.2 with the tags, median and worst case of RFC 8219 §7.2 and the
+//! variation of §7.3.
 //!
-//! At the throughput itself a delay is the depth of a buffer rather than the device; so the test starts at a tenth of it.
+//! At the throughput itself a delay is the depth of a buffer rather than the device; so the test
+//! starts at a tenth of it.
 
 use super::{Subject, complaint, entry, median, noise, throughput};
 use crate::honest::{self, Grade};

@@ -1,4 +1,5 @@
-//! The frame loss curve (RFC 2544 §26.3): loss against offered rate, from the maximum down to two rates in a row without loss.
+//! The frame loss curve (RFC 2544 §26.3): loss against offered rate, from the maximum down to two
+//! rates in a row without loss.
 
 use super::{Subject, complaint, entry, noise, throughput};
 use crate::honest::{self, Grade};
@@ -71,8 +72,8 @@ impl Plan {
     }
 }
 
-/// The test. 100 % is the medium's rate, or where there is none the most that the tester has proved in its self-test. With `only` in
-/// frames/s there is one point, at that rate.
+/// The test. 100 % is the medium's rate, or where there is none the most that the tester has proved
+/// in its self-test. With `only` in frames/s there is one point, at that rate.
 pub fn run(mut session: Session<'_>, subject: &Subject, only: Option<f64>) -> Entry {
     let maximum = only.unwrap_or_else(|| throughput::high(&session, subject));
     let mut plan = match only {

@@ -1,4 +1,5 @@
-//! The tests as short procedures over a [`Session`](crate::session::Session): each asks for trials and makes one [`Entry`] of them.
+//! The tests as short procedures over a [`Session`](crate::session::Session): each asks for trials
+//! and makes one [`Entry`] of them.
 
 pub mod back_to_back;
 pub mod bursts;
@@ -72,8 +73,9 @@ fn noise(session: &Session<'_>) -> Option<String> {
         })?
 }
 
-/// The device's own failure in words, from the last trial that shows one; where anything came back at all, from the last in which
-/// it did: a trial of a single frame that was lost does not say that the device forwards nothing.
+/// The device's own failure in words, from the last trial that shows one; where anything came back
+/// at all, from the last in which it did: a trial of a single frame that was lost does not say that
+/// the device forwards nothing.
 fn complaint(session: &Session<'_>) -> String {
     let last = |something_came: bool| {
         session

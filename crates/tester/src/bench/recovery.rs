@@ -1,7 +1,9 @@
-//! System recovery (RFC 2544 §26.5): after an overload the rate falls to half of it; how long is something still lost?
+//! System recovery (RFC 2544 §26.5): after an overload the rate falls to half of it; how long is
+//! something still lost?
 //!
-//! The last lost frame is the missing sequence number that was due last; its time is that of the timetable. The RFC's text
-//! subtracts the times the wrong way round, and means half of the overload by "50 % of the above rate".
+//! The last lost frame is the missing sequence number that was due last; its time is that of the
+//! timetable. The RFC's text subtracts the times the wrong way round, and means half of the
+//! overload by "50 % of the above rate".
 
 use super::{Subject, complaint, entry, mean, noise, throughput};
 use crate::honest::{self, Grade};
@@ -14,7 +16,8 @@ use crate::session::Session;
 /// Overload as a multiple of the throughput.
 const OVERLOAD: f64 = 1.1;
 
-/// The test, with `throughput` in frames/s or after searching it. `overloaded` is called when an overload begins, in every trial.
+/// The test, with `throughput` in frames/s or after searching it. `overloaded` is called when an
+/// overload begins, in every trial.
 pub fn run(
     mut session: Session<'_>,
     subject: &Subject,
@@ -64,7 +67,8 @@ pub fn run(
     let (rate, verdict) = if seconds.is_empty() {
         let reason = if without_loss > 0 {
             format!(
-                "{overload:.0} frames/s, {:.0} % of the throughput, overloaded nothing: no frame was lost",
+                "{overload:.0} frames/s, {:.0} % of the throughput, overloaded nothing: no frame \
+                 was lost",
                 100.0 * overload / throughput
             )
         } else {

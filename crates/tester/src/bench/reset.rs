@@ -1,6 +1,8 @@
-//! Reset (RFC 2544 §26.6, RFC 6201): how long nothing is forwarded when the device is reset under load.
+//! Reset (RFC 2544 §26.6, RFC 6201): how long nothing is forwarded when the device is reset under
+//! load.
 //!
-//! Two methods are printed, and check each other: lost frames over the rate, and the longest silence between two arrivals.
+//! Two methods are printed, and check each other: lost frames over the rate, and the longest
+//! silence between two arrivals.
 
 use super::{Subject, complaint, entry, mean, noise, throughput};
 use crate::honest::{self, Grade};
@@ -10,8 +12,8 @@ use crate::schedule::Schedule;
 use crate::search::Limit;
 use crate::session::Session;
 
-/// The test at `rate` frames/s or, without one, at the throughput that it searches first; `reset` is done to the device in every
-/// trial and described by `action`.
+/// The test at `rate` frames/s or, without one, at the throughput that it searches first; `reset`
+/// is done to the device in every trial and described by `action`.
 pub fn run(
     mut session: Session<'_>,
     subject: &Subject,

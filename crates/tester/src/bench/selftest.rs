@@ -1,4 +1,5 @@
-//! The self-test: the same ports and cores with a wire in place of the device. Its limit stands beside every result.
+//! The self-test: the same ports and cores with a wire in place of the device. Its limit stands
+//! beside every result.
 
 use super::{Subject, complaint, entry, noise};
 use crate::honest::{CLEAN, Grade};
@@ -14,11 +15,13 @@ const ATTEMPTS: u32 = 24;
 
 /// Finds the highest rate that the tester offers, receives and checks without loss.
 ///
-/// A burst as fast as it goes shows the order of magnitude; from there down in small steps until a trial passes twice in a row. No
-/// bisection: a tester's limit is soft, and what is wanted is a rate that it holds, not the highest that it ever reached.
+/// A burst as fast as it goes shows the order of magnitude; from there down in small steps until a
+/// trial passes twice in a row. No bisection: a tester's limit is soft, and what is wanted is a
+/// rate that it holds, not the highest that it ever reached.
 ///
-/// A test at `stated` frames/s does not need the limit: twice that rate is what a clean result asks for (RFC 8219 §9.2.1), so twice
-/// that rate is tried first, and the limit is looked for only where it fails.
+/// A test at `stated` frames/s does not need the limit: twice that rate is what a clean result asks
+/// for (RFC 8219 §9.2.1), so twice that rate is tried first, and the limit is looked for only where
+/// it fails.
 pub fn run(mut session: Session<'_>, label: &str, stated: Option<f64>) -> Entry {
     let seconds = session.profile.search_seconds;
     session.say("self-test: how fast the tester is by itself");

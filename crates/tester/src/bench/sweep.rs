@@ -1,7 +1,8 @@
 //! UDP payload from 64 to 1464 bytes against throughput, delay and jitter.
 //!
-//! The comparison of SMP and AMP on a dual-core telecom board (De Witte and others, 2013) swept the payload and could measure
-//! neither delay nor jitter with its tools. This is that sweep with both, run once for each assignment of cores.
+//! The comparison of SMP and AMP on a dual-core telecom board (De Witte and others, 2013) swept the
+//! payload and could measure neither delay nor jitter with its tools. This is that sweep with both,
+//! run once for each assignment of cores.
 
 use super::{Subject, complaint, entry, latency, noise, throughput};
 use crate::honest::{self, Grade};

@@ -1,4 +1,5 @@
-//! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17), and loss ratio goals.
+//! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17),
+//! and loss ratio goals.
 
 use super::{Subject, complaint, entry};
 use crate::disturbance::mostly_disturbed;
@@ -143,7 +144,8 @@ fn loss_ratio_goals(
             "loss-ratio",
             None,
         )?;
-        // Frames that the tester failed to send count as lost: it must not make the device look better.
+        // Frames that the tester failed to send count as lost: it must not make the device look
+        // better.
         let lost = trial.counts.lost + trial.counts.unsent + trial.counts.duplicate;
         Some(TrialResult {
             intended_duration: request.duration,

@@ -84,7 +84,8 @@ pub fn serve<L: Link>(
 }
 
 impl<L: Link> Engine<L> {
-    /// Receives until the sender says how much it sent and that has come, or the wait for it is over.
+    /// Receives until the sender says how much it sent and that has come, or the wait for it is
+    /// over.
     fn watch(
         &mut self,
         watch: &Watch,

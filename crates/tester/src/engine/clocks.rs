@@ -1,9 +1,10 @@
 //! Whether the clocks of two machines may be compared.
 //!
-//! Frames carry the sender's monotonic clock. On one kernel that is the receiver's too. Two kernels' monotonic clocks have nothing in
-//! common; but when both keep their real-time clocks to a standard (NTP, PTP), the difference of real time and monotonic time on each
-//! side leads from one to the other, with the sum of what the kernels state as their largest errors. Otherwise one-way delays are not
-//! measured.
+//! Frames carry the sender's monotonic clock. On one kernel that is the receiver's too. Two
+//! kernels' monotonic clocks have nothing in common; but when both keep their real-time clocks to a
+//! standard (NTP, PTP), the difference of real time and monotonic time on each side leads from one
+//! to the other, with the sum of what the kernels state as their largest errors. Otherwise one-way
+//! delays are not measured.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -73,7 +74,8 @@ impl std::fmt::Display for Relation {
                 error_ns / 1000
             ),
             Self::Unknown => f.write_str(
-                "the clocks are not disciplined: delays are not measured (run NTP or PTP on both machines)",
+                "the clocks are not disciplined: delays are not measured (run NTP or PTP on both \
+                 machines)",
             ),
         }
     }

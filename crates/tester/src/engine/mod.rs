@@ -1,8 +1,10 @@
-//! The user-space engine: one thread that sends by the timetable and checks what arrives, over any [`Link`].
+//! The user-space engine: one thread that sends by the timetable and checks what arrives, over any
+//! [`Link`].
 //!
-//! One loop does both, so a trial needs one core and no two threads share a line. Each turn reads the clock once, builds what is due
-//! (at most 64 frames for each port), hands it over, then takes at most a burst from each port and checks every frame of it. All
-//! frames of a burst carry the same departure time, read before the burst is handed over; the time of arrival is read after the
+//! One loop does both, so a trial needs one core and no two threads share a line. Each turn reads
+//! the clock once, builds what is due (at most 64 frames for each port), hands it over, then takes
+//! at most a burst from each port and checks every frame of it. All frames of a burst carry the
+//! same departure time, read before the burst is handed over; the time of arrival is read after the
 //! burst was taken in. The burst sizes are in the record, for they bound the error of a delay.
 //!
 //! Memory: the engine owns the pool; frames are the link's between transmit and receive.
@@ -17,12 +19,14 @@ mod remote;
 mod sender;
 
 pub use agent::serve;
-pub use protocol::Open;
-pub use remote::{Course, Far, Remote};
-
 use host::{CoreId, Pinned};
 use port::pool::Layout;
 use port::{Burst, Pool};
+pub use protocol::Open;
+use receiver::Receiver;
+use record::{record, sent_by_stream};
+pub use remote::{Course, Far, Remote};
+use sender::{Run, Sender};
 
 use crate::addresses;
 use crate::capture::Departures;
@@ -33,9 +37,6 @@ use crate::link::Link;
 use crate::privilege::Privilege;
 use crate::rig::{Event, Rig, RigError};
 use crate::trial::{Order, Trial};
-use receiver::Receiver;
-use record::{record, sent_by_stream};
-use sender::{Run, Sender};
 
 /// Buffers of the pool: what may be under way in a device.
 const BUFFERS: u32 = 1 << 15;
@@ -73,7 +74,8 @@ pub struct Engine<L, C = Monotonic> {
 }
 
 impl<L: Link> Engine<L> {
-    /// An engine for frames up to `largest` bytes with FCS. `ceiling` is the rate at which searches begin, frames/s.
+    /// An engine for frames up to `largest` bytes with FCS. `ceiling` is the rate at which searches
+    /// begin, frames/s.
     ///
     /// # Errors
     /// No memory for the frames.
@@ -94,7 +96,8 @@ impl<L: Link> Engine<L> {
 }
 
 impl<L: Link, C: Clock> Engine<L, C> {
-    /// An engine with another clock, for frames up to `largest` bytes with FCS. `ceiling` is the rate at which searches begin, frames/s.
+    /// An engine with another clock, for frames up to `largest` bytes with FCS. `ceiling` is the
+    /// rate at which searches begin, frames/s.
     ///
     /// # Errors
     /// No memory for the frames.
@@ -139,7 +142,8 @@ impl<L: Link, C: Clock> Engine<L, C> {
         }
     }
 
-    /// Names kernel threads that take part: a trial in which they had to wait for their core is noisy.
+    /// Names kernel threads that take part: a trial in which they had to wait for their core is
+    /// noisy.
     #[must_use]
     pub fn watching(mut self, threads: &[libc::pid_t]) -> Self {
         self.threads = threads.to_vec();
@@ -192,7 +196,8 @@ impl<L: Link, C: Clock> Engine<L, C> {
         Ok(())
     }
 
-    /// One frame to the first destinations of every stream, and the wait for what it makes the device learn (RFC 2544 §23 b).
+    /// One frame to the first destinations of every stream, and the wait for what it makes the
+    /// device learn (RFC 2544 §23 b).
     fn learn(&mut self, senders: &mut [Sender], waits_ns: u64) -> Result<(), RigError> {
         let mut burst = Burst::new();
         for sender in senders.iter() {
@@ -284,7 +289,8 @@ impl<L: Link, C: Clock> Engine<L, C> {
     }
 }
 
-/// Runs the traffic of a trial on its core, with what happens to the device beside it, and says what disturbed it and `threads`.
+/// Runs the traffic of a trial on its core, with what happens to the device beside it, and says
+/// what disturbed it and `threads`.
 fn conducted<R>(
     core: Option<CoreId>,
     event: Option<Event<'_>>,
@@ -340,8 +346,8 @@ impl<L: Link, C: Clock> Rig for Engine<L, C> {
 }
 
 impl<L: Link, C: Clock> Engine<L, C> {
-    /// Runs one trial. Frames are addressed as `addressed` says, of so many ports of the device, and come out as `streams` says: the
-    /// same, unless somebody sends them back.
+    /// Runs one trial. Frames are addressed as `addressed` says, of so many ports of the device,
+    /// and come out as `streams` says: the same, unless somebody sends them back.
     fn trial(
         &mut self,
         streams: &[(u8, u8)],
@@ -358,7 +364,8 @@ impl<L: Link, C: Clock> Engine<L, C> {
         self.drain()?;
         self.learn(&mut senders, order.waits.learning_ns)?;
         let threads = std::mem::take(&mut self.threads);
-        // Sockets do part of their work in the kernel's threads; over memory there is nobody to wait for.
+        // Sockets do part of their work in the kernel's threads; over memory there is nobody to
+        // wait for.
         let privilege = (!threads.is_empty())
             .then(|| Privilege::during(&order.schedule, &threads, event.is_none()));
         let (ran, noise) = conducted(self.core, event, &threads, || {

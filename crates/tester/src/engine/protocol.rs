@@ -1,4 +1,5 @@
-//! What the two machines say to each other: one line of JSON each way, over the standard streams of a remote shell.
+//! What the two machines say to each other: one line of JSON each way, over the standard streams of
+//! a remote shell.
 
 use std::io::{BufRead, Write};
 
@@ -26,7 +27,8 @@ pub(super) enum Request {
     Begin(Watch),
     /// Send back every test frame that comes, to where it came from.
     Reflect,
-    /// So many frames of each stream were sent; wait for the rest and tell. A reflector is told nothing, for it waits for nothing.
+    /// So many frames of each stream were sent; wait for the rest and tell. A reflector is told
+    /// nothing, for it waits for nothing.
     Finish(Vec<u32>),
 }
 
@@ -118,7 +120,8 @@ pub(super) fn say(output: &mut impl Write, message: &impl Serialize) -> std::io:
     output.flush()
 }
 
-/// Reads one message; `None` at the end. Whatever is no JSON object (a shell's greeting) is passed over.
+/// Reads one message; `None` at the end. Whatever is no JSON object (a shell's greeting) is passed
+/// over.
 pub(super) fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> std::io::Result<Option<T>> {
     let mut line = String::new();
     loop {

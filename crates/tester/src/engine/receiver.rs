@@ -32,7 +32,8 @@ pub(super) struct Receiver {
     streams: Vec<Stream>,
     delays: Delays,
     response: Delays,
-    /// Intended departure of frame `n` of a stream is `start + n × this`; 0 when the timetable is not one even stretch.
+    /// Intended departure of frame `n` of a stream is `start + n × this`; 0 when the timetable is
+    /// not one even stretch.
     interval_ns: f64,
     start_ns: u64,
     first_ns: u64,
@@ -132,8 +133,9 @@ impl Receiver {
         })
     }
 
-    /// For how long nothing has come that should have, ns, once sending ended at `since`: the device is given thrice the interval
-    /// of the frames and twice the longest delay seen, and all the time there is while nothing at all has come.
+    /// For how long nothing has come that should have, ns, once sending ended at `since`: the
+    /// device is given thrice the interval of the frames and twice the longest delay seen, and
+    /// all the time there is while nothing at all has come.
     pub(super) fn quiet_ns(&self, since: u64, now: u64) -> u64 {
         if self.first_ns == 0 {
             return 0;

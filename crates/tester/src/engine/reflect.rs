@@ -1,7 +1,8 @@
 //! The far end of a round trip: every test frame goes back to where it came from.
 //!
-//! Addresses and UDP ports change places, so no checksum changes, and the device routes the frame back as an answer. The signature
-//! stays: the near machine knows each frame again, and its own clock has both ends of the delay.
+//! Addresses and UDP ports change places, so no checksum changes, and the device routes the frame
+//! back as an answer. The signature stays: the near machine knows each frame again, and its own
+//! clock has both ends of the delay.
 
 use std::sync::mpsc::{Receiver as Messages, TryRecvError};
 

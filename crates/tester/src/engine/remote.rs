@@ -1,9 +1,10 @@
-//! Two machines: this one sends, another one receives (`corelane test agent`), one way; or that one sends back what comes, and this
-//! one receives too.
+//! Two machines: this one sends, another one receives (`corelane test agent`), one way; or that one
+//! sends back what comes, and this one receives too.
 //!
-//! The other is reached through a remote shell, whose standard streams carry the conversation; it must run the same program. Hanging
-//! up ends it, so nothing is left there after Ctrl-C or a crash here. Counts are exact; delays need clocks that can be compared
-//! ([`super::clocks`]), or the round trip, which begins and ends with this machine's.
+//! The other is reached through a remote shell, whose standard streams carry the conversation; it
+//! must run the same program. Hanging up ends it, so nothing is left there after Ctrl-C or a crash
+//! here. Counts are exact; delays need clocks that can be compared ([`super::clocks`]), or the
+//! round trip, which begins and ends with this machine's.
 
 use std::io::BufReader;
 use std::os::unix::process::CommandExt;
@@ -35,8 +36,8 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts the agent: `shell` is a program and its words, such as `ssh -o BatchMode=yes HOST corelane test agent`. Then has it open
-    /// a port.
+    /// Starts the agent: `shell` is a program and its words, such as `ssh -o BatchMode=yes HOST
+    /// corelane test agent`. Then has it open a port.
     ///
     /// # Errors
     /// [`RigError::Far`]: it cannot be started, is another version, or cannot open the port.
@@ -70,7 +71,8 @@ impl Far {
             }
             Reply::Hello { version, .. } => {
                 return Err(failed(format!(
-                    "it runs {version}, this is {VERSION}; install the same program on both machines"
+                    "it runs {version}, this is {VERSION}; install the same program on both \
+                     machines"
                 )));
             }
             _ => return Err(failed("it does not say who it is".to_owned())),
@@ -245,7 +247,8 @@ impl<L: Link> Rig for Remote<L> {
                 self.far.relation
             ),
             Course::RoundTrip => format!(
-                "{here}; sent back on the far machine: {there}; counts and delays are of the round trip, by one clock"
+                "{here}; sent back on the far machine: {there}; counts and delays are of the \
+                 round trip, by one clock"
             ),
         }
     }

@@ -167,7 +167,8 @@ impl Sender {
         }
     }
 
-    /// Frames of sequence number 0 to the first destinations, for the device to learn from; they count nowhere.
+    /// Frames of sequence number 0 to the first destinations, for the device to learn from; they
+    /// count nowhere.
     pub(super) fn learning(&self, pool: &mut Pool, burst: &mut Burst) {
         if self.replay.is_some() {
             return;
@@ -358,16 +359,19 @@ impl Sender {
             .iter()
             .position(|stream| stream.index == index)?;
         let count = self.streams.len() as u64;
-        // Frames go to the streams by turns, so what the port took is spread evenly, the first streams first.
+        // Frames go to the streams by turns, so what the port took is spread evenly, the first
+        // streams first.
         let sent = self.sent();
         Some((sent / count + u64::from(sent % count > place as u64)) as u32)
     }
 
-    /// From the first frame's handing over to the last's, and one interval more: the time that the sent frames stand for.
+    /// From the first frame's handing over to the last's, and one interval more: the time that the
+    /// sent frames stand for.
     pub(super) fn elapsed_ns(&self) -> u64 {
         let span = self.last_ns - self.first_ns;
         match self.schedule.duration_ns() {
-            // A sender that kept its timetable took the timetable's time: its last burst may hold frames of the last interval.
+            // A sender that kept its timetable took the timetable's time: its last burst may hold
+            // frames of the last interval.
             Some(intended) => {
                 let last = self.schedule.departure_ns(self.schedule.frames());
                 intended.max(span + (intended - last.min(intended)))

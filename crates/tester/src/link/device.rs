@@ -1,8 +1,9 @@
 //! A calibrated device in memory: what a test finds must be what was set here.
 //!
-//! One server with a rate and a buffer in front of it, in the time of the engine's clock: a frame that arrives when the buffer is
-//! full is lost; one that is served leaves after a fixed delay more. Faults come at set shares: loss, duplication, corruption, the
-//! wrong port, reordering. An outage and a sulk after overload give reset and recovery times that are known.
+//! One server with a rate and a buffer in front of it, in the time of the engine's clock: a frame
+//! that arrives when the buffer is full is lost; one that is served leaves after a fixed delay
+//! more. Faults come at set shares: loss, duplication, corruption, the wrong port, reordering. An
+//! outage and a sulk after overload give reset and recovery times that are known.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,8 +73,9 @@ impl Switch {
     }
 }
 
-/// Strikes an exact share of the frames, evenly spread: the fractions of multiples of an irrational number fill an interval evenly
-/// (Weyl), and those of different square roots do so independently, so faults do not fall on the same frames.
+/// Strikes an exact share of the frames, evenly spread: the fractions of multiples of an irrational
+/// number fill an interval evenly (Weyl), and those of different square roots do so independently,
+/// so faults do not fall on the same frames.
 #[derive(Debug)]
 struct Every {
     share: f64,
@@ -99,7 +101,8 @@ impl Every {
 /// One direction's server.
 #[derive(Debug)]
 struct Server {
-    /// When it will have served all that waits, ns; fractions matter at millions of frames a second.
+    /// When it will have served all that waits, ns; fractions matter at millions of frames a
+    /// second.
     free_at_ns: f64,
     sulks_until_ns: u64,
     sulk: Every,
@@ -136,7 +139,8 @@ impl Ord for Waiting {
     }
 }
 
-/// The device, between an even number of ports: what enters port 2k leaves port 2k+1 and the other way round.
+/// The device, between an even number of ports: what enters port 2k leaves port 2k+1 and the other
+/// way round.
 #[derive(Debug)]
 pub struct Device {
     settings: Settings,

@@ -1,9 +1,11 @@
-//! What lies between the tester's ends, as the user-space engine sees it: frames go in at one port and come out at another.
+//! What lies between the tester's ends, as the user-space engine sees it: frames go in at one port
+//! and come out at another.
 //!
 //! - [`wire`]: a piece of memory with nothing in between: the self-test of the engine.
-//! - [`device`]: a calibrated device in memory, with a set rate, buffer, delay, loss, duplication, reordering and corruption: the
-//!   yardstick for every test of this crate.
-//! - [`ports`]: ports of crate `port` (`AF_PACKET`, `AF_XDP`), with a device of somebody else's between them.
+//! - [`device`]: a calibrated device in memory, with a set rate, buffer, delay, loss, duplication,
+//!   reordering and corruption: the yardstick for every test of this crate.
+//! - [`ports`]: ports of crate `port` (`AF_PACKET`, `AF_XDP`), with a device of somebody else's
+//!   between them.
 
 pub mod device;
 pub mod ports;
@@ -16,7 +18,8 @@ pub trait Link {
     /// How many ports.
     fn ports(&self) -> u8;
 
-    /// Takes frames off the front of `burst` as long as the port accepts them; the others stay. `now_ns` is the time of the call.
+    /// Takes frames off the front of `burst` as long as the port accepts them; the others stay.
+    /// `now_ns` is the time of the call.
     ///
     /// # Errors
     /// The port cannot be used any more.

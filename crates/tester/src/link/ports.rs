@@ -12,12 +12,14 @@ pub struct Ports {
     list: Vec<Box<dyn Port>>,
     /// What lies between them, for the report.
     between: String,
-    /// Programs that give the frames of an interface to its port; they go when the ports have gone.
+    /// Programs that give the frames of an interface to its port; they go when the ports have
+    /// gone.
     steers: Vec<Steer>,
 }
 
 impl Ports {
-    /// Takes the ports over; port 0 sends in a one-way test. `kind` and `between` are words for the report.
+    /// Takes the ports over; port 0 sends in a one-way test. `kind` and `between` are words for the
+    /// report.
     pub fn new(kind: &'static str, ports: Vec<Box<dyn Port>>, between: &str) -> Self {
         Self {
             kind,

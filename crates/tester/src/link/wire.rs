@@ -1,4 +1,5 @@
-//! A wire in memory: each pair of ports 2k, 2k+1 is joined by a queue. What the engine loses here it would lose anywhere.
+//! A wire in memory: each pair of ports 2k, 2k+1 is joined by a queue. What the engine loses here
+//! it would lose anywhere.
 
 use std::collections::VecDeque;
 

@@ -18,7 +18,10 @@ pub(super) fn back_to_back(report: &Report) -> Vec<Block> {
         .number("implied buffer")
         .number("corrected buffer")
         .text("verdict")
-        .caption("The burst rate is measured within the bursts: a software tester does not hold a medium's smallest gap.");
+        .caption(
+            "The burst rate is measured within the bursts: a software tester does not hold a \
+             medium's smallest gap.",
+        );
     let mut bars = Series::bars("average burst, frames");
     for entry in of(report, Test::BackToBack) {
         let Details::BackToBack(found) = &entry.details else {
@@ -69,7 +72,8 @@ pub(super) fn bursty(report: &Report) -> Vec<Block> {
         .number("amounts to")
         .text("verdict")
         .caption(
-            "Smallest interval between the beginnings of two bursts without loss. Within a burst frames go as fast as the tester sends.",
+            "Smallest interval between the beginnings of two bursts without loss. Within a burst \
+             frames go as fast as the tester sends.",
         );
     let mut lines = Vec::new();
     for entry in of(report, Test::Bursts) {

@@ -69,10 +69,16 @@ pub(super) fn by_load(report: &Report) -> Vec<Block> {
     let signed = signed(&entries);
     let mut blocks = Vec::new();
     let mut table = delay_columns(
-        Table::new("Latency (RFC 2544 §26.2, RFC 8219 §7.2, §7.3)").text("frame bytes").number("load"),
+        Table::new("Latency (RFC 2544 §26.2, RFC 8219 §7.2, §7.3)")
+            .text("frame bytes")
+            .number("load"),
         signed,
     )
-    .caption("Median of the repetitions. Delays are of received frames, application to application, the tester's own queueing included; the self-test's floor stands below. A percentile with fewer than ten samples beyond it is not printed.");
+    .caption(
+        "Median of the repetitions. Delays are of received frames, application to application, \
+         the tester's own queueing included; the self-test's floor stands below. A percentile \
+         with fewer than ten samples beyond it is not printed.",
+    );
     for entry in &entries {
         let Details::Latency { points } = &entry.details else {
             continue;

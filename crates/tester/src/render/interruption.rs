@@ -48,7 +48,10 @@ pub(super) fn reset(report: &Report) -> Vec<Block> {
         .number("by silence, ms")
         .number("trials")
         .text("verdict")
-        .caption("Two methods that check each other: lost frames over the rate, and the longest time without an arrival.");
+        .caption(
+            "Two methods that check each other: lost frames over the rate, and the longest time \
+             without an arrival.",
+        );
     for entry in of(report, Test::Reset) {
         let Details::Reset(found) = &entry.details else {
             continue;

@@ -13,10 +13,9 @@ mod throughput;
 mod trials;
 
 use report::Document;
+pub use sentence::sentence;
 
 use crate::result::{Report, Test};
-
-pub use sentence::sentence;
 
 /// The whole report.
 pub fn document(report: &Report) -> Document {

@@ -18,7 +18,10 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("steal")
         .number("preempted")
         .text("verdict")
-        .caption("The floor is the delay at a tenth of the rate that it holds: no result can be below it.");
+        .caption(
+            "The floor is the delay at a tenth of the rate that it holds: no result can be below \
+             it.",
+        );
     for entry in of(report, Test::Selftest) {
         let Details::Selftest(found) = &entry.details else {
             continue;

@@ -21,7 +21,11 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("self-test")
         .number("factor")
         .text("verdict")
-        .caption("Highest rate in each direction without a lost, doubled or corrupted frame; sizes with FCS. At most load: what came through when as much was offered as the tester can. The self-test is the same tester with a cable in the device's place.");
+        .caption(
+            "Highest rate in each direction without a lost, doubled or corrupted frame; sizes \
+             with FCS. At most load: what came through when as much was offered as the tester \
+             can. The self-test is the same tester with a cable in the device's place.",
+        );
     let mut measured = Series::line("measured");
     let mut selftest = Series::reference("self-test (the tester's own limit)");
     let mut medium = Series::reference("medium (theory)");

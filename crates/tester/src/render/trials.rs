@@ -26,7 +26,11 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("stray")
         .number("waiting")
         .text("valid")
-        .caption("Sent = received + lost, and arrivals = received + duplicate + late + corrupt + misdirected + residual + stray, in every trial. Waiting: share of the time in which a thread of the trial was ready to run and others had its core.");
+        .caption(
+            "Sent = received + lost, and arrivals = received + duplicate + late + corrupt + \
+             misdirected + residual + stray, in every trial. Waiting: share of the time in which \
+             a thread of the trial was ready to run and others had its core.",
+        );
     for entry in &report.results {
         for trial in &entry.trials {
             let counts = &trial.counts;

@@ -1,16 +1,17 @@
 //! When each frame is to leave: an absolute timetable, fixed before the trial starts.
 //!
-//! A frame's departure depends on its number alone, never on what came back or on how late the one before was: a sender that waits
-//! for its receiver measures itself (coordinated omission). A sender that was held up owes frames. A burst to catch up would itself
-//! make the device lose some, so a [`Pacer`] lets at most [`BURST`] frames go at once and repays the rest at no more than a tenth
-//! above the rate; what is owed beyond [`OWED_NS`] of the timetable is skipped and counted as unsent. A trial that leaves more than
-//! [`TOLERANCE`] of its frames unsent, or ends so late that its rate is off by more than [`RATE_TOLERANCE`], is invalid.
+//! A frame's departure depends on its number alone, never on what came back or on how late the one
+//! before was: a sender that waits for its receiver measures itself (coordinated omission). A
+//! sender that was held up owes frames. A burst to catch up would itself make the device lose some,
+//! so a [`Pacer`] lets at most [`BURST`] frames go at once and repays the rest at no more than a
+//! tenth above the rate; what is owed beyond [`OWED_NS`] of the timetable is skipped and counted as
+//! unsent. A trial that leaves more than [`TOLERANCE`] of its frames unsent, or ends so late that
+//! its rate is off by more than [`RATE_TOLERANCE`], is invalid.
 
 mod pacer;
 
-use serde::{Deserialize, Serialize};
-
 pub use pacer::{BURST, OWED_NS, Pacer, REPAY};
+use serde::{Deserialize, Serialize};
 
 /// Share of a trial's frames that may stay unsent.
 pub const TOLERANCE: f64 = 0.001;
@@ -81,7 +82,8 @@ impl Schedule {
         }
     }
 
-    /// Bursts of `length` frames at `rate` every `interval_ns`, for a time in seconds (RFC 2544 §21).
+    /// Bursts of `length` frames at `rate` every `interval_ns`, for a time in seconds (RFC 2544
+    /// §21).
     pub fn bursts(length: u64, rate: f64, interval_ns: u64, seconds: f64) -> Self {
         let count = (seconds * 1e9 / interval_ns as f64).round().max(1.0) as usize;
         let taken = if rate.is_finite() {
@@ -150,7 +152,8 @@ impl Schedule {
         }
     }
 
-    /// When frame `sequence` (from 1) is to leave, ns after the start; frames beyond the last take the last's time.
+    /// When frame `sequence` (from 1) is to leave, ns after the start; frames beyond the last take
+    /// the last's time.
     pub fn departure_ns(&self, sequence: u64) -> u64 {
         let mut begun = 0;
         let mut before = 0;
@@ -175,7 +178,8 @@ impl Schedule {
     }
 }
 
-/// Time of the `index`th frame (from 0) of a segment. In floating point: exact to a nanosecond for 100 days.
+/// Time of the `index`th frame (from 0) of a segment. In floating point: exact to a nanosecond for
+/// 100 days.
 #[inline]
 fn offset(rate: f64, index: u64) -> u64 {
     if rate.is_finite() {

@@ -64,7 +64,8 @@ impl Pacer {
             .map_or(0, |next| now_ns.saturating_sub(next))
     }
 
-    /// Notes that `frames` of those allowed went at `now_ns`, and skips what is owed beyond the limit.
+    /// Notes that `frames` of those allowed went at `now_ns`, and skips what is owed beyond the
+    /// limit.
     #[inline]
     pub fn went(&mut self, frames: u64, now_ns: u64) {
         if self.walk.rate().is_some() {
@@ -84,7 +85,8 @@ impl Pacer {
         }
     }
 
-    /// Notes that `places` of the timetable stay empty after `sent` frames, for a sender that keeps the timetable by other means.
+    /// Notes that `places` of the timetable stay empty after `sent` frames, for a sender that keeps
+    /// the timetable by other means.
     pub fn skip(&mut self, sent: u64, places: u64) {
         let before = self.skips.last().map_or(0, |&(_, sum)| sum);
         self.skips.push((sent, before + places));

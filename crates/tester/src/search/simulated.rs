@@ -1,4 +1,5 @@
-//! Devices with known answers, for the tests of the searches. `scripts/mlrsearch-oracle` has the same in Python.
+//! Devices with known answers, for the tests of the searches. `scripts/mlrsearch-oracle` has the
+//! same in Python.
 
 /// Forwards up to a knee; above it loses the excess; may lose single frames for no reason of load.
 pub(crate) struct Device {

@@ -1,8 +1,10 @@
-//! Devices of our own making in namespaces: the kernel's forwarding between veth pairs, and cables for the self-test.
+//! Devices of our own making in namespaces: the kernel's forwarding between veth pairs, and cables
+//! for the self-test.
 //!
-//! The tester's ends are in one namespace, the device's in another. Neighbours are permanent and routes static, so that nothing is
-//! learnt while a trial runs. With two cores or more the device's receive paths run in threads on the last core, apart from the
-//! generator's; with one core everything shares it, and the description says so.
+//! The tester's ends are in one namespace, the device's in another. Neighbours are permanent and
+//! routes static, so that nothing is learnt while a trial runs. With two cores or more the device's
+//! receive paths run in threads on the last core, apart from the generator's; with one core
+//! everything shares it, and the description says so.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -66,8 +68,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Makes namespaces, cables, addresses, routes and neighbours for a device with two ports; `mtu` in bytes. The kernel forwards
-    /// between them when `forwarding` is set.
+    /// Makes namespaces, cables, addresses, routes and neighbours for a device with two ports;
+    /// `mtu` in bytes. The kernel forwards between them when `forwarding` is set.
     ///
     /// # Errors
     /// Without root, or when the kernel refuses.
@@ -87,7 +89,8 @@ impl Bench {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let tester = Namespace::new(&format!("tester{count}"))?;
         let inside = Namespace::new(&format!("device{count}"))?;
-        // Kernel threads are found by the interface's name, so it must be the only one of this name on the machine.
+        // Kernel threads are found by the interface's name, so it must be the only one of this name
+        // on the machine.
         let mark = std::process::id() & 0xFFFF;
         let name = |kind: &str, port: u8| format!("{kind}{port}{mark:04x}{:x}", count & 0xF);
         let mut ends = Vec::new();
@@ -141,7 +144,8 @@ impl Bench {
         let threads = device.place()?;
         let mut wire_threads = Vec::new();
         if let Some(core) = other {
-            // The sinks' ends of the wire: their work must not be the generator's in the self-test either.
+            // The sinks' ends of the wire: their work must not be the generator's in the self-test
+            // either.
             for end in wire.iter().skip(1).step_by(2) {
                 wire_threads.extend(receive_on(&tester, &end.interface, core));
             }
@@ -175,7 +179,8 @@ impl Bench {
         Ok(rig.watching(&self.wire_threads))
     }
 
-    /// Sets the device's ports down and up again, and restores the addresses, routes and neighbours that go with that.
+    /// Sets the device's ports down and up again, and restores the addresses, routes and neighbours
+    /// that go with that.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -196,7 +201,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Gives the device a route to each of the 256 networks that hold more than 192 IPv4 destinations behind a port.
+    /// Gives the device a route to each of the 256 networks that hold more than 192 IPv4
+    /// destinations behind a port.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -221,7 +227,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Gives the device default routes through its second port: for captures, whose destinations are anywhere.
+    /// Gives the device default routes through its second port: for captures, whose destinations
+    /// are anywhere.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -337,7 +344,8 @@ impl Device {
         Ok(())
     }
 
-    /// Makes the ports take redirected frames, on the device's core. Returns the threads that do so.
+    /// Makes the ports take redirected frames, on the device's core. Returns the threads that do
+    /// so.
     fn place(&self) -> Result<Vec<libc::pid_t>, RigError> {
         let mut threads = Vec::new();
         for port in &self.ports {

@@ -15,7 +15,8 @@ use crate::trial::{Direction, Order};
 
 /// Every so many frames carry a time when not every frame has to.
 const STAMP_SOME: u32 = 16;
-/// Sequence numbers that a generator may use up before it is made anew, long before 32 bits are full.
+/// Sequence numbers that a generator may use up before it is made anew, long before 32 bits are
+/// full.
 const SEQUENCES: u64 = 1 << 31;
 
 /// Interfaces of the attic.

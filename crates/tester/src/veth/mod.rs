@@ -1,12 +1,15 @@
-//! The in-kernel rig: frames made by an eBPF program, checked by another, over veth or network cards.
+//! The in-kernel rig: frames made by an eBPF program, checked by another, over veth or network
+//! cards.
 //!
-//! Several times faster than sockets, at a price that the report states: the sink knows magic, stream, sequence, length and delay of
-//! a frame, but does not compare the payload; delays are counted in buckets 3 % wide, with exact least, most and mean; and frames of
-//! an earlier trial cannot be told from this one's, so a trial begins only when nothing has come for a while.
+//! Several times faster than sockets, at a price that the report states: the sink knows magic,
+//! stream, sequence, length and delay of a frame, but does not compare the payload; delays are
+//! counted in buckets 3 % wide, with exact least, most and mean; and frames of an earlier trial
+//! cannot be told from this one's, so a trial begins only when nothing has come for a while.
 //!
-//! The generator's core also runs whatever the kernel does in the same breath: for a veth that is the receiving end's whole path,
-//! unless that end has a thread of its own on another core ([`crate::interface::receive_on`]). With one core, or without threads, a
-//! device that cannot keep up slows the generator down instead of losing frames; such a trial is undersent, and the result
+//! The generator's core also runs whatever the kernel does in the same breath: for a veth that is
+//! the receiving end's whole path, unless that end has a thread of its own on another core
+//! ([`crate::interface::receive_on`]). With one core, or without threads, a device that cannot keep
+//! up slows the generator down instead of losing frames; such a trial is undersent, and the result
 //! "limited by the tester".
 
 mod dut;

@@ -27,7 +27,8 @@ impl XdpRig {
             let sink = &self.sinks[from ^ 1];
             let at = sink.counts()?;
             let length = u64::from(order.sizes[0].bytes() - FCS);
-            // Lengths are known only as a sum: with frames of one size, what is missing in it tells how many at least were cut.
+            // Lengths are known only as a sum: with frames of one size, what is missing in it tells
+            // how many at least were cut.
             let cut = if order.sizes.len() == 1 {
                 (at.frames * length).abs_diff(at.bytes).div_ceil(length)
             } else {

@@ -19,8 +19,8 @@ use crate::trial::{Order, Trial};
 const BATCH: u32 = 256;
 /// Between two looks for residual frames, ns.
 const LOOK_NS: u64 = 200_000;
-/// The part of a trial's length for which others get the cores after it: 1/16 is more than the 50 ms in a second that the kernel would
-/// else take for them in the midst of one.
+/// The part of a trial's length for which others get the cores after it: 1/16 is more than the 50
+/// ms in a second that the kernel would else take for them in the midst of one.
 const REST: u64 = 16;
 /// Sequence numbers remembered for a stream: what a trial may send for its losses to be located.
 const WINDOW: u32 = 1 << 21;
@@ -82,7 +82,8 @@ impl XdpRig {
             .collect();
         Ok(Self {
             description: format!(
-                "in-kernel generator on core {core} and in-kernel sink, {} through {what}; payload bytes not compared",
+                "in-kernel generator on core {core} and in-kernel sink, {} through {what}; \
+                 payload bytes not compared",
                 names.join(" and ")
             ),
             ends: ends.to_vec(),
@@ -100,7 +101,8 @@ impl XdpRig {
         })
     }
 
-    /// Names kernel threads that take part: a trial in which they had to wait for their core is noisy.
+    /// Names kernel threads that take part: a trial in which they had to wait for their core is
+    /// noisy.
     #[must_use]
     pub fn watching(mut self, threads: &[libc::pid_t]) -> Self {
         self.threads = threads.to_vec();
@@ -143,7 +145,8 @@ impl XdpRig {
         }
     }
 
-    /// Fails when one of the ends is no more: frames into it would be counted as sent, and as lost by the device.
+    /// Fails when one of the ends is no more: frames into it would be counted as sent, and as lost
+    /// by the device.
     fn present(&self) -> Result<(), RigError> {
         for end in &self.ends {
             let found = within(end, || fastpath::attach::index_of(&end.interface))?;

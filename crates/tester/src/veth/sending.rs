@@ -2,13 +2,12 @@
 
 use fastpath::generate::Generator;
 
+use super::rig::XdpRig;
+use super::timetable::Timetable;
 use crate::clock::{now_ns, wait_until};
 use crate::rig::RigError;
 use crate::schedule::Pacer;
 use crate::trial::Order;
-
-use super::rig::XdpRig;
-use super::timetable::Timetable;
 
 /// Lead of the timetable over the first look at the clock, ns.
 const LEAD_NS: u64 = 50_000;
@@ -112,8 +111,8 @@ impl XdpRig {
         Ok(seen)
     }
 
-    /// Sends one way by a timetable that the program in the kernel keeps: one call for many frames, so that no call's cost falls
-    /// between two of them.
+    /// Sends one way by a timetable that the program in the kernel keeps: one call for many frames,
+    /// so that no call's cost falls between two of them.
     pub(super) fn send_by_timetable(
         &mut self,
         order: &Order,
@@ -162,9 +161,9 @@ impl XdpRig {
     }
 }
 
-/// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and takes numbers back a second late when
-/// frames were still under way: after tens of thousands of short calls there may be none, until then. The trial is late by that, and
-/// so invalid.
+/// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and
+/// takes numbers back a second late when frames were still under way: after tens of thousands of
+/// short calls there may be none, until then. The trial is late by that, and so invalid.
 pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
     const TRIES: u32 = 60;
     const NAP_NS: u64 = 50_000_000;

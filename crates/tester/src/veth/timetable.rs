@@ -1,5 +1,5 @@
-//! A stretch of equally spaced frames, kept by the program in the kernel: one call for many frames, so that no call's cost falls
-//! between two of them.
+//! A stretch of equally spaced frames, kept by the program in the kernel: one call for many frames,
+//! so that no call's cost falls between two of them.
 
 use fastpath::generate::Generator;
 
@@ -31,8 +31,9 @@ impl Timetable {
         self.start_ns + (self.frames as f64 * self.interval_ns) as u64
     }
 
-    /// Sends all frames of it but those that are skipped for being owed too long. After every call `look` is told the time and how
-    /// many were skipped just now. How late the latest look found the next frame, ns.
+    /// Sends all frames of it but those that are skipped for being owed too long. After every call
+    /// `look` is told the time and how many were skipped just now. How late the latest look
+    /// found the next frame, ns.
     ///
     /// # Errors
     /// When a call fails, or the user interrupts.

@@ -1,9 +1,10 @@
 //! The lost-core budget: every nanosecond of every core, accounted for.
 //!
-//! A core is at each instant in exactly one state, so the states sum to wall time times cores. What an idle core could have
-//! done is asked at each instant too: while cores idle and threads of the program are blocked, as many idle cores as there are
-//! blocked threads are lost to what they wait for (locks first, then other waits, shared evenly among the waiting threads);
-//! while threads of the program are runnable and no core idles, the time is lost to whoever has the cores.
+//! A core is at each instant in exactly one state, so the states sum to wall time times cores. What
+//! an idle core could have done is asked at each instant too: while cores idle and threads of the
+//! program are blocked, as many idle cores as there are blocked threads are lost to what they wait
+//! for (locks first, then other waits, shared evenly among the waiting threads); while threads of
+//! the program are runnable and no core idles, the time is lost to whoever has the cores.
 
 mod sweep;
 
@@ -13,7 +14,8 @@ use super::classify::Class;
 use super::waits::Waited;
 use crate::timeline::Timeline;
 
-/// Where the time of all cores went, in nanoseconds. The fields from `program` to `unknown` sum to `wall * cores`.
+/// Where the time of all cores went, in nanoseconds. The fields from `program` to `unknown` sum to
+/// `wall * cores`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Budget {
     /// The window.
@@ -32,11 +34,13 @@ pub struct Budget {
     pub interrupts: u64,
     /// Software interrupts ran.
     pub softirqs: u64,
-    /// Idle although a thread of the program was runnable: it had been woken and was not there yet.
+    /// Idle although a thread of the program was runnable: it had been woken and was not there
+    /// yet.
     pub idle_waking: u64,
     /// Idle while threads of the program waited for locks.
     pub idle_locks: u64,
-    /// Idle while threads of the program waited for anything else that takes time: disks, timers, messages.
+    /// Idle while threads of the program waited for anything else that takes time: disks, timers,
+    /// messages.
     pub idle_waits: u64,
     /// Idle by design: the program had no further thread to run.
     pub idle_design: u64,
@@ -44,16 +48,19 @@ pub struct Budget {
     pub unknown: u64,
     /// What the idle cores waited for, longest first: parts of `idle_locks` and `idle_waits`.
     pub waits: Vec<(WaitFor, u64)>,
-    /// Who had cores while the program's threads were runnable, longest first: (name, time taken away, time run).
+    /// Who had cores while the program's threads were runnable, longest first: (name, time taken
+    /// away, time run).
     pub thieves: Vec<(String, u64, u64)>,
     /// Thread time: runnable without a core.
     pub runnable: u64,
-    /// Core time taken by others while threads of the program were runnable: the sum over `thieves`.
+    /// Core time taken by others while threads of the program were runnable: the sum over
+    /// `thieves`.
     pub starved: u64,
-    /// Core time on which exactly one thread of the program ran and no other of it was runnable or waited for a lock, a
-    /// message or a device.
+    /// Core time on which exactly one thread of the program ran and no other of it was runnable or
+    /// waited for a lock, a message or a device.
     pub alone: u64,
-    /// Core time by state for each core, in the order program, other, kernel, recorder, interrupts, softirqs, idle, unknown.
+    /// Core time by state for each core, in the order program, other, kernel, recorder,
+    /// interrupts, softirqs, idle, unknown.
     pub by_core: Vec<(u16, [u64; 8])>,
 }
 

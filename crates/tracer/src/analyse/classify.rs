@@ -1,17 +1,20 @@
 //! What a waited-for word is: a lock, or something that only looks like one.
 //!
-//! A futex is a word and a queue; what it means is the business of the library that uses it. The rules below read it from the
-//! values of the calls, which each library's locks give away:
+//! A futex is a word and a queue; what it means is the business of the library that uses it. The
+//! rules below read it from the values of the calls, which each library's locks give away:
 //!
-//! | it is | because |
-//! |---|---|
-//! | join | the wait is not private and its value is the number of a living thread: the kernel clears that word when the thread ends |
-//! | priority mutex | `FUTEX_LOCK_PI` |
-//! | mutex | every wait expects 2, "locked and contended", in glibc and Rust's standard library alike; or (musl, robust glibc) the owner's number with the top bit |
-//! | read-write lock | Rust: bits 30 or 31, "readers/writers wait", over a reader count; glibc: 3, "writing, and somebody waits" |
-//! | parking | one thread only ever waits there, expecting 1 or -1: `parking_lot`, `thread::park`. The word is the thread's own: the lock behind it has another address |
-//! | timed wait | most waits end by their timeout |
-//! | signal | anything else: condition variables, semaphores, barriers, channels. Waiting there means waiting for work |
+//! - join: the wait is not private and its value is the number of a living thread: the kernel
+//!   clears that word when the thread ends
+//! - priority mutex: `FUTEX_LOCK_PI`
+//! - mutex: every wait expects 2, "locked and contended", in glibc and Rust's standard library
+//!   alike; or (musl, robust glibc) the owner's number with the top bit
+//! - read-write lock: Rust: bits 30 or 31, "readers/writers wait", over a reader count; glibc: 3,
+//!   "writing, and somebody waits"
+//! - parking: one thread only ever waits there, expecting 1 or -1: `parking_lot`, `thread::park`.
+//!   The word is the thread's own: the lock behind it has another address
+//! - timed wait: most waits end by their timeout
+//! - signal: anything else: condition variables, semaphores, barriers, channels. Waiting there
+//!   means waiting for work
 
 use super::waits::Waited;
 use crate::trace::Probe;
@@ -156,7 +159,8 @@ pub fn classify(waited: &Waited, probes: &[&Probe]) -> Class {
     Class::Signal
 }
 
-/// Rust's read-write lock: 30 bits of readers (all ones: a writer), bit 30 readers wait, bit 31 writers wait.
+/// Rust's read-write lock: 30 bits of readers (all ones: a writer), bit 30 readers wait, bit 31
+/// writers wait.
 fn rust_rwlock(value: u32) -> bool {
     const WAITING: u32 = 0b11 << 30;
     const READERS: u32 = !WAITING;

@@ -1,8 +1,9 @@
 //! What the end of the program waited for, link by link.
 //!
-//! The walk goes backward from the end of the last thread. Where the thread ran, the time is its own; where it was runnable,
-//! it had no core; where it was blocked and another thread woke it, that thread's doings *within the blocked stretch* explain
-//! it (recursively), and the walk goes on in the first thread before it blocked:
+//! The walk goes backward from the end of the last thread. Where the thread ran, the time is its
+//! own; where it was runnable, it had no core; where it was blocked and another thread woke it,
+//! that thread's doings *within the blocked stretch* explain it (recursively), and the walk goes on
+//! in the first thread before it blocked:
 //!
 //! ```text
 //! main    ──run──┐ blocked                          ┌──run──▶ end
@@ -10,8 +11,8 @@
 //! other      ───────────────┴──run──────┘ (lets the lock go)
 //! path    main, worker, other, worker, main
 //! ```
-//! After Giraldeau and Dagenais, "Wait analysis of distributed systems using kernel tracing" (IEEE TPDS 2016). The links fill
-//! the window exactly.
+//! After Giraldeau and Dagenais, "Wait analysis of distributed systems using kernel tracing" (IEEE
+//! TPDS 2016). The links fill the window exactly.
 
 use std::collections::HashMap;
 
@@ -34,7 +35,8 @@ pub enum Link {
 /// A path that nests deeper than this is cut: its rest counts as waiting for another thread.
 const DEPTH: usize = 64;
 
-/// The time on the path by link, longest first. The times sum to the window, less the time after the program's end.
+/// The time on the path by link, longest first. The times sum to the window, less the time after
+/// the program's end.
 pub fn critical_path(timeline: &Timeline) -> Vec<(Link, u64)> {
     let lives: HashMap<Tid, &Life> = timeline.lives.iter().map(|life| (life.tid, life)).collect();
     let last = timeline

@@ -49,8 +49,8 @@ pub fn interrupts(timeline: &Timeline) -> Vec<Placement> {
     all
 }
 
-/// A core that does most of the device and software interrupt work while others could share it: (core, its share of that
-/// work, the share of its own time that goes there).
+/// A core that does most of the device and software interrupt work while others could share it:
+/// (core, its share of that work, the share of its own time that goes there).
 pub fn concentrated(timeline: &Timeline, placements: &[Placement]) -> Option<(u16, f64, f64)> {
     const MOST: f64 = 0.8;
     const WORTH_SAYING: f64 = 0.05;

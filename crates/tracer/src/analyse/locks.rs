@@ -14,8 +14,9 @@ const ENOUGH_HOLDS: u64 = 30;
 
 /// Fewer samples than this say nothing about spinning.
 const ENOUGH_SAMPLES: u64 = 30;
-/// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE, 40 cycles each or more. What
-/// is spun looks like work and is none, so the upper end of a prediction takes it off.
+/// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE,
+/// 40 cycles each or more. What is spun looks like work and is none, so the upper end of a
+/// prediction takes it off.
 const SPIN: u64 = 4_000;
 
 /// A range in which a value lies.
@@ -190,7 +191,8 @@ fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSou
     }
 }
 
-/// Functions that every way to a lock leads through say nothing about which lock it is: words in their names...
+/// Functions that every way to a lock leads through say nothing about which lock it is: words in
+/// their names...
 const LOCK_WORDS: [&str; 7] = [
     "lock",
     "spin",
@@ -294,7 +296,8 @@ fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand>
     let low = (holds.sum as f64 / work).min(1.0);
     let estimated = queueing::acquisitions(visible, holds.mean(), work, threads).unwrap_or(visible);
     let high = (estimated * holds.mean() / work).clamp(low, 1.0);
-    // Every acquisition is visible while somebody always waits and nobody goes before those who wait.
+    // Every acquisition is visible while somebody always waits and nobody goes before those who
+    // wait.
     let wall = timeline.wall().max(1) as f64;
     let barging = waited.missed as f64 / (waited.missed + holds.count) as f64;
     let all_visible = (waited.contended as f64 / wall).min(1.0) * (1.0 - barging);

@@ -1,4 +1,5 @@
-//! The noise on cores that ought to be quiet: those kept from the scheduler, and those that one thread has to itself.
+//! The noise on cores that ought to be quiet: those kept from the scheduler, and those that one
+//! thread has to itself.
 
 use std::collections::BTreeMap;
 

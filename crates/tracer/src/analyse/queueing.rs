@@ -1,8 +1,10 @@
-//! What queueing theory says about a lock: a closed network with one queue for each lock and time to think between.
+//! What queueing theory says about a lock: a closed network with one queue for each lock and time
+//! to think between.
 //!
-//! Exact mean value analysis (Reiser and Lavenberg 1980) and the asymptotic bounds (Denning and Buzen 1978). Service times are
-//! taken as exponential, as the theory must; real critical sections vary less and wait less, so an estimate from the theory is
-//! one end of an interval here and the bound is the other.
+//! Exact mean value analysis (Reiser and Lavenberg 1980) and the asymptotic bounds (Denning and
+//! Buzen 1978). Service times are taken as exponential, as the theory must; real critical sections
+//! vary less and wait less, so an estimate from the theory is one end of an interval here and the
+//! bound is the other.
 
 /// What the theory gives for one number of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +15,8 @@ pub struct Solution {
     pub utilisation: f64,
 }
 
-/// Solves a network of `threads` threads that think for `think` and then visit queues with the given `demands`.
+/// Solves a network of `threads` threads that think for `think` and then visit queues with the
+/// given `demands`.
 pub fn solve(demands: &[f64], think: f64, threads: usize) -> Solution {
     let mut queues = vec![0.0; demands.len()];
     let mut throughput = 0.0;
@@ -42,11 +45,12 @@ pub fn solve(demands: &[f64], think: f64, threads: usize) -> Solution {
     }
 }
 
-/// How many acquisitions there were in all, when `visible` ones had to wait, each held the lock for `hold`, and the `threads`
-/// ran for `ran` in all.
+/// How many acquisitions there were in all, when `visible` ones had to wait, each held the lock for
+/// `hold`, and the `threads` ran for `ran` in all.
 ///
-/// An arriving thread finds the lock taken as often as the lock is busy with the other threads alone (the arrival theorem);
-/// the number of acquisitions is the one for which that probability gives the visible ones. `None` without data.
+/// An arriving thread finds the lock taken as often as the lock is busy with the other threads
+/// alone (the arrival theorem); the number of acquisitions is the one for which that probability
+/// gives the visible ones. `None` without data.
 pub fn acquisitions(visible: f64, hold: f64, ran: f64, threads: usize) -> Option<f64> {
     if visible < 1.0 || hold <= 0.0 || ran <= visible * hold || threads < 2 {
         return None;

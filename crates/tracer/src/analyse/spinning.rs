@@ -1,9 +1,11 @@
-//! Spinning before the sleep: locks that poll before they wait look like work, and only samples of the running code show them.
+//! Spinning before the sleep: locks that poll before they wait look like work, and only samples of
+//! the running code show them.
 //!
-//! Every tick of the scheduler (mostly 250 a second and core) samples the running code. A sample inside the function in which a lock's library
-//! polls (Rust's `lock_contended`, `parking_lot`'s `lock_slow`, glibc's `__lll_lock_wait`, the kernel's queued spinlock) is time
-//! lost to a lock. Which lock it was the sample does not tell: it is shared among the locks of the process that threads slept
-//! at, by their numbers of waits.
+//! Every tick of the scheduler (mostly 250 a second and core) samples the running code. A sample
+//! inside the function in which a lock's library polls (Rust's `lock_contended`, `parking_lot`'s
+//! `lock_slow`, glibc's `__lll_lock_wait`, the kernel's queued spinlock) is time lost to a lock.
+//! Which lock it was the sample does not tell: it is shared among the locks of the process that
+//! threads slept at, by their numbers of waits.
 
 use super::classify::Class;
 use super::waits::Waited;

@@ -1,9 +1,10 @@
 //! Everything that threads waited at by address, counted: futex words and kernel locks.
 //!
-//! One walk over the events gathers for every object who waited, how long, who ended the wait, and with which values the
-//! futex calls were made; [`super::classify`] then says what each object is. Two things come from the structure of a futex
-//! mutex: a thread that got the lock after waiting always wakes somebody when it lets go, so its hold is visible; and while
-//! somebody waits, somebody holds. Acquisitions without waiting make no event and are not counted here.
+//! One walk over the events gathers for every object who waited, how long, who ended the wait, and
+//! with which values the futex calls were made; [`super::classify`] then says what each object is.
+//! Two things come from the structure of a futex mutex: a thread that got the lock after waiting
+//! always wakes somebody when it lets go, so its hold is visible; and while somebody waits,
+//! somebody holds. Acquisitions without waiting make no event and are not counted here.
 
 mod gather;
 

@@ -1,12 +1,10 @@
 // @ts-check
 "use strict";
-/**
- * Inflates a deflate stream (RFC 1951) at once. The browser's own way (`DecompressionStream`) ends some time after the page is
- * loaded, so a page that is printed or photographed as soon as it is loaded would be blank.
+/* Inflates a deflate stream (RFC 1951) at once. The browser's own way (`DecompressionStream`) ends
+ * some time after the page is loaded, so a page that is printed or photographed as soon as it is
+ * loaded would be blank.
  *
- * @param {Uint8Array} packed
- * @param {number} length how many bytes come out
- */
+ * @param {Uint8Array} packed @param {number} length how many bytes come out */
 function corelaneInflate(packed, length) {
   const out = new Uint8Array(length);
   let at = 0, bits = 0, count = 0, to = 0;
@@ -22,7 +20,8 @@ function corelaneInflate(packed, length) {
     count -= size;
     return value;
   };
-  /** From the lengths of the codes to what the next bits mean: symbol and length of its code. @param {number[]} lengths */
+  /* From the lengths of the codes to what the next bits mean: symbol and length of its code. @param
+   * {number[]} lengths */
   const table = (lengths) => {
     const most = Math.max(...lengths), entries = new Uint16Array(1 << most);
     for (let size = 1, code = 0; size <= most; size++, code <<= 1) {
@@ -45,7 +44,8 @@ function corelaneInflate(packed, length) {
     count -= entry & 15;
     return entry >> 4;
   };
-  /** Lengths of codes, themselves in codes: 16 repeats the one before, 17 and 18 are zeros. @param {number} wanted @param {Uint16Array} codes */
+  /* Lengths of codes, themselves in codes: 16 repeats the one before, 17 and 18 are zeros. @param
+   * {number} wanted @param {Uint16Array} codes */
   const lengths = (wanted, codes) => {
     /** @type {number[]} */
     const all = [];
@@ -90,7 +90,8 @@ function corelaneInflate(packed, length) {
         out[to++] = word;
         continue;
       }
-      // Four codes share a number of further bits, then that number grows by one; 285 is the longest copy.
+      // Four codes share a number of further bits, then that number grows by one; 285 is the
+      // longest copy.
       const run = word - 257, more = run < 8 || run === 28 ? 0 : (run >> 2) - 1;
       let size = run < 8 ? run + 3 : run === 28 ? 258 : ((4 + (run & 3)) << more) + 3 + take(more);
       const code = symbol(distances), further = code < 4 ? 0 : (code >> 1) - 1;

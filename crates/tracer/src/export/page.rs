@@ -1,8 +1,9 @@
-//! The report as one page: verdict, budget bar, lock table, and the timeline drawn by `timeline.js` from packed columns.
+//! The report as one page: verdict, budget bar, lock table, and the timeline drawn by `timeline.js`
+//! from packed columns.
 //!
-//! The timeline's data are columns of variable-length numbers, deflated and in base64: about three bytes a slice. The page
-//! loads nothing; `inflate.js` unpacks the data while the page loads, so that even a page printed at once has its picture, and only
-//! what is in view is drawn.
+//! The timeline's data are columns of variable-length numbers, deflated and in base64: about three
+//! bytes a slice. The page loads nothing; `inflate.js` unpacks the data while the page loads, so
+//! that even a page printed at once has its picture, and only what is in view is drawn.
 
 mod columns;
 
@@ -64,14 +65,16 @@ pub fn timeline(analysis: &Analysis, id: &str) -> String {
         String::new()
     };
     format!(
-        "<style>{STYLE}</style><figure class=\"timeline\" id=\"{id}\"><div class=\"timeline-tools\">\
-         <button type=\"button\" data-do=\"out\" aria-label=\"zoom out\">−</button>\
-         <button type=\"button\" data-do=\"in\" aria-label=\"zoom in\">+</button>\
-         <button type=\"button\" data-do=\"all\">all</button><span class=\"timeline-where\"></span></div>\
-         <canvas tabindex=\"0\" aria-label=\"what each core and thread did over time\"></canvas>\
-         <div class=\"timeline-tip\" hidden></div><figcaption>Each row is a core or a thread; colour is the thread. Drag to move, \
-         wheel or pinch to zoom, arrow keys and + − 0 work too. Close up, arrows show who woke whom.</figcaption></figure>\
-         {script}<script>corelaneTimeline(\"{id}\",\"{data}\",{length});</script>\n"
+        "<style>{STYLE}</style><figure class=\"timeline\" id=\"{id}\"><div \
+         class=\"timeline-tools\"><button type=\"button\" data-do=\"out\" aria-label=\"zoom \
+         out\">−</button><button type=\"button\" data-do=\"in\" aria-label=\"zoom \
+         in\">+</button><button type=\"button\" data-do=\"all\">all</button><span \
+         class=\"timeline-where\"></span></div><canvas tabindex=\"0\" aria-label=\"what each core \
+         and thread did over time\"></canvas><div class=\"timeline-tip\" \
+         hidden></div><figcaption>Each row is a core or a thread; colour is the thread. Drag to \
+         move, wheel or pinch to zoom, arrow keys and + − 0 work too. Close up, arrows show who \
+         woke whom.</figcaption></figure>{script}<script>corelaneTimeline(\"{id}\",\"{data}\",\
+         {length});</script>\n"
     )
 }
 
@@ -108,7 +111,8 @@ fn bar(analysis: &Analysis) -> String {
         let share = *part as f64 / total * 100.0;
         let _ = write!(
             out,
-            "<i class=\"b-{class}\" style=\"flex-grow:{share:.3}\" title=\"{words}: {share:.1} %\"></i>"
+            "<i class=\"b-{class}\" style=\"flex-grow:{share:.3}\" title=\"{words}: {share:.1} \
+             %\"></i>"
         );
     }
     out.push_str("</div><ul class=\"budget-key\">");
@@ -163,8 +167,8 @@ fn lock_table(analysis: &Analysis, verdict: &Verdict) -> Table {
         ]);
     }
     table.caption(
-        "Contended: share of the time with at least one thread waiting. Waiting: threads waiting on average. \
-         Cores lost: cores that idled meanwhile. Blamed locks are marked.",
+        "Contended: share of the time with at least one thread waiting. Waiting: threads waiting \
+         on average. Cores lost: cores that idled meanwhile. Blamed locks are marked.",
     )
 }
 

@@ -1,8 +1,9 @@
 //! Perfetto's trace format, written by hand: about a dozen protobuf messages.
 //!
-//! Field numbers are those of `protos/perfetto/trace` (Perfetto 52). Times are `CLOCK_BOOTTIME`, which Perfetto takes
-//! scheduler events to be in. The first switch of every core goes out in full, because the importer drops the first compact
-//! one; the rest is `CompactSched`, columns of differences. Waits for locks have no event there and become track events.
+//! Field numbers are those of `protos/perfetto/trace` (Perfetto 52). Times are `CLOCK_BOOTTIME`,
+//! which Perfetto takes scheduler events to be in. The first switch of every core goes out in full,
+//! because the importer drops the first compact one; the rest is `CompactSched`, columns of
+//! differences. Waits for locks have no event there and become track events.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -305,7 +306,8 @@ fn bundle(
     packet
 }
 
-/// Waits for locks: a row under every thread that waited, and an arrow from the thread that let go to the one that went on.
+/// Waits for locks: a row under every thread that waited, and an arrow from the thread that let go
+/// to the one that went on.
 fn lock_waits(
     analysis: &Analysis,
     offset: i64,
@@ -383,7 +385,8 @@ fn wait_track(tid: Tid) -> u64 {
     u64::from(tid) << 8 | 2
 }
 
-/// Describes a thread's track and the one under it; the first message of the sequence says that nothing came before it.
+/// Describes a thread's track and the one under it; the first message of the sequence says that
+/// nothing came before it.
 fn tracks(tid: Tid, process: Tid, first: bool) -> [Message; 2] {
     const STATE_CLEARED: u64 = 1;
     let thread_track = u64::from(tid) << 8 | 1;

@@ -1,4 +1,5 @@
-//! One line for each event, in the manner of `perf script`: thread, number, core, seconds, event, details.
+//! One line for each event, in the manner of `perf script`: thread, number, core, seconds, event,
+//! details.
 
 use std::io::{self, Write};
 

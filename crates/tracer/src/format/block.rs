@@ -90,7 +90,8 @@ pub(super) struct Packer {
 impl Default for Packer {
     fn default() -> Self {
         Self {
-            // The recorder's time is the traced program's loss: level 1 takes a third of what level 3 takes, for a tenth more bytes.
+            // The recorder's time is the traced program's loss: level 1 takes a third of what level
+            // 3 takes, for a tenth more bytes.
             deflate: Compress::new(Compression::fast(), false),
             stored: Vec::new(),
         }

@@ -1,4 +1,5 @@
-//! The events of all cores: each core's blocks decoded one event after the other, and all cores merged by time as they come.
+//! The events of all cores: each core's blocks decoded one event after the other, and all cores
+//! merged by time as they come.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -209,7 +210,8 @@ fn other(cursor: &mut Cursor<'_>, addresses: &mut Vec<u64>, head: u8) -> Option<
     })
 }
 
-/// A place in a payload. Every step answers `None` when the bytes do not make sense or are at their end.
+/// A place in a payload. Every step answers `None` when the bytes do not make sense or are at their
+/// end.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -1,24 +1,27 @@
 //! The file format `corelane-trace`, version 2.
 //!
-//! A file is 16 bytes `corelane-trace\0` + version, then blocks. A block is a 24-byte head (kind, form, core, payload length, number
-//! of entries, CRC-32 of all the rest of the block, time of the first entry; little-endian) and its payload, as it is (form 0, the
-//! only one of version 1) or deflated (form 1: four bytes that tell its length inflated, then the deflate stream of RFC 1951):
+//! A file is 16 bytes `corelane-trace\0` + version, then blocks. A block is a 24-byte head (kind,
+//! form, core, payload length, number of entries, CRC-32 of all the rest of the block, time of the
+//! first entry; little-endian) and its payload, as it is (form 0, the only one of version 1) or
+//! deflated (form 1: four bytes that tell its length inflated, then the deflate stream of RFC
+//! 1951):
 //!
-//! | kind | payload |
-//! |---|---|
-//! | `H` | JSON [`crate::trace::Header`]: what was asked, on what machine |
-//! | `C` | the events of one core, see below |
-//! | `T` | names, births and deaths of threads |
-//! | `E` | JSON [`crate::trace::Trailer`]: losses, names of locks, code places. The last block: a file without it was cut off |
+//! - `H`: JSON [`crate::trace::Header`]: what was asked, on what machine
+//! - `C`: the events of one core, see below
+//! - `T`: names, births and deaths of threads
+//! - `E`: JSON [`crate::trace::Trailer`]: losses, names of locks, code places. The last block: a
+//!   file without it was cut off
 //!
-//! Events of one core are in time order, over all its blocks. Each is one head byte, the nanoseconds since the event before it (variable length,
-//! 7 bits a byte), then what the kind needs. Two things keep a context switch near four bytes, before deflate halves them: the thread that leaves is not
-//! written, since it is the one that came last; and a thread seen lately on this core is named by its place in a list of the
-//! 15 most recent ones, inside the head byte:
+//! Events of one core are in time order, over all its blocks. Each is one head byte, the
+//! nanoseconds since the event before it (variable length, 7 bits a byte), then what the kind
+//! needs. Two things keep a context switch near four bytes, before deflate halves them: the thread
+//! that leaves is not written, since it is the one that came last; and a thread seen lately on this
+//! core is named by its place in a list of the 15 most recent ones, inside the head byte:
 //!
 //! ```text
 //! 1 sss tttt   the core switches: state left (3 bits), thread by list place (15: number follows)
-//! 01 nn tttt   a wake-up: nn = 0 on this core's queue, 1 the target core follows, 2 flags and target follow
+//! 01 nn tttt a wake-up: nn = 0 on this core's queue, 1 the target core follows, 2 flags and target
+//! follow
 //! 00 kkkkkk    everything else, by number
 //! ```
 //! Every block starts with empty lists, so a damaged block costs itself and nothing after it.

@@ -13,12 +13,14 @@ use crate::trace::{Header, Trace, Trailer};
 pub enum ReadError {
     /// The first bytes are not ours.
     #[error(
-        "not a corelane trace: it begins with {0:?}; record one with `corelane trace record -o FILE -- COMMAND`"
+        "not a corelane trace: it begins with {0:?}; record one with `corelane trace record -o \
+         FILE -- COMMAND`"
     )]
     Foreign(String),
     /// Another version of the format.
     #[error(
-        "this trace has format version {found}; this program reads up to version {VERSION}: report it with the program that recorded it"
+        "this trace has format version {found}; this program reads up to version {VERSION}: \
+         report it with the program that recorded it"
     )]
     Version {
         /// The version in the file.
@@ -26,7 +28,8 @@ pub enum ReadError {
     },
     /// The file ends before it says what was recorded.
     #[error(
-        "the trace ends after {0} bytes, before its header is complete: nothing can be read from it"
+        "the trace ends after {0} bytes, before its header is complete: nothing can be read from \
+         it"
     )]
     NoHeader(usize),
     /// The header is not what this version writes.
@@ -51,8 +54,8 @@ impl Trace {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`ReadError`] when it is not a trace. A trace that was cut off or damaged is read as far as it is sound; see
-    /// [`Trace::complaints`].
+    /// [`ReadError`] when it is not a trace. A trace that was cut off or damaged is read as far as
+    /// it is sound; see [`Trace::complaints`].
     pub fn open(path: &std::path::Path) -> Result<Self, ReadError> {
         let bytes = std::fs::read(path).map_err(|cause| ReadError::Io {
             path: path.display().to_string(),
@@ -88,7 +91,8 @@ impl Trace {
             at += block.length;
             if !block.sound {
                 complaints.push(format!(
-                    "a block of {} entries of core {} is damaged (checksum differs): its events are missing",
+                    "a block of {} entries of core {} is damaged (checksum differs): its events \
+                     are missing",
                     block.count, block.cpu
                 ));
                 continue;
@@ -120,12 +124,17 @@ impl Trace {
         let header = header.ok_or(ReadError::NoHeader(bytes.len()))?;
         if trailer.is_none() {
             complaints.push(
-                "the trace was cut off: its end is missing, so losses, lock names and code places are unknown".to_owned(),
+                "the trace was cut off: its end is missing, so losses, lock names and code places \
+                 are unknown"
+                    .to_owned(),
             );
         }
         let (events, broken) = events::merged(&cores);
         complaints.extend(broken.into_iter().map(|cpu| {
-            format!("a block of core {cpu} breaks off in the middle of an event: the rest of it is missing")
+            format!(
+                "a block of core {cpu} breaks off in the middle of an event: the rest of it is \
+                 missing"
+            )
         }));
         tasks.sort_by_key(|change: &TaskChange| change.time);
         Ok(Self {

@@ -1,4 +1,5 @@
-//! The threads seen lately on one core, most recent first: writer and reader keep the same list, so a thread costs four bits.
+//! The threads seen lately on one core, most recent first: writer and reader keep the same list, so
+//! a thread costs four bits.
 
 use crate::event::Tid;
 
@@ -18,7 +19,8 @@ impl Recent {
         }
     }
 
-    /// The place of `tid` before it moves to the front, or `None` when it was not there (it is now).
+    /// The place of `tid` before it moves to the front, or `None` when it was not there (it is
+    /// now).
     pub(crate) fn place(&mut self, tid: Tid) -> Option<u8> {
         let found = self.threads.iter().position(|known| *known == tid);
         let upto = found.unwrap_or(PLACES - 1);

@@ -1,4 +1,5 @@
-//! Writing: events of one core become bytes ([`CoreWriter`]), blocks become a file ([`FileWriter`]).
+//! Writing: events of one core become bytes ([`CoreWriter`]), blocks become a file
+//! ([`FileWriter`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
@@ -10,8 +11,9 @@ use crate::trace::{Header, Trailer};
 
 /// A block is written when it has grown past this many bytes.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// Deflating takes longest of all that a recorder does, so events wait for it until the file is finished, when nobody is disturbed any
-/// more; only what exceeds this many bytes (some ten million events) is written before.
+/// Deflating takes longest of all that a recorder does, so events wait for it until the file is
+/// finished, when nobody is disturbed any more; only what exceeds this many bytes (some ten million
+/// events) is written before.
 const MOST_WAITING: usize = 32 << 20;
 /// The list place that says "the thread's number follows".
 const IN_FULL: u8 = 15;
@@ -257,7 +259,8 @@ impl<W: Write> FileWriter<W> {
         Ok(file)
     }
 
-    /// Takes the events gathered for one core and empties the gatherer; the oldest that wait are written when they are too many.
+    /// Takes the events gathered for one core and empties the gatherer; the oldest that wait are
+    /// written when they are too many.
     ///
     /// # Errors
     /// What the writer says.

@@ -1,5 +1,6 @@
-//! The kernel's own type information (`/sys/kernel/btf/vmlinux`, `Documentation/bpf/btf.rst`), as far as the recorder needs it:
-//! where a field lies in a structure of the running kernel, and which arguments a tracepoint hands over.
+//! The kernel's own type information (`/sys/kernel/btf/vmlinux`, `Documentation/bpf/btf.rst`), as
+//! far as the recorder needs it: where a field lies in a structure of the running kernel, and which
+//! arguments a tracepoint hands over.
 
 use std::path::Path;
 
@@ -102,7 +103,8 @@ impl Btf {
             .then_some((number, function.entries.checked_sub(1)?))
     }
 
-    /// How many bytes from the beginning of `structure` the field lies that a path of names leads to.
+    /// How many bytes from the beginning of `structure` the field lies that a path of names leads
+    /// to.
     pub(crate) fn offset(&self, structure: &str, path: &[&str]) -> Option<i16> {
         let mut number = self.find(kind::STRUCT, structure)?;
         let mut bits = 0;
@@ -148,7 +150,8 @@ fn kind_of(information: u32) -> u32 {
     information >> 24 & 0x1f
 }
 
-/// How many bytes follow a type's head. `None` for kinds this reader does not know, after which nothing can be read.
+/// How many bytes follow a type's head. `None` for kinds this reader does not know, after which
+/// nothing can be read.
 fn tail(information: u32) -> Option<usize> {
     let entries = (information & 0xffff) as usize;
     Some(match kind_of(information) {
@@ -169,7 +172,8 @@ fn tail(information: u32) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// `struct task { int a; struct { int pid; }; }; typedef void (*btf_trace_wake)(void *, struct task *)`.
+    /// `struct task { int a; struct { int pid; }; }; typedef void (*btf_trace_wake)(void *, struct
+    /// task *)`.
     fn sample() -> Vec<u8> {
         let strings = b"\0task\0a\0pid\0btf_trace_wake\0int\0";
         let name = |text: &str| {

@@ -283,7 +283,8 @@ impl Decoder {
     }
 }
 
-/// The common beginning of every record: `common_type`, `common_flags`, `common_pid` have not moved since Linux 2.6.32.
+/// The common beginning of every record: `common_type`, `common_flags`, `common_pid` have not moved
+/// since Linux 2.6.32.
 pub(crate) fn common(raw: &[u8]) -> Option<(u16, u8, Tid)> {
     let head = raw.get(..8)?;
     Some((
@@ -299,8 +300,9 @@ mod tests {
 
     #[test]
     fn a_switch_is_read_where_the_format_file_says() {
-        let text = "ID: 372\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
-            \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
+        let text = "ID: 372\n\tfield:long \
+                    prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\tfield:pid_t \
+                    next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
         let layout = Layout::parse(text).expect("a format file");
         let decoder = Decoder::new(&CATALOGUE[0], &layout).expect("both fields are there");
         let mut raw = vec![0_u8; 64];

@@ -122,7 +122,8 @@ impl Drain {
                 revents: 0,
             })
             .collect();
-        // SAFETY: the array lives through the call and its length is given. Being interrupted only makes the turn early.
+        // SAFETY: the array lives through the call and its length is given. Being interrupted only
+        // makes the turn early.
         unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, self.tick) };
     }
 
@@ -183,7 +184,8 @@ impl Drain {
     }
 }
 
-/// Asks the scheduler to run this thread before others (a late reader loses events) and tells its number.
+/// Asks the scheduler to run this thread before others (a late reader loses events) and tells its
+/// number.
 fn go_first() -> Tid {
     const FIRST: libc::c_int = -20;
     // SAFETY: no memory arguments; a refusal only means more risk of loss, which is counted.

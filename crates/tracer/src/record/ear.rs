@@ -1,7 +1,9 @@
-//! One core's way from records to blocks: perf's records and the records of the switches, merged by time.
+//! One core's way from records to blocks: perf's records and the records of the switches, merged by
+//! time.
 //!
-//! Both are written on the same core with the same clock. Perf's ring is read after the other, so it holds everything that came
-//! before the switches just read; what it holds beyond the moment at which reading began waits for the next turn.
+//! Both are written on the same core with the same clock. Perf's ring is read after the other, so
+//! it holds everything that came before the switches just read; what it holds beyond the moment at
+//! which reading began waits for the next turn.
 
 use super::catalogue::{Decoder, Point, common};
 use super::stacks::Stacks;
@@ -66,7 +68,8 @@ impl Ear {
         }
     }
 
-    /// A perf sample's body: time, call chain (count, addresses), size of the tracepoint's record, record.
+    /// A perf sample's body: time, call chain (count, addresses), size of the tracepoint's record,
+    /// record.
     pub(crate) fn sample(
         &mut self,
         body: &[u8],
@@ -172,7 +175,8 @@ impl Ear {
         self.push(self.last.max(time), self.current, kind);
     }
 
-    /// Tells the losses that no record told of and gives the sum of all; `by_perf` is the kernel's count.
+    /// Tells the losses that no record told of and gives the sum of all; `by_perf` is the kernel's
+    /// count.
     pub(crate) fn all_lost(&mut self, by_perf: u64) -> u64 {
         let total = by_perf.max(self.told_by_perf);
         if total > self.told_by_perf {
@@ -196,8 +200,8 @@ impl Ear {
                 }
             }
             Kind::Waking { by, .. } if *by == Context::Thread => {
-                // The programs do not tell who interrupts; perf's record does. It may be silent about an idle core, but an idle
-                // thread wakes nobody by itself.
+                // The programs do not tell who interrupts; perf's record does. It may be silent
+                // about an idle core, but an idle thread wakes nobody by itself.
                 *by = match self.inside.last() {
                     None if tid == 0 => Context::Hardirq,
                     None => Context::Thread,

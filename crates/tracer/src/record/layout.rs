@@ -1,7 +1,7 @@
 //! The `format` files of tracefs: where a tracepoint of the running kernel keeps its fields.
 //!
-//! Offsets differ between kernel versions (6.18 moved `pid` of `sched_migrate_task` from byte 24 to byte 12), so they are read
-//! at run time and never written into the program.
+//! Offsets differ between kernel versions (6.18 moved `pid` of `sched_migrate_task` from byte 24 to
+//! byte 12), so they are read at run time and never written into the program.
 
 /// One field of a tracepoint's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,15 +80,16 @@ fn field(line: &str) -> Option<Field> {
 mod tests {
     use super::*;
 
-    const NEW: &str = "name: sched_migrate_task\nID: 371\nformat:\n\
-        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-        \tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n\
-        \tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n\
-        \tfield:int orig_cpu;\toffset:20;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s\", REC->comm\n";
-    const OLD: &str = "name: sched_migrate_task\nID: 310\nformat:\n\
-        \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:1;\n\
-        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
+    const NEW: &str = "name: sched_migrate_task\nID: 371\nformat:\n\tfield:unsigned short \
+                       common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int \
+                       common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:__data_loc char[] \
+                       comm;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:pid_t \
+                       pid;\toffset:12;\tsize:4;\tsigned:1;\n\tfield:int \
+                       orig_cpu;\toffset:20;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s\", \
+                       REC->comm\n";
+    const OLD: &str = "name: sched_migrate_task\nID: 310\nformat:\n\tfield:char \
+                       comm[16];\toffset:8;\tsize:16;\tsigned:1;\n\tfield:pid_t \
+                       pid;\toffset:24;\tsize:4;\tsigned:1;\n";
 
     #[test]
     fn both_shapes_of_one_tracepoint_are_understood() {
@@ -103,8 +104,9 @@ mod tests {
 
     #[test]
     fn pointers_and_arrays_have_plain_names() {
-        let text = "ID: 1\n\tfield:const struct __kernel_timespec * utime;\toffset:40;\tsize:8;\tsigned:0;\n\
-            \tfield:u32 *uaddr;\toffset:16;\tsize:8;\tsigned:0;\n";
+        let text = "ID: 1\n\tfield:const struct __kernel_timespec * \
+                    utime;\toffset:40;\tsize:8;\tsigned:0;\n\tfield:u32 \
+                    *uaddr;\toffset:16;\tsize:8;\tsigned:0;\n";
         let layout = Layout::parse(text).expect("a format file");
         assert_eq!(layout.field("utime").map(|f| f.offset), Some(40));
         assert_eq!(layout.field("uaddr").map(|f| f.offset), Some(16));

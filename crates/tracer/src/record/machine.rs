@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn interrupt_lines_have_their_device_names() {
-        let table = "           CPU0       CPU1\n 24:  0  12  PCI-MSIX-0000:00:01.0  0-edge  virtio0-input.0\nLOC: 5 6 Local timer interrupts\n";
+        let table = "           CPU0       CPU1\n 24:  0  12  PCI-MSIX-0000:00:01.0  0-edge  \
+                     virtio0-input.0\nLOC: 5 6 Local timer interrupts\n";
         assert_eq!(interrupt_names(table), [(24, "virtio0-input.0".to_owned())]);
     }
 

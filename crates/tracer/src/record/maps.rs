@@ -1,9 +1,10 @@
-//! What the traced processes have mapped where, read as seldom as possible: a large process' list takes a millisecond to read,
-//! and ten readings a second of a few such processes would cost more than everything else that the recorder does.
+//! What the traced processes have mapped where, read as seldom as possible: a large process' list
+//! takes a millisecond to read, and ten readings a second of a few such processes would cost more
+//! than everything else that the recorder does.
 //!
-//! A list is read when an address is asked for that the known one does not contain, once in a turn at most. For code places, which come
-//! at every tick, a reading that did not help (generated code, a process that is gone) puts off the next one of that process, twice as
-//! long each time.
+//! A list is read when an address is asked for that the known one does not contain, once in a turn
+//! at most. For code places, which come at every tick, a reading that did not help (generated code,
+//! a process that is gone) puts off the next one of that process, twice as long each time.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! The recorder: tracepoints in, a trace out.
 //!
-//! One thread of ours empties the rings of all cores ten times a second (or when one is half full), turns the kernel's records
-//! into [`Event`](crate::event::Event)s and writes them in the compact format; the traced programs never wait for it. What a
-//! full ring drops is counted by the kernel and told.
+//! One thread of ours empties the rings of all cores ten times a second (or when one is half full),
+//! turns the kernel's records into [`Event`](crate::event::Event)s and writes them in the compact
+//! format; the traced programs never wait for it. What a full ring drops is counted by the kernel
+//! and told.
 //!
 //! ```no_run
 //! use tracer::record::{self, Options, Target};
@@ -46,8 +47,8 @@ use crate::event::Tid;
 use crate::format::read::ReadError;
 use crate::trace::Trace;
 
-/// Whose cores and locks are asked about. Scheduling is always recorded for the whole machine: the thief of a core is
-/// somebody else.
+/// Whose cores and locks are asked about. Scheduling is always recorded for the whole machine: the
+/// thief of a core is somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A command, started by the recorder, with everything it starts.
@@ -114,12 +115,14 @@ pub enum RecordError {
     },
     /// tracefs cannot be read.
     #[error(
-        "tracefs cannot be read ({0}): it names the tracepoints' fields. Run as root, or mount it: mount -t tracefs tracefs /sys/kernel/tracing"
+        "tracefs cannot be read ({0}): it names the tracepoints' fields. Run as root, or mount \
+         it: mount -t tracefs tracefs /sys/kernel/tracing"
     )]
     NoTracefs(String),
     /// The kernel has no scheduler tracepoints.
     #[error(
-        "this kernel ({kernel}) has no usable tracepoint {point}: it needs CONFIG_TRACING and CONFIG_PERF_EVENTS"
+        "this kernel ({kernel}) has no usable tracepoint {point}: it needs CONFIG_TRACING and \
+         CONFIG_PERF_EVENTS"
     )]
     NoPoint {
         /// `uname -r`.
@@ -129,7 +132,8 @@ pub enum RecordError {
     },
     /// A ring cannot be mapped.
     #[error(
-        "a ring of {pages} pages for core {cpu} cannot be mapped ({cause}): take a smaller one (--ring), or raise kernel.perf_event_mlock_kb"
+        "a ring of {pages} pages for core {cpu} cannot be mapped ({cause}): take a smaller one \
+         (--ring), or raise kernel.perf_event_mlock_kb"
     )]
     Ring {
         /// The core.
@@ -176,7 +180,8 @@ pub fn record_for(options: &Options, duration: Duration) -> Result<Trace, Record
     recording.stop()?.into_trace()
 }
 
-/// Records while `work` runs in this process, whose threads are the target, and returns its result and the trace.
+/// Records while `work` runs in this process, whose threads are the target, and returns its result
+/// and the trace.
 ///
 /// # Errors
 /// As [`record_for`]. `work` does not run when recording cannot start.

@@ -24,7 +24,8 @@ impl Names {
             .or_insert_with(|| Table::read(std::path::Path::new(path)))
     }
 
-    /// The variable at `address` of `process`, else the kind of memory it lies in: `mapping` contains it.
+    /// The variable at `address` of `process`, else the kind of memory it lies in: `mapping`
+    /// contains it.
     pub(super) fn variable(
         &mut self,
         process: Tid,
@@ -61,7 +62,8 @@ impl Names {
         }
     }
 
-    /// The functions of a call chain, innermost first, in a process with these `maps`. Of a sample only what was interrupted.
+    /// The functions of a call chain, innermost first, in a process with these `maps`. Of a sample
+    /// only what was interrupted.
     pub(super) fn frames(
         &mut self,
         maps: &[Mapping],

@@ -25,7 +25,8 @@ pub(super) fn paths(options: &Options) -> Vec<String> {
         .collect()
 }
 
-/// The programs for switches and wake-ups, where the kernel takes them; otherwise the header tells why not.
+/// The programs for switches and wake-ups, where the kernel takes them; otherwise the header tells
+/// why not.
 pub(super) fn switches(options: &Options, header: &mut Header) -> Option<(Switches, Which)> {
     if options.backend == Backend::Perf {
         "perf, as asked".clone_into(&mut header.switches);
@@ -107,7 +108,8 @@ fn chain(point: Point, stacks: bool) -> Option<Chain> {
     /// Enough to get out of the interrupt's entry and see who polls.
     const SAMPLE: u16 = 8;
     match point {
-        // Slow paths of kernel locks are rare, and without their caller most kernel locks have no name.
+        // Slow paths of kernel locks are rare, and without their caller most kernel locks have no
+        // name.
         Point::LockBegin => Some(Chain {
             kernel: true,
             user: stacks,
@@ -118,7 +120,8 @@ fn chain(point: Point, stacks: bool) -> Option<Chain> {
             user: true,
             frames: PLACE,
         }),
-        // The tick that comes anyway samples the running code; an event of its own would cost an interrupt each.
+        // The tick that comes anyway samples the running code; an event of its own would cost an
+        // interrupt each.
         Point::Begin(Interrupt::Timer) => Some(Chain {
             kernel: true,
             user: true,
@@ -237,7 +240,9 @@ mod tests {
     fn an_old_kernel_tells_what_it_cannot_say() {
         let (_, header, _elsewhere) = on(0);
         assert!(
-            header.missing.iter().any(|missing| missing.starts_with("lock:contention_begin: waits for kernel locks")),
+            header.missing.iter().any(|missing| {
+                missing.starts_with("lock:contention_begin: waits for kernel locks")
+            }),
             "{:?}",
             header.missing
         );

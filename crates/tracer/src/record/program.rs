@@ -1,6 +1,8 @@
-//! Writes eBPF instructions (`Documentation/bpf/standardization/instruction-set.rst`) for the few things our programs do.
+//! Writes eBPF instructions (`Documentation/bpf/standardization/instruction-set.rst`) for the few
+//! things our programs do.
 //!
-//! Registers are numbered as there: 0 is a call's answer, 1 to 5 its arguments (lost by it), 6 to 9 survive calls, 10 is the stack.
+//! Registers are numbered as there: 0 is a call's answer, 1 to 5 its arguments (lost by it), 6 to 9
+//! survive calls, 10 is the stack.
 
 use fastpath::sys::Instruction;
 
@@ -48,14 +50,15 @@ impl Assembler {
         self.push(0x63, STACK, from, offset, 0);
     }
 
-    /// Adds `from` to the 64 bits at `to + offset` in one step, after everything stored before (`BPF_ADD | BPF_FETCH`). `from` gets
-    /// the old value.
+    /// Adds `from` to the 64 bits at `to + offset` in one step, after everything stored before
+    /// (`BPF_ADD | BPF_FETCH`). `from` gets the old value.
     pub(crate) fn add_in_order(&mut self, to: u8, offset: i16, from: u8) {
         self.push(0xdb, to, from, offset, 0x01);
     }
 
-    /// `*(u64 *)(to + offset) = from`, after everything stored before. Where the machine keeps stores in order anyway (Intel's manual, volume
-    /// 3, 9.2.2) this is a plain store, elsewhere an exchange (`BPF_XCHG`), after which `from` has the old value.
+    /// `*(u64 *)(to + offset) = from`, after everything stored before. Where the machine keeps
+    /// stores in order anyway (Intel's manual, volume 3, 9.2.2) this is a plain store,
+    /// elsewhere an exchange (`BPF_XCHG`), after which `from` has the old value.
     pub(crate) fn store64_in_order(&mut self, to: u8, offset: i16, from: u8) {
         if cfg!(target_arch = "x86_64") {
             self.store64(to, offset, from);
@@ -119,7 +122,8 @@ impl Assembler {
         self.push(0x85, 0, 0, 0, helper);
     }
 
-    /// Register 0 becomes the address of the array's element whose index stands on the stack, or null.
+    /// Register 0 becomes the address of the array's element whose index stands on the stack, or
+    /// null.
     pub(crate) fn element(&mut self, lookup: i32, map: i32, key: i16) {
         const MAP_DESCRIPTOR: u8 = 1;
         self.push(0x18, 1, MAP_DESCRIPTOR, 0, map);
@@ -158,7 +162,8 @@ impl Assembler {
         self.leave();
         for (at, label) in &self.jumps {
             let target = self.labels.iter().find(|(known, _)| known == label);
-            // Every label used above is set before `finish`: the programs are fixed, and a test loads them.
+            // Every label used above is set before `finish`: the programs are fixed, and a test
+            // loads them.
             if let Some((_, target)) = target {
                 self.instructions[*at].offset = (target - at - 1) as i16;
             }

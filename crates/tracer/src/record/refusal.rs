@@ -22,20 +22,25 @@ fn explain(cause: &io::Error, system: &System, root: bool) -> RecordError {
         Some(libc::EACCES | libc::EPERM) => {
             let lockdown = read(&system.lockdown);
             if lockdown.contains("[confidentiality]") {
-                "the kernel is locked down (confidentiality); start it with lockdown=integrity or none".to_owned()
+                "the kernel is locked down (confidentiality); start it with lockdown=integrity or \
+                 none"
+                    .to_owned()
             } else if root {
-                "root is not enough here: a container or seccomp filter forbids perf_event_open; give it CAP_PERFMON and CAP_SYS_ADMIN, or record on the host with --pid".to_owned()
+                "root is not enough here: a container or seccomp filter forbids perf_event_open; \
+                 give it CAP_PERFMON and CAP_SYS_ADMIN, or record on the host with --pid"
+                    .to_owned()
             } else {
                 format!(
-                    "run as root, or give the program CAP_PERFMON and CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is {}). `corelane trace report` reads a trace recorded elsewhere without any rights",
+                    "run as root, or give the program CAP_PERFMON and CAP_DAC_READ_SEARCH \
+                     (kernel.perf_event_paranoid is {}). `corelane trace report` reads a trace \
+                     recorded elsewhere without any rights",
                     read(&system.paranoid)
                 )
             }
         }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "too many open files: one for every tracepoint and core is needed; raise `ulimit -n`"
-                .to_owned()
-        }
+        Some(libc::EMFILE | libc::ENFILE) => "too many open files: one for every tracepoint and \
+                                              core is needed; raise `ulimit -n`"
+            .to_owned(),
         Some(libc::ENOSYS) => "the kernel is built without CONFIG_PERF_EVENTS".to_owned(),
         Some(libc::ENODEV | libc::ENOENT) => {
             "a core went offline or the tracepoint is gone; try again".to_owned()

@@ -1,4 +1,5 @@
-//! One core's ring: the memory that the kernel fills and we empty (`perf_event_open(2)`, "MMAP layout").
+//! One core's ring: the memory that the kernel fills and we empty (`perf_event_open(2)`, "MMAP
+//! layout").
 //!
 //! The kernel writes at `data_head`; we own the bytes from `data_tail` up to it once `data_head`
 //! has been read with acquire order, and give them back by storing `data_tail` with release order.
@@ -19,7 +20,8 @@ pub(crate) struct Ring {
     scratch: Vec<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone; only the atomics of its first page are shared, with the kernel.
+// SAFETY: the mapping belongs to this value alone; only the atomics of its first page are shared,
+// with the kernel.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -52,8 +54,8 @@ impl Ring {
     }
 
     fn head(&self) -> &AtomicU64 {
-        // SAFETY: the first page is a perf_event_mmap_page for as long as `self` lives; the field is 8-byte aligned, and both
-        // sides treat it as an atomic word.
+        // SAFETY: the first page is a perf_event_mmap_page for as long as `self` lives; the field
+        // is 8-byte aligned, and both sides treat it as an atomic word.
         unsafe { AtomicU64::from_ptr(&raw mut (*self.head).data_head) }
     }
 
@@ -62,14 +64,15 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(&raw mut (*self.head).data_tail) }
     }
 
-    /// Hands every record in the ring, oldest first, to `take` (type, misc, body without its 8-byte head) and frees its room.
+    /// Hands every record in the ring, oldest first, to `take` (type, misc, body without its 8-byte
+    /// head) and frees its room.
     pub(crate) fn drain(&mut self, mut take: impl FnMut(u32, &[u8])) {
         let head = self.head().load(Ordering::Acquire);
         let mut at = self.tail().load(Ordering::Relaxed);
         while at < head {
             let offset = (at % self.size as u64) as usize;
-            // SAFETY: `offset` lies in the data area and records are 8-byte aligned, so the 8-byte head does not wrap; the
-            // kernel does not write between tail and head.
+            // SAFETY: `offset` lies in the data area and records are 8-byte aligned, so the 8-byte
+            // head does not wrap; the kernel does not write between tail and head.
             let start = unsafe { self.base.add(self.page + offset) };
             // SAFETY: as above.
             let record_head = unsafe { std::slice::from_raw_parts(start, 8) };

@@ -40,7 +40,8 @@ impl Write for Sink {
     }
 }
 
-/// A recording under way. Dropping it ends it and forgets what was heard; the command, if there is one, is ended too.
+/// A recording under way. Dropping it ends it and forgets what was heard; the command, if there is
+/// one, is ended too.
 #[derive(Debug)]
 pub struct Recording {
     stop: Arc<AtomicBool>,
@@ -80,7 +81,8 @@ impl Recording {
     /// Opens the tracepoints, lets events flow, and starts the command if there is one.
     ///
     /// # Errors
-    /// [`RecordError`]: no right, no tracefs, no such process or command, output not writable. Nothing is left behind.
+    /// [`RecordError`]: no right, no tracefs, no such process or command, output not writable.
+    /// Nothing is left behind.
     pub fn start(options: &Options) -> Result<Self, RecordError> {
         if let Target::Process(process) = options.target
             && !std::path::Path::new(&format!("/proc/{process}")).exists()
@@ -242,7 +244,8 @@ impl Recording {
             self.exit = status.to_string();
             return;
         }
-        // SAFETY: a signal to our own child, which has not been waited for, so its number is still its own.
+        // SAFETY: a signal to our own child, which has not been waited for, so its number is still
+        // its own.
         unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
         let patience = Instant::now() + Duration::from_secs(2);
         while Instant::now() < patience {
@@ -318,7 +321,8 @@ fn raise_file_limit(needed: usize) {
     let wanted = (needed + 256) as libc::rlim_t;
     if limit.rlim_cur < wanted {
         limit.rlim_cur = wanted.min(limit.rlim_max);
-        // SAFETY: reads one rlimit from a valid place. A refusal shows itself when the descriptors run out.
+        // SAFETY: reads one rlimit from a valid place. A refusal shows itself when the descriptors
+        // run out.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     }
 }

@@ -1,10 +1,12 @@
-//! The side-band records of perf: births, names and deaths of threads (`PERF_RECORD_FORK`, `COMM`, `EXIT`).
+//! The side-band records of perf: births, names and deaths of threads (`PERF_RECORD_FORK`, `COMM`,
+//! `EXIT`).
 
 use perf_event_open_sys::bindings::{PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK};
 
 use crate::event::{TaskChange, TaskNews};
 
-/// The news in a record's body, if it carries any. `time` is the last word of the body (`sample_id_all`).
+/// The news in a record's body, if it carries any. `time` is the last word of the body
+/// (`sample_id_all`).
 pub(crate) fn news(kind: u32, body: &[u8]) -> Option<TaskChange> {
     let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
     let time = u64::from_le_bytes(body.get(body.len().checked_sub(8)?..)?.try_into().ok()?);

@@ -1,6 +1,7 @@
 //! The perf events of one recording: for every core a ring and the tracepoints that write into it.
 //!
-//! The kernel keeps a tracepoint on only while a descriptor of it is open, so nothing stays behind, however the program ends.
+//! The kernel keeps a tracepoint on only while a descriptor of it is open, so nothing stays behind,
+//! however the program ends.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -50,7 +51,8 @@ impl Core {
         let mut points = Vec::with_capacity(wanted.len());
         for want in wanted {
             let point = open(&mut point_attr(want), cpu).map_err(refused)?;
-            // SAFETY: both descriptors are open perf events of the same core; the call takes no memory.
+            // SAFETY: both descriptors are open perf events of the same core; the call takes no
+            // memory.
             check(unsafe { sys::ioctls::SET_OUTPUT(point.as_raw_fd(), owner.as_raw_fd()) })
                 .map_err(refused)?;
             points.push(point);
@@ -84,7 +86,8 @@ impl Core {
         }
     }
 
-    /// Events that found the ring full, by the kernel's own count. `None` where it does not count (before 6.0).
+    /// Events that found the ring full, by the kernel's own count. `None` where it does not count
+    /// (before 6.0).
     pub(crate) fn lost(&self) -> Option<u64> {
         let mut total = 0;
         for fd in self.points.iter().chain(std::iter::once(&self.owner)) {

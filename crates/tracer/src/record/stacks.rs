@@ -14,7 +14,8 @@ type Place = (Tid, Vec<u64>);
 /// All code places so far.
 #[derive(Default)]
 pub(crate) struct Stacks {
-    /// By fingerprint; a place whose fingerprint another one has stands under the next free number after it.
+    /// By fingerprint; a place whose fingerprint another one has stands under the next free number
+    /// after it.
     numbers: FastMap<u64, u32>,
     /// In the order of their numbers.
     all: Vec<Place>,

@@ -1,18 +1,20 @@
-//! Switches and wake-ups by two small eBPF programs: the two events that happen at every context switch, at a fraction of what a
-//! perf event costs there.
+//! Switches and wake-ups by two small eBPF programs: the two events that happen at every context
+//! switch, at a fraction of what a perf event costs there.
 //!
-//! The programs are assembled here, from the offsets that the running kernel's type information gives, so nothing has to be
-//! compiled and nothing fits only one kernel. Both run with interrupts off (the scheduler calls them so), hence one at a time on
-//! a core, and write 16 bytes into that core's part of a memory-mapped array:
+//! The programs are assembled here, from the offsets that the running kernel's type information
+//! gives, so nothing has to be compiled and nothing fits only one kernel. Both run with interrupts
+//! off (the scheduler calls them so), hence one at a time on a core, and write 16 bytes into that
+//! core's part of a memory-mapped array:
 //!
 //! ```text
 //! word 0: nanoseconds of CLOCK_MONOTONIC, the clock of the perf events
 //! word 1: kind (1 bit: 1 = wake-up), thread (22), other thread (22), rest (19)
 //!         rest of a switch: the state left, bit 18 = preempted; of a wake-up: the core
 //! ```
-//! A core's head is written by the program, its tail by [`Switches::take`]; a full ring counts what it drops. The programs live
-//! as long as their descriptors, so nothing stays behind. Where the kernel cannot do this (no type information, no `CAP_BPF`,
-//! before 5.12) the recorder opens the same tracepoints through perf and says so in the trace.
+//! A core's head is written by the program, its tail by [`Switches::take`]; a full ring counts what
+//! it drops. The programs live as long as their descriptors, so nothing stays behind. Where the
+//! kernel cannot do this (no type information, no `CAP_BPF`, before 5.12) the recorder opens the
+//! same tracepoints through perf and says so in the trace.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
@@ -54,7 +56,8 @@ pub(crate) struct Which {
 }
 
 impl Switches {
-    /// Loads and attaches the programs for cores up to `last`, with rings of `bytes`: events flow from here on.
+    /// Loads and attaches the programs for cores up to `last`, with rings of `bytes`: events flow
+    /// from here on.
     ///
     /// # Errors
     /// Why this kernel cannot, in words.
@@ -140,8 +143,8 @@ impl Switches {
 
     fn counter(&self, cpu: u16, offset: i16) -> &AtomicU64 {
         assert!(usize::from(cpu) < self.counters.len(), "core {cpu}");
-        // SAFETY: in range (asserted; the offsets lie inside the counters), aligned, alive as long as `self`; the program and we
-        // both treat the word as an atomic one.
+        // SAFETY: in range (asserted; the offsets lie inside the counters), aligned, alive as long
+        // as `self`; the program and we both treat the word as an atomic one.
         unsafe {
             AtomicU64::from_ptr(
                 self.counters
@@ -153,8 +156,9 @@ impl Switches {
         }
     }
 
-    /// Hands every event of core `cpu`, oldest first, to `take` (time, thread, what), frees their room, and tells how many were
-    /// dropped since the beginning: those after the last one handed over, if there are new ones.
+    /// Hands every event of core `cpu`, oldest first, to `take` (time, thread, what), frees their
+    /// room, and tells how many were dropped since the beginning: those after the last one
+    /// handed over, if there are new ones.
     pub(crate) fn take(&self, cpu: u16, mut take: impl FnMut(u64, Tid, Kind)) -> u64 {
         let (head, tail) = (self.counter(cpu, HEAD), self.counter(cpu, TAIL));
         let end = head.load(Ordering::Acquire);
@@ -166,7 +170,8 @@ impl Switches {
             take(time, tid, kind);
             at += 1;
         }
-        // While the ring is full nothing is written, so drops counted now came after the events just taken.
+        // While the ring is full nothing is written, so drops counted now came after the events
+        // just taken.
         let lost = self.counter(cpu, LOST).load(Ordering::Relaxed);
         tail.store(at, Ordering::Release);
         lost
@@ -185,7 +190,8 @@ impl Switches {
     }
 }
 
-/// A record's second word. Who interrupts is told by the interrupts around it, so a wake-up is a thread's here.
+/// A record's second word. Who interrupts is told by the interrupts around it, so a wake-up is a
+/// thread's here.
 fn unpack(word: u64) -> (Tid, Kind) {
     let tids = (1 << TID_BITS) - 1;
     let tid = (word >> (REST_BITS + TID_BITS)) as u32 & tids;
@@ -208,7 +214,8 @@ fn unpack(word: u64) -> (Tid, Kind) {
     (tid, kind)
 }
 
-/// From the bits of `task_struct.__state` (`include/linux/sched.h`), which differ from those that the tracepoint prints.
+/// From the bits of `task_struct.__state` (`include/linux/sched.h`), which differ from those that
+/// the tracepoint prints.
 fn left(state: u64, preempted: bool) -> Left {
     const SLEEPING: u64 = 0x1;
     const UNINTERRUPTIBLE: u64 = 0x2;
@@ -240,7 +247,8 @@ struct Ring {
 }
 
 impl Ring {
-    /// Arguments of `sched_switch`: preempted, the thread that leaves, the one that comes, (from 5.18) the state left.
+    /// Arguments of `sched_switch`: preempted, the thread that leaves, the one that comes, (from
+    /// 5.18) the state left.
     fn on_switch(&self, pid: i16, state: i16, arguments: usize) -> Vec<sys::Instruction> {
         const STATE_ARGUMENT: usize = 4;
         let mut a = Assembler::default();

@@ -13,8 +13,8 @@ struct Entry {
     name: usize,
 }
 
-/// Symbols by address. There are hundreds of thousands of them and a few are asked for, so their names stay in the text that they
-/// were read in.
+/// Symbols by address. There are hundreds of thousands of them and a few are asked for, so their
+/// names stay in the text that they were read in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
     entries: Vec<Entry>,
@@ -81,7 +81,8 @@ impl Table {
         readable(&String::from_utf8_lossy(&rest[..length]))
     }
 
-    /// Reads a file's symbols, and nothing else of it; empty when it is not an ELF file we know or is stripped.
+    /// Reads a file's symbols, and nothing else of it; empty when it is not an ELF file we know or
+    /// is stripped.
     pub(crate) fn read(path: &Path) -> Self {
         let read = || {
             let file = File::open(path).ok()?;
@@ -232,7 +233,8 @@ pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) path: String,
-    /// Where the file's first page is mapped, for the file's mappings and the zeroed memory behind them.
+    /// Where the file's first page is mapped, for the file's mappings and the zeroed memory behind
+    /// them.
     pub(crate) first: u64,
 }
 
@@ -329,7 +331,8 @@ mod tests {
     #[test]
     fn the_kernels_symbols_reach_to_the_next_one() {
         let kernel = Kernel::parse(
-            "ffffffff81000040 T second\nffffffff81000000 T first\t[module]\nffffffff81000100 t last\n0000000000000000 A hidden\n"
+            "ffffffff81000040 T second\nffffffff81000000 T first\t[module]\nffffffff81000100 t \
+             last\n0000000000000000 A hidden\n"
                 .to_owned(),
         );
         assert_eq!(kernel.name(0xffff_ffff_8100_0010, u64::MAX), Some("first"));

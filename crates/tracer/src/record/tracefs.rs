@@ -1,14 +1,16 @@
 //! Access to tracefs, without leaving a trace of it.
 //!
-//! Only the `format` files are read; perf turns the tracepoints on and off. Where tracefs is not mounted, a thread takes a
-//! mount namespace of its own, mounts it there, reads, and ends: the mount ends with it, however the program ends.
+//! Only the `format` files are read; perf turns the tracepoints on and off. Where tracefs is not
+//! mounted, a thread takes a mount namespace of its own, mounts it there, reads, and ends: the
+//! mount ends with it, however the program ends.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use super::{RecordError, System};
 
-/// Reads the `format` files of `events` (`subsystem/name`), `None` for each one this kernel has not.
+/// Reads the `format` files of `events` (`subsystem/name`), `None` for each one this kernel has
+/// not.
 ///
 /// # Errors
 /// [`RecordError::NoTracefs`] when tracefs is not mounted and cannot be.
@@ -77,7 +79,8 @@ fn mount(source: &str, target: &str, kind: Option<&str>, flags: libc::c_ulong) -
     let target = CString::new(target).map_err(drop)?;
     let kind = kind.map(CString::new).transpose().map_err(drop)?;
     let kind = kind.as_ref().map_or(std::ptr::null(), |kind| kind.as_ptr());
-    // SAFETY: all pointers are to terminated strings that live through the call, or null where mount(2) allows it.
+    // SAFETY: all pointers are to terminated strings that live through the call, or null where
+    // mount(2) allows it.
     let result = unsafe {
         libc::mount(
             source.as_ptr(),

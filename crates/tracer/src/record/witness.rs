@@ -1,8 +1,10 @@
-//! What is read from the traced processes while they live: names of waited-for words, the words themselves, marks, maps.
+//! What is read from the traced processes while they live: names of waited-for words, the words
+//! themselves, marks, maps.
 //!
-//! It is looked at between two turns of the drain, ten times a second at most, and only what is new: the part of a process that a
-//! word lies in is remembered when somebody first waits there, and the word is probed a few times while threads wait. The names
-//! themselves ([`super::naming`]) can be read when the window has closed, and are.
+//! It is looked at between two turns of the drain, ten times a second at most, and only what is
+//! new: the part of a process that a word lies in is remembered when somebody first waits there,
+//! and the word is probed a few times while threads wait. The names themselves ([`super::naming`])
+//! can be read when the window has closed, and are.
 
 use std::collections::HashMap;
 
@@ -184,7 +186,8 @@ impl Witness {
             Kernel::default()
         };
         for address in &self.kernel_locks {
-            /// A lock lies this near to the beginning of the variable that contains it, or is not part of it.
+            /// A lock lies this near to the beginning of the variable that contains it, or is not
+            /// part of it.
             const NEAR: u64 = 4096;
             if let Some(name) = kernel.name(*address, NEAR) {
                 self.names.push(AddressName {
@@ -239,7 +242,8 @@ fn words_around(process: Tid, address: u64) -> Option<[u32; 8]> {
         iov_base: address.checked_sub(BEFORE)? as *mut libc::c_void,
         iov_len: size_of_val(&words),
     };
-    // SAFETY: the kernel writes at most the array's size into it and checks the other process' addresses itself.
+    // SAFETY: the kernel writes at most the array's size into it and checks the other process'
+    // addresses itself.
     let got = unsafe {
         libc::process_vm_readv(
             process as libc::pid_t,

@@ -1,4 +1,5 @@
-//! From events to rows: one pass in the order of time, with what each core and each thread is believed to do.
+//! From events to rows: one pass in the order of time, with what each core and each thread is
+//! believed to do.
 
 use super::core_state::CoreState;
 use super::{Cause, Doing, Life, Object, Segment, Timeline, UNKNOWN};
@@ -126,7 +127,8 @@ impl Builder {
         }
     }
 
-    /// Every event says who runs; where that differs from what the last switch said, a switch is missing.
+    /// Every event says who runs; where that differs from what the last switch said, a switch is
+    /// missing.
     fn believe(&mut self, core: usize, time: u64, event: &Event) {
         let tid = event.tid;
         let believed = self.cores[core].tid;
@@ -134,7 +136,8 @@ impl Builder {
             return;
         }
         if believed == UNKNOWN {
-            // Known from now on; if this is the first event of the core, it ran since the beginning.
+            // Known from now on; if this is the first event of the core, it ran since the
+            // beginning.
             let first = self.cores[core].runs.is_empty() && self.cores[core].since == self.start;
             if first {
                 self.cores[core].tid = tid;
@@ -158,9 +161,9 @@ impl Builder {
         self.run(core, time, tid);
     }
 
-    /// Some kernels keep perf silent for the idle threads of some cores (seen on 6.18), so that the switch from idle to `tid`
-    /// is missing. A thread that returns from a wait says so at once, so that it began just now; another one began when it
-    /// was woken, as far as anybody knows.
+    /// Some kernels keep perf silent for the idle threads of some cores (seen on 6.18), so that the
+    /// switch from idle to `tid` is missing. A thread that returns from a wait says so at once,
+    /// so that it began just now; another one began when it was woken, as far as anybody knows.
     fn infer_start(&mut self, core: usize, time: u64, event: &Event) {
         self.inferred += 1;
         let thread = self.thread(event.tid, time);

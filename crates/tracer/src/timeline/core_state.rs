@@ -15,7 +15,8 @@ pub(super) struct CoreState {
 }
 
 impl CoreState {
-    /// From `time` on `tid` runs. When the occupant until now was `known`, the stretch is its own, otherwise unknown.
+    /// From `time` on `tid` runs. When the occupant until now was `known`, the stretch is its own,
+    /// otherwise unknown.
     pub(super) fn occupy(&mut self, time: u64, tid: Tid, known: bool) {
         if time > self.since {
             let tid = if known { self.tid } else { UNKNOWN };

@@ -22,7 +22,8 @@ pub fn title(lock: &Lock) -> String {
 pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
     let waiters = lock.waited.waiters();
     let mut sentence = format!(
-        "The {}: {} {} waited {} times, {} on average and {} at most; for {:.0} % of the time at least one stood before it, {:.2} on average.",
+        "The {}: {} {} waited {} times, {} on average and {} at most; for {:.0} % of the time at \
+         least one stood before it, {:.2} on average.",
         title(lock),
         waiters.len(),
         if waiters.len() == 1 {
@@ -55,14 +56,16 @@ pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
     if lock.hand_off_share > lock.contended_share * 0.3 && lock.hand_off_share > 0.02 {
         let _ = write!(
             sentence,
-            " For {:.0} % of the time it was free while its next owner was still on the way to a core: a convoy.",
+            " For {:.0} % of the time it was free while its next owner was still on the way to a \
+             core: a convoy.",
             lock.hand_off_share * 100.0
         );
     }
     if lock.spinning >= WORTH_SAYING {
         let _ = write!(
             sentence,
-            " Besides, {:.2} threads on average polled for it without sleeping (by samples of the running code).",
+            " Besides, {:.2} threads on average polled for it without sleeping (by samples of the \
+             running code).",
             lock.spinning
         );
     }
@@ -78,17 +81,21 @@ pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
 pub(super) fn prediction(lock: &Lock) -> String {
     let (Some(demand), Some(gain)) = (lock.demand, lock.gain) else {
         return format!(
-            "What the removal of this {} would bring cannot be said: fewer than 30 holds are visible, or the holder is not. Record longer, or mark the lock (marker::NamedLock) to count its holds.",
+            "What the removal of this {} would bring cannot be said: fewer than 30 holds are \
+             visible, or the holder is not. Record longer, or mark the lock (marker::NamedLock) \
+             to count its holds.",
             lock.class.name()
         );
     };
     let how = if demand.exact {
         "counted by the program"
     } else {
-        "from the visible holds; time spent spinning before the wait counts as work, so the true gain may be higher"
+        "from the visible holds; time spent spinning before the wait counts as work, so the true \
+         gain may be higher"
     };
     format!(
-        "An operation holds it for {} of {} ({:.0} % is serial, {how}). Two such locks are predicted to give {} times the throughput, one for each thread {} times.",
+        "An operation holds it for {} of {} ({:.0} % is serial, {how}). Two such locks are \
+         predicted to give {} times the throughput, one for each thread {} times.",
         time(demand.hold as u64),
         time(demand.operation as u64),
         demand.serial * 100.0,
@@ -109,7 +116,8 @@ pub(super) fn no_lock(locks: &[Lock]) -> String {
             "No lock stands in the way: none had a thread before it for 1 % of the time.".to_owned()
         }
         Some(lock) => format!(
-            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} % of the time, and cost {:.3} of a core in waiting and {:.3} in polling.",
+            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} \
+             % of the time, and cost {:.3} of a core in waiting and {:.3} in polling.",
             title(lock),
             lock.contended_share * 100.0,
             lock.lost_cores,

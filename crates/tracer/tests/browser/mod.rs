@@ -1,4 +1,5 @@
-//! A browser driven through `chromedriver` by the `WebDriver` protocol (W3C): the few commands that the page's tests need.
+//! A browser driven through `chromedriver` by the `WebDriver` protocol (W3C): the few commands that
+//! the page's tests need.
 #![allow(unreachable_pub, reason = "a module of tests")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -78,7 +79,8 @@ impl Browser {
         panic!("this did not become true: {script}");
     }
 
-    /// Moves the mouse through these places of the window, the button pressed between the first and the last if `drag`.
+    /// Moves the mouse through these places of the window, the button pressed between the first and
+    /// the last if `drag`.
     pub fn mouse(&self, places: &[(i64, i64)], drag: bool) {
         let mut steps = Vec::new();
         for (index, (x, y)) in places.iter().enumerate() {
@@ -137,7 +139,8 @@ impl Browser {
             .map_err(told)?;
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nHost: localhost:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nHost: localhost:{}\r\nContent-Type: \
+             application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             self.port,
             body.len()
         )

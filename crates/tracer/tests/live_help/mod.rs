@@ -62,7 +62,8 @@ pub fn pin(core: usize) {
     }
 }
 
-/// Puts this thread before all ordinary ones, so that a busy machine does not disturb what is measured. False when refused.
+/// Puts this thread before all ordinary ones, so that a busy machine does not disturb what is
+/// measured. False when refused.
 pub fn go_before_others() -> bool {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: reads one parameter of this thread.

@@ -1,4 +1,5 @@
-/* Two threads at one lock that the header names, and a progress point. Without the header's file nothing else changes. */
+/* Two threads at one lock that the header names, and a progress point. Without the header's file
+ * nothing else changes. */
 #include "corelane_marker.h"
 
 #include <pthread.h>

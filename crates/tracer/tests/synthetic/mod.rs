@@ -1,4 +1,5 @@
-//! Event streams with a known truth: a small simulator of threads that think and hold a lock, and a hand for single events.
+//! Event streams with a known truth: a small simulator of threads that think and hold a lock, and a
+//! hand for single events.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -111,7 +112,8 @@ impl Hand {
     }
 }
 
-/// Threads that think, then hold one lock. Each has a core of its own; an uncontended acquisition makes no event.
+/// Threads that think, then hold one lock. Each has a core of its own; an uncontended acquisition
+/// makes no event.
 pub struct Workload {
     pub threads: u32,
     pub hold: u64,

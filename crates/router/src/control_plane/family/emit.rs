@@ -1,4 +1,5 @@
-//! Many answers at once: a family switched on or off, a domain that comes or goes, a shadow that changes.
+//! Many answers at once: a family switched on or off, a domain that comes or goes, a shadow that
+//! changes.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,8 @@ use crate::control_plane::routed::Routed;
 use crate::engine::{Change, MAIN_TABLE};
 
 impl<A: Routed> Family<A> {
-    /// Turns the family on or off; off, the engine has no route of it and every packet is the kernel's.
+    /// Turns the family on or off; off, the engine has no route of it and every packet is the
+    /// kernel's.
     pub fn enable(&mut self, enabled: bool, shared: &Shared, out: &mut Vec<Change>) {
         if self.enabled == enabled {
             return;

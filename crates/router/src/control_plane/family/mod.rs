@@ -1,13 +1,16 @@
-//! Routes and neighbours of one address family, and the answer that follows from them for every prefix.
+//! Routes and neighbours of one address family, and the answer that follows from them for every
+//! prefix.
 //!
-//! A *domain* is what the engine calls a table: the main one, or a VRF's. The kernel finds a route for a domain by asking
-//! its tables in the order of the rules; the answer here is composed the same way:
+//! A *domain* is what the engine calls a table: the main one, or a VRF's. The kernel finds a route
+//! for a domain by asking its tables in the order of the rules; the answer here is composed the
+//! same way:
 //! 1. the local table (255): addresses of this machine and broadcasts go to the kernel;
 //! 2. the domain's own table, best alternative first;
 //! 3. a resolved neighbour on a connected network: a host route of our own making;
 //! 4. for the main domain the default table (253), which is the kernel's business.
 //!
-//! Whatever is not certain is answered "punt": the kernel is then asked for every packet, which is slow and right.
+//! Whatever is not certain is answered "punt": the kernel is then asked for every packet, which is
+//! slow and right.
 
 mod emit;
 mod purge;
@@ -177,8 +180,9 @@ impl<A: Routed> Family<A> {
             .map_or(NextHop::NONE, |host| host.id)
     }
 
-    /// Is it for the kernel to choose among the alternatives of this prefix? So when one of them looks at more than the
-    /// destination, and in IPv6 when two are equally good and not one multipath route.
+    /// Is it for the kernel to choose among the alternatives of this prefix? So when one of them
+    /// looks at more than the destination, and in IPv6 when two are equally good and not one
+    /// multipath route.
     pub(in crate::control_plane) fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
         let Some(routes) = self.tables.get(&table) else {
             return false;
@@ -209,7 +213,8 @@ impl<A: Routed> Family<A> {
         let mark = self.mark;
         self.change(table, prefix, shared, out, |routes, ways| {
             let metric = |way| ways.metric(way);
-            // The kernel announces an IPv6 multipath route anew, with all members, whenever one joins.
+            // The kernel announces an IPv6 multipath route anew, with all members, whenever one
+            // joins.
             let same = |old| multipath && joined(ways, old, id);
             routes
                 .put(prefix, id, placement, mark, metric, same)
@@ -290,8 +295,8 @@ impl<A: Routed> Family<A> {
         }
     }
 
-    /// Changes the routes of one prefix, and tells the engine what follows: new answers, neighbours that come to the
-    /// fore or step back, ways that nobody uses any more.
+    /// Changes the routes of one prefix, and tells the engine what follows: new answers, neighbours
+    /// that come to the fore or step back, ways that nobody uses any more.
     fn change(
         &mut self,
         table: u32,

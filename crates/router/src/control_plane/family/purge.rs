@@ -1,8 +1,10 @@
-//! The removal of routes that the kernel has removed without a word: at once when they are few, else a part of the tables at a time, so
-//! that announcements need not wait until a million routes are gone.
+//! The removal of routes that the kernel has removed without a word: at once when they are few,
+//! else a part of the tables at a time, so that announcements need not wait until a million routes
+//! are gone.
 //!
-//! The entries of the next hops have said "punt" since the moment when they died, so what is still to be removed is the kernel's to
-//! decide. Whatever could make such a way right again ([`Family::finish_purge`]) has to wait until the last route is gone.
+//! The entries of the next hops have said "punt" since the moment when they died, so what is still
+//! to be removed is the kernel's to decide. Whatever could make such a way right again
+//! ([`Family::finish_purge`]) has to wait until the last route is gone.
 
 use super::{Family, Shared};
 use crate::control_plane::model::Way;
@@ -14,7 +16,8 @@ use crate::engine::Change;
 /// More routes than this are not removed at once: about ten milliseconds' worth.
 const AT_ONCE: u64 = 8 << 10;
 
-/// Ways whose routes are being removed; each is held, so that its number means nothing else meanwhile.
+/// Ways whose routes are being removed; each is held, so that its number means nothing else
+/// meanwhile.
 #[derive(Debug)]
 pub(super) struct Doomed {
     ways: Vec<WayId>,

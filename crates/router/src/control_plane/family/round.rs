@@ -1,4 +1,5 @@
-//! Rounds: which routes a whole dump of the kernel's has confirmed, and the end of those that it has not.
+//! Rounds: which routes a whole dump of the kernel's has confirmed, and the end of those that it
+//! has not.
 
 use fib::Prefix;
 
@@ -22,8 +23,9 @@ impl<A: Routed> Family<A> {
         }
     }
 
-    /// Removes the routes of one part of every table, from 0 to [`PARTS`](crate::control_plane::slots::PARTS), that were not seen in this
-    /// round; returns how many prefixes that touched.
+    /// Removes the routes of one part of every table, from 0 to
+    /// [`PARTS`](crate::control_plane::slots::PARTS), that were not seen in this round; returns
+    /// how many prefixes that touched.
     pub fn sweep_part(&mut self, part: usize, shared: &mut Shared, out: &mut Vec<Change>) -> usize {
         let mark = self.mark;
         let tables: Vec<u32> = self.tables.keys().copied().collect();

@@ -1,9 +1,10 @@
-//! What the kernel does to forwarded packets besides routing them. A fast path would go past it; so the ports concerned
-//! stay with the kernel, and the log says why.
+//! What the kernel does to forwarded packets besides routing them. A fast path would go past it; so
+//! the ports concerned stay with the kernel, and the log says why.
 //!
-//! Looked at: nftables chains on the way of forwarded packets, legacy iptables tables, xfrm (`IPsec`) policies, queueing
-//! disciplines that shape, tc filters, BPF programs at tc (tcx), and forwarding being switched off. Rules are not
-//! interpreted: any rule on the way counts for every port, because what a rule means may depend on any other.
+//! Looked at: nftables chains on the way of forwarded packets, legacy iptables tables, xfrm
+//! (`IPsec`) policies, queueing disciplines that shape, tc filters, BPF programs at tc (tcx), and
+//! forwarding being switched off. Rules are not interpreted: any rule on the way counts for every
+//! port, because what a rule means may depend on any other.
 
 mod netfilter;
 mod traffic_control;
@@ -47,8 +48,8 @@ pub struct Watched {
     pub index: u32,
 }
 
-/// Everything found in the calling thread's network namespace, in a fixed order. `own_at_tc` is how many programs of the
-/// engine's own each port has at tc.
+/// Everything found in the calling thread's network namespace, in a fixed order. `own_at_tc` is how
+/// many programs of the engine's own each port has at tc.
 pub fn look(ports: &[Watched], own_at_tc: u32) -> Vec<Finding> {
     let mut found = Vec::new();
     netfilter::nftables(&mut found);

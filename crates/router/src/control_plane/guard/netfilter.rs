@@ -1,14 +1,14 @@
 //! nftables chains and legacy iptables tables.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use super::{Finding, Scope};
 use crate::control_plane::netlink::attributes::{attributes, text};
 use crate::control_plane::netlink::socket::Socket;
 
-/// The nftables family of names that belong to this program's own tables, which concern nobody else.
+/// The nftables family of names that belong to this program's own tables, which concern nobody
+/// else.
 pub const OWN_TABLE: &str = "corelane";
 
 /// A socket that is readable when nftables rules changed.
@@ -176,7 +176,8 @@ fn rule_chain(payload: &[u8]) -> Option<(u8, String, String)> {
     Some((*payload.first()?, table, chain))
 }
 
-/// The old interface has no dump; that a table is loaded is all that can be read without disturbing it.
+/// The old interface has no dump; that a table is loaded is all that can be read without disturbing
+/// it.
 pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
     for (file, scope, command) in [
         ("ip_tables_names", Scope::V4, "iptables-legacy"),

@@ -93,7 +93,8 @@ pub(super) fn programs(port: &Watched, own: u32, found: &mut Vec<Finding>) {
             attach_type,
             ..ProgramQuery::default()
         };
-        // SAFETY: the pointer is to `query`, of the size given; its inner pointers are null, which asks for counts only.
+        // SAFETY: the pointer is to `query`, of the size given; its inner pointers are null, which
+        // asks for counts only.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_bpf,

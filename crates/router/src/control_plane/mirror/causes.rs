@@ -12,8 +12,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::Mirror;
-use super::Shared;
+use super::{Mirror, Shared};
 use crate::control_plane::model::{Link, LinkAddress, RouteKind, Way};
 use crate::engine::Change;
 

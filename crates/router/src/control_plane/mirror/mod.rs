@@ -1,15 +1,14 @@
-//! The mirror: everything the kernel has said, and the engine's state that follows from it. A pure state machine: events
-//! go in, changes come out. No I/O, no clock, so that storms, flaps and lost messages are plain tests.
+//! The mirror: everything the kernel has said, and the engine's state that follows from it. A pure
+//! state machine: events go in, changes come out. No I/O, no clock, so that storms, flaps and lost
+//! messages are plain tests.
 //!
-//! The kernel does not announce everything it does; [`causes`] does what it does in silence. Because no such list is ever
-//! complete, [`Mirror::suspicions`] counts these moments: the follower re-reads the kernel's tables some time after each
-//! ([`round`]), and `corelane verify` compares.
+//! The kernel does not announce everything it does; [`causes`] does what it does in silence.
+//! Because no such list is ever complete, [`Mirror::suspicions`] counts these moments: the follower
+//! re-reads the kernel's tables some time after each ([`round`]), and `corelane verify` compares.
 
 mod causes;
 mod ports;
 mod round;
-
-pub use self::round::Swept;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,6 +16,7 @@ use std::net::IpAddr;
 use fib::IpPrefix;
 
 use self::round::Round;
+pub use self::round::Swept;
 use crate::control_plane::family::{Family, LOCAL_TABLE, Shared};
 use crate::control_plane::model::{
     Event, LinkKind, Neighbour, NextHopObject, Placement, Route, Rule,
@@ -79,8 +79,9 @@ impl Mirror {
         self.v6.purge_part(&mut self.shared, out);
     }
 
-    /// Must what is left to do be done before this event is taken in? So when it brings back what is being removed: a link or an address
-    /// that a dead way needs, or a route by that very way.
+    /// Must what is left to do be done before this event is taken in? So when it brings back what
+    /// is being removed: a link or an address that a dead way needs, or a route by that very
+    /// way.
     fn cannot_wait(&self, event: &Event) -> bool {
         match event {
             Event::Link(link) => {
@@ -287,7 +288,8 @@ fn total<A: Routed>(family: &Family<A>) -> usize {
     family.tables().map(|table| family.routes_in(table)).sum()
 }
 
-/// Link-local and multicast destinations are never forwarded by us, and every link has the same routes for them.
+/// Link-local and multicast destinations are never forwarded by us, and every link has the same
+/// routes for them.
 fn is_forwardable(address: u128) -> bool {
     let top = (address >> 112) as u16;
     top & 0xFFC0 != 0xFE80 && top & 0xFF00 != 0xFF00

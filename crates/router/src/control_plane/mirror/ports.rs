@@ -1,12 +1,13 @@
-//! Ports, and what hangs on them: which tables the engine must have, whose frames are left to the kernel.
+//! Ports, and what hangs on them: which tables the engine must have, whose frames are left to the
+//! kernel.
 
-use super::Mirror;
-use super::Shared;
+use super::{Mirror, Shared};
 use crate::control_plane::model::Neighbour;
 use crate::engine::{Change, MAIN_TABLE, Port};
 
 impl Mirror {
-    /// Everything that depends on links or ports, again: entries, groups, ports, domains, host routes.
+    /// Everything that depends on links or ports, again: entries, groups, ports, domains, host
+    /// routes.
     pub(super) fn links_changed(&mut self, out: &mut Vec<Change>) {
         let Shared {
             around, next_hops, ..

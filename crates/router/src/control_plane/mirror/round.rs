@@ -1,9 +1,10 @@
-//! Resynchronisation by mark and sweep: a whole dump is taken in, and only at its end goes what was not in it. So forwarding never
-//! stops, and a dump that failed is simply begun again.
+//! Resynchronisation by mark and sweep: a whole dump is taken in, and only at its end goes what was
+//! not in it. So forwarding never stops, and a dump that failed is simply begun again.
 //!
-//! Announcements may be taken in between any two routes of the dump. What one says of a route is newer than, or as new as, what the
-//! dump says of it: the announcements come in the kernel's order, and those that are still to come say what happened since. So a route
-//! that was announced in this round is no longer the dump's to tell; it only confirms what is here already.
+//! Announcements may be taken in between any two routes of the dump. What one says of a route is
+//! newer than, or as new as, what the dump says of it: the announcements come in the kernel's
+//! order, and those that are still to come say what happened since. So a route that was announced
+//! in this round is no longer the dump's to tell; it only confirms what is here already.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -72,7 +73,8 @@ pub struct Swept {
 }
 
 impl Mirror {
-    /// Begins to take in a whole dump of the kernel's state. Nothing is removed before it has ended.
+    /// Begins to take in a whole dump of the kernel's state. Nothing is removed before it has
+    /// ended.
     pub fn begin_round(&mut self) {
         self.round = Some(Round::default());
         self.v4.begin_round();
@@ -96,7 +98,8 @@ impl Mirror {
         self.take_in(event, out);
     }
 
-    /// The dump has come to the routes: removes everything else that was not in it; says how much that was.
+    /// The dump has come to the routes: removes everything else that was not in it; says how much
+    /// that was.
     pub fn sweep_surroundings(&mut self, out: &mut Vec<Change>) -> usize {
         let Some(round) = &mut self.round else {
             return 0;
@@ -150,8 +153,9 @@ impl Mirror {
         others
     }
 
-    /// The dump was complete: removes the routes that were not in it from one part of every table; says how many prefixes that touched,
-    /// and `None` when there is no such part: the round is over then.
+    /// The dump was complete: removes the routes that were not in it from one part of every table;
+    /// says how many prefixes that touched, and `None` when there is no such part: the round is
+    /// over then.
     pub fn sweep_routes(&mut self, part: usize, out: &mut Vec<Change>) -> Option<usize> {
         if part >= PARTS {
             self.round = None;

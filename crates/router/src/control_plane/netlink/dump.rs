@@ -1,4 +1,5 @@
-//! A dump of everything that the mirror follows, a piece at a time, so that whoever reads it can do other things between two.
+//! A dump of everything that the mirror follows, a piece at a time, so that whoever reads it can do
+//! other things between two.
 
 use std::io;
 
@@ -10,7 +11,8 @@ use crate::control_plane::model::Event;
 const ATTEMPTS: u32 = 4;
 const V4: u8 = libc::AF_INET as u8;
 const V6: u8 = libc::AF_INET6 as u8;
-/// What to ask for, of which family, and how long the request's body is. What is referred to comes first.
+/// What to ask for, of which family, and how long the request's body is. What is referred to comes
+/// first.
 const REQUESTS: [(u16, u8, usize); 9] = [
     (libc::RTM_GETLINK, 0, 16),
     (libc::RTM_GETADDR, 0, 8),
@@ -67,7 +69,8 @@ impl Dump {
         self.outcome
     }
 
-    /// Reads the next piece: what the kernel gives at once, at most [`READ_SIZE`](super::socket::READ_SIZE) bytes. Never waits.
+    /// Reads the next piece: what the kernel gives at once, at most
+    /// [`READ_SIZE`](super::socket::READ_SIZE) bytes. Never waits.
     ///
     /// # Errors
     /// When the kernel refuses. Nexthop objects are left out on kernels that do not have them.

@@ -1,4 +1,5 @@
-//! Talking with the kernel: sockets, attributes, and what the messages mean. All knowledge of rtnetlink's layout is here.
+//! Talking with the kernel: sockets, attributes, and what the messages mean. All knowledge of
+//! rtnetlink's layout is here.
 
 pub mod attributes;
 pub mod decode;
@@ -15,8 +16,9 @@ use self::socket::{Dumped, Piece, Socket};
 use super::model::Event;
 
 /// Dumps everything that the mirror follows, in an order in which what is referred to comes first.
-/// `living_only` leaves out members of multipath routes that the kernel says are dead: the mirror wants them, since they
-/// come back without a word. Returns how many events there were, and whether every dump was of one piece.
+/// `living_only` leaves out members of multipath routes that the kernel says are dead: the mirror
+/// wants them, since they come back without a word. Returns how many events there were, and whether
+/// every dump was of one piece.
 ///
 /// # Errors
 /// When the kernel refuses a dump. Nexthop objects are left out on kernels that do not have them.
@@ -38,7 +40,8 @@ pub fn dump_all(
 const NDA_DST: u16 = 1;
 const NTF_USE: u8 = 1;
 
-/// Tells the kernel that a neighbour is in use: it resolves it, or confirms it when it was not confirmed lately.
+/// Tells the kernel that a neighbour is in use: it resolves it, or confirms it when it was not
+/// confirmed lately.
 ///
 /// # Errors
 /// When the kernel refuses the message.
@@ -106,7 +109,8 @@ pub fn ask_route(socket: &mut Socket, destination: IpAddr) -> io::Result<Verdict
 fn verdict_of(message: Message<'_>) -> Verdict {
     use super::model::RouteKind;
     let mut payload = message.payload.to_vec();
-    // Answers are marked as cached; that is what they are, and what the decoder otherwise leaves out.
+    // Answers are marked as cached; that is what they are, and what the decoder otherwise leaves
+    // out.
     if let Some(flags) = payload.get_mut(8..12) {
         flags.fill(0);
     }

@@ -1,5 +1,6 @@
-//! A netlink socket with this project's policy: a large receive buffer, strict dumps, dumps repeated when the kernel says
-//! that they were not of one piece, and lost messages (`ENOBUFS`) reported instead of hidden.
+//! A netlink socket with this project's policy: a large receive buffer, strict dumps, dumps
+//! repeated when the kernel says that they were not of one piece, and lost messages (`ENOBUFS`)
+//! reported instead of hidden.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -69,8 +70,8 @@ pub enum Dumped {
 }
 
 impl Socket {
-    /// A socket of a netlink family (`NETLINK_ROUTE`, ...) in the calling thread's network namespace, listening to
-    /// `groups`.
+    /// A socket of a netlink family (`NETLINK_ROUTE`, ...) in the calling thread's network
+    /// namespace, listening to `groups`.
     ///
     /// # Errors
     /// When the kernel refuses one.
@@ -109,7 +110,8 @@ impl Socket {
         let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
         address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
         let size = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
-        // SAFETY: the pointer is to `address`, which is `size` bytes long and lives during the call.
+        // SAFETY: the pointer is to `address`, which is `size` bytes long and lives during the
+        // call.
         let result = unsafe { libc::bind(self.raw(), (&raw const address).cast(), size) };
         if result < 0 {
             Err(io::Error::last_os_error())
@@ -178,8 +180,8 @@ impl Socket {
         self.receive_some(None, false, take)
     }
 
-    /// As [`Socket::receive`], and only what answers the latest request: a refusal of an earlier one, which nobody waited
-    /// for, says nothing about this one.
+    /// As [`Socket::receive`], and only what answers the latest request: a refusal of an earlier
+    /// one, which nobody waited for, says nothing about this one.
     ///
     /// # Errors
     /// When the socket is broken.
@@ -265,7 +267,8 @@ impl Socket {
         }
     }
 
-    /// Reads the next piece of the dump that was asked for, at most [`READ_SIZE`] bytes, and notes in `state` how it goes. Never waits.
+    /// Reads the next piece of the dump that was asked for, at most [`READ_SIZE`] bytes, and notes
+    /// in `state` how it goes. Never waits.
     ///
     /// # Errors
     /// When the kernel refuses the dump, or the socket is broken.
@@ -305,7 +308,8 @@ impl Socket {
         })
     }
 
-    /// Waits for the next piece of a dump, which the kernel has ready at once unless something is wrong.
+    /// Waits for the next piece of a dump, which the kernel has ready at once unless something is
+    /// wrong.
     ///
     /// # Errors
     /// When it says nothing for five seconds.
@@ -326,7 +330,8 @@ pub fn refused(payload: &[u8]) -> Option<io::Error> {
     (code < 0).then(|| io::Error::from_raw_os_error(-code))
 }
 
-/// The messages in a buffer, or those that answer one request; stops at the first that does not fit.
+/// The messages in a buffer, or those that answer one request; stops at the first that does not
+/// fit.
 fn messages(
     mut rest: &[u8],
     answering: Option<u32>,

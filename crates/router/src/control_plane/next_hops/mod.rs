@@ -1,11 +1,12 @@
-//! The numbers that routes answer with, and what stands behind each: handed out once per distinct content, counted, taken
-//! back when the last user leaves.
+//! The numbers that routes answer with, and what stands behind each: handed out once per distinct
+//! content, counted, taken back when the last user leaves.
 //!
-//! A route never holds an Ethernet address; it holds a number. So a neighbour that changes its address, a link that goes
-//! down, or a nexthop object that FRR replaces costs one entry, however many hundred thousand routes use it.
+//! A route never holds an Ethernet address; it holds a number. So a neighbour that changes its
+//! address, a link that goes down, or a nexthop object that FRR replaces costs one entry, however
+//! many hundred thousand routes use it.
 //!
-//! Numbers are 16 bits wide. When all are in use, further next hops answer "punt": those routes stay with the kernel, and
-//! [`NextHops::refused`] counts how often that was the case.
+//! Numbers are 16 bits wide. When all are in use, further next hops answer "punt": those routes
+//! stay with the kernel, and [`NextHops::refused`] counts how often that was the case.
 
 mod refresh;
 
@@ -58,7 +59,8 @@ enum Written {
 #[derive(Debug)]
 pub struct NextHops {
     slots: Vec<Option<Slot>>,
-    // Numbers wait here at length, so that frames in flight are long gone when one is used for something else.
+    // Numbers wait here at length, so that frames in flight are long gone when one is used for
+    // something else.
     free: VecDeque<u16>,
     shared: HashMap<Shared, NextHop>,
     neighbours: HashMap<(u32, IpAddr), Vec<NextHop>>,
@@ -123,8 +125,9 @@ impl NextHops {
         id
     }
 
-    /// The number for a group over `members`, whose uses pass to the group; the caller holds one use of it. When a group
-    /// `before` is being replaced by this one, flows of the members in both stay where they are.
+    /// The number for a group over `members`, whose uses pass to the group; the caller holds one
+    /// use of it. When a group `before` is being replaced by this one, flows of the members in
+    /// both stay where they are.
     pub fn group(
         &mut self,
         members: Vec<(NextHop, u16)>,
@@ -168,7 +171,8 @@ impl NextHops {
         id
     }
 
-    /// A number of its own for `content`, shared with nobody: what a nexthop object gets. One use is held.
+    /// A number of its own for `content`, shared with nobody: what a nexthop object gets. One use
+    /// is held.
     pub fn private(
         &mut self,
         content: Content,
@@ -188,7 +192,8 @@ impl NextHops {
         id
     }
 
-    /// Puts other content behind a private number. Members of a group are held by it, those of before released.
+    /// Puts other content behind a private number. Members of a group are held by it, those of
+    /// before released.
     pub fn rewrite(
         &mut self,
         id: NextHop,
@@ -345,7 +350,8 @@ impl NextHops {
     }
 
     fn number(&mut self) -> Option<NextHop> {
-        // A freed number is taken again only when many others were freed after it, or there is no fresh one.
+        // A freed number is taken again only when many others were freed after it, or there is no
+        // fresh one.
         let fresh = u16::try_from(self.slots.len()).is_ok();
         if self.free.len() > 1024 || !fresh {
             if let Some(number) = self.free.pop_front() {

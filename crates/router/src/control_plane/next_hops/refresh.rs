@@ -56,7 +56,8 @@ impl NextHops {
         }
     }
 
-    /// Multipath routes keep members whose link is down, and use them again when it is up; objects shed them for good.
+    /// Multipath routes keep members whose link is down, and use them again when it is up; objects
+    /// shed them for good.
     fn refresh_shared_group(&mut self, id: NextHop, around: &Surroundings, out: &mut Vec<Change>) {
         let Some(slot) = self.slot(id) else { return };
         let Content::Group(members) = &slot.content else {

@@ -7,9 +7,8 @@ use std::net::IpAddr;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
 
-use super::Difference;
-use super::is_compared;
 use super::kernel::Expected;
+use super::{Difference, is_compared};
 use crate::control_plane::next_hops::HopKey;
 use crate::control_plane::routed::Routed;
 use crate::control_plane::surroundings::{Surroundings, fixed_entry};

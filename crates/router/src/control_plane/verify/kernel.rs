@@ -1,5 +1,6 @@
-//! The kernel's side of a comparison: its tables, read afresh past the mirror and flattened into ranges of addresses that
-//! share a route. With a full table that takes about a second, so it runs in a thread of its own.
+//! The kernel's side of a comparison: its tables, read afresh past the mirror and flattened into
+//! ranges of addresses that share a route. With a full table that takes about a second, so it runs
+//! in a thread of its own.
 
 use std::collections::HashMap;
 use std::io;

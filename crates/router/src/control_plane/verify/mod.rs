@@ -1,19 +1,23 @@
 //! Does the engine answer what the kernel would? Every answer, now.
 //!
-//! The kernel's tables are read afresh, past the mirror, and flattened into ranges of addresses that share a route
-//! ([`kernel`], in a thread of its own). For each range the engine is asked for the first and the last address, from the
-//! same memory that frames are forwarded by; then for the first address of every prefix that the mirror holds, which finds
-//! what should not be there; then for addresses at random ([`walk`], [`judge`]). For some the kernel itself is asked too
+//! The kernel's tables are read afresh, past the mirror, and flattened into ranges of addresses
+//! that share a route ([`kernel`], in a thread of its own). For each range the engine is asked for
+//! the first and the last address, from the same memory that frames are forwarded by; then for the
+//! first address of every prefix that the mirror holds, which finds what should not be there; then
+//! for addresses at random ([`walk`], [`judge`]). For some the kernel itself is asked too
 //! (`ip route get`).
 //!
-//! Comparing is done by the thread that follows the kernel, because only it may look at the mirror and the engine; but
-//! [`SLICE`] answers at a time, between which it takes in what was announced. So a route change never waits for a
-//! comparison. Differences that only say that something changed meanwhile go away by comparing again, against tables
-//! read again, what differed. What differs [`ATTEMPTS`] times is a difference, if both answers stayed the same: a route
-//! that never rests cannot be compared with tables that took half a second to read, and is left to a later comparison.
+//! Comparing is done by the thread that follows the kernel, because only it may look at the mirror
+//! and the engine; but [`SLICE`] answers at a time, between which it takes in what was announced.
+//! So a route change never waits for a comparison. Differences that only say that something changed
+//! meanwhile go away by comparing again, against tables read again, what differed. What differs
+//! [`ATTEMPTS`] times is a difference, if both answers stayed the same: a route that never rests
+//! cannot be compared with tables that took half a second to read, and is left to a later
+//! comparison.
 //!
-//! "Punt" is never wrong, since the kernel then decides; it counts as a difference only where the kernel has a way out by
-//! one of our ports to a neighbour whose address it knows: then the fast path misses something.
+//! "Punt" is never wrong, since the kernel then decides; it counts as a difference only where the
+//! kernel has a way out by one of our ports to a neighbour whose address it knows: then the fast
+//! path misses something.
 
 mod judge;
 mod kernel;
@@ -117,8 +121,8 @@ impl Check {
         matches!(self.stage, Stage::Reading(..))
     }
 
-    /// Does the next step: at most [`SLICE`] answers. What was announced must have been taken in since the last one.
-    /// Returns the result at the end, after which the check is over.
+    /// Does the next step: at most [`SLICE`] answers. What was announced must have been taken in
+    /// since the last one. Returns the result at the end, after which the check is over.
     ///
     /// # Errors
     /// When the kernel could not be asked.

@@ -44,8 +44,8 @@ pub(super) fn before<A: Address>(address: A) -> A {
     A::from_left_aligned(address.left_aligned().wrapping_sub(unit))
 }
 
-/// Sorted prefixes as ranges: where each begins and what is expected there. Addresses before the first and after the
-/// last prefix have no route, which is the kernel's business.
+/// Sorted prefixes as ranges: where each begins and what is expected there. Addresses before the
+/// first and after the last prefix have no route, which is the kernel's business.
 pub(super) fn ranges<A: Address>(lines: &[Line<A>]) -> Vec<(A, u32)> {
     let mut ranges: Vec<(A, u32)> = vec![(A::default(), KERNEL)];
     let mut begin = |at: A, expected: u32| match ranges.last_mut() {
@@ -54,8 +54,8 @@ pub(super) fn ranges<A: Address>(lines: &[Line<A>]) -> Vec<(A, u32)> {
         _ => ranges.push((at, expected)),
     };
     let unit = 1u128 << (128 - u32::from(A::BITS));
-    // Prefixes that contain the current place, the innermost last: their last address, what they say, and whether they
-    // are of the local table, which hides everything inside.
+    // Prefixes that contain the current place, the innermost last: their last address, what they
+    // say, and whether they are of the local table, which hides everything inside.
     let mut open: Vec<(A, u32, bool)> = Vec::new();
     let close =
         |open: &mut Vec<(A, u32, bool)>, until: Option<A>, begin: &mut dyn FnMut(A, u32)| {

@@ -91,8 +91,8 @@ fn lookup<A: Routed>(judge: &Judge<'_>, address: A) -> NextHop {
     A::lookup(judge.engine, judge.domain, address)
 }
 
-/// The way through one domain and family: the kernel's ranges, the mirror's prefixes part by part, its host routes,
-/// addresses at random.
+/// The way through one domain and family: the kernel's ranges, the mirror's prefixes part by part,
+/// its host routes, addresses at random.
 #[derive(Debug)]
 struct Walk<A> {
     flat: Flat<A>,

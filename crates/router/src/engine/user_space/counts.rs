@@ -8,9 +8,10 @@ use crate::engine::workers::Workers;
 use crate::engine::{Counters, PortCount, ReasonCount, tables};
 use crate::user_plane::{self, Reason};
 
-/// The program counts what stays in the kernel, on the core that received it; workers count the rest, on theirs, those that have been
-/// stopped in `past`, by interface index and core. A frame is counted as received where its fate was decided, so the sums close, and
-/// those under way are not counted yet. The bytes of frames that workers lost are not counted.
+/// The program counts what stays in the kernel, on the core that received it; workers count the
+/// rest, on theirs, those that have been stopped in `past`, by interface index and core. A frame is
+/// counted as received where its fate was decided, so the sums close, and those under way are not
+/// counted yet. The bytes of frames that workers lost are not counted.
 pub(super) fn add_up(
     forwarder: &Forwarder,
     workers: &Workers,

@@ -1,7 +1,7 @@
 //! The router's configuration: one TOML file, or the same from the command line.
 //!
-//! Every key, its default and its allowed values are in [`Config`] and in `docs/router.md`. A file that is wrong anywhere
-//! starts nothing: the error names file, line, key and what is allowed.
+//! Every key, its default and its allowed values are in [`Config`] and in `docs/router.md`. A file
+//! that is wrong anywhere starts nothing: the error names file, line, key and what is allowed.
 
 mod values;
 
@@ -27,19 +27,23 @@ pub struct Config {
     pub ports: Vec<String>,
     /// `require`: `any` (default), `native`, `generic`, `zero-copy`.
     pub require: Require,
-    /// `bypass-netfilter`: forward even where the kernel has rules that would be gone past (default false).
+    /// `bypass-netfilter`: forward even where the kernel has rules that would be gone past
+    /// (default false).
     pub bypass_netfilter: bool,
     /// `instance`: name of this router among those of the machine (default `default`).
     pub instance: String,
     /// `run-directory`: where the socket is (default `/run/corelane`).
     pub run_directory: PathBuf,
-    /// `metrics`: address that serves `OpenMetrics`, on loopback (default `127.0.0.1:9470`); empty: none.
+    /// `metrics`: address that serves `OpenMetrics`, on loopback (default `127.0.0.1:9470`);
+    /// empty: none.
     pub metrics: Option<SocketAddr>,
     /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
     pub verify: Option<Duration>,
-    /// `stale-milliseconds`: how long routes count as right when the control plane has fallen silent (default 2000); 0: for ever.
+    /// `stale-milliseconds`: how long routes count as right when the control plane has fallen
+    /// silent (default 2000); 0: for ever.
     pub stale: Option<Duration>,
-    /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp` only).
+    /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp`
+    /// only).
     pub busy_poll: bool,
 }
 
@@ -258,9 +262,9 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter = true\n\
-            instance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \"\"\nverify-seconds = 0\n\
-            stale-milliseconds = 750\nbusy-poll = true\n";
+        let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter \
+                    = true\ninstance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \
+                    \"\"\nverify-seconds = 0\nstale-milliseconds = 750\nbusy-poll = true\n";
         let config = Config::parse(text, "a.toml").unwrap();
         assert_eq!(
             (config.engine, config.require),

@@ -66,7 +66,8 @@ pub fn parse_stale(milliseconds: u32) -> Result<Option<Duration>, String> {
 pub fn check_busy_poll(config: &Config) -> Result<(), String> {
     if config.busy_poll && config.engine != EngineKind::AfXdp {
         return Err(
-            "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave busy-poll out"
+            "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \
+             busy-poll out"
                 .to_owned(),
         );
     }
@@ -84,7 +85,8 @@ pub enum Require {
     Native,
     /// Generic, for comparisons.
     Generic,
-    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp` only.
+    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp`
+    /// only.
     ZeroCopy,
 }
 

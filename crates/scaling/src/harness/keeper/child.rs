@@ -1,10 +1,15 @@
 //! What runs in the keeper after the fork: system calls only, no allocation (`signal-safety(7)`).
 
-use super::{
-    GRACE, POLITE, Wire, events::Events, launch::Launch, poll_for, process_list::for_each_process,
-};
+use std::os::fd::RawFd;
+use std::ptr;
+use std::time::Duration;
+
 use libc::{c_int, pid_t};
-use std::{os::fd::RawFd, ptr, time::Duration};
+
+use super::events::Events;
+use super::launch::Launch;
+use super::process_list::for_each_process;
+use super::{GRACE, POLITE, Wire, poll_for};
 
 /// The keeper's life: wait for a byte, run, reply.
 pub(super) fn keep(launch: &Launch, parent: pid_t, go: RawFd, reply: RawFd) {
@@ -45,10 +50,12 @@ pub(super) fn keep(launch: &Launch, parent: pid_t, go: RawFd, reply: RawFd) {
     }
 }
 
-/// Waits for a byte on `go` or for the order to end. SIGTERM is blocked, so it is looked for beside the pipe.
+/// Waits for a byte on `go` or for the order to end. SIGTERM is blocked, so it is looked for beside
+/// the pipe.
 fn wait_for_go(go: RawFd, signals: &libc::sigset_t) -> bool {
     loop {
-        // SAFETY: one initialised pollfd; the mask lets SIGTERM and the others interrupt the wait only here.
+        // SAFETY: one initialised pollfd; the mask lets SIGTERM and the others interrupt the wait
+        // only here.
         unsafe {
             let mut watched = poll_for(go);
             let mut none: libc::sigset_t = std::mem::zeroed();
@@ -98,7 +105,8 @@ fn run_once(
             launch.masks.len(),
         );
         let mut pid = 0;
-        // SAFETY: all pointers come from `Launch`, laid out before the fork; argv and envp end with null.
+        // SAFETY: all pointers come from `Launch`, laid out before the fork; argv and envp end with
+        // null.
         let error = unsafe {
             libc::posix_spawnp(
                 &raw mut pid,
@@ -168,7 +176,8 @@ fn run_once(
     wire
 }
 
-/// Puts this process on the cores of a copy, which inherits them. A setting with one copy does this once only.
+/// Puts this process on the cores of a copy, which inherits them. A setting with one copy does this
+/// once only.
 fn set_mask(mask: &libc::cpu_set_t, place: usize, pinned: &mut Option<usize>, copies: usize) {
     if copies == 1 && *pinned == Some(place) {
         return;
@@ -178,7 +187,8 @@ fn set_mask(mask: &libc::cpu_set_t, place: usize, pinned: &mut Option<usize>, co
     *pinned = Some(place);
 }
 
-/// Ends whatever still runs and reaps it; returns how many processes had to be ended after a command that ended itself.
+/// Ends whatever still runs and reaps it; returns how many processes had to be ended after a
+/// command that ended itself.
 fn clear(launch: &Launch, signals: &libc::sigset_t, cut_short: bool) -> u32 {
     let start = now();
     let mut ended = 0;
@@ -201,7 +211,8 @@ fn clear(launch: &Launch, signals: &libc::sigset_t, cut_short: bool) -> u32 {
             for copy in &launch.pids {
                 let group = copy.get().abs();
                 if group > 1 {
-                    // SAFETY: a process group that a child of ours leads or led; members are descendants of ours.
+                    // SAFETY: a process group that a child of ours leads or led; members are
+                    // descendants of ours.
                     unsafe { libc::kill(-group, signal) };
                 }
             }
@@ -211,8 +222,9 @@ fn clear(launch: &Launch, signals: &libc::sigset_t, cut_short: bool) -> u32 {
     }
 }
 
-/// Sends `signal` to every direct child of this process; returns their number. Orphans of the command are direct children
-/// because this process is a subreaper; what they leave behind follows in the next round.
+/// Sends `signal` to every direct child of this process; returns their number. Orphans of the
+/// command are direct children because this process is a subreaper; what they leave behind follows
+/// in the next round.
 fn signal_children(signal: c_int) -> u32 {
     let mut count = 0;
     // SAFETY: getpid has no preconditions.
@@ -248,7 +260,8 @@ fn wait_signal(signals: &libc::sigset_t, nanoseconds: u64) -> c_int {
         tv_sec: (nanoseconds / 1_000_000_000).cast_signed(),
         tv_nsec: (nanoseconds % 1_000_000_000).cast_signed(),
     };
-    // SAFETY: both pointers are alive during the call; no information about the signal is asked for.
+    // SAFETY: both pointers are alive during the call; no information about the signal is asked
+    // for.
     unsafe { libc::sigtimedwait(signals, ptr::null_mut(), &raw const limit) }
 }
 

@@ -51,7 +51,8 @@ impl Events {
     pub(super) fn read(&self) -> [Option<u64>; 3] {
         self.0.map(|fd| {
             let mut value = 0_u64;
-            // SAFETY: an event without read format answers with eight bytes; a closed one (-1) answers with an error.
+            // SAFETY: an event without read format answers with eight bytes; a closed one (-1)
+            // answers with an error.
             let count = unsafe { libc::read(fd, (&raw mut value).cast(), 8) };
             (count == 8).then_some(value)
         })

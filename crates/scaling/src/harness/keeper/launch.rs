@@ -1,17 +1,16 @@
 //! The command as the keeper needs it: pointers, masks and attributes laid out before the fork.
 
-use super::Spec;
+use std::cell::Cell;
+use std::ffi::CString;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+use std::{io, ptr};
+
 use libc::{c_char, c_int, pid_t};
-use std::{
-    cell::Cell,
-    ffi::CString,
-    fs::File,
-    io,
-    mem::MaybeUninit,
-    os::fd::{AsRawFd, OwnedFd},
-    ptr,
-    time::Duration,
-};
+
+use super::Spec;
 
 /// Everything that the keeper needs, laid out before the fork.
 pub(super) struct Launch {
@@ -38,8 +37,9 @@ impl Launch {
                 .collect()
         };
         let output = output.map_or(null.as_raw_fd(), AsRawFd::as_raw_fd);
-        // SAFETY: both objects are initialised by their init functions before use, and live in the result; the
-        // descriptors are open now and stay open until after the fork, when the keeper has its own.
+        // SAFETY: both objects are initialised by their init functions before use, and live in the
+        // result; the descriptors are open now and stay open until after the fork, when the
+        // keeper has its own.
         let (actions, attributes) = unsafe {
             let mut actions = MaybeUninit::uninit();
             check(libc::posix_spawn_file_actions_init(actions.as_mut_ptr()))?;

@@ -1,12 +1,16 @@
 //! The processes of the machine with their parents, read without allocating.
 
-use libc::{c_char, pid_t};
-use std::{os::fd::RawFd, ptr};
+use std::os::fd::RawFd;
+use std::ptr;
 
-/// Calls `visit` with the process number and its parent's, for every process in `/proc`, without allocating.
+use libc::{c_char, pid_t};
+
+/// Calls `visit` with the process number and its parent's, for every process in `/proc`, without
+/// allocating.
 pub(super) fn for_each_process(mut visit: impl FnMut(pid_t, pid_t)) {
-    // SAFETY: the path is a C string, the buffers live on this stack with the sizes that are passed, and directory
-    // records are read within the bytes that the kernel reported (getdents64(2)).
+    // SAFETY: the path is a C string, the buffers live on this stack with the sizes that are
+    // passed, and directory records are read within the bytes that the kernel reported
+    // (getdents64(2)).
     unsafe {
         let directory = libc::open(
             c"/proc".as_ptr(),

@@ -1,7 +1,10 @@
-//! Where the loss went: the parts with their parts, what pressing and changing did, what the instruments read.
+//! Where the loss went: the parts with their parts, what pressing and changing did, what the
+//! instruments read.
 
-use crate::result::{Cause, ScaleResult, sentence::finished};
 use report::{Block, Document, Table};
+
+use crate::result::sentence::finished;
+use crate::result::{Cause, ScaleResult};
 
 fn cause_row(part: &Cause, name: String) -> [String; 5] {
     [
@@ -17,7 +20,8 @@ fn cause_row(part: &Cause, name: String) -> [String; 5] {
     ]
 }
 
-/// A share in per cent, to the digit that is printed: what rounds to nothing is nothing, never below it.
+/// A share in per cent, to the digit that is printed: what rounds to nothing is nothing, never
+/// below it.
 fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0 + 0.0 // -0 + 0 is 0
 }
@@ -56,8 +60,9 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
             ]);
         }
         document = document.block(Block::Table(table.caption(
-            "Shares of the logarithm of the efficiency; those of the exact split add to 100 %, below 0 is a gain, and their factors multiply to \
-             the efficiency. A dash divides the part above it; such lines may overlap.",
+            "Shares of the logarithm of the efficiency; those of the exact split add to 100 %, \
+             below 0 is a gain, and their factors multiply to the efficiency. A dash divides the \
+             part above it; such lines may overlap.",
         )));
     }
     for table in [pressure_table(result), intervention_table(result)]
@@ -123,8 +128,9 @@ fn pressure_table(result: &ScaleResult) -> Option<Table> {
         }
     }
     Some(table.caption(
-        "The command on one core. A dose is a share of the time, for the last-level cache a share of the cache. Felt: the effect clears the \
-         control. Shares are upper bounds and overlap: an aggressor presses harder than most programs do.",
+        "The command on one core. A dose is a share of the time, for the last-level cache a share \
+         of the cache. Felt: the effect clears the control. Shares are upper bounds and overlap: \
+         an aggressor presses harder than most programs do.",
     ))
 }
 

@@ -3,15 +3,16 @@
 mod cause;
 mod plots;
 
-use super::{ScaleResult, sentence::begun};
-use crate::{
-    harness::plan::{Mode, Placement},
-    laws::{fit::Form, usl::Usl},
-    statistics::coverage,
-};
 use cause::cause;
 use plots::{curve, straight_line};
 use report::{Block, Document, Table};
+
+use super::ScaleResult;
+use super::sentence::begun;
+use crate::harness::plan::{Mode, Placement};
+use crate::laws::fit::Form;
+use crate::laws::usl::Usl;
+use crate::statistics::coverage;
 
 /// Draws a result.
 pub fn document(result: &ScaleResult) -> Document {
@@ -117,7 +118,8 @@ pub fn points_table(result: &ScaleResult) -> Table {
         )
     });
     table.caption(format!(
-        "{} rounds in random order, {kind}; ratios within a round, median; an interval holds the truth in {:.0} of 100 cases.{control}",
+        "{} rounds in random order, {kind}; ratios within a round, median; an interval holds the \
+         truth in {:.0} of 100 cases.{control}",
         result.rounds,
         coverage(result.rounds) * 100.0
     ))
@@ -130,14 +132,14 @@ fn law_words(result: &ScaleResult) -> String {
         None if law.choice.candidates.is_empty() => {
             "These core counts allow no law to be tested.".to_owned()
         }
-        None => {
-            "Linear scaling is ruled out, and these core counts allow no other law to be tested."
-                .to_owned()
-        }
+        None => "Linear scaling is ruled out, and these core counts allow no other law to be \
+                 tested."
+            .to_owned(),
     };
     if let Some(found) = &law.coefficients {
         words += &format!(
-            " Intervals of the full law: sigma [{:.4}, {:.4}], kappa [{:.5}, {:.5}]; {:.0} % of the refits have no peak.",
+            " Intervals of the full law: sigma [{:.4}, {:.4}], kappa [{:.5}, {:.5}]; {:.0} % of \
+             the refits have no peak.",
             found.sigma.low,
             found.sigma.high,
             found.kappa.low,
@@ -147,7 +149,8 @@ fn law_words(result: &ScaleResult) -> String {
     }
     if let Some((e, interval)) = law.serial_fraction {
         words += &format!(
-            " Serial fraction at the largest core count: {e:.4} [{:.4}, {:.4}], which is sigma + kappa N.",
+            " Serial fraction at the largest core count: {e:.4} [{:.4}, {:.4}], which is sigma + \
+             kappa N.",
             interval.low, interval.high
         );
     }
@@ -222,8 +225,9 @@ fn forecast_table(result: &ScaleResult) -> Option<Table> {
         ]);
     }
     Some(table.caption(
-        "From one core: an upper bound with a hint; one core never shows coherency, lock waiting, false sharing, remote memory or \
-         stragglers. From the sweep: no further than twice the cores tried.",
+        "From one core: an upper bound with a hint; one core never shows coherency, lock waiting, \
+         false sharing, remote memory or stragglers. From the sweep: no further than twice the \
+         cores tried.",
     ))
 }
 

@@ -1,12 +1,11 @@
 //! The curve of the speed-up, and the straight line that holds all three laws.
 
-use super::{first_placement, placement_name};
-use crate::{
-    harness::plan::Placement,
-    laws::fit::Form,
-    result::{PointResult, ScaleResult},
-};
 use report::{Axis, Plot, Series};
+
+use super::{first_placement, placement_name};
+use crate::harness::plan::Placement;
+use crate::laws::fit::Form;
+use crate::result::{PointResult, ScaleResult};
 
 /// Speed-up over cores: measured, law, forecast band.
 pub(super) fn curve(result: &ScaleResult) -> Plot {
@@ -102,5 +101,8 @@ pub(super) fn straight_line(result: &ScaleResult) -> Plot {
                 .point(most, line(most)),
         );
     }
-    plot.caption("Flat is a serial share (Amdahl), rising is the price of agreement (coherency), falling is more cache.")
+    plot.caption(
+        "Flat is a serial share (Amdahl), rising is the price of agreement (coherency), falling \
+         is more cache.",
+    )
 }

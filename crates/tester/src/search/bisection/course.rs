@@ -12,7 +12,8 @@ pub(super) struct Course<A> {
     pub(super) limit: Limit,
     pub(super) steps: Vec<Step<A>>,
     pub(super) phase: Phase,
-    /// Distance of the next trial from a bound, once a hint was followed or a confirmation failed; 0: halve.
+    /// Distance of the next trial from a bound, once a hint was followed or a confirmation failed;
+    /// 0: halve.
     pub(super) stride: f64,
     /// Hints followed.
     pub(super) hints: u32,
@@ -43,7 +44,8 @@ impl<A: Amount> Course<A> {
         A::middle(self.low, self.high)
     }
 
-    /// One stride above the lower bound; `None` once strides lead out of the bounds, and from then on.
+    /// One stride above the lower bound; `None` once strides lead out of the bounds, and from then
+    /// on.
     pub(super) fn stride_up(&mut self) -> Option<A> {
         let target = self.low.value() + self.stride;
         self.stride_to(target)

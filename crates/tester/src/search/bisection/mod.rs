@@ -1,18 +1,23 @@
 //! Bisection of RFC 2544 §26.1: the largest amount at which a trial passes.
 //!
-//! The RFC names no stop criterion, no rule for the answer's confirmation and none for inconsistent trials. Ours: stop when the
-//! bounds are closer than [`Bisection::resolution`]; try the answer once more at full length; if that fails, short trials have
-//! been shown to mislead at this device: what they passed is forgotten and the search goes on below with full-length trials
-//! only, in strides that double, until [`Bisection::confirmations`] of them have failed. An amount that the tester itself could
-//! not offer bounds the search from above too, and the result says that the limit was the tester's.
+//! The RFC names no stop criterion, no rule for the answer's confirmation and none for inconsistent
+//! trials. Ours: stop when the bounds are closer than [`Bisection::resolution`]; try the answer
+//! once more at full length; if that fails, short trials have been shown to mislead at this device:
+//! what they passed is forgotten and the search goes on below with full-length trials
+//! only, in strides that double, until [`Bisection::confirmations`] of them have failed. An amount
+//! that the tester itself could not offer bounds the search from above too, and the result says
+//! that the limit was the tester's.
 //!
 //! # It ends
-//! Whatever the device does, contradicting itself from trial to trial included: bounds only ever approach each other (once, when
-//! the confirmation fails, the lower one starts anew), and every amount tried is one of three kinds.
+//! Whatever the device does, contradicting itself from trial to trial included: bounds only ever
+//! approach each other (once, when the confirmation fails, the lower one starts anew), and every
+//! amount tried is one of three kinds.
 //! - A *hint*, what the device was seen to carry: at most [`HINTS`] in a search.
-//! - A *stride* away from a bound. Strides begin at the width that ends the search, double, and are taken while they stay between
-//!   the bounds: as many as the range has doublings, after each hint and after the failed confirmation.
-//! - The *middle*: as many as the range has halvings, once while searching and once while confirming.
+//! - A *stride* away from a bound. Strides begin at the width that ends the search, double, and are
+//!   taken while they stay between the bounds: as many as the range has doublings, after each hint
+//!   and after the failed confirmation.
+//! - The *middle*: as many as the range has halvings, once while searching and once while
+//!   confirming.
 //!
 //! [`Bisection::most_trials`] is the sum.
 
@@ -21,13 +26,16 @@ mod probe;
 #[cfg(test)]
 mod tests;
 
-use super::Amount;
 use course::Course;
 pub use probe::{Ended, Found, Limit, Phase, Probe, Step, TrialOutcome};
 
-/// A device that carried nothing at all at so many amounts in a row, and of which nothing has passed, is not tried further.
+use super::Amount;
+
+/// A device that carried nothing at all at so many amounts in a row, and of which nothing has
+/// passed, is not tried further.
 const DEAD: u32 = 3;
-/// An amount of which less than this share was carried has failed beyond doubt: no further trial is spent on it.
+/// An amount of which less than this share was carried has failed beyond doubt: no further trial is
+/// spent on it.
 const HOPELESS: f64 = 0.8;
 /// Most hints followed in one search.
 pub const HINTS: u32 = 3;
@@ -39,27 +47,32 @@ const FINEST: f64 = 1e-9;
 pub struct Bisection<A> {
     /// Upper end of the range: the first amount tried.
     pub high: A,
-    /// What trials before this search, a ramp say, have shown to pass while `high` failed: the search begins between the two.
+    /// What trials before this search, a ramp say, have shown to pass while `high` failed: the
+    /// search begins between the two.
     pub bracket_low: Option<A>,
-    /// Stop when upper - lower is at most this share of the upper bound (0.005 is half a per cent).
+    /// Stop when upper - lower is at most this share of the upper bound (0.005 is half a per
+    /// cent).
     pub resolution: f64,
-    /// Smallest difference worth a trial, in the amount's unit (one frame for bursts); also the smallest amount worth trying.
+    /// Smallest difference worth a trial, in the amount's unit (one frame for bursts); also the
+    /// smallest amount worth trying.
     pub step: A,
     /// Most trials of one amount: 1 is RFC 2544, 2 is the usual loss verification of TST 009.
     pub repeats: u32,
-    /// How many of them must pass: 1 is RFC 2544 and TST 009; 3 of 5 asks whether the amount passes more often than not, as an
-    /// exceed ratio of a half does ([`super::mlr`]). An amount is left as soon as the rest cannot change its fate.
+    /// How many of them must pass: 1 is RFC 2544 and TST 009; 3 of 5 asks whether the amount
+    /// passes more often than not, as an exceed ratio of a half does ([`super::mlr`]). An
+    /// amount is left as soon as the rest cannot change its fate.
     pub passes: u32,
-    /// How many full-length trials may fail before the search gives up. 0: the answer is not confirmed at all.
+    /// How many full-length trials may fail before the search gives up. 0: the answer is not
+    /// confirmed at all.
     pub confirmations: u32,
-    /// Jump to the forwarding rate that a failed trial saw and widen from there, instead of halving. Saves trials; the stop
-    /// criterion stays the same.
+    /// Jump to the forwarding rate that a failed trial saw and widen from there, instead of
+    /// halving. Saves trials; the stop criterion stays the same.
     pub follow_hints: bool,
 }
 
 impl<A: Amount> Bisection<A> {
-    /// RFC 2544's search up to `high`: plain halving, one try each, answer confirmed, at most ten times; differences below a
-    /// hundred-thousandth of `high` are not pursued.
+    /// RFC 2544's search up to `high`: plain halving, one try each, answer confirmed, at most ten
+    /// times; differences below a hundred-thousandth of `high` are not pursued.
     pub fn new(high: A, resolution: f64) -> Self {
         let step = A::from_value(high.value() / 1e5);
         Self {
@@ -209,8 +222,9 @@ impl<A: Amount> Bisection<A> {
         self.step.value().max(self.high.value() * FINEST)
     }
 
-    /// The next amount: the middle; or with `follow_hints` what the device was seen to carry (or the tester to offer), then away
-    /// from there in strides until the answer lies between two trials. After a failed confirmation: down in strides.
+    /// The next amount: the middle; or with `follow_hints` what the device was seen to carry (or
+    /// the tester to offer), then away from there in strides until the answer lies between two
+    /// trials. After a failed confirmation: down in strides.
     fn choose(&self, course: &mut Course<A>, last: &Attempt<A>) -> Option<A> {
         if course.phase == Phase::Confirm {
             let below = (course.low <= A::zero()).then(|| course.stride_down());
@@ -223,7 +237,8 @@ impl<A: Amount> Bisection<A> {
         if let Some(seen) = hint
             && course.hints < HINTS
         {
-            // What was carried may be all but what was asked: closer than the width that ends the search nothing is learnt.
+            // What was carried may be all but what was asked: closer than the width that ends the
+            // search nothing is learnt.
             let allowed = self.allowed(course);
             let target = A::from_value(seen.value().min(course.high.value() - allowed));
             if course.inside(target) {

@@ -27,14 +27,17 @@ pub struct Probe<A> {
 pub enum TrialOutcome<A> {
     /// The device carried the amount without loss.
     Pass,
-    /// The device lost frames. A forwarding rate seen, if known, lets a search with [`Bisection::follow_hints`] jump there.
+    /// The device lost frames. A forwarding rate seen, if known, lets a search with
+    /// [`Bisection::follow_hints`] jump there.
     Fail {
         /// What the device did carry in that trial; zero when nothing came at all.
         carried: Option<A>,
     },
-    /// The tester could not offer the amount (or could not trust what it saw): says nothing about the device.
+    /// The tester could not offer the amount (or could not trust what it saw): says nothing about
+    /// the device.
     Invalid {
-        /// What the tester did offer, if that is known: with [`Bisection::follow_hints`] the next amount to try.
+        /// What the tester did offer, if that is known: with [`Bisection::follow_hints`] the next
+        /// amount to try.
         offered: Option<A>,
     },
     /// Give up now and keep what is known (interrupt, port gone).

@@ -158,7 +158,8 @@ fn bursts_are_found_to_the_frame() {
 
 #[test]
 fn loss_verification_forgives_rare_loss() {
-    // One trial in eight loses a frame for no reason of load: plain bisection ends low, verification does not.
+    // One trial in eight loses a frame for no reason of load: plain bisection ends low,
+    // verification does not.
     let run = |repeats, seed| {
         let mut device = Device::new(600_000.0, seed).rare_loss(0.125);
         let search = Bisection {
@@ -201,7 +202,8 @@ fn stopping_keeps_what_is_known() {
 
 #[test]
 fn carrying_all_but_nothing_less_than_asked_does_not_hold_the_search_up() {
-    // What was carried is so close to what was asked that following it alone would take a million trials.
+    // What was carried is so close to what was asked that following it alone would take a million
+    // trials.
     let knee = 400_000.0;
     for share in [1.0, 1.0 - 1e-12, 1.0 - 1e-6, 0.999, 1.01] {
         let search = Bisection {
@@ -246,7 +248,8 @@ fn a_majority_decides_and_no_trial_is_wasted() {
     assert_eq!(sure.steps.len(), 3);
 }
 
-/// A device whose fate at each trial is drawn: more likely to lose the further above its knee, never sure of anything between.
+/// A device whose fate at each trial is drawn: more likely to lose the further above its knee,
+/// never sure of anything between.
 #[derive(Debug, Clone)]
 struct Moody {
     knee: f64,
@@ -326,7 +329,8 @@ fn any_search() -> impl Strategy<Value = Bisection<f64>> {
 }
 
 proptest! {
-    /// Whatever the device does, the search ends within its bound, and its answer is between a pass and a failure that it saw.
+    /// Whatever the device does, the search ends within its bound, and its answer is between a pass
+    /// and a failure that it saw.
     #[test]
     fn every_search_ends(device in moody(true), search in any_search()) {
         let most = search.most_trials();
@@ -337,7 +341,10 @@ proptest! {
         });
         prop_assert!(count <= most, "{count} trials, the bound is {most}");
         let seen = |amount: f64, pass: bool| found.steps.iter()
-            .any(|step| step.probe.amount.to_bits() == amount.to_bits() && (step.outcome == TrialOutcome::Pass) == pass);
+            .any(|step| {
+                step.probe.amount.to_bits() == amount.to_bits()
+                    && (step.outcome == TrialOutcome::Pass) == pass
+            });
         if let Some(lower) = found.lower {
             prop_assert!(seen(lower, true));
             if let Some(upper) = found.upper {
@@ -346,7 +353,8 @@ proptest! {
         }
     }
 
-    /// A device that does not contradict itself is bracketed, as tightly as was asked, whatever hints it gives.
+    /// A device that does not contradict itself is bracketed, as tightly as was asked, whatever
+    /// hints it gives.
     #[test]
     fn a_knee_is_bracketed(device in moody(false), search in any_search()) {
         let device = Moody { full_length: 1.0, fog: 0.0, unlucky: 0.0, botched: 0.0, ..device };
@@ -359,15 +367,30 @@ proptest! {
                 let allowed = (search.resolution * upper).max(search.step);
                 prop_assert!(upper - lower <= allowed * 1.000_001, "{lower}..{upper}");
             }
-            (Some(lower), None) => prop_assert!(lower <= device.knee && found.limit == Limit::Range),
-            (None, _) => prop_assert!(device.knee <= search.step * 2.0 || device.claim <= 0.0 && device.knee < 250_000.0, "{:?}", found.ended),
+            (Some(lower), None) => {
+                prop_assert!(lower <= device.knee && found.limit == Limit::Range);
+            }
+            (None, _) => prop_assert!(
+                device.knee <= search.step * 2.0 || device.claim <= 0.0 && device.knee < 250_000.0,
+                "{:?}",
+                found.ended
+            ),
         }
     }
 
     /// The same for bursts, where the amounts are whole.
     #[test]
-    fn a_buffer_is_found_to_the_frame(buffer in 1_u64..2_000_000, follow_hints: bool, claim in 0.5..1.5_f64) {
-        let search = Bisection { step: 1, follow_hints, confirmations: 0, ..Bisection::new(1_000_000_u64, 0.0) };
+    fn a_buffer_is_found_to_the_frame(
+        buffer in 1_u64..2_000_000,
+        follow_hints: bool,
+        claim in 0.5..1.5_f64,
+    ) {
+        let search = Bisection {
+            step: 1,
+            follow_hints,
+            confirmations: 0,
+            ..Bisection::new(1_000_000_u64, 0.0)
+        };
         let found = search.run(|probe| {
             if probe.amount <= buffer {
                 TrialOutcome::Pass
@@ -380,7 +403,8 @@ proptest! {
     }
 }
 
-/// A ramp's last two steps bound the search: neither is tried again, and the answer lies between them.
+/// A ramp's last two steps bound the search: neither is tried again, and the answer lies between
+/// them.
 #[test]
 fn a_bracket_is_taken_at_its_word() {
     let search = Bisection {

@@ -1,4 +1,5 @@
-//! What the trials at one load say about one goal (draft-15, "Load Classification" and "Conditional Throughput").
+//! What the trials at one load say about one goal (draft-15, "Load Classification" and "Conditional
+//! Throughput").
 
 use super::Goal;
 
@@ -51,7 +52,8 @@ impl Sums {
 
     /// Whether the goal holds if the rest goes well, and if the rest goes badly.
     fn verdicts(&self, goal: &Goal) -> (bool, bool) {
-        // Rounding of summed durations must not decide: a thousandth of a second is less than any trial.
+        // Rounding of summed durations must not decide: a thousandth of a second is less than any
+        // trial.
         const SLACK: f64 = 1e-3;
         let balance = goal.exceed_ratio / (1.0 - goal.exceed_ratio);
         let excess = (self.short_bad - self.short_good * balance).max(0.0);
@@ -71,10 +73,11 @@ pub fn classify(goal: &Goal, trials: &[TrialResult]) -> Class {
     }
 }
 
-/// Forwarding rate that the goal's exceed ratio allows to promise at a load (draft-15, "Conditional Throughput"), frames/s.
+/// Forwarding rate that the goal's exceed ratio allows to promise at a load (draft-15, "Conditional
+/// Throughput"), frames/s.
 ///
-/// The loss ratio is the one at the (1 - exceed ratio) quantile, by duration, of the full-length trials; time that is missing
-/// up to the duration sum counts as lost whole.
+/// The loss ratio is the one at the (1 - exceed ratio) quantile, by duration, of the full-length
+/// trials; time that is missing up to the duration sum counts as lost whole.
 pub fn conditional_throughput(goal: &Goal, load: f64, trials: &[TrialResult]) -> f64 {
     let mut full: Vec<_> = trials
         .iter()
@@ -109,7 +112,8 @@ mod tests {
         ]
     }
 
-    /// The draft's worked example; points 5 and 6 as its own pseudocode gives them (it prints "lower" for the last goal there).
+    /// The draft's worked example; points 5 and 6 as its own pseudocode gives them (it prints
+    /// "lower" for the last goal there).
     #[test]
     fn the_drafts_example_by_its_own_pseudocode() {
         use Class::{Lower, Undecided, Upper};

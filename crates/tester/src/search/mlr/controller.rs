@@ -11,7 +11,8 @@ pub struct GoalResult {
     pub goal: Goal,
     /// Largest load below the upper bound that is a lower bound, frames/s. This is the result.
     pub relevant_lower_bound: Option<f64>,
-    /// Smallest load that is an upper bound, frames/s; `None` when the range's upper end satisfies the goal (irregular result).
+    /// Smallest load that is an upper bound, frames/s; `None` when the range's upper end satisfies
+    /// the goal (irregular result).
     pub relevant_upper_bound: Option<f64>,
     /// Forwarding rate at the lower bound, frames/s.
     pub conditional_throughput: Option<f64>,
@@ -117,7 +118,8 @@ impl Controller {
             }
             (Some(lower), Some(upper)) => {
                 let wide = (upper - lower) / upper > goal.relative_width;
-                // The bisection is on the logarithm, but never closer to a bound than the width asks for.
+                // The bisection is on the logarithm, but never closer to a bound than the width
+                // asks for.
                 let middle = (lower * upper).sqrt();
                 let above = lower / (1.0 - goal.relative_width * 0.9);
                 let tight = knowledge.widenings(goal, upper);
@@ -132,7 +134,8 @@ impl Controller {
     }
 }
 
-/// All trials, by load. Loads are kept by the bits of the number, which sort as the (positive) numbers do.
+/// All trials, by load. Loads are kept by the bits of the number, which sort as the (positive)
+/// numbers do.
 #[derive(Default)]
 struct Knowledge {
     by_load: BTreeMap<u64, Vec<TrialResult>>,
@@ -154,7 +157,8 @@ impl Knowledge {
             .map(|(&bits, trials)| (f64::from_bits(bits), classify(goal, trials)))
     }
 
-    /// Smallest upper bound, and the largest lower bound below it: loss inversion is resolved against the device.
+    /// Smallest upper bound, and the largest lower bound below it: loss inversion is resolved
+    /// against the device.
     fn bounds(&self, goal: &Goal) -> (Option<f64>, Option<f64>) {
         let upper = self
             .classes(goal)
@@ -187,7 +191,8 @@ impl Knowledge {
         load * (1.0 - lost)
     }
 
-    /// How many lower bounds lie within a quarter below `upper`: after two short steps up the search halves instead.
+    /// How many lower bounds lie within a quarter below `upper`: after two short steps up the
+    /// search halves instead.
     fn widenings(&self, goal: &Goal, upper: f64) -> usize {
         self.classes(goal)
             .filter(|&(load, class)| class == Class::Lower && load < upper && load > upper * 0.25)
@@ -233,7 +238,8 @@ mod tests {
         })
     }
 
-    /// The reference library's own example: a device that forwards exactly a million frames per second.
+    /// The reference library's own example: a device that forwards exactly a million frames per
+    /// second.
     #[test]
     fn a_device_of_exactly_a_million() {
         let goals = [
@@ -251,7 +257,8 @@ mod tests {
         let [ndr, pdr] = outcome.goals[..] else {
             panic!("two goals, two results")
         };
-        // The library finds 997 497.6 and 1 002 508.7; both searches may end anywhere within the width of 0.5 %.
+        // The library finds 997 497.6 and 1 002 508.7; both searches may end anywhere within the
+        // width of 0.5 %.
         for (result, exact, library) in [
             (ndr, 1e6, 997_497.602_9),
             (pdr, 1e6 / 0.995, 1_002_508.674_8),

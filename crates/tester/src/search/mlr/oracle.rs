@@ -1,8 +1,10 @@
 //! Our search beside the library `MLRsearch` of FD.io, on the same simulated devices.
 //!
-//! The library's trials and verdicts are stored in `fixtures/mlrsearch.json`, which `scripts/mlrsearch-oracle` writes. Which loads
-//! are tried is left to the controller, and ours tries others; but what a set of trials *says* about a load is the draft's to decide,
-//! so every classification and every conditional throughput must be the library's, and both searches must end at the same place.
+//! The library's trials and verdicts are stored in `fixtures/mlrsearch.json`, which
+//! `scripts/mlrsearch-oracle` writes. Which loads are tried is left to the controller, and ours
+//! tries others; but what a set of trials *says* about a load is the draft's to decide,
+//! so every classification and every conditional throughput must be the library's, and both
+//! searches must end at the same place.
 
 use std::path::Path;
 use std::process::Command;
@@ -173,7 +175,8 @@ fn both_searches_end_at_the_same_place() {
                 "{}: {ours:?}",
                 case.name
             );
-            // Both intervals are of the goal's width and hold the answer; what wanders is found within what it wanders.
+            // Both intervals are of the goal's width and hold the answer; what wanders is found
+            // within what it wanders.
             let (lower, theirs) = (ours.relevant_lower_bound.unwrap(), found.lower.unwrap());
             let apart = goal.relative_width + case.device.fog;
             assert!(
@@ -191,7 +194,8 @@ fn the_library_still_says_what_is_stored() {
     let python = root.join("target/mlrsearch/bin/python");
     if !root.join("target/mlrsearch/ready").exists() {
         println!(
-            "skipped: the library MLRsearch is not installed in target/mlrsearch (scripts/mlrsearch-oracle installs it)"
+            "skipped: the library MLRsearch is not installed in target/mlrsearch \
+             (scripts/mlrsearch-oracle installs it)"
         );
         return;
     }

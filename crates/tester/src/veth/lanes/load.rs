@@ -1,9 +1,11 @@
-//! Closed-loop load: every core makes new frames when those before are through, so nothing has to be searched for and no queue
-//! overflows: the rate at which frames arrive is the highest that the device sustains with the generators beside it.
+//! Closed-loop load: every core makes new frames when those before are through, so nothing has to
+//! be searched for and no queue overflows: the rate at which frames arrive is the highest that the
+//! device sustains with the generators beside it.
 //!
-//! An engine inside the kernel forwards in the very call that sends: it is its own brake ([`Pace::Call`]). One on threads of its own
-//! would be outrun, so no more than a window of frames is on the way at any time ([`Pace::Window`]); a generator that has to wait
-//! sleeps, for the core is the workers' too. Whether frames were lost all the same is counted, and where.
+//! An engine inside the kernel forwards in the very call that sends: it is its own brake
+//! ([`Pace::Call`]). One on threads of its own would be outrun, so no more than a window of frames
+//! is on the way at any time ([`Pace::Window`]); a generator that has to wait sleeps, for the core
+//! is the workers' too. Whether frames were lost all the same is counted, and where.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Barrier;
@@ -36,12 +38,13 @@ const CALL: u32 = 1 << 14;
 const PART: u32 = 256;
 /// Sleep of a generator whose window is full.
 const NAP: Duration = Duration::from_micros(100);
-/// When nothing has arrived for so long, what is still out is taken for lost and the window opens again.
+/// When nothing has arrived for so long, what is still out is taken for lost and the window opens
+/// again.
 const FORGET: Duration = Duration::from_millis(100);
 /// Pause between looks at the sink while frames are still on their way.
 const LOOK: Duration = Duration::from_millis(1);
-/// When nothing has arrived for so long, what has not come is lost: a device with threads of its own may be kept from its core for a
-/// while on a busy machine.
+/// When nothing has arrived for so long, what has not come is lost: a device with threads of its
+/// own may be kept from its core for a while on a busy machine.
 pub(super) const QUIET: Duration = Duration::from_millis(200);
 /// The same where the call that sends returns when the frames are through.
 const QUIET_AFTER_CALL: Duration = Duration::from_millis(10);
@@ -58,9 +61,11 @@ pub enum Pace {
 /// What came of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carried {
-    /// Frames that arrived a second while they were counted, all cores together; 0 when none arrived at all.
+    /// Frames that arrived a second while they were counted, all cores together; 0 when none
+    /// arrived at all.
     pub frames_per_second: f64,
-    /// All frames, those before and after the counting too. The sums close, or the trial is invalid.
+    /// All frames, those before and after the counting too. The sums close, or the trial is
+    /// invalid.
     pub counts: Counts,
     /// Where the lost ones went.
     pub losses: Losses,
@@ -79,12 +84,12 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sends frames of `frame_bytes` (with FCS) on the first `cores` cores of `lanes`, and counts arrivals for `length`, at least
-    /// 20 ms.
+    /// Sends frames of `frame_bytes` (with FCS) on the first `cores` cores of `lanes`, and counts
+    /// arrivals for `length`, at least 20 ms.
     ///
     /// # Errors
-    /// When an interface has vanished, a core or a program is refused, or the user interrupts. A device that forwards nothing is
-    /// no error.
+    /// When an interface has vanished, a core or a program is refused, or the user interrupts. A
+    /// device that forwards nothing is no error.
     pub fn carry(
         &mut self,
         lanes: &Lanes,
@@ -296,8 +301,8 @@ pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Frames a second over `length`, counted once they have begun to arrive: on every core when frames arrive where they were sent
-/// (`all`), else anywhere. 0 when none come.
+/// Frames a second over `length`, counted once they have begun to arrive: on every core when frames
+/// arrive where they were sent (`all`), else anywhere. 0 when none come.
 fn count(
     lanes: &Lanes,
     before: &[u64],

@@ -4,13 +4,16 @@
 //! [ generator: out ]──veth──[ in :dut: out ]──veth──[ in: sink ]
 //! ```
 //!
-//! Frames are made inside the kernel by a program run on live frames, and counted by a program at the sink. Each core in use carries
-//! its own share of everything: on core n runs the n-th generator, the forwarding of its frames (the veth's queue n is served by the
-//! core that filled it) and their counting. So a rate on one core includes the generator's work, and a rate on two is comparable to
-//! it. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where lost ones went is read from the interfaces
-//! ([`Losses`]). Namespaces and cables go away with this value.
+//! Frames are made inside the kernel by a program run on live frames, and counted by a program at
+//! the sink. Each core in use carries its own share of everything: on core n runs the n-th
+//! generator, the forwarding of its frames (the veth's queue n is served by the core that filled
+//! it) and their counting. So a rate on one core includes the generator's work, and a rate on two
+//! is comparable to it. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where
+//! lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go away with this
+//! value.
 //!
-//! What it cannot do: time a frame, check a payload, keep a rate to a ten-thousandth. [`XdpRig`](super::XdpRig) does that, from one core.
+//! What it cannot do: time a frame, check a payload, keep a rate to a ten-thousandth.
+//! [`XdpRig`](super::XdpRig) does that, from one core.
 
 mod ledger;
 mod load;
@@ -22,7 +25,6 @@ use fastpath::attach::Request;
 use fastpath::sink::{Checks, Sink};
 use host::namespace::End;
 use host::{CoreId, Namespace, Veth};
-
 pub use ledger::Losses;
 pub use load::{Carried, Load, Pace};
 pub use rig::LanesRig;
@@ -50,7 +52,8 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Builds it; `name` tells its namespaces from those of others. Frames go to `destinations`, IPv4 addresses.
+    /// Builds it; `name` tells its namespaces from those of others. Frames go to `destinations`,
+    /// IPv4 addresses.
     ///
     /// # Errors
     /// Without root, or when the kernel refuses a namespace, a cable or a program.
@@ -58,7 +61,8 @@ impl Lanes {
         let generator = Namespace::new(&format!("{name}-generator"))?;
         let dut = Namespace::new(&format!("{name}-dut"))?;
         let sink_side = Namespace::new(&format!("{name}-sink"))?;
-        // A frame is served by queue (core modulo queues), so there must be one for the highest core number.
+        // A frame is served by queue (core modulo queues), so there must be one for the highest
+        // core number.
         let queues = cores.iter().map(|core| core.0 + 1).max().unwrap_or(1);
         let input = Veth::new((&generator, "out"), (&dut, "in"), queues)?;
         let output = Veth::new((&dut, "out"), (&sink_side, "in"), queues)?;
@@ -107,7 +111,8 @@ impl Lanes {
         self.sink_end.mac
     }
 
-    /// Frames that have arrived on each of the first `cores` cores; arrivals on other cores are added to the last.
+    /// Frames that have arrived on each of the first `cores` cores; arrivals on other cores are
+    /// added to the last.
     fn arrived_per_core(&self, cores: usize) -> Result<Vec<u64>, RigError> {
         let per_core = self.sink.frames_per_cpu()?;
         let count = |core: &CoreId| per_core.get(core.0 as usize).copied().unwrap_or(0);

@@ -1,15 +1,18 @@
 //! Lanes as a rig: trials at a rate, open loop, for the searches that a closed loop needs none of.
 //!
-//! Each core in use offers its share of the timetable, whatever the device does with it. For a device in the kernel
-//! ([`Pace::Call`]) the timetable is kept inside the kernel; the same call carries the frames through, so a device that cannot keep up
-//! keeps the generator from sending in time, and nothing overflows. For one on threads of its own ([`Pace::Window`]) the generator
-//! hands over some frames together and sleeps in between, for the core is the workers' too; it is favoured, so a device that cannot
-//! keep up does not slow it down, and its rings overflow.
+//! Each core in use offers its share of the timetable, whatever the device does with it. For a
+//! device in the kernel ([`Pace::Call`]) the timetable is kept inside the kernel; the same call
+//! carries the frames through, so a device that cannot keep up keeps the generator from sending in
+//! time, and nothing overflows. For one on threads of its own ([`Pace::Window`]) the generator
+//! hands over some frames together and sleeps in between, for the core is the workers' too; it is
+//! favoured, so a device that cannot keep up does not slow it down, and its rings overflow.
 //!
-//! So there is one rule for both: what could not be handed over by the end of the timetable was refused by the device, and counts
-//! as sent and lost. Whatever the generator's share of the core is, it is a cost of every rate that is found, as it is in the closed
-//! loop. Up to a thousandth of the frames ([`TOLERANCE`]) may be late before it is held against anybody; that much is the rate's own
-//! inaccuracy, ten times what the rig with a core of its own for the generator allows itself.
+//! So there is one rule for both: what could not be handed over by the end of the timetable was
+//! refused by the device, and counts as sent and lost. Whatever the generator's share of the core
+//! is, it is a cost of every rate that is found, as it is in the closed loop. Up to a thousandth of
+//! the frames ([`TOLERANCE`]) may be late before it is held against anybody; that much is the
+//! rate's own inaccuracy, ten times what the rig with a core of its own for the generator allows
+//! itself.
 
 use std::sync::{Barrier, OnceLock};
 use std::thread;
@@ -55,8 +58,8 @@ pub struct LanesRig<'a> {
 }
 
 impl<'a> LanesRig<'a> {
-    /// A rig of the first `cores` cores. `pace` says what the device is, as for the closed loop; no rate above `ceiling`, frames/s, is
-    /// worth asking for.
+    /// A rig of the first `cores` cores. `pace` says what the device is, as for the closed loop; no
+    /// rate above `ceiling`, frames/s, is worth asking for.
     pub fn new(
         lanes: &'a Lanes,
         load: &'a mut Load,
@@ -322,8 +325,8 @@ impl Offer {
 }
 
 impl Rig for LanesRig<'_> {
-    /// A trial of one size at one rate, that of all cores together. Where the frames go and how long to wait around them is the lanes'
-    /// own, whatever the order says.
+    /// A trial of one size at one rate, that of all cores together. Where the frames go and how
+    /// long to wait around them is the lanes' own, whatever the order says.
     fn run(
         &mut self,
         order: &Order,
@@ -354,7 +357,8 @@ impl Rig for LanesRig<'_> {
             self.lanes.check_interfaces()?;
         }
         let (offer, base) = offered?;
-        // On a busy machine the kernel's own threads may have to carry the last ones, and wait for a core.
+        // On a busy machine the kernel's own threads may have to carry the last ones, and wait for
+        // a core.
         let arrived = settle(self.lanes, base + offer.sent, QUIET / 4)? - base;
         if arrived == 0 {
             self.lanes.check_interfaces()?;

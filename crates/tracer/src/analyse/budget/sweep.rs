@@ -42,8 +42,8 @@ enum Change {
     },
 }
 
-/// Something that is charged for time by a rate that changes with time: the integral is kept once, the parts look at it only
-/// when their own number changes.
+/// Something that is charged for time by a rate that changes with time: the integral is kept once,
+/// the parts look at it only when their own number changes.
 #[derive(Clone, Copy, Default)]
 struct Account {
     charged: f64,

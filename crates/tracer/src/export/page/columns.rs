@@ -139,7 +139,11 @@ impl Columns {
                 .filter(|life| timeline.threads.role(life.tid) == Role::Target)
                 .flat_map(|life| life.segments.iter().map(|segment| (segment, life.tid)))
                 .filter(|(segment, _)| {
-                    matches!(segment.doing, Doing::Blocked(Cause::Futex(index) | Cause::KernelLock(index)) if index == lock.index)
+                    matches!(
+                        segment.doing,
+                        Doing::Blocked(Cause::Futex(index) | Cause::KernelLock(index))
+                            if index == lock.index
+                    )
                 })
                 .map(|(segment, tid)| (segment.start, segment.end, tid))
                 .collect();

@@ -1,8 +1,9 @@
 //! Messages of rtnetlink as the mirror's events.
 //!
-//! Written by hand against `linux/rtnetlink.h`, `linux/if_link.h`, `linux/neighbour.h`, `linux/nexthop.h` and
-//! `linux/fib_rules.h`, because a full table is a million messages: a route with one way out is decoded without
-//! allocating. Whatever is not understood makes a route *special*, which leaves it to the kernel.
+//! Written by hand against `linux/rtnetlink.h`, `linux/if_link.h`, `linux/neighbour.h`,
+//! `linux/nexthop.h` and `linux/fib_rules.h`, because a full table is a million messages: a route
+//! with one way out is decoded without allocating. Whatever is not understood makes a route
+//! *special*, which leaves it to the kernel.
 
 mod routes;
 
@@ -206,7 +207,8 @@ mod rules {
     pub(super) const FR_ACT_TO_TBL: u8 = 1;
 }
 
-/// `struct fib_rule_hdr`: family, destination length, source length, tos, table, two reserved, action, flags (u32).
+/// `struct fib_rule_hdr`: family, destination length, source length, tos, table, two reserved,
+/// action, flags (u32).
 fn rule(payload: &[u8]) -> Option<Rule> {
     let header: [u8; 12] = field(payload, 0)?;
     let family = match header[0] {

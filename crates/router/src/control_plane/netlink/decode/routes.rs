@@ -62,7 +62,8 @@ fn members(value: &[u8]) -> Vec<(u32, u16)> {
 
 const RTA_NH_ID: u16 = 30;
 
-/// `struct rtmsg`: family, destination length, source length, tos, table, protocol, scope, type, flags (u32).
+/// `struct rtmsg`: family, destination length, source length, tos, table, protocol, scope, type,
+/// flags (u32).
 pub(super) fn route(payload: &[u8], living_only: bool) -> Option<Route> {
     let [family, length, source_length, tos, table, _, _, kind] = field(payload, 0)?;
     let flags = u32::from_ne_bytes(field(payload, 8)?);
@@ -158,8 +159,8 @@ fn mtu(metrics: &[u8]) -> u32 {
 
 const RTNH_F_DEAD: u8 = 1;
 
-/// A run of `struct rtnexthop`: length (u16), flags (u8), weight less one (u8), index (i32), attributes. False when a
-/// member is more than a link and a gateway.
+/// A run of `struct rtnexthop`: length (u16), flags (u8), weight less one (u8), index (i32),
+/// attributes. False when a member is more than a link and a gateway.
 fn read_multipath(family: u8, mut rest: &[u8], living_only: bool, hops: &mut Hops) -> bool {
     let mut plain = true;
     while let Some(header) = rest.first_chunk::<8>() {
