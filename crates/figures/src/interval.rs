@@ -1,0 +1,208 @@
+//! Intervals, and medians that bring theirs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::order::{median, quantile, range};
+use crate::random::Random;
+
+/// A range that holds the true value in about 95 of 100 repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end; infinite where nothing is bounded.
+    #[serde(with = "unbounded")]
+    pub low: f64,
+    /// Upper end; infinite where the data do not bound it, which JSON shows as `null`.
+    #[serde(with = "unbounded")]
+    pub high: f64,
+}
+
+impl Interval {
+    /// The middle 95 % of `draws`: from their 2.5 to their 97.5 percentile.
+    pub fn of_draws(draws: &[f64]) -> Self {
+        Self {
+            low: quantile(draws, 0.025),
+            high: quantile(draws, 0.975),
+        }
+    }
+
+    /// Whether `value` lies in the range, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// Infinity as `null`, because JSON has no infinity.
+pub mod unbounded {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// A finite number as itself, another as `null`.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() {
+            serializer.serialize_f64(*value)
+        } else {
+            serializer.serialize_none()
+        }
+    }
+
+    /// `null` as infinity.
+    ///
+    /// # Errors
+    /// What is neither a number nor `null`.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+/// Below this many values the bootstrap of a median is too narrow; see [`median_interval`].
+pub const BOOTSTRAP_MINIMUM: usize = 9;
+/// Draws behind the interval of a median.
+const DRAWS: usize = 2000;
+
+/// The interval of the median of `values`. From nine values on it is that of a [`bootstrap`]. Below
+/// nine it is the smallest and the largest value, whose coverage is exactly `1 - 2^(1-n)` whatever
+/// the distribution (93.8 % for five, 96.9 % for six), where a bootstrap promises more than it
+/// holds. `NaN` for no value.
+pub fn median_interval(values: &[f64], seed: u64) -> Interval {
+    match values.len() {
+        0 => Interval {
+            low: f64::NAN,
+            high: f64::NAN,
+        },
+        1..BOOTSTRAP_MINIMUM => {
+            let (low, high) = range(values);
+            Interval { low, high }
+        }
+        _ => bootstrap(values, DRAWS, seed, |draw| Some(median(draw))),
+    }
+}
+
+/// The interval of a `figure` of `values`: what it is of `draws` samples of the same size, drawn
+/// with replacement (Efron 1979). Draws of which there is no such figure do not count.
+pub fn bootstrap<T: Copy>(
+    values: &[T],
+    draws: usize,
+    seed: u64,
+    figure: impl Fn(&[T]) -> Option<f64>,
+) -> Interval {
+    let mut random = Random::new(seed);
+    let mut draw = values.to_vec();
+    let figures: Vec<f64> = (0..draws)
+        .filter_map(|_| {
+            draw.fill_with(|| values[random.below(values.len())]);
+            figure(&draw)
+        })
+        .collect();
+    Interval::of_draws(&figures)
+}
+
+/// The probability that [`median_interval`] of `count` values holds the true median.
+pub fn coverage(count: usize) -> f64 {
+    if count >= BOOTSTRAP_MINIMUM {
+        0.95
+    } else {
+        1.0 - 0.5_f64.powf(count as f64 - 1.0)
+    }
+}
+
+/// A median with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The median.
+    pub value: f64,
+    /// Its interval, see [`median_interval`].
+    pub interval: Interval,
+}
+
+impl Estimate {
+    /// The median of `values` with its interval; `NaN` for none.
+    pub fn of(values: &[f64], seed: u64) -> Self {
+        Self {
+            value: median(values),
+            interval: median_interval(values, seed),
+        }
+    }
+
+    /// Whether the effect exceeds that of the `control`, in which nothing was changed, and
+    /// `neutral`, which means no effect: its whole interval lies above both.
+    pub fn is_above(&self, control: &Self, neutral: f64) -> bool {
+        self.interval.low > control.interval.high.max(neutral)
+    }
+
+    /// The same below.
+    pub fn is_below(&self, control: &Self, neutral: f64) -> bool {
+        self.interval.high < control.interval.low.min(neutral)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_give_their_range_with_its_coverage() {
+        let range = Interval {
+            low: 1.0,
+            high: 3.0,
+        };
+        assert_eq!(median_interval(&[2.0, 1.0, 3.0], 1), range);
+        assert!((coverage(5) - 0.9375).abs() < 1e-12);
+        assert!((coverage(6) - 0.96875).abs() < 1e-12);
+        assert!(median_interval(&[], 1).low.is_nan());
+    }
+
+    #[test]
+    fn the_median_interval_holds_the_truth_about_as_often_as_it_says() {
+        let mut random = Random::new(11);
+        for count in [5, 6, 9, 15] {
+            let mut held = 0;
+            for trial in 0..400 {
+                // A skewed distribution with median 1: 2^(uniform in -1..1), then cubed above 1.
+                let values: Vec<f64> = (0..count)
+                    .map(|_| {
+                        let value = 2_f64.powf(2.0 * random.unit() - 1.0);
+                        if value > 1.0 { value.powi(3) } else { value }
+                    })
+                    .collect();
+                held += i32::from(median_interval(&values, trial).contains(1.0));
+            }
+            assert!(
+                f64::from(held) / 400.0 > coverage(count) - 0.05,
+                "{count}: {held}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_bootstrap_of_a_mean_is_that_of_its_standard_error() {
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        let mean = |draw: &[f64]| Some(draw.iter().sum::<f64>() / draw.len() as f64);
+        let found = bootstrap(&values, 2000, 3, mean);
+        // 28.87 / √100 × 1.96 either side of 49.5.
+        assert!((found.low - 43.84).abs() < 0.5 && (found.high - 55.16).abs() < 0.5);
+    }
+
+    #[test]
+    fn an_effect_counts_only_clear_of_its_control() {
+        let control = Estimate::of(&[1.02, 0.98, 1.0, 1.01, 0.99], 1);
+        let effect = |values: [f64; 5]| Estimate::of(&values, 1);
+        let (more, less) = (effect([1.2; 5]), effect([0.8; 5]));
+        let same = effect([1.01, 0.99, 1.0, 1.03, 0.97]);
+        assert!(more.is_above(&control, 1.0) && !more.is_below(&control, 1.0));
+        assert!(less.is_below(&control, 1.0) && !less.is_above(&control, 1.0));
+        assert!(!same.is_above(&control, 1.0) && !same.is_below(&control, 1.0));
+    }
+
+    #[test]
+    fn an_open_end_is_null_in_json_and_comes_back() {
+        let open = Interval {
+            low: 2.0,
+            high: f64::INFINITY,
+        };
+        let json = serde_json::to_string(&open).unwrap();
+        assert_eq!(json, r#"{"low":2.0,"high":null}"#);
+        assert_eq!(serde_json::from_str::<Interval>(&json).unwrap(), open);
+    }
+}

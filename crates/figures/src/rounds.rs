@@ -1,0 +1,197 @@
+//! Interleaved rounds: each measures every setting once, in an order of its own. Heat, clock and
+//! neighbours then fall on all settings alike, and what is compared is compared within a round.
+
+use crate::interval::Estimate;
+use crate::random::Random;
+
+/// Samples by round and setting, with the orders in which they are taken.
+#[derive(Debug, Clone)]
+pub struct Rounds<T> {
+    settings: usize,
+    seed: u64,
+    random: Random,
+    /// For each round the sample of each setting that was measured in it.
+    rows: Vec<Vec<Option<T>>>,
+}
+
+impl<T> Rounds<T> {
+    /// No round yet of so many `settings`, named by their numbers from 0. `seed` fixes the orders
+    /// and the draws behind intervals.
+    pub fn new(settings: usize, seed: u64) -> Self {
+        Self {
+            settings,
+            seed,
+            random: Random::new(seed),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Measures one more round of every setting, in random order.
+    ///
+    /// # Errors
+    /// The first of `measure`; what the round had until then is kept.
+    pub fn round<E>(&mut self, measure: impl FnMut(usize) -> Result<T, E>) -> Result<(), E> {
+        let order = self.random.order(self.settings);
+        self.round_in(order, measure)
+    }
+
+    /// The same in an `order` of the caller's, which may leave settings out.
+    ///
+    /// # Errors
+    /// As [`Self::round`].
+    pub fn round_in<E>(
+        &mut self,
+        order: impl IntoIterator<Item = usize>,
+        mut measure: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<(), E> {
+        let place = self.rows.len();
+        self.rows.push((0..self.settings).map(|_| None).collect());
+        for setting in order {
+            self.rows[place][setting] = Some(measure(setting)?);
+        }
+        Ok(())
+    }
+
+    /// Rounds begun.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The samples of a setting, in the order of the rounds that have one.
+    pub fn of(&self, setting: usize) -> impl Iterator<Item = &T> {
+        self.rows
+            .iter()
+            .filter_map(move |row| row[setting].as_ref())
+    }
+
+    /// A figure of every sample of a setting.
+    pub fn values(&self, setting: usize, figure: impl Fn(&T) -> f64) -> Vec<f64> {
+        self.of(setting).map(figure).collect()
+    }
+
+    /// The samples of two settings, in the rounds that have both.
+    pub fn pairs(&self, setting: usize, against: usize) -> impl Iterator<Item = (&T, &T)> {
+        self.rows
+            .iter()
+            .filter_map(move |row| Some((row[setting].as_ref()?, row[against].as_ref()?)))
+    }
+
+    /// A figure of a setting over that of another, round by round; rounds in which the other's is
+    /// not above 0 have no ratio.
+    pub fn ratios(&self, setting: usize, against: usize, figure: impl Fn(&T) -> f64) -> Vec<f64> {
+        self.pairs(setting, against)
+            .map(|(sample, other)| (figure(sample), figure(other)))
+            .filter(|&(_, other)| other > 0.0)
+            .map(|(value, other)| value / other)
+            .collect()
+    }
+
+    /// The median of the ratios within the rounds, with its interval; `None` without a ratio.
+    pub fn ratio(
+        &self,
+        setting: usize,
+        against: usize,
+        figure: impl Fn(&T) -> f64,
+    ) -> Option<Estimate> {
+        let ratios = self.ratios(setting, against, figure);
+        (!ratios.is_empty()).then(|| Estimate::of(&ratios, self.seed))
+    }
+
+    /// For each round the sample of each setting, `None` where it was not measured.
+    pub fn into_rows(self) -> Vec<Vec<Option<T>>> {
+        self.rows
+    }
+}
+
+/// Each of `values` over that of the same round in `others`.
+pub fn ratios(values: &[f64], others: &[f64]) -> Vec<f64> {
+    values.iter().zip(others).map(|(a, b)| a / b).collect()
+}
+
+/// Each of `values` less that of the same round in `others`.
+pub fn differences(values: &[f64], others: &[f64]) -> Vec<f64> {
+    values.iter().zip(others).map(|(a, b)| a - b).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "samples are passed by reference"
+    )]
+    fn same(value: &f64) -> f64 {
+        *value
+    }
+
+    /// Rounds of two settings from what each gave in each round; `None`: not measured in it.
+    fn rounds(samples: &[[Option<f64>; 2]]) -> Rounds<f64> {
+        let mut rounds = Rounds::new(2, 1);
+        for row in samples {
+            let order = (0..2).filter(|&setting| row[setting].is_some());
+            let measured = rounds.round_in(order, |setting| row[setting].ok_or(()));
+            assert_eq!(measured, Ok(()));
+        }
+        rounds
+    }
+
+    #[test]
+    fn every_round_is_a_permutation_and_the_seed_fixes_it() {
+        let orders = |seed| {
+            let mut orders = Vec::new();
+            let mut rounds = Rounds::new(10, seed);
+            for _ in 0..3 {
+                let mut order = Vec::new();
+                let measured: Result<(), ()> = rounds.round(|setting| {
+                    order.push(setting);
+                    Ok(())
+                });
+                assert_eq!(measured, Ok(()));
+                orders.push(order);
+            }
+            orders
+        };
+        let mut first = orders(1);
+        assert_eq!(first, orders(1));
+        assert_ne!(first, orders(2));
+        assert!(first[0] != first[1] && first[1] != first[2]);
+        for order in &mut first {
+            order.sort_unstable();
+            assert_eq!(*order, (0..10).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_slow_round_cancels_out_of_the_ratio() {
+        let of = |rate: f64| [Some(rate), Some(1.9 * rate)];
+        let rounds = rounds(&[of(1.0), of(0.5), of(1.1), of(0.25)]);
+        let ratio = rounds.ratio(1, 0, same).unwrap();
+        assert!((ratio.value - 1.9).abs() < 1e-12);
+        assert!(ratio.interval.high - ratio.interval.low < 1e-9);
+    }
+
+    #[test]
+    fn only_rounds_that_have_both_are_compared() {
+        let some = [
+            [Some(1.0), None],
+            [Some(2.0), Some(8.0)],
+            [Some(0.0), Some(5.0)],
+        ];
+        let rounds = rounds(&some);
+        assert_eq!(rounds.values(0, same), [1.0, 2.0, 0.0]);
+        assert_eq!(rounds.pairs(1, 0).count(), 2);
+        assert_eq!(rounds.ratios(1, 0, same), [4.0]);
+        assert!(Rounds::<f64>::new(2, 1).ratio(0, 1, same).is_none());
+    }
+
+    #[test]
+    fn a_failure_ends_the_round_and_leaves_what_was_measured() {
+        let mut rounds = Rounds::new(3, 1);
+        let ended = rounds.round_in([2, 0, 1], |setting| {
+            (setting != 0).then_some(setting).ok_or("no")
+        });
+        assert_eq!(ended, Err("no"));
+        assert_eq!(rounds.into_rows(), [[None, None, Some(2)]]);
+    }
+}
