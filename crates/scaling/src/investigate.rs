@@ -1,13 +1,13 @@
 //! Everything that looks for the cause besides the sweep itself: instruments first, which only
 //! watch, then interventions, which change one thing at a time.
 
+use host::pressure::Caches;
 use host::topology::Topology;
 
 use crate::cause::blame::Evidence;
 use crate::cause::counters::Inflation;
 use crate::cause::intervention::{Intervention, judge};
 use crate::cause::pressure::Sensitivity;
-use crate::harness::aggressor::Caches;
 use crate::harness::bandwidth::{Ceiling, Traffic};
 use crate::harness::interrupts::move_interrupts;
 use crate::harness::one_core;

@@ -28,7 +28,6 @@ pub mod harness;
 pub mod instruments;
 pub mod investigate;
 pub mod laws;
-pub mod loops;
 pub mod measure;
 pub mod random;
 pub mod result;

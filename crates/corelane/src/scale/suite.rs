@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use host::environment::Environment;
+use host::pressure::Caches;
 use host::topology::Topology;
 use report::{Block, Document, Progress, Table};
-use scaling::harness::aggressor::Caches;
 use scaling::harness::notes::Note;
 use scaling::harness::order::order;
 use scaling::harness::plan::Mode;

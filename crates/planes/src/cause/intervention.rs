@@ -1,6 +1,6 @@
 //! What can be done about one shared thing at a time.
 
-use scaling::cause::pressure::Channel;
+use host::pressure::Channel;
 
 use crate::deployment::Deployment;
 use crate::protocol::UserPlaneMode;

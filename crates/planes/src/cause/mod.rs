@@ -209,10 +209,7 @@ fn cause(
         alone: values(Turn::Alone(victim))?,
         beside: values(Turn::Both)?,
         again: values(Turn::Again)?,
-        registers: values(Turn::Pressed(
-            victim,
-            scaling::cause::pressure::Channel::Clock,
-        ))?,
+        registers: values(Turn::Pressed(victim, host::pressure::Channel::Clock))?,
     };
     let probes: Vec<Probe> = turns
         .iter()

@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use fastpath::attach::Request;
 use fastpath::sink::{Checks, Sink};
+use host::loops;
+use host::pressure::{Aggressor, Caches, Channel, WAKEUPS};
 use host::{CoreId, Topology};
-use scaling::cause::pressure::Channel;
-use scaling::harness::aggressor::{Aggressor, Caches};
-use scaling::loops;
 
 use super::intervention::{Removal, Turn};
 use super::removed::Removed;
@@ -21,9 +20,6 @@ use crate::protocol::UserPlaneMode;
 use crate::result::{CoreUse, Plane};
 use crate::routes::{Changes, Origin};
 use crate::site::Site;
-
-/// A timer aggressor at full dose wakes this often a second (crate `scaling`).
-const WAKEUPS: f64 = 10_000.0;
 
 /// What is the same in all trials.
 pub(super) struct Setup<'a> {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::loops;
 use host::pin::Pinned;
+use host::pressure::Caches;
 use host::topology::Topology;
 
-use crate::harness::aggressor::Caches;
-use crate::loops;
 use crate::random::Random;
 
 /// Steps of the whole work: a third of a second on one core. Long enough that starting threads and

@@ -12,8 +12,8 @@ pub mod makefile;
 use host::topology::Topology;
 use loads::{LOCKED, Layout, Serial, counters, lock, phases, stream};
 
-use crate::harness::aggressor::Caches;
 use crate::harness::bandwidth::Ceiling;
+use host::pressure::Caches;
 
 /// What a calibration load must show.
 #[derive(Debug, Clone, Copy)]

@@ -163,7 +163,9 @@ fn polling(part: &Cause, total: f64, polled: Option<f64>) -> Option<Cause> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::cause::pressure::{Channel, Sensitivity};
+    use host::pressure::Channel;
+
+    use crate::cause::pressure::Sensitivity;
 
     /// A part of the split with this share of the loss of a half, known exactly.
     pub(crate) fn part(name: &str, share: f64) -> Cause {

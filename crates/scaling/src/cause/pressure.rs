@@ -1,63 +1,10 @@
 //! Which shared resource a program feels: its slowdown while something presses on one of them, in
 //! doses.
 
+use host::pressure::Channel;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Interval, median, median_interval};
-
-/// A way in which one core's work can disturb another's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Channel {
-    /// Another core computes in registers: only the clock and the power are shared.
-    Clock,
-    /// Another core changes lines all over a share of the last-level cache.
-    Cache,
-    /// Another core reads memory as fast as it can.
-    MemoryReads,
-    /// Another core writes memory as fast as it can.
-    MemoryWrites,
-    /// The second thread of the same core computes.
-    Sibling,
-    /// A timer interrupts the same core, ten thousand times a second at full dose.
-    Interrupts,
-    /// Another task wants the same core.
-    SameCore,
-}
-
-impl Channel {
-    /// All of them, mildest first.
-    pub const ALL: [Self; 7] = [
-        Self::Clock,
-        Self::Cache,
-        Self::MemoryReads,
-        Self::MemoryWrites,
-        Self::Sibling,
-        Self::Interrupts,
-        Self::SameCore,
-    ];
-
-    /// What is shared, in words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Clock => "clock and power",
-            Self::Cache => "last-level cache",
-            Self::MemoryReads => "memory bandwidth (reads)",
-            Self::MemoryWrites => "memory bandwidth (writes)",
-            Self::Sibling => "execution units of the core",
-            Self::Interrupts => "interrupts on the core",
-            Self::SameCore => "the core itself",
-        }
-    }
-
-    /// Whether the pressure comes from another core, as that of more copies or threads does.
-    pub const fn from_another_core(self) -> bool {
-        matches!(
-            self,
-            Self::Clock | Self::Cache | Self::MemoryReads | Self::MemoryWrites
-        )
-    }
-}
 
 /// The slowdown at one dose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -11,12 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::cores::CoreId;
+use host::pressure::{Aggressor, Caches, Channel};
 use serde::{Deserialize, Serialize};
 
-use super::aggressor::{Aggressor, Caches};
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
-use crate::cause::pressure::Channel;
 use crate::statistics::median;
 
 /// One look at the readers.

@@ -5,7 +5,6 @@
 //! rounds of settings in random order, as many as [`pace`] allows, [`beside`] two commands together
 //! with the help of [`background`], and [`notes`] says what was odd about a command or the machine.
 
-pub mod aggressor;
 pub mod allowance;
 pub mod background;
 pub mod bandwidth;

@@ -7,15 +7,14 @@ use std::thread;
 use std::time::Instant;
 
 use host::cores::CoreId;
+use host::loops;
 use host::pin::Pinned;
+use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
 
-use super::aggressor::{Aggressor, Caches};
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
-use crate::cause::pressure::Channel;
 use crate::laws::forecast::OneCore;
-use crate::loops;
 use crate::statistics::median;
 
 /// Runs `job` with the structure of `most` cores, but confined to one core, and looks at its tasks

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use host::cores::CoreId;
+use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
 
-use super::aggressor::{Aggressor, Caches};
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
-use crate::cause::pressure::{Channel, Sensitivity, sensitivity};
+use crate::cause::pressure::{Sensitivity, sensitivity};
 use crate::random::Random;
 
 /// Pressing on everything in all doses is not to last longer than this.

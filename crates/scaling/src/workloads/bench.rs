@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use host::cores::CoreId;
+use host::pressure::Caches;
 use thiserror::Error;
-
-use crate::harness::aggressor::Caches;
 
 /// The place an experiment runs on.
 #[derive(Debug, Clone)]

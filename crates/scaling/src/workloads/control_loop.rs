@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use host::loops;
 use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
@@ -10,7 +11,6 @@ use super::findings::Findings;
 use super::other_load::{Duty, OtherLoad};
 use super::periodic::{Periodic, Seen, run};
 use super::{Kind, Workload};
-use crate::loops;
 
 /// The periodic loop.
 pub const CONTROL_LOOP: Workload = Workload {

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::cores::CoreId;
+use host::loops;
 use host::pin::Pinned;
 use host::realtime::RealTime;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload, realtime};
-use crate::loops;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {

@@ -203,7 +203,7 @@ fn log(ring: &Ring, time: Duration) -> Seen {
         for _ in 0..64 {
             let record = [
                 seen.records,
-                black_box(crate::loops::spin(20, seen.records)),
+                black_box(host::loops::spin(20, seen.records)),
                 2,
                 3,
                 4,

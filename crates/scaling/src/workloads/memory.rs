@@ -1,8 +1,9 @@
 //! Filling memory, once and on every core at a time: the two ends of what a second processor buys.
 
+use host::loops;
+use host::pressure::Caches;
+
 use super::{Body, Kind, Loop, Workload, gain};
-use crate::harness::aggressor::Caches;
-use crate::loops;
 use crate::result::ScaleResult;
 
 /// A block far beyond the caches.

@@ -7,12 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::cores::CoreId;
+use host::loops;
 use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
-use crate::loops;
 use crate::statistics::median;
 
 /// The workload.

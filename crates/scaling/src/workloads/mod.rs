@@ -32,8 +32,8 @@ use std::time::Duration;
 use bench::{Bench, Unable};
 use findings::Findings;
 
-use crate::harness::aggressor::Caches;
 use crate::result::ScaleResult;
+use host::pressure::Caches;
 
 /// A built-in workload.
 pub struct Workload {

@@ -101,7 +101,7 @@ fn network(stop: &AtomicBool) {
 
 fn compute(stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
-        black_box(crate::loops::spin(20_000, 1));
+        black_box(host::loops::spin(20_000, 1));
     }
 }
 

@@ -5,12 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use host::cores::CoreId;
+use host::loops;
 use host::pin::Pinned;
 use host::realtime::RealTime;
 
 use super::realtime;
 use crate::harness::observe::{Interrupts, TICK, Times};
-use crate::loops;
 use crate::statistics::percentile;
 
 /// A loop.

@@ -47,7 +47,7 @@ mod tests {
 
     use super::super::all;
     use super::*;
-    use crate::harness::aggressor::Caches;
+    use host::pressure::Caches;
 
     fn bench(cores: u32, quick: bool) -> Bench {
         Bench {

@@ -4,12 +4,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use host::loops;
 use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
-use crate::loops;
 use crate::random::Random;
 use crate::statistics::median;
 

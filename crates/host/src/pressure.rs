@@ -5,17 +5,69 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use host::cores::CoreId;
-use host::pin::Pinned;
-use host::topology::Topology;
+use serde::{Deserialize, Serialize};
 
-use crate::cause::pressure::Channel;
 use crate::loops;
+use crate::{CoreId, Pinned, Topology};
 
 /// One working slice and the pause after it take this long together.
 const PERIOD: Duration = Duration::from_millis(2);
 /// Wake-ups a second that the interrupt channel makes at full dose.
-const WAKEUPS: f64 = 10_000.0;
+pub const WAKEUPS: f64 = 10_000.0;
+
+/// A way in which one core's work can disturb another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// Another core computes in registers: only the clock and the power are shared.
+    Clock,
+    /// Another core changes lines all over a share of the last-level cache.
+    Cache,
+    /// Another core reads memory as fast as it can.
+    MemoryReads,
+    /// Another core writes memory as fast as it can.
+    MemoryWrites,
+    /// The second thread of the same core computes.
+    Sibling,
+    /// A timer interrupts the same core, ten thousand times a second at full dose.
+    Interrupts,
+    /// Another task wants the same core.
+    SameCore,
+}
+
+impl Channel {
+    /// All of them, mildest first.
+    pub const ALL: [Self; 7] = [
+        Self::Clock,
+        Self::Cache,
+        Self::MemoryReads,
+        Self::MemoryWrites,
+        Self::Sibling,
+        Self::Interrupts,
+        Self::SameCore,
+    ];
+
+    /// What is shared, in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock and power",
+            Self::Cache => "last-level cache",
+            Self::MemoryReads => "memory bandwidth (reads)",
+            Self::MemoryWrites => "memory bandwidth (writes)",
+            Self::Sibling => "execution units of the core",
+            Self::Interrupts => "interrupts on the core",
+            Self::SameCore => "the core itself",
+        }
+    }
+
+    /// Whether the pressure comes from another core, as that of more copies or threads does.
+    pub const fn from_another_core(self) -> bool {
+        matches!(
+            self,
+            Self::Clock | Self::Cache | Self::MemoryReads | Self::MemoryWrites
+        )
+    }
+}
 
 /// Sizes that the channels need to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_channel_works_and_stops() {
-        let core = host::cores::allowed_cores().unwrap()[0];
+        let core = crate::cores::allowed_cores().unwrap()[0];
         let caches = Caches {
             last: 1 << 20,
             second: 1 << 18,
