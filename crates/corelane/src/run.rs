@@ -4,16 +4,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fastpath::attach::Request;
-use fastpath::forward::Lookup;
-use port::xsk::Copying;
-use router::engine::af_packet::{AfPacket, PacketSockets};
-use router::engine::af_xdp::{AfXdp, XskSockets};
-use router::engine::xdp::Xdp;
-use router::engine::{Engine, EngineError};
+use router::engine::{self, EngineKind, Require};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
-use router::management_plane::config::{self, Config, EngineKind, Require};
+use router::management_plane::config::{self, Config};
 use router::privileges;
 
 use crate::common::Outcome;
@@ -27,15 +21,15 @@ use crate::common::Outcome;
 pub(crate) struct Arguments {
     /// Configuration file (TOML; keys in docs/router.md); options given here win over it
     file: Option<PathBuf>,
-    /// What moves the frames: xdp, xdp-kernel-fib, af-xdp, af-packet
+    /// What moves the frames [default: xdp]
     #[arg(long, value_name = "ENGINE")]
-    engine: Option<String>,
+    engine: Option<EngineKind>,
     /// Forward between these interfaces; once for each
     #[arg(long = "port", value_name = "INTERFACE")]
     ports: Vec<String>,
-    /// How the engine must be attached: any, native, generic, zero-copy
+    /// How the engine must be attached [default: any]
     #[arg(long, value_name = "MODE")]
-    require: Option<String>,
+    require: Option<Require>,
     /// Forward even where the kernel has rules for forwarded packets, which are then gone past
     #[arg(long)]
     bypass_netfilter: bool,
@@ -60,11 +54,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let config = configuration(arguments)?;
     let signals = Signals::register()?;
-    let sockets = matches!(config.engine, EngineKind::AfXdp | EngineKind::AfPacket);
+    let sockets = config.engine.has_workers();
     // First, since engines start threads, and rights belong to threads.
     privileges::reduce(sockets)?;
-    let engine = open(&config)?;
     let ports = config.ports.clone();
+    let engine = engine::open(config.engine, &ports, config.require, config.busy_poll)?;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
     println!("{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.
@@ -93,14 +87,8 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
         Some(file) => Config::read(file).map_err(|error| error.to_string())?,
         None => Config::default(),
     };
-    if let Some(name) = &arguments.engine {
-        let wrong = || format!("--engine {name}: allowed are {}", EngineKind::NAMES);
-        config.engine = EngineKind::named(name).ok_or_else(wrong)?;
-    }
-    if let Some(name) = &arguments.require {
-        let wrong = || format!("--require {name}: allowed are {}", Require::NAMES);
-        config.require = Require::named(name).ok_or_else(wrong)?;
-    }
+    config.engine = arguments.engine.unwrap_or(config.engine);
+    config.require = arguments.require.unwrap_or(config.require);
     if !arguments.ports.is_empty() {
         config.ports.clone_from(&arguments.ports);
     }
@@ -122,42 +110,4 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     config.busy_poll |= arguments.busy_poll;
     config::check_busy_poll(&config)?;
     Ok(config)
-}
-
-fn open(config: &Config) -> Result<Box<dyn Engine>, EngineError> {
-    let program = match config.require {
-        Require::Any => Request::Any,
-        Require::Native | Require::ZeroCopy => Request::Native,
-        Require::Generic => Request::Generic,
-    };
-    let zero_copy = config.require == Require::ZeroCopy;
-    let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
-    if zero_copy && config.engine != EngineKind::AfXdp {
-        let why = "only engine af-xdp has memory that a driver could work on; allowed here are \
-                   any, native, generic";
-        return refuse("zero-copy", why);
-    }
-    let lookup = match config.engine {
-        EngineKind::AfXdp => {
-            let copying = if zero_copy {
-                Copying::Never
-            } else {
-                Copying::Any
-            };
-            let sockets = XskSockets::new(program, copying, config.busy_poll);
-            return Ok(Box::new(AfXdp::open(&config.ports, sockets)?));
-        }
-        EngineKind::AfPacket if config.require != Require::Any => {
-            return refuse(
-                "native or generic",
-                "engine af-packet has no XDP program; allowed here is any",
-            );
-        }
-        EngineKind::AfPacket => {
-            return Ok(Box::new(AfPacket::open(&config.ports, PacketSockets)?));
-        }
-        EngineKind::Xdp => Lookup::Own,
-        EngineKind::XdpKernelFib => Lookup::Kernel,
-    };
-    Ok(Box::new(Xdp::open(lookup, &config.ports, program)?))
 }

@@ -18,14 +18,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fastpath::attach::Request;
-use fastpath::forward::Lookup;
 use host::namespace::{Namespace, Veth};
 use report::Table;
 use router::control_plane::follower::Follower;
 use router::control_plane::netlink::attributes::append;
 use router::control_plane::netlink::socket::Socket;
-use router::engine::xdp::Xdp;
+use router::engine::{self, EngineKind, Require};
 use router::management_plane::answers::resident;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -247,8 +245,8 @@ fn load(r: &Namespace) -> Result<usize, Failure> {
 
 fn route(orders: &Orders) -> Result<Loaded, Failure> {
     let ports: Vec<String> = ["r0", "r1", "r2"].map(String::from).to_vec();
-    let engine = Xdp::open(Lookup::Own, &ports, Request::Native)?;
-    let mut follower = Follower::start(&ports, Box::new(engine))?;
+    let engine = engine::open(EngineKind::Xdp, &ports, Require::Native, false)?;
+    let mut follower = Follower::start(&ports, engine)?;
     let health = follower.health();
     let mut loaded = Loaded {
         rereads: 0,

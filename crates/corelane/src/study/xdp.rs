@@ -3,13 +3,9 @@
 
 use std::time::Duration;
 
-use fastpath::attach::Request;
-use fastpath::forward::Lookup;
 use fib::{NextHop, Prefix};
 use report::units::{Bytes, grouped};
-use router::engine::af_xdp::{AfXdp, XskSockets};
-use router::engine::xdp::Xdp;
-use router::engine::{Change, Engine as Router, MAIN_TABLE, Port};
+use router::engine::{self, Change, Engine as Router, EngineKind, MAIN_TABLE, Port, Require};
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
 
@@ -59,11 +55,12 @@ impl Kind {
 
     /// Attaches to `ports` in the calling thread's namespace.
     fn start(self, ports: &[String]) -> Result<Box<dyn Router>, Error> {
-        Ok(match self {
-            Self::Own => Box::new(Xdp::open(Lookup::Own, ports, Request::Any)?),
-            Self::KernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, Request::Any)?),
-            Self::Sockets => Box::new(AfXdp::open(ports, XskSockets::default())?),
-        })
+        let kind = match self {
+            Self::Own => EngineKind::Xdp,
+            Self::KernelFib => EngineKind::XdpKernelFib,
+            Self::Sockets => EngineKind::AfXdp,
+        };
+        Ok(engine::open(kind, ports, Require::Any, false)?)
     }
 }
 

@@ -3,15 +3,11 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use fastpath::attach::Request;
-use fastpath::forward::Lookup;
+use clap::ValueEnum;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
 use host::namespace::End;
-use router::engine::af_packet::{AfPacket, PacketSockets};
-use router::engine::af_xdp::{AfXdp, XskSockets};
-use router::engine::xdp::Xdp;
-use router::engine::{Change, Engine, MAIN_TABLE, Port};
+use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require};
 
 use super::bed::{Bed, Routes};
 use super::{NEXT_HOPS, Outcome};
@@ -78,14 +74,13 @@ impl Device {
 
 fn engine(name: &str, bed: &Bed, routes: &Routes) -> Outcome<Box<dyn Engine>> {
     let ports = ["r0".to_owned(), "r1".to_owned()];
-    let native = Request::Native;
-    let mut engine: Box<dyn Engine> = match name {
-        "xdp" => Box::new(Xdp::open(Lookup::Own, &ports, native)?),
-        "xdp-kernel-fib" => Box::new(Xdp::open(Lookup::Kernel, &ports, native)?),
-        "af-xdp" => Box::new(AfXdp::open(&ports, XskSockets::default())?),
-        "af-packet" => Box::new(AfPacket::open(&ports, PacketSockets)?),
-        _ => return Err(format!("no engine {name}").into()),
+    let kind = EngineKind::from_str(name, false)?;
+    let require = if kind.has_workers() {
+        Require::Any
+    } else {
+        Require::Native
     };
+    let mut engine = engine::open(kind, &ports, require, false)?;
     let mut changes: Vec<Change> = [&bed.left.b, &bed.right.a].map(port).into();
     if engine.keeps_table() {
         let out = &bed.right.a;

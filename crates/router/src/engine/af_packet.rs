@@ -28,7 +28,7 @@ use port::packet::PacketPort;
 use port::pool::Layout;
 
 use super::EngineError;
-use super::user_space::{Attached, Opened, Sockets, Trouble, UserSpace, is_down};
+use super::user_space::{Attached, Opened, Sockets, Trouble, is_down};
 
 /// The longest frame that workers get, in bytes without FCS and tag: that of an Ethernet with the
 /// usual MTU.
@@ -36,10 +36,7 @@ pub const LONGEST: u16 = 1514;
 /// Buffers of a worker: its bursts under way, many times.
 const BUFFERS: u32 = 1024;
 
-/// Workers behind packet sockets.
-pub type AfPacket = UserSpace<PacketSockets>;
-
-/// Nothing is to be chosen.
+/// Sockets of one group on each port. Nothing is to be chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketSockets;
 

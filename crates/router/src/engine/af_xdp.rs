@@ -18,21 +18,18 @@ use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort, recei
 use port::{Pool, PortError};
 
 use super::EngineError;
-use super::user_space::{Attached, Opened, Sockets, Trouble, UserSpace, is_down};
+use super::user_space::{Attached, Opened, Sockets, Trouble, is_down};
 
 /// Bytes of a buffer, the kernel's room in front included.
 const BUFFER: u16 = 2048;
 /// The longest frame that a socket takes, in bytes without FCS.
-pub const LONGEST: u16 = BUFFER - HEADROOM;
+pub(super) const LONGEST: u16 = BUFFER - HEADROOM;
 /// How long a queue may stay taken after its socket was closed.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 
-/// Workers behind `AF_XDP` sockets.
-pub type AfXdp = UserSpace<XskSockets>;
-
 /// How program and sockets must be attached.
 #[derive(Debug, Default)]
-pub struct XskSockets {
+pub(super) struct XskSockets {
     request: Request,
     required: Copying,
     busy_poll: bool,
@@ -43,7 +40,7 @@ pub struct XskSockets {
 impl XskSockets {
     /// The program attached as requested, and the bytes moved as required; with `busy_poll`,
     /// received by the workers' own calls.
-    pub fn new(request: Request, required: Copying, busy_poll: bool) -> Self {
+    pub(super) fn new(request: Request, required: Copying, busy_poll: bool) -> Self {
         Self {
             request,
             required,

@@ -11,19 +11,22 @@
 //! ("punt").
 
 pub mod af_packet;
-pub mod af_xdp;
 pub mod recording;
 pub mod user_space;
-pub mod xdp;
 
+mod af_xdp;
+mod open;
 mod recovery;
 mod tables;
 mod workers;
+mod xdp;
 
 use std::fmt;
 use std::time::Duration;
 
 use fib::{NextHop, NextHopEntry, Prefix};
+
+pub use open::{EngineKind, Require, open};
 
 /// The kernel's main table, in which ports outside any VRF look addresses up.
 pub const MAIN_TABLE: u32 = 254;

@@ -14,7 +14,7 @@ use super::{Answers, Change, Counters, Engine, EngineError, Port, PortCount, Por
 
 /// An engine of XDP programs, attached to its ports as long as it lives.
 #[derive(Debug)]
-pub struct Xdp {
+pub(super) struct Xdp {
     forwarder: Forwarder,
     lookup: Lookup,
     request: Request,
@@ -30,7 +30,11 @@ impl Xdp {
     /// What stands in the way and what to do: another XDP program, no native mode although
     /// required, a program that this kernel refuses (with the end of its explanation), missing
     /// rights.
-    pub fn open(lookup: Lookup, ports: &[String], request: Request) -> Result<Self, EngineError> {
+    pub(super) fn open(
+        lookup: Lookup,
+        ports: &[String],
+        request: Request,
+    ) -> Result<Self, EngineError> {
         let failed = |error| match (lookup, &error) {
             (Lookup::Own, fastpath::Error::CreateMap { error: cause, .. })
                 if cause.kind() != std::io::ErrorKind::PermissionDenied =>

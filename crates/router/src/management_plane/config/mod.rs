@@ -13,9 +13,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::engine::{EngineKind, Require};
+
 pub use self::values::{
-    EngineKind, Require, check_busy_poll, check_instance, check_ports, parse_metrics, parse_stale,
-    socket_path,
+    check_busy_poll, check_instance, check_ports, parse_metrics, parse_stale, socket_path,
 };
 
 /// A checked configuration.
@@ -100,35 +101,11 @@ impl Config {
             let message = refusal.message().replace('\n', "; ");
             error(line_of(at), explained(text, at, &message))
         })?;
-        let mut config = Self::default();
-        if let Some(name) = raw.engine {
-            let line = line_of(name.span().start);
-            let wrong = || {
-                error(
-                    line,
-                    format!(
-                        "engine = {:?}: allowed are {}",
-                        name.get_ref(),
-                        EngineKind::NAMES
-                    ),
-                )
-            };
-            config.engine = EngineKind::named(name.get_ref()).ok_or_else(wrong)?;
-        }
-        if let Some(name) = raw.require {
-            let line = line_of(name.span().start);
-            let wrong = || {
-                error(
-                    line,
-                    format!(
-                        "require = {:?}: allowed are {}",
-                        name.get_ref(),
-                        Require::NAMES
-                    ),
-                )
-            };
-            config.require = Require::named(name.get_ref()).ok_or_else(wrong)?;
-        }
+        let mut config = Self {
+            engine: raw.engine.unwrap_or_default(),
+            require: raw.require.unwrap_or_default(),
+            ..Self::default()
+        };
         let ports_line = raw
             .ports
             .as_ref()
@@ -173,8 +150,8 @@ const KEYS: [(&str, &str); 10] = [
         "ports",
         "a list of interface names, such as [\"r0\", \"r1\"]",
     ),
-    ("engine", EngineKind::NAMES),
-    ("require", Require::NAMES),
+    ("engine", "xdp, xdp-kernel-fib, af-xdp, af-packet"),
+    ("require", "any, native, generic, zero-copy"),
     ("bypass-netfilter", "true, false"),
     ("instance", "1 to 32 letters, digits, - and _"),
     ("run-directory", "the path of a directory"),
@@ -198,7 +175,13 @@ fn explained(text: &str, at: usize, message: &str) -> String {
         return format!("{message}; a line is KEY = VALUE");
     };
     if let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == key) {
-        return format!("{key} = {value}: {message}; allowed are {allowed}");
+        // Which word is unknown, the value shows.
+        let said = if message.starts_with("unknown variant") {
+            String::new()
+        } else {
+            format!("{message}; ")
+        };
+        return format!("{key} = {value}: {said}allowed are {allowed}");
     }
     let known = KEYS.map(|(key, _)| key).join(", ");
     format!("{key}: no such key; allowed are {known}")
@@ -208,9 +191,9 @@ fn explained(text: &str, at: usize, message: &str) -> String {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Raw {
-    engine: Option<Spanned<String>>,
+    engine: Option<EngineKind>,
     ports: Option<Spanned<Vec<String>>>,
-    require: Option<Spanned<String>>,
+    require: Option<Require>,
     bypass_netfilter: Option<bool>,
     instance: Option<Spanned<String>>,
     run_directory: Option<PathBuf>,

@@ -4,39 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::Config;
-
-/// What moves the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineKind {
-    /// Our program in the kernel, our table.
-    Xdp,
-    /// Our program in the kernel, the kernel's table.
-    XdpKernelFib,
-    /// Workers in user space behind `AF_XDP` sockets, our table.
-    AfXdp,
-    /// Workers in user space behind packet sockets, our table.
-    AfPacket,
-}
-
-impl EngineKind {
-    /// The names allowed, for help and errors.
-    pub const NAMES: &'static str = "xdp, xdp-kernel-fib, af-xdp, af-packet";
-
-    /// The kind of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "xdp" => Some(Self::Xdp),
-            "xdp-kernel-fib" => Some(Self::XdpKernelFib),
-            "af-xdp" => Some(Self::AfXdp),
-            "af-packet" => Some(Self::AfPacket),
-            _ => None,
-        }
-    }
-}
+use crate::engine::EngineKind;
 
 /// What `stale-milliseconds` may be.
 pub(super) const STALE_ALLOWED: &str = "0 (for ever), 500 to 600000";
@@ -72,38 +41,6 @@ pub fn check_busy_poll(config: &Config) -> Result<(), String> {
         );
     }
     Ok(())
-}
-
-/// How the engine must be attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Require {
-    /// Native where the driver can, generic otherwise.
-    #[default]
-    Any,
-    /// Native, or nothing starts.
-    Native,
-    /// Generic, for comparisons.
-    Generic,
-    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp`
-    /// only.
-    ZeroCopy,
-}
-
-impl Require {
-    /// The names allowed, for help and errors.
-    pub const NAMES: &'static str = "any, native, generic, zero-copy";
-
-    /// The requirement of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "any" => Some(Self::Any),
-            "native" => Some(Self::Native),
-            "generic" => Some(Self::Generic),
-            "zero-copy" => Some(Self::ZeroCopy),
-            _ => None,
-        }
-    }
 }
 
 /// The socket of an instance.

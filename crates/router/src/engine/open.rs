@@ -1,0 +1,122 @@
+//! The one door: how an engine is started, whoever starts it.
+
+use clap::ValueEnum;
+use fastpath::attach::Request;
+use fastpath::forward::Lookup;
+use port::xsk::Copying;
+use serde::Deserialize;
+
+use super::af_packet::PacketSockets;
+use super::af_xdp::XskSockets;
+use super::user_space::UserSpace;
+use super::xdp::Xdp;
+use super::{Engine, EngineError};
+
+/// What moves the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// Our program in the kernel, our table.
+    #[default]
+    Xdp,
+    /// Our program in the kernel, the kernel's table.
+    XdpKernelFib,
+    /// Workers in user space behind `AF_XDP` sockets, our table.
+    AfXdp,
+    /// Workers in user space behind packet sockets, our table.
+    AfPacket,
+}
+
+impl EngineKind {
+    /// The name in options, files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Xdp => "xdp",
+            Self::XdpKernelFib => "xdp-kernel-fib",
+            Self::AfXdp => "af-xdp",
+            Self::AfPacket => "af-packet",
+        }
+    }
+
+    /// Whether workers in user space move the frames, behind sockets.
+    pub const fn has_workers(self) -> bool {
+        matches!(self, Self::AfXdp | Self::AfPacket)
+    }
+}
+
+/// How the engine must be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Require {
+    /// Native where the driver can, generic otherwise.
+    #[default]
+    Any,
+    /// Native, or nothing starts.
+    Native,
+    /// Generic, for comparisons.
+    Generic,
+    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp`
+    /// only.
+    ZeroCopy,
+}
+
+/// Starts an engine between the named ports, in the calling thread's network namespace. It
+/// forwards nothing until told to. With `busy_poll`, workers do the driver's receiving themselves
+/// (engine `af-xdp` only).
+///
+/// # Errors
+/// What stands in the way and what to do: another XDP program, a queue that another program holds,
+/// no native mode or no zero copy although required, a requirement that the engine cannot meet, a
+/// program that this kernel refuses (with the end of its explanation), missing rights.
+pub fn open(
+    kind: EngineKind,
+    ports: &[String],
+    require: Require,
+    busy_poll: bool,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
+    if busy_poll && kind != EngineKind::AfXdp {
+        return refuse("busy polling", "only workers of engine af-xdp poll");
+    }
+    if require == Require::ZeroCopy && kind != EngineKind::AfXdp {
+        let why = "only engine af-xdp has memory that a driver could work on; allowed here are \
+                   any, native, generic";
+        return refuse("zero-copy", why);
+    }
+    if require != Require::Any && kind == EngineKind::AfPacket {
+        let why = "engine af-packet has no XDP program; allowed here is any";
+        return refuse("native or generic", why);
+    }
+    let request = match require {
+        Require::Any => Request::Any,
+        Require::Native | Require::ZeroCopy => Request::Native,
+        Require::Generic => Request::Generic,
+    };
+    let copying = match require {
+        Require::ZeroCopy => Copying::Never,
+        _ => Copying::Any,
+    };
+    Ok(match kind {
+        EngineKind::Xdp => Box::new(Xdp::open(Lookup::Own, ports, request)?),
+        EngineKind::XdpKernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, request)?),
+        EngineKind::AfXdp => {
+            let sockets = XskSockets::new(request, copying, busy_poll);
+            Box::new(UserSpace::open(ports, sockets)?)
+        }
+        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_same_on_the_command_line_in_a_file_and_in_output() {
+        for kind in EngineKind::value_variants() {
+            let value = toml::Value::String(kind.name().to_owned());
+            assert_eq!(value.try_into(), Ok(*kind));
+            assert_eq!(EngineKind::from_str(kind.name(), false), Ok(*kind));
+        }
+    }
+}
