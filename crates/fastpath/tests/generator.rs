@@ -1,14 +1,13 @@
 //! The generator's frames byte by byte, and the whole way over a veth into the sink.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use common::{checksum, in_namespace, veth};
 use fastpath::attach::{Request, index_of};
 use fastpath::generate::{Destinations, Frames, Generator, Signature};
 use fastpath::sink::{Checks, Counts, Sink};
+
+use crate::common::{checksum, in_namespace, veth};
 
 fn frames_v4() -> Frames {
     Frames {

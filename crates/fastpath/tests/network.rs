@@ -1,15 +1,12 @@
 //! The forwarder between namespaces: real TCP with offloads on, traffic while routes change, death,
 //! refusal.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{cannot_run, in_namespace, veth};
 use fastpath::attach::{Mode, Request, index_of};
 use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings};
 use fastpath::generate::{Destinations, Frames, Generator};
@@ -18,6 +15,8 @@ use fastpath::sink::{Checks, Sink};
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::namespace::{End, Namespace, Veth};
+
+use crate::common::{cannot_run, in_namespace, veth};
 
 const MAIN: u32 = 254;
 const LEFT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -272,7 +271,7 @@ fn nothing_is_lost_while_routes_change() {
             veth("r1", "p1");
             // In generic mode r0 has no program in its driver: GRO makes it take the generator's
             // frames.
-            common::run("ethtool -K r0 gro on");
+            crate::common::run("ethtool -K r0 gro on");
             let mut sink = Sink::new(Checks {
                 window: 1 << 16,
                 ..Checks::ALL
@@ -368,7 +367,7 @@ fn a_killed_process_leaves_the_kernel_forwarding() {
         command
             .args([
                 "--exact",
-                "child_that_forwards_until_it_is_killed",
+                "network::child_that_forwards_until_it_is_killed",
                 "--nocapture",
             ])
             .env("CORELANE_TEST_PORTS", "r0,r1")

@@ -1,17 +1,16 @@
 //! `AF_XDP` ports behind the steering program: bytes, order, sums, and what stays the kernel's.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use common::{in_namespace, veth};
 use fastpath::attach::{Request, index_of};
 use fastpath::generate::{Destinations, Frames, Generator, Signature};
 use fastpath::sink::{Checks, Sink};
 use fastpath::steer::Steer;
 use port::xsk::{Copying, Memory, Options, XskPort};
 use port::{Burst, Pool, Port};
+
+use crate::common::{in_namespace, veth};
 
 const STATION: [u8; 6] = [2, 0, 0, 0, 0, 0x10];
 const QUEUES: u32 = 2;

@@ -15,7 +15,7 @@
 //! what it did before is finished when the writer's Acquire load sees it. Going online is the one
 //! place where a store must be ordered before later loads.
 
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
+use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence};
 
 /// The value of a line whose reader holds nothing and will not look.
 const OFFLINE: u64 = u64::MAX;

@@ -5,8 +5,6 @@
 //! miri`). Its aliasing model is off there: it walks an array of 2^18 atomics at each reborrow, and
 //! would need hours.
 
-#![allow(missing_docs)]
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fib::generated::Random;

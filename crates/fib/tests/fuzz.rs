@@ -1,9 +1,5 @@
 //! The fuzz target's body on the same random inputs each time, for a few seconds.
 
-#![allow(missing_docs)]
-
-mod script;
-
 use fib::generated::Random;
 
 #[test]
@@ -13,6 +9,6 @@ fn random_scripts_agree_with_the_golden_table() {
     for _ in 0..inputs {
         let length = if cfg!(miri) { 300 } else { random.below(4000) };
         let bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
-        script::run(&bytes);
+        crate::script::run(&bytes);
     }
 }

@@ -4,8 +4,6 @@
 //! Valgrind shows programs a processor without AVX-512, so this counts the form that works
 //! everywhere. The workload is run twice, with and without look-ups; the difference counts.
 
-#![allow(missing_docs)]
-
 use std::hint::black_box;
 use std::process::Command;
 
@@ -90,10 +88,10 @@ fn guard(test: &str, bound: f64) {
 
 #[test]
 fn a_v4_look_up_stays_within_its_instructions() {
-    guard("workload_v4", V4_BOUND);
+    guard("instructions::workload_v4", V4_BOUND);
 }
 
 #[test]
 fn a_v6_look_up_stays_within_its_instructions() {
-    guard("workload_v6", V6_BOUND);
+    guard("instructions::workload_v6", V6_BOUND);
 }

@@ -1,9 +1,5 @@
 //! Whole tables, the recorded one and the generated one, against the golden table.
 
-#![allow(missing_docs)]
-
-mod recorded;
-
 use fib::generated::{addresses_anywhere, addresses_hitting, internet, next_hops};
 use fib::golden::GoldenTable;
 use fib::prefix_file::Prefixes;
@@ -77,7 +73,7 @@ fn fits(prefixes: &Prefixes, limit: usize) {
 
 #[test]
 fn the_recorded_table_agrees_and_fits_in_4_5_mebibytes() {
-    if let Some(prefixes) = recorded::table() {
+    if let Some(prefixes) = crate::recorded::table() {
         fits(&prefixes, 4 * MIB + MIB / 2);
     }
 }

@@ -3,7 +3,7 @@
 //! The module is compiled here a second time, with loom's atomics under the name it imports them
 //! by: no separate build with other flags is needed.
 
-#![allow(missing_docs, unreachable_pub, dead_code, clippy::pedantic)]
+#![allow(unreachable_pub, dead_code, clippy::pedantic)]
 
 mod sync {
     pub use loom::sync::Arc;
@@ -14,8 +14,9 @@ mod sync {
 mod quiescence;
 
 use loom::sync::atomic::AtomicUsize;
-use quiescence::Domain;
-use sync::{Arc, Ordering};
+
+use self::quiescence::Domain;
+use self::sync::{Arc, Ordering};
 
 const GOOD: usize = 7;
 const REUSED: usize = 666;

@@ -1,28 +1,32 @@
 //! The memory reports against what is really allocated.
 
-#![allow(missing_docs)]
-
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::cell::Cell;
 
 use fib::generated::{internet, next_hops};
 use fib::{Family, Prefix, Table};
 
-/// Counts live bytes of the heap.
+/// Counts the bytes that each thread has allocated and not freed.
 struct Counting;
 
-static LIVE: AtomicIsize = AtomicIsize::new(0);
+thread_local! {
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(change: isize) {
+    LIVE.set(LIVE.get() + change);
+}
 
 // SAFETY: everything is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size().cast_signed(), Ordering::Relaxed);
+        count(layout.size().cast_signed());
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size().cast_signed(), Ordering::Relaxed);
+        count(-layout.size().cast_signed());
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(block, layout) }
     }
@@ -40,10 +44,10 @@ fn report_is_exact<A: Family>(prefixes: &[Prefix<A>]) {
         .copied()
         .zip(next_hops(1, prefixes.len(), 16))
         .collect();
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = LIVE.get();
     let mut table = Table::<A>::new().expect("memory");
     table.insert_all(&routes).expect("room");
-    let heap = (LIVE.load(Ordering::Relaxed) - before) as usize;
+    let heap = (LIVE.get() - before) as usize;
     let reported = table.route_memory().used();
     assert!(
         heap.abs_diff(reported) <= SMALL,

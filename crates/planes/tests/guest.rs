@@ -254,7 +254,7 @@ fn killed_control_leaves_nothing(kind: &str) {
         return;
     }
     let mut control = Program::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--nocapture"])
+        .args(["--exact", "guest::victim", "--nocapture"])
         .env(VICTIM, kind)
         .stdout(Stdio::piped())
         .spawn()

@@ -3,8 +3,6 @@
 //! ten thousand damaged frames, the same every time, through both. Needs root: the program runs in
 //! the kernel, by hand.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use fastpath::attach::{Request, index_of};
@@ -16,7 +14,10 @@ use host::namespace::{Namespace, Veth};
 use port::Pool;
 use port::pool::Layout;
 use router::user_plane::{PortSettings, Worker};
-use support::{NEIGHBOUR, OTHER, Outside, STATION, TestPort, frame_v4, frame_v6, hops, v4, v6};
+
+use crate::support::{
+    NEIGHBOUR, OTHER, Outside, STATION, TestPort, frame_v4, frame_v6, hops, v4, v6,
+};
 
 const FRAMES: usize = 10_000;
 const TABLE: u32 = 254;
@@ -117,7 +118,7 @@ fn fill(forwarder: &mut Forwarder) {
 /// A worker on the forwarder's own tables, and the outside of its ports r0 and r1.
 fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside>>; 2]) {
     let table = forwarder.table_place(TABLE).unwrap();
-    let pool = Pool::new(Layout::ordinary(support::BUFFERS)).unwrap();
+    let pool = Pool::new(Layout::ordinary(crate::support::BUFFERS)).unwrap();
     let mut worker = Worker::new(forwarder.readers().unwrap(), pool);
     let outside = [(); 2].map(|()| Arc::new(Mutex::new(Outside::default())));
     for ((name, mac), outside) in [("r0", STATION), ("r1", OTHER)].into_iter().zip(&outside) {

@@ -2,11 +2,10 @@
 //! no panic, no buffer lost, every frame forwarded or with its one reason.
 //! `fuzz/fuzz_targets/worker.rs` does the same for as long as one likes, led by coverage.
 
-mod support;
-
 use fib::NextHop;
 use fib::generated::Random;
-use support::{bench, frame_v4, frame_v6, tagged, v4, v6};
+
+use crate::support::{bench, frame_v4, frame_v6, tagged, v4, v6};
 
 const ROUNDS: usize = 400;
 const FRAMES: usize = 256;

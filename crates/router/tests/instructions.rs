@@ -68,7 +68,12 @@ fn instructions(bursts: usize) -> Option<f64> {
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().expect("a test is a program"))
-        .args(["--exact", "workload", "--ignored", "--test-threads=1"])
+        .args([
+            "--exact",
+            "instructions::workload",
+            "--ignored",
+            "--test-threads=1",
+        ])
         .env(WANTED, bursts.to_string())
         .output()
         .ok()?;

@@ -2,8 +2,6 @@
 //! of the other, byte for byte; checksums left to the card are completed, tags are seen, and an
 //! interface that vanishes is an error with its name. Needs root.
 
-mod support;
-
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -136,7 +134,8 @@ fn frames_come_out_rewritten() {
     let tables = tables(&network);
     let frames: Vec<Vec<u8>> = (0..500_u32)
         .map(|number| {
-            let mut frame = support::frame_v4(0x0a01_0001 + number, 60 + number as usize * 2);
+            let mut frame =
+                crate::support::frame_v4(0x0a01_0001 + number, 60 + number as usize * 2);
             frame[..6].copy_from_slice(&network.left.b.mac);
             frame
         })
@@ -174,12 +173,12 @@ fn what_is_not_forwarded_has_its_reason_and_tags_are_seen() {
     };
     let tables = tables(&network);
     let engine = start(&network, &tables, 1);
-    let mut plain = support::frame_v4(0x0a01_0001, 100);
+    let mut plain = crate::support::frame_v4(0x0a01_0001, 100);
     plain[..6].copy_from_slice(&network.left.b.mac);
-    let mut lost = support::frame_v4(0x0a03_0001, 100);
+    let mut lost = crate::support::frame_v4(0x0a03_0001, 100);
     lost[..6].copy_from_slice(&network.left.b.mac);
     // The kernel takes the tag out of a received frame; the port puts it back.
-    let tagged = support::tagged(plain.clone(), 0x6009);
+    let tagged = crate::support::tagged(plain.clone(), 0x6009);
     exchange(&network, &[lost, tagged, plain], 1);
     let total = total(&engine.stop().expect("nothing failed"));
     assert_eq!(

@@ -1,13 +1,14 @@
 //! The packet's whole way: every reason has its frame, every forwarded byte is checked against
 //! `etherparse`, and the sums close over arbitrary bytes.
 
-mod support;
-
 use etherparse::{Ethernet2Header, Ipv4Header, Ipv6Header};
 use fib::NextHop;
 use proptest::prelude::*;
 use router::user_plane::{Disposition, Reason, Step};
-use support::{Bench, NEIGHBOUR, OTHER, STATION, bench, frame_v4, frame_v6, hops, tagged, v4, v6};
+
+use crate::support::{
+    Bench, NEIGHBOUR, OTHER, STATION, bench, frame_v4, frame_v6, hops, tagged, v4, v6,
+};
 
 /// Runs one frame that must not be forwarded; its reason.
 fn reason_of(bench: &mut Bench, frame: Vec<u8>) -> Option<Reason> {
@@ -140,7 +141,7 @@ fn every_reason_has_its_frame() {
     assert!(bench.worker.set_port(settings).is_err());
 
     // All of them at once, in bursts: the same counts.
-    let mut bench = support::bench();
+    let mut bench = crate::support::bench();
     bench.run(cases.iter().map(|(frame, _)| frame.clone()));
     let counted = bench.counted();
     for &reason in Reason::ALL {

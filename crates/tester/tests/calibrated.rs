@@ -1,9 +1,6 @@
 //! Every test against the calibrated device: what was set is found within one per cent. The clock
 //! is simulated, so a busy machine changes nothing, and minutes of trials take a second.
 
-mod support;
-
-use support::{SELFTEST, subject};
 use tester::bench;
 use tester::clock::Simulated;
 use tester::engine::Engine;
@@ -16,6 +13,8 @@ use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::search::mlr::Goal;
 use tester::session::Session;
+
+use crate::support::{SELFTEST, subject};
 
 /// A turn of the engine's loop takes three or four readings: about a microsecond.
 const STEP_NS: u64 = 300;
@@ -44,7 +43,7 @@ fn rig(settings: Settings) -> impl Rig {
 
 fn with(settings: Settings, profile: Profile, test: impl FnOnce(Session<'_>) -> Entry) -> Entry {
     let mut rig = rig(settings);
-    let entry = support::session(&mut rig, profile, test);
+    let entry = crate::support::session(&mut rig, profile, test);
     for trial in &entry.trials {
         assert!(trial.counts.closes(), "{trial:?}");
     }
@@ -352,7 +351,7 @@ fn a_selftest_finds_the_wire_clean() {
         1,
     )
     .unwrap();
-    let entry = support::session(&mut rig, profile(), |session| {
+    let entry = crate::support::session(&mut rig, profile(), |session| {
         bench::selftest::run(session, "64", None)
     });
     assert!(
@@ -393,7 +392,7 @@ fn reordered_and_doubled_frames_are_counted() {
         duplicate: 0.01,
         ..Settings::default()
     };
-    let order = support::smallest(Schedule::constant(100_000.0, 1.0));
+    let order = crate::support::smallest(Schedule::constant(100_000.0, 1.0));
     let trial = rig(settings).run(&order, "test", None).unwrap();
     assert!(trial.counts.closes(), "{:?}", trial.counts);
     within(trial.counts.reordered as f64, 2_000.0, "reordered frames");

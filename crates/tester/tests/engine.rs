@@ -1,9 +1,6 @@
 //! The user-space engine over the wire and the calibrated device: what was set must be what is
 //! found.
 
-mod support;
-
-use support::smallest as order;
 use tester::clock::Simulated;
 use tester::engine::Engine;
 use tester::link::Link;
@@ -13,6 +10,8 @@ use tester::rig::{Rig, RigError};
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
 use tester::trial::{Direction, Order, Trial, Validity, Waits};
+
+use crate::support::smallest as order;
 
 /// One trial with a simulated clock: a busy machine changes nothing.
 fn run<L: Link>(link: L, order: &Order) -> Trial {

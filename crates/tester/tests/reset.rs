@@ -1,13 +1,12 @@
 //! Reset needs the machine's clock: the event comes from another thread.
 
-mod support;
-
-use support::subject;
 use tester::bench;
 use tester::engine::Engine;
 use tester::link::device::{Device, Settings};
 use tester::profile::Profile;
 use tester::result::Details;
+
+use crate::support::subject;
 
 #[test]
 fn reset_time_is_the_set_outage_by_both_methods() {
@@ -18,7 +17,7 @@ fn reset_time_is_the_set_outage_by_both_methods() {
         reset_seconds: (0.2, 0.6),
         ..Profile::QUICK
     };
-    let entry = support::session(&mut rig, profile, |session| {
+    let entry = crate::support::session(&mut rig, profile, |session| {
         bench::reset::run(
             session,
             &subject(),

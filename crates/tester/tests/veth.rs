@@ -1,11 +1,8 @@
 //! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding.
 //! Needs root.
 
-mod support;
-
 use std::sync::Mutex;
 
-use support::{root, subject};
 use tester::bench;
 use tester::engine::Engine;
 use tester::link::ports::Ports;
@@ -17,8 +14,10 @@ use tester::sizes::{Family, FrameSize};
 use tester::trial::{Direction, Order, Trial};
 use tester::veth::{Bench, End};
 
+use crate::support::{root, subject};
+
 fn order(size: u32, family: Family) -> Order {
-    support::order(size, family, Schedule::constant(20_000.0, 0.1))
+    crate::support::order(size, family, Schedule::constant(20_000.0, 0.1))
 }
 
 /// One at a time: they would take the cores from each other.
@@ -158,7 +157,7 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
         std::thread::sleep(std::time::Duration::from_millis(100));
         switch("1");
     };
-    let entry = support::session(&mut rig, profile, |session| {
+    let entry = crate::support::session(&mut rig, profile, |session| {
         bench::reset::run(
             session,
             &subject(),

@@ -1,8 +1,5 @@
 //! The analyses on streams whose truth is known exactly.
 
-mod synthetic;
-
-use synthetic::{Hand, LOCK, MAIN, Workload};
 use tracer::analyse::Analysis;
 use tracer::analyse::budget::WaitFor;
 use tracer::analyse::classify::Class;
@@ -10,6 +7,8 @@ use tracer::analyse::critical_path::Link;
 use tracer::event::{Context, Interrupt, Kind, Left, Operation};
 use tracer::trace::{HoldCount, Scope};
 use tracer::verdict::verdict;
+
+use crate::synthetic::{Hand, LOCK, MAIN, Workload};
 
 fn near(found: f64, truth: f64, share: f64, what: &str) {
     assert!(

@@ -1,16 +1,15 @@
 //! Odd ends of targets and of the recorder itself. Root only.
 
-mod live_help;
-
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use live_help::{command, root, run};
 use tracer::analyse::Analysis;
 use tracer::event::Kind;
 use tracer::record::{Backend, Options, Recording};
 use tracer::threads::Role;
 use tracer::verdict::verdict;
+
+use crate::live_help::{command, root, run};
 
 #[test]
 fn a_target_that_ends_at_once_is_too_little_evidence() {
@@ -203,7 +202,7 @@ fn a_killed_recorder_leaves_nothing_behind() {
     }
     let mounts = tracefs_mounts();
     let mut victim = Command::new(std::env::current_exe().expect("this program"))
-        .args(["records_until_killed", "--exact", "--nocapture"])
+        .args(["ends::records_until_killed", "--exact", "--nocapture"])
         .env(VICTIM, "1")
         .stdout(Stdio::piped())
         .spawn()

@@ -1,12 +1,9 @@
 //! Traces recorded by Linux 6.1 and 6.18 read and mean the same for ever.
 
-mod live_help;
-
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use live_help::{busy, go_before_others, pin, root};
 use tracer::Trace;
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
@@ -15,6 +12,8 @@ use tracer::format::write::{CoreWriter, FileWriter};
 use tracer::record::{self, Options};
 use tracer::threads::Role;
 use tracer::verdict::verdict;
+
+use crate::live_help::{busy, go_before_others, pin, root};
 
 fn fixture(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,14 +1,13 @@
 //! Recordings of this machine. Root only: elsewhere each test says that it is skipped.
 
-mod live_help;
-
 use std::time::Duration;
 
-use live_help::{command, root, run};
 use tracer::analyse::Analysis;
 use tracer::event::Kind;
 use tracer::record::{self, Options, RecordError, Recording, Target};
 use tracer::verdict::verdict;
+
+use crate::live_help::{command, root, run};
 
 #[test]
 fn a_command_is_seen_from_its_start_to_its_end() {

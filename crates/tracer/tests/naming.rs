@@ -1,16 +1,15 @@
 //! Live programs with known locks: each is named and classified, and what only looks like a lock is
 //! not accused. Root only.
 
-mod live_help;
-
 use std::sync::{Condvar, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use live_help::{BUSY, busy, root};
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
 use tracer::record::{self, Options};
 use tracer::verdict::verdict;
+
+use crate::live_help::{BUSY, busy, root};
 
 static NAMED_TABLE: Mutex<u64> = Mutex::new(0);
 static READ_MOSTLY: RwLock<u64> = RwLock::new(0);

@@ -1,17 +1,16 @@
 //! The export in Perfetto's own trace processor. `scripts/perfetto-engine` fetches it into
 //! `target/`; without it, without Node or without a network the test says that it is skipped.
 
-mod synthetic;
-
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use synthetic::{LOCK, Workload};
 use tracer::Trace;
 use tracer::analyse::Analysis;
 use tracer::export::perfetto;
 use tracer::trace::{AddressName, NameSource};
+
+use crate::synthetic::{LOCK, Workload};
 
 /// Rows of every statement, or `None` when the engine is not to be had.
 fn ask(trace: &Trace, analysis: &Analysis, statements: &[&str]) -> Option<Vec<Vec<Value>>> {
@@ -70,7 +69,7 @@ fn the_trace_processor_finds_what_we_found() {
     .run();
     trace.header.boot_offset = 1_000_000_000;
     trace.trailer.names.push(AddressName {
-        process: synthetic::MAIN,
+        process: crate::synthetic::MAIN,
         address: LOCK,
         length: 8,
         name: "table".into(),

@@ -1,13 +1,12 @@
 //! The page in a real browser, and Perfetto's file in Perfetto's own importer: each test says aloud
 //! when its tool is absent.
 
-mod synthetic;
-
 use std::process::Command;
 
-use synthetic::Workload;
 use tracer::analyse::Analysis;
 use tracer::export::{page, perfetto};
+
+use crate::synthetic::Workload;
 
 fn analysed(until: u64) -> (tracer::Trace, Analysis) {
     let (trace, _) = Workload {

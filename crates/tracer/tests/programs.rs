@@ -1,19 +1,18 @@
 //! Whole programs under the recorder: in C with marks, with a core stolen from them, with their
 //! lock taken away. Root and a C compiler; what is missing is said.
 
-mod live_help;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use live_help::{BUSY, busy, command, go_before_others, pin, root, run};
 use tracer::analyse::Analysis;
 use tracer::analyse::classify::Class;
 use tracer::record::{self, Options};
 use tracer::summary::{Summary, progress};
 use tracer::verdict::verdict;
+
+use crate::live_help::{BUSY, busy, command, go_before_others, pin, root, run};
 
 /// A directory that goes with the test.
 struct Directory(PathBuf);

@@ -1,16 +1,14 @@
 //! The timeline used as people use it, in a real browser: wheel, drag, keys, buttons, tooltips, a
 //! million slices, a narrow window.
 
-mod browser;
-mod synthetic;
-
 use std::path::PathBuf;
 
-use browser::Browser;
 use serde_json::Value;
-use synthetic::Workload;
 use tracer::analyse::Analysis;
 use tracer::export::page;
+
+use crate::browser::Browser;
+use crate::synthetic::Workload;
 
 /// A page in a file that goes with it.
 struct Page(PathBuf);

@@ -131,8 +131,8 @@ fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
         return;
     };
     let tests = [
-        "forwarding::a_vlan_is_tagged_on_its_way_out_and_in",
-        "forwarding::a_vrf_has_routes_of_its_own",
+        "router::forwarding::a_vlan_is_tagged_on_its_way_out_and_in",
+        "router::forwarding::a_vrf_has_routes_of_its_own",
     ];
     let printed = in_guest(&tests, &modules);
     let passed = printed.contains("2 passed; 0 failed") && printed.contains("outcome 0");

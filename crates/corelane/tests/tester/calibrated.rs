@@ -1,6 +1,6 @@
 //! The device in memory: no root, no network.
 
-use crate::support::{
+use super::support::{
     SHORT, alone, directory, path, read, received, rows, run, stored, text, trials,
 };
 

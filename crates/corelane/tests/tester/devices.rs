@@ -3,7 +3,7 @@
 use host::{Namespace, Veth};
 use tester::addresses;
 
-use crate::support::{SHORT, alone, directory, path, received, root, rows, stored, text, trials};
+use super::support::{SHORT, alone, directory, path, received, root, rows, stored, text, trials};
 
 #[test]
 fn the_kernel_between_namespaces_of_our_own() {
@@ -108,7 +108,7 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     };
     let output = test("p0,p1", &[]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let result = crate::support::read(&file);
+    let result = super::support::read(&file);
     let row = rows(&result, "reset")[0];
     assert!(received(row) > 0);
     let words = std::fs::read_to_string(&notes).unwrap();
@@ -160,7 +160,7 @@ fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
             said.contains("p1") && said.contains("vanished"),
             "{generator}: {said}"
         );
-        let result = crate::support::read(&file);
+        let result = super::support::read(&file);
         assert!(result["stopped"].as_str().unwrap().contains("vanished"));
         assert_eq!(rows(&result, "selftest").len(), 1, "{generator}");
         let loss = rows(&result, "loss");
@@ -179,10 +179,10 @@ fn a_failing_hook_ends_the_run_and_keeps_what_was_measured() {
     let (file, name) = path(&directory, "result.json");
     let words = ["loss", "--rate", "1000", "--sizes", "64", "--json", &name];
     let hook = ["--before", "exit 3"];
-    let output = crate::support::run(&[&words[..], &hook, &SHORT].concat());
+    let output = super::support::run(&[&words[..], &hook, &SHORT].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("exit 3"));
-    let result = crate::support::read(&file);
+    let result = super::support::read(&file);
     assert!(result["stopped"].as_str().unwrap().contains("exit 3"));
     assert_eq!(rows(&result, "selftest").len(), 1);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use host::{Namespace, Veth};
 use tester::addresses;
 
-use crate::support::{SHORT, alone, directory, path, received, root, rows, text, trials};
+use super::support::{SHORT, alone, directory, path, received, root, rows, text, trials};
 
 /// Sender, kernel router and receiver in namespaces of their own.
 struct Lab {
@@ -77,7 +77,7 @@ fn one_machine_sends_and_another_receives() {
     };
     let output = run(&["--far", "somebody@far", "--ports", "p0,p1"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let result = crate::support::read(&file);
+    let result = super::support::read(&file);
     let row = rows(&result, "loss")[0];
     assert!(received(row) > 0);
     let setup = result["setup"].to_string();
@@ -89,7 +89,7 @@ fn one_machine_sends_and_another_receives() {
     // There and back: nothing but this machine's clock, and twice the way.
     let output = run(&["--far", "somebody@far", "--ports", "p0,p1", "--round-trip"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let result = crate::support::read(&file);
+    let result = super::support::read(&file);
     let row = rows(&result, "loss")[0];
     assert!(received(row) > 0);
     let setup = result["setup"].to_string();

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{SHORT, alone, directory, path, program, read, root, rows, text};
+use super::support::{SHORT, alone, directory, path, program, read, root, rows, text};
 
 #[test]
 fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {

@@ -1,6 +1,6 @@
 //! Generators, ports and what is sent. Needs root.
 
-use crate::support::{SHORT, alone, directory, received, root, rows, stored, trials};
+use super::support::{SHORT, alone, directory, received, root, rows, stored, trials};
 
 /// One trial at a low rate through the kernel, with more options; returns what was stored.
 fn through_the_kernel(more: &[&str]) -> serde_json::Value {
@@ -145,7 +145,7 @@ fn a_capture_replayed_at_a_rate() {
     }
     let _alone = alone();
     let directory = directory();
-    let (file, name) = crate::support::path(&directory, "some.pcap");
+    let (file, name) = super::support::path(&directory, "some.pcap");
     capture(&file);
     for generator in ["packet", "af-xdp"] {
         let result = through_the_kernel(&["--replay", &name, "--generator", generator]);
@@ -174,5 +174,5 @@ fn bursts_have_a_row_for_each_length() {
         .map(|point| point["frames"].as_u64().unwrap())
         .collect();
     assert_eq!(lengths, [16, 64, 256, 1024]);
-    assert!(crate::support::text(&output.stdout).contains("Bursty traffic"));
+    assert!(super::support::text(&output.stdout).contains("Bursty traffic"));
 }

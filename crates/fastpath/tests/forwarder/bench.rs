@@ -10,7 +10,7 @@ use fib::next_hop::Kind;
 use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
 use wire::checksum;
 
-use super::common::{self, veth};
+use crate::common::{self, veth};
 
 pub(crate) const DROP: u32 = 1;
 pub(crate) const PASS: u32 = 2;

@@ -6,7 +6,7 @@ use fastpath::attach::Request;
 use fastpath::forward::PortSettings;
 
 use super::bench::{Bench, MAIN, PEER, REDIRECT, STATION, frame, frame_short, with_ipv4};
-use super::common::{self, in_namespace};
+use crate::common::{self, in_namespace};
 
 #[test]
 fn ipv4_frames_that_are_not_forwarded_have_their_reason() {

@@ -4,7 +4,7 @@ use fastpath::attach::Request;
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 
 use super::bench::{ADJACENCY, Bench, REDIRECT, TAGGED, expected, frame, frame_short, with_ipv4};
-use super::common::{in_namespace, veth};
+use crate::common::{in_namespace, veth};
 
 #[test]
 fn both_programs_are_accepted_by_the_verifier() {

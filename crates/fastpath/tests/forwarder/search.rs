@@ -6,7 +6,7 @@ use fib::{NextHop, NextHopEntry};
 use wire::{ipv4, ipv6};
 
 use super::bench::{Bench, MAIN, REDIRECT, adjacency, frame, frame_short, with_ipv4};
-use super::common::in_namespace;
+use crate::common::in_namespace;
 
 #[test]
 fn the_search_in_the_program_equals_the_tables() {

@@ -5,7 +5,7 @@ use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
 
 use super::bench::{ADJACENCY, Bench, MAIN, TAGGED, adjacency, frame};
-use super::common::in_namespace;
+use crate::common::in_namespace;
 
 #[test]
 fn a_group_keeps_flows_and_moves_only_those_of_a_lost_member() {

@@ -1,9 +1,6 @@
 //! The forwarding program on frames, one by one: what it rewrites, byte for byte, and why it leaves
 //! a frame.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bench;
 
 mod leave;

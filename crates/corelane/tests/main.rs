@@ -1,0 +1,8 @@
+//! The program as its users run it: every verb, on this machine.
+
+mod page;
+mod planes;
+mod router;
+mod scale;
+mod study;
+mod tester;

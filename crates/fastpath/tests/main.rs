@@ -1,0 +1,7 @@
+//! The eBPF programs on frames and on interfaces of this machine.
+
+mod common;
+mod forwarder;
+mod generator;
+mod network;
+mod xsk;

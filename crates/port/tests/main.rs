@@ -1,0 +1,4 @@
+//! Ports as their users see them.
+
+mod memory;
+mod pcap;

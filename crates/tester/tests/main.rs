@@ -1,0 +1,9 @@
+//! The tester against devices whose truth is known, and over cables of this machine.
+
+mod calibrated;
+mod engine;
+mod lanes;
+mod reset;
+mod support;
+mod traffic;
+mod veth;

@@ -1,0 +1,16 @@
+//! The profiler: the format and the analyses on known streams, recordings of this machine, and its
+//! pages in a browser.
+
+mod analyses;
+mod browser;
+mod ends;
+mod format;
+mod golden;
+mod live;
+mod live_help;
+mod naming;
+mod perfetto;
+mod pictures;
+mod programs;
+mod synthetic;
+mod timeline;

@@ -1,0 +1,4 @@
+//! Every header against `etherparse`.
+
+mod ipv4;
+mod ipv6;
