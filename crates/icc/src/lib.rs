@@ -31,7 +31,7 @@
 //! memory is checked, a peer that breaks the rules is [`LinkError::Corrupt`]); and it cannot tell a
 //! slow peer from a dead one, only how long it has been silent ([`PeerWatch`]).
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub mod conformance;
 mod link;
 mod memory;

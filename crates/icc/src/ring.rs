@@ -179,7 +179,7 @@ impl<M: Memory> Consumer<M> {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod model {
     use super::*;
     use crate::memory::Heap;
@@ -219,7 +219,7 @@ mod model {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use std::collections::VecDeque;
 

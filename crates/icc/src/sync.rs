@@ -1,12 +1,12 @@
 //! The one file that knows about loom.
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},

@@ -1,5 +1,4 @@
 //! One set of rules for every kind of memory a link can lie in.
-#![cfg(not(loom))]
 
 use std::fs::File;
 

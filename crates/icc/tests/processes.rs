@@ -1,6 +1,5 @@
 //! The rules of a link hold between threads and between processes, and when one of two processes is
 //! killed.
-#![cfg(not(loom))]
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -54,7 +53,7 @@ impl Shared {
     /// The other side in a process of its own.
     fn mirror(&self) -> Child {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "other_side"])
+            .args(["--exact", "processes::other_side"])
             .env(MIRROR_OF, &self.0)
             .stdout(Stdio::null())
             .spawn()

@@ -1,0 +1,4 @@
+//! Links between threads, between processes, and in every order of their steps.
+
+mod conformance;
+mod processes;
