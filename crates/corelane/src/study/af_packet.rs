@@ -11,10 +11,10 @@ use router::user_plane::packet_engine::PacketEngine;
 use tester::result::Entry;
 use tester::veth::lanes::{Carried, Lanes, Load, MTU, NEXT_HOPS, Pace};
 
-use super::Error;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::changer::while_routes_change;
 use super::engine::{Abilities, Engine, Setting};
+use super::error::Error;
 use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::tally::Tally;

@@ -9,7 +9,7 @@ use fib::generated::Random;
 use fib::{NextHop, Prefix};
 use tester::veth::lanes::NEXT_HOPS;
 
-use super::Error;
+use super::error::Error;
 
 /// How often route changes that are due are made.
 const TICK: Duration = Duration::from_millis(1);

@@ -1,5 +1,4 @@
-//! Engines as the study sees them, and the list of those there are. A new engine is a file with an
-//! `open` function and a line in [`ENGINES`].
+//! Engines as the study sees them.
 
 use std::time::Duration;
 
@@ -9,49 +8,9 @@ use tester::result::Entry;
 #[cfg(doc)]
 use super::case::FRAME_SIZES;
 use super::case::{Case, Sample, Table};
+use super::error::Error;
 use super::no_loss::Wanted;
 use super::routes::Routes;
-use super::{Error, af_packet, kernel, memory, xdp};
-
-/// The engines, in the order in which reports name them.
-pub(crate) const ENGINES: &[Kind] = &[
-    Kind::anybody("memory", memory::open),
-    Kind::root("kernel", kernel::open),
-    Kind::root("xdp", xdp::open),
-    Kind::root("xdp-kernel-fib", xdp::open_kernel_fib),
-    Kind::root("af-xdp", xdp::open_sockets),
-    Kind::root("af-packet", af_packet::open),
-];
-
-/// A line of the list.
-pub(crate) struct Kind {
-    /// Its name in options and results.
-    pub(crate) name: &'static str,
-    /// Whether it needs network namespaces.
-    pub(crate) needs_root: bool,
-    /// Makes one ready to measure.
-    pub(crate) open: Open,
-}
-
-type Open = fn(&Setting) -> Result<Box<dyn Engine>, Error>;
-
-impl Kind {
-    const fn anybody(name: &'static str, open: Open) -> Self {
-        Self {
-            name,
-            needs_root: false,
-            open,
-        }
-    }
-
-    const fn root(name: &'static str, open: Open) -> Self {
-        Self {
-            name,
-            needs_root: true,
-            open,
-        }
-    }
-}
 
 /// What engines are made from.
 pub(crate) struct Setting<'a> {
@@ -107,13 +66,4 @@ pub(crate) trait Engine {
         let _ = wanted;
         Err(format!("the engine {} offers no rates", case.engine).into())
     }
-}
-
-/// All names, for an error message.
-pub(crate) fn names() -> String {
-    ENGINES
-        .iter()
-        .map(|kind| kind.name)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -9,9 +9,9 @@ use host::Namespace;
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address};
 
-use super::Error;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
+use super::error::Error;
 use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::tally::Tally;

@@ -8,13 +8,14 @@ use report::Progress;
 
 use super::case::{Case, Row, Sample};
 use super::engine::{Abilities, Engine, Setting};
+use super::error::Error;
+use super::no_loss;
 use super::options::Choice;
 use super::plan::{Plan, Rounds};
 use super::result::{Method, SCHEMA, Study};
 use super::route_changes::RouteChanges;
 use super::routes::{self, Routes};
 use super::speed_up::SpeedUp;
-use super::{Error, no_loss};
 
 /// The time for searches, as a part of that for measuring.
 const SEARCH_SHARE: f64 = 0.75;

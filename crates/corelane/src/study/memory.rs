@@ -9,9 +9,9 @@ use report::units::Bytes;
 use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
-use super::Error;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::engine::{Abilities, Engine, Setting};
+use super::error::Error;
 
 /// Next hops that routes are given out to at random.
 const NEXT_HOPS: u16 = 16;

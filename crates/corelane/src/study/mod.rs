@@ -9,6 +9,8 @@ mod af_packet;
 mod case;
 mod changer;
 mod engine;
+mod engines;
+mod error;
 mod kernel;
 mod measure;
 mod memory;
@@ -34,12 +36,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use self::error::Error;
+use self::options::Wishes;
 use self::plan::Rounds;
 use self::result::Study;
 use crate::common::{Outcome, ResultOptions};
-
-/// Why a study ends without a result.
-type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
@@ -120,7 +121,11 @@ fn take(arguments: &Arguments) -> Result<Study, Error> {
     const THOROUGH: (Duration, Rounds) = (Duration::from_secs(52), Rounds { full: 3, all: 11 });
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
-    let choice = options::choose(arguments)?;
+    let choice = options::choose(&Wishes {
+        engines: &arguments.engine,
+        cores: arguments.cores,
+        routes: arguments.routes.clone(),
+    })?;
     let (time, rounds) = if arguments.output.quick {
         QUICK
     } else {

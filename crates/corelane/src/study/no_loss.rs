@@ -14,9 +14,9 @@ use tester::result::{Details, Entry};
 use tester::session::Session;
 use tester::veth::lanes::{Lanes, LanesRig, Load, Pace};
 
-use super::Error;
 use super::case::{Case, Row, Table};
 use super::engine::Engine;
+use super::error::Error;
 
 /// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for
 /// there are some forty searches.

@@ -4,8 +4,19 @@ use std::path::PathBuf;
 
 use host::{CoreId, Topology};
 
-use super::engine::{self, ENGINES, Kind};
-use super::{Arguments, Error};
+use super::engines::{self, ENGINES, Kind};
+use super::error::Error;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wishes<'a> {
+    /// Names of engines; none: all that can run here.
+    pub(crate) engines: &'a [String],
+    /// Use at most so many cores; `None`: all that this process may use.
+    pub(crate) cores: Option<usize>,
+    /// The routes file; `None`: a table generated with the Internet's size and shape.
+    pub(crate) routes: Option<PathBuf>,
+}
 
 /// What to study with.
 pub(crate) struct Choice {
@@ -23,10 +34,10 @@ pub(crate) struct Choice {
 ///
 /// # Errors
 /// An unknown engine, one that needs root without it, more cores than there are.
-pub(crate) fn choose(arguments: &Arguments) -> Result<Choice, Error> {
+pub(crate) fn choose(wishes: &Wishes) -> Result<Choice, Error> {
     let root = host::process::is_root();
     let mut left_out = Vec::new();
-    let engines = if arguments.engine.is_empty() {
+    let engines = if wishes.engines.is_empty() {
         let (able, unable): (Vec<&Kind>, Vec<&Kind>) =
             ENGINES.iter().partition(|kind| root || !kind.needs_root);
         if !unable.is_empty() {
@@ -38,10 +49,10 @@ pub(crate) fn choose(arguments: &Arguments) -> Result<Choice, Error> {
         }
         able
     } else {
-        named_engines(&arguments.engine, root)?
+        named_engines(wishes.engines, root)?
     };
     let allowed = host::allowed_cores()?;
-    let cores = match arguments.cores {
+    let cores = match wishes.cores {
         None => allowed.len(),
         Some(0) => return Err("--cores 0: a study needs at least one core; give 1 or more".into()),
         Some(wanted) if wanted > allowed.len() => {
@@ -64,7 +75,7 @@ pub(crate) fn choose(arguments: &Arguments) -> Result<Choice, Error> {
     Ok(Choice {
         engines,
         cores: order,
-        routes: arguments.routes.clone(),
+        routes: wishes.routes.clone(),
         left_out,
     })
 }
@@ -74,7 +85,7 @@ fn named_engines(names: &[String], root: bool) -> Result<Vec<&'static Kind>, Err
         let Some(kind) = ENGINES.iter().find(|kind| kind.name == name) else {
             return Err(format!(
                 "there is no engine \"{name}\"; the engines are: {}",
-                engine::names()
+                engines::names()
             )
             .into());
         };
@@ -96,21 +107,17 @@ fn named_engines(names: &[String], root: bool) -> Result<Vec<&'static Kind>, Err
 mod tests {
     use super::*;
 
-    fn arguments(engine: &[&str], cores: Option<usize>) -> Arguments {
-        Arguments {
-            engine: engine.iter().map(ToString::to_string).collect(),
+    fn choice(engines: &[&str], cores: Option<usize>) -> Result<Choice, Error> {
+        let engines: Vec<String> = engines.iter().map(ToString::to_string).collect();
+        choose(&Wishes {
+            engines: &engines,
             cores,
             routes: None,
-            seconds: None,
-            plots: None,
-            markdown: None,
-            from: None,
-            output: crate::common::ResultOptions::default(),
-        }
+        })
     }
 
-    fn error_of(engine: &[&str], cores: Option<usize>) -> String {
-        choose(&arguments(engine, cores)).err().unwrap().to_string()
+    fn error_of(engines: &[&str], cores: Option<usize>) -> String {
+        choice(engines, cores).err().unwrap().to_string()
     }
 
     #[test]
@@ -150,7 +157,7 @@ mod tests {
 
     #[test]
     fn engines_come_in_the_order_of_the_list() {
-        let choice = choose(&arguments(&["memory"], Some(1))).unwrap();
+        let choice = choice(&["memory"], Some(1)).unwrap();
         assert_eq!((choice.engines.len(), choice.cores.len()), (1, 1));
     }
 }

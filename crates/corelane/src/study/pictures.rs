@@ -15,7 +15,7 @@ use tracer::analyse::Analysis;
 use tracer::record::{self, Options};
 use tracer::summary::Summary;
 
-use super::Error;
+use super::error::Error;
 
 /// How long each trace counts.
 const LENGTH: Duration = Duration::from_millis(600);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use fib::prefix_file::Prefixes;
 
-use super::Error;
+use super::error::Error;
 
 /// Distinct destinations that the frames go to; each hits the table.
 pub(crate) const DESTINATIONS: usize = 1 << 20;

@@ -7,7 +7,7 @@ use report::units::grouped;
 use tester::trial::Validity;
 use tester::veth::lanes::Carried;
 
-use super::Error;
+use super::error::Error;
 
 /// Sums over all measurements of an engine.
 #[derive(Clone, Debug, Default, PartialEq)]

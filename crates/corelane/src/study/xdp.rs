@@ -13,10 +13,11 @@ use super::af_packet::adjacency;
 use super::case::{Case, FRAME_SIZES, Sample, Table};
 use super::changer::while_routes_change;
 use super::engine::{Abilities, Engine, Setting};
+use super::error::Error;
+use super::kernel;
 use super::no_loss::Wanted;
 use super::routes::Routes;
 use super::tally::Tally;
-use super::{Error, kernel};
 
 /// Making generators and emptying queues.
 const OVERHEAD: Duration = Duration::from_millis(60);
