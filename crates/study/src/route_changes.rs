@@ -1,9 +1,8 @@
 //! What route changes cost: each round's rate with changes against the same round's rate without,
 //! measured right before or after.
 
+use dut::case::{Case, Sample, Table};
 use serde::{Deserialize, Serialize};
-
-use super::case::{Case, Sample, Table};
 
 /// Below this share of the route changes asked for, the report says how many were made.
 const ENOUGH: f64 = 0.95;

@@ -1,45 +1,18 @@
 //! `corelane study`: how many packets this machine forwards on 1..N cores, by engine and table
 //! organisation.
-//!
-//! The way of a study: the options become a [`plan`], [`measure`] runs it on the [`engine`]s, its
-//! rows are the [`result`], and everything shown is a function of that result: [`tables`],
-//! [`sentences`], [`plots`], put together by [`page`].
-
-mod af_packet;
-mod case;
-mod changer;
-mod engine;
-mod engines;
-mod error;
-mod kernel;
-mod measure;
-mod memory;
-mod no_loss;
-mod options;
-mod page;
-mod pictures;
-mod plan;
-mod plots;
-mod readme;
-mod result;
-mod route_changes;
-mod routes;
-mod sentences;
-mod speed_up;
-mod tables;
-mod tally;
-#[cfg(test)]
-mod testing;
-mod xdp;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use self::error::Error;
-use self::options::Wishes;
-use self::plan::Rounds;
-use self::result::Study;
+use study::choice::{self, Wishes};
+use study::measure;
+use study::page;
+use study::plan::Effort;
+use study::plots;
+use study::readme;
+use study::result::Study;
+
 use crate::common::{Outcome, ResultOptions};
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
@@ -78,7 +51,7 @@ pub(crate) struct Arguments {
 /// Measures, or reads what was measured, and shows it.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let study = match &arguments.from {
-        Some(file) => read(file)?,
+        Some(file) => Study::read(file)?,
         None => take(arguments)?,
     };
     print!("{}", report::terminal::render(&page::summary(&study)));
@@ -116,45 +89,21 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Runs the study.
-fn take(arguments: &Arguments) -> Result<Study, Error> {
-    const QUICK: (Duration, Rounds) = (Duration::from_secs(15), Rounds { full: 3, all: 5 });
-    const THOROUGH: (Duration, Rounds) = (Duration::from_secs(52), Rounds { full: 3, all: 11 });
+fn take(arguments: &Arguments) -> Result<Study, dut::error::Error> {
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
-    let choice = options::choose(&Wishes {
+    let choice = choice::choose(&Wishes {
         engines: &arguments.engine,
         cores: arguments.cores,
         routes: arguments.routes.clone(),
     })?;
-    let (time, rounds) = if arguments.output.quick {
-        QUICK
+    let mut effort = if arguments.output.quick {
+        Effort::QUICK
     } else {
-        THOROUGH
+        Effort::THOROUGH
     };
-    let time = arguments.seconds.map_or(time, Duration::from_secs);
-
-    let mut study = measure::study(&choice, rounds, time, arguments.output.seed)?;
-    match pictures::take(&choice.cores, arguments.output.seed) {
-        Ok(pictures) => study.traces = pictures,
-        Err(reason) => study.left_out.push(reason),
+    if let Some(seconds) = arguments.seconds {
+        effort.time = Duration::from_secs(seconds);
     }
-    Ok(study)
-}
-
-/// Reads a study that was measured before.
-fn read(file: &Path) -> Result<Study, Error> {
-    let name = file.display();
-    let text = std::fs::read(file)
-        .map_err(|error| format!("cannot read {name}: {error}; name a study.json"))?;
-    let study: Study = serde_json::from_slice(&text)
-        .map_err(|error| format!("{name} is no result of this version's study: {error}"))?;
-    if study.schema != result::SCHEMA {
-        return Err(format!(
-            "{name} has the form \"{}\"; this version reads \"{}\"",
-            study.schema,
-            result::SCHEMA
-        )
-        .into());
-    }
-    Ok(study)
+    measure::study(&choice, effort, arguments.output.seed)
 }

@@ -1,12 +1,13 @@
 //! The three tables of the study, and the table of route changes.
 
+use dut::case::{SMALLEST, Table};
 use report::Table as Shown;
 use report::units::{BitsPerSecond, FramesPerSecond, Times, grouped};
 
-use super::case::{Row, SMALLEST, Table};
-use super::plan::CHANGE_RATES;
-use super::result::{Study, ratio};
-use super::sentences;
+use crate::plan::CHANGE_RATES;
+use crate::result::{Study, ratio};
+use crate::row::Row;
+use crate::sentences;
 
 /// A cell without a value.
 const NOTHING: &str = "-";
@@ -205,8 +206,8 @@ fn cores(study: &Study) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{search_kernel, study};
     use super::*;
+    use crate::testing::{search_kernel, study};
 
     #[test]
     fn every_quiet_row_of_the_result_is_in_a_table_with_its_figures() {

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use dut::error::Error;
 use port::memory::Replay;
 use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
@@ -14,8 +15,6 @@ use serde::{Deserialize, Serialize};
 use tracer::analyse::Analysis;
 use tracer::record::{self, Options};
 use tracer::summary::Summary;
-
-use super::error::Error;
 
 /// How long each trace counts.
 const LENGTH: Duration = Duration::from_millis(600);
@@ -87,7 +86,7 @@ impl Traffic {
         let mut prefixes = fib::generated::internet(seed).v4;
         prefixes.truncate(ROUTES);
         let destinations = fib::generated::addresses_hitting(seed, &prefixes, FRAMES);
-        let smallest = super::case::SMALLEST as usize;
+        let smallest = dut::case::SMALLEST as usize;
         let frames = std::sync::Arc::new(test_traffic::frames(
             Destinations::V4(&destinations),
             smallest,

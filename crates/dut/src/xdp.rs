@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use fib::{NextHop, Prefix};
 use report::units::{Bytes, grouped};
-use router::engine::{self, Change, Engine as Router, EngineKind, MAIN_TABLE, Port, Require};
+use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require};
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
 
-use super::af_packet::adjacency;
-use super::case::{Case, FRAME_SIZES, Sample, Table};
-use super::changer::while_routes_change;
-use super::engine::{Abilities, Engine, Setting};
-use super::error::Error;
-use super::kernel;
-use super::no_loss::Wanted;
-use super::routes::Routes;
-use super::tally::Tally;
+use crate::af_packet::adjacency;
+use crate::case::{Case, FRAME_SIZES, Sample, Table};
+use crate::changer::while_routes_change;
+use crate::device::{Abilities, Device, Setting};
+use crate::error::Error;
+use crate::kernel;
+use crate::offer::Wanted;
+use crate::routes::Routes;
+use crate::tally::Tally;
 
 /// Making generators and emptying queues.
 const OVERHEAD: Duration = Duration::from_millis(60);
@@ -55,7 +55,7 @@ impl Kind {
     }
 
     /// Attaches to `ports` in the calling thread's namespace.
-    fn start(self, ports: &[String]) -> Result<Box<dyn Router>, Error> {
+    fn start(self, ports: &[String]) -> Result<Box<dyn Engine>, Error> {
         let kind = match self {
             Self::Own => EngineKind::Xdp,
             Self::KernelFib => EngineKind::XdpKernelFib,
@@ -68,7 +68,7 @@ impl Kind {
 struct Attached {
     kind: Kind,
     // Dropped before the interfaces that it is attached to.
-    engine: Box<dyn Router>,
+    engine: Box<dyn Engine>,
     lanes: Lanes,
     load: Load,
     cores: usize,
@@ -81,7 +81,7 @@ struct Attached {
 ///
 /// # Errors
 /// When the namespaces cannot be made, the programs not attached, or the routes not loaded.
-pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let mut opened = attach(Kind::Own, setting)?;
     load(&mut opened, setting.routes, setting.seed)?;
     Ok(Box::new(opened))
@@ -91,7 +91,7 @@ pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn open_kernel_fib(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+pub fn open_kernel_fib(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let opened = attach(Kind::KernelFib, setting)?;
     kernel::load(opened.lanes.dut(), setting.routes, setting.seed)?;
     Ok(Box::new(opened))
@@ -101,7 +101,7 @@ pub(crate) fn open_kernel_fib(setting: &Setting) -> Result<Box<dyn Engine>, Erro
 ///
 /// # Errors
 /// As [`open`], and when a socket cannot be opened.
-pub(crate) fn open_sockets(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+pub fn open_sockets(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let mut opened = attach(Kind::Sockets, setting)?;
     load(&mut opened, setting.routes, setting.seed)?;
     Ok(Box::new(opened))
@@ -199,7 +199,7 @@ fn next_hop(lanes: &Lanes, number: u16) -> Change {
     }
 }
 
-impl Engine for Attached {
+impl Device for Attached {
     fn abilities(&self) -> Abilities {
         let own = self.kind != Kind::KernelFib;
         Abilities {

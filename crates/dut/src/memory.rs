@@ -9,9 +9,9 @@ use report::units::Bytes;
 use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
-use super::case::{Case, FRAME_SIZES, Sample, Table};
-use super::engine::{Abilities, Engine, Setting};
-use super::error::Error;
+use crate::case::{Case, FRAME_SIZES, Sample, Table};
+use crate::device::{Abilities, Device, Setting};
+use crate::error::Error;
 
 /// Next hops that routes are given out to at random.
 const NEXT_HOPS: u16 = 16;
@@ -35,7 +35,7 @@ struct Memory {
 ///
 /// # Errors
 /// When the tables do not fit into memory.
-pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let prefixes = &setting.routes.prefixes;
     let next_hops = fib::generated::next_hops(
         setting.seed,
@@ -75,7 +75,7 @@ pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
     }))
 }
 
-impl Engine for Memory {
+impl Device for Memory {
     fn abilities(&self) -> Abilities {
         Abilities {
             name: "memory",

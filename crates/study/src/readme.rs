@@ -3,15 +3,16 @@
 
 use std::fmt::Write as _;
 
+use dut::case::{FRAME_SIZES, Table};
 use report::Table as Shown;
 use report::units::{FramesPerSecond, Times, engineering, grouped};
 
-use super::case::{FRAME_SIZES, Row, Table};
-use super::result::Study;
-use super::sentences::{self, cores_in_words, engine_in_words};
+use crate::result::Study;
+use crate::row::Row;
+use crate::sentences::{self, cores_in_words, engine_in_words};
 
 /// Machine, table, the three tables, and the sentence under each.
-pub(crate) fn fragment(study: &Study) -> String {
+pub fn fragment(study: &Study) -> String {
     let mut text = String::new();
     let first = study.forwarding.first();
     let (routes, destinations) = first.map_or((0, 0), |row| (row.routes, row.destinations));
@@ -210,8 +211,8 @@ fn section(text: &mut String, title: &str, table: &Shown, sentence: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{search_kernel, study};
     use super::*;
+    use crate::testing::{search_kernel, study};
 
     #[test]
     fn engines_stand_side_by_side_with_their_figures() {

@@ -7,21 +7,21 @@ use std::process::{Command, Stdio};
 
 use fib::prefix_file::Prefixes;
 
-use super::error::Error;
+use crate::error::Error;
 
 /// Distinct destinations that the frames go to; each hits the table.
-pub(crate) const DESTINATIONS: usize = 1 << 20;
+pub const DESTINATIONS: usize = 1 << 20;
 /// 198.18.0.0/15, for benchmarks (RFC 2544 appendix C, RFC 6890).
 const BENCH_NETWORK: u32 = 0xc612_0000;
 
 /// A table with destinations that hit it.
-pub(crate) struct Routes {
+pub struct Routes {
     /// The prefixes of both families, sorted, each once.
-    pub(crate) prefixes: Prefixes,
+    pub prefixes: Prefixes,
     /// IPv4 destinations, each inside a random prefix.
-    pub(crate) destinations: Vec<u32>,
+    pub destinations: Vec<u32>,
     /// Where the table came from, in words.
-    pub(crate) from: String,
+    pub from: String,
 }
 
 /// Reads `file`, or generates a table from `seed`.
@@ -29,7 +29,7 @@ pub(crate) struct Routes {
 /// # Errors
 /// When the file cannot be read or a line is no prefix (with file, line and what is wrong; nothing
 /// is half loaded), or when it has no IPv4 prefix.
-pub(crate) fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
+pub fn load(file: Option<&Path>, seed: u64) -> Result<Routes, Error> {
     let (mut prefixes, source) = match file {
         None => (
             fib::generated::internet(seed),

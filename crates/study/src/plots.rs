@@ -1,18 +1,18 @@
 //! The plots of the study: throughput against frame size, speed-up against cores, route changes.
 
+use dut::case::{FRAME_SIZES, SMALLEST, Table};
 use report::{Axis, Plot, Series, Style};
 
-use super::case::{FRAME_SIZES, SMALLEST, Table};
-use super::plan::CHANGE_RATES;
-use super::result::Study;
-use super::route_changes::RouteChanges;
-use super::sentences::{cores_in_words, engine_in_words};
+use crate::plan::CHANGE_RATES;
+use crate::result::Study;
+use crate::route_changes::RouteChanges;
+use crate::sentences::{cores_in_words, engine_in_words};
 
 /// Most series that a reader can tell apart in one plot.
 const SERIES_MAX: usize = 8;
 
 /// Every plot, in the order of the page.
-pub(crate) fn all(study: &Study) -> Vec<Plot> {
+pub fn all(study: &Study) -> Vec<Plot> {
     let first = throughput(study).into_iter().chain(speed_up(study));
     first.chain(changes(study)).collect()
 }
@@ -219,8 +219,8 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::study;
     use super::*;
+    use crate::testing::study;
 
     #[test]
     fn throughput_has_one_core_and_each_organisation_on_all() {

@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 
+use dut::case::{SMALLEST, Table};
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
-use super::case::{Row, SMALLEST, Table};
-use super::no_loss::Search;
-use super::plan::CHANGE_RATES;
-use super::result::{Study, ratio};
+use crate::no_loss::Search;
+use crate::plan::CHANGE_RATES;
+use crate::result::{Study, ratio};
+use crate::row::Row;
 
 /// A share of the frames at and above which nothing is said to be lost.
 const VISIBLE: f64 = 0.99;
@@ -279,7 +280,7 @@ pub(crate) fn no_loss(study: &Study) -> String {
         );
     }
     text.push('.');
-    for note in super::no_loss::notes(&study.searches) {
+    for note in crate::no_loss::notes(&study.searches) {
         let _ = write!(text, " {note}");
     }
     text
@@ -369,9 +370,9 @@ fn capital(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::speed_up::SpeedUp;
-    use super::super::testing::{search_kernel, study};
     use super::*;
+    use crate::speed_up::SpeedUp;
+    use crate::testing::{search_kernel, study};
 
     #[test]
     fn the_lock_is_named_with_its_cost() {

@@ -7,11 +7,11 @@ use report::units::grouped;
 use tester::trial::Validity;
 use tester::veth::lanes::Carried;
 
-use super::error::Error;
+use crate::error::Error;
 
 /// Sums over all measurements of an engine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Tally {
+pub struct Tally {
     sent: u64,
     to_device: u64,
     from_device: u64,
@@ -27,7 +27,7 @@ impl Tally {
     ///
     /// # Errors
     /// When it cannot be trusted: its sums do not close.
-    pub(crate) fn add(&mut self, carried: &Carried) -> Result<(), Error> {
+    pub fn add(&mut self, carried: &Carried) -> Result<(), Error> {
         if let Validity::Invalid(why) = &carried.validity {
             return Err(why.as_str().into());
         }
@@ -40,14 +40,14 @@ impl Tally {
     }
 
     /// Adds what the device says about frames that it did not forward.
-    pub(crate) fn explain(&mut self, reason: &'static str, frames: u64) {
+    pub fn explain(&mut self, reason: &'static str, frames: u64) {
         if frames > 0 {
             *self.reasons.entry(reason).or_default() += frames;
         }
     }
 
     /// All of it in a sentence or two.
-    pub(crate) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         let lost = self.to_device + self.in_device + self.from_device;
         if lost == 0 {
             return format!("Of {} frames sent none was lost.", grouped(self.sent));

@@ -9,7 +9,7 @@ use fib::generated::Random;
 use fib::{NextHop, Prefix};
 use tester::veth::lanes::NEXT_HOPS;
 
-use super::error::Error;
+use crate::error::Error;
 
 /// How often route changes that are due are made.
 const TICK: Duration = Duration::from_millis(1);
@@ -21,7 +21,7 @@ const AT_ONCE: u64 = 16 << 10;
 ///
 /// # Errors
 /// Those of `work`, else the first of `apply`.
-pub(crate) fn while_routes_change<T>(
+pub fn while_routes_change<T>(
     rate: u64,
     prefixes: &[Prefix<u32>],
     apply: impl FnMut(&[(Prefix<u32>, NextHop)]) -> Result<(), Error> + Send,

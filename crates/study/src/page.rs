@@ -3,18 +3,18 @@
 use report::{Block, Document};
 use tester::profile::Profile;
 
-use super::result::Study;
-use super::{plots, sentences, tables};
+use crate::result::Study;
+use crate::{plots, sentences, tables};
 
 /// What is printed: verdict and tables.
-pub(crate) fn summary(study: &Study) -> Document {
+pub fn summary(study: &Study) -> Document {
     let mut document = opening(study);
     document.blocks = table_blocks(study);
     document.text(format!("Measured on {}.", study.environment.machine()))
 }
 
 /// The page: verdict, tables, plots, method, environment.
-pub(crate) fn page(study: &Study) -> Document {
+pub fn page(study: &Study) -> Document {
     let mut document = opening(study).text(format!("Measured on {}.", study.environment.machine()));
     let mut plots = plots::all(study).into_iter().map(Block::Plot);
     document.blocks.extend(plots.next());
@@ -116,8 +116,8 @@ fn trace_blocks(study: &Study) -> Vec<Block> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::study;
     use super::*;
+    use crate::testing::study;
 
     #[test]
     fn the_page_has_verdict_tables_plots_and_environment() {

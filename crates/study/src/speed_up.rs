@@ -1,10 +1,11 @@
 //! What more workers bring: each round's rate with several against the same round's rate with one,
 //! measured right before or after.
 
+use dut::case::{Case, Sample, Table};
 use scaling::statistics::{median, median_interval};
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Row, Sample, Table};
+use crate::row::Row;
 
 /// Draws of the bootstrap behind an interval.
 const RESAMPLES: usize = 2000;

@@ -1,9 +1,9 @@
 //! The engines that a study can measure. A new engine is a file with an `open` function and a line
 //! in [`ENGINES`].
 
-use super::engine::{Engine, Setting};
-use super::error::Error;
-use super::{af_packet, kernel, memory, xdp};
+use dut::device::{Device, Setting};
+use dut::error::Error;
+use dut::{af_packet, kernel, memory, xdp};
 
 /// The engines, in the order in which reports name them.
 pub(crate) const ENGINES: &[Kind] = &[
@@ -25,7 +25,7 @@ pub(crate) struct Kind {
     pub(crate) open: Open,
 }
 
-type Open = fn(&Setting) -> Result<Box<dyn Engine>, Error>;
+type Open = fn(&Setting) -> Result<Box<dyn Device>, Error>;
 
 impl Kind {
     const fn anybody(name: &'static str, open: Open) -> Self {

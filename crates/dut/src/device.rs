@@ -6,44 +6,44 @@ use host::CoreId;
 use tester::result::Entry;
 
 #[cfg(doc)]
-use super::case::FRAME_SIZES;
-use super::case::{Case, Sample, Table};
-use super::error::Error;
-use super::no_loss::Wanted;
-use super::routes::Routes;
+use crate::case::FRAME_SIZES;
+use crate::case::{Case, Sample, Table};
+use crate::error::Error;
+use crate::offer::Wanted;
+use crate::routes::Routes;
 
 /// What engines are made from.
-pub(crate) struct Setting<'a> {
+pub struct Setting<'a> {
     /// The cores of the workers: worker n runs on the n-th.
-    pub(crate) cores: &'a [CoreId],
+    pub cores: &'a [CoreId],
     /// The routing table and the destinations.
-    pub(crate) routes: &'a Routes,
+    pub routes: &'a Routes,
     /// Seed of everything random.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 /// What an engine can be asked to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Abilities {
+pub struct Abilities {
     /// Its name in options and results.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The table organisations it knows.
-    pub(crate) tables: &'static [Table],
+    pub tables: &'static [Table],
     /// The frame sizes, all or some of [`FRAME_SIZES`]; the smallest is among them.
-    pub(crate) sizes: &'static [u32],
+    pub sizes: &'static [u32],
     /// How many workers it can run.
-    pub(crate) most_workers: usize,
+    pub most_workers: usize,
     /// Whether routes can change while it forwards.
-    pub(crate) takes_changes: bool,
+    pub takes_changes: bool,
     /// Whether its rate without loss has to be searched for: that of its measurements is a closed
     /// loop's.
-    pub(crate) searched: bool,
+    pub searched: bool,
     /// Time of a measurement beyond its trial: warming up, making frames.
-    pub(crate) overhead: Duration,
+    pub overhead: Duration,
 }
 
 /// Something that forwards frames and can be measured doing so.
-pub(crate) trait Engine {
+pub trait Device {
     /// What it can be asked to do.
     fn abilities(&self) -> Abilities;
 

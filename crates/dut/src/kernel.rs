@@ -9,12 +9,12 @@ use host::Namespace;
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address};
 
-use super::case::{Case, FRAME_SIZES, Sample, Table};
-use super::engine::{Abilities, Engine, Setting};
-use super::error::Error;
-use super::no_loss::Wanted;
-use super::routes::Routes;
-use super::tally::Tally;
+use crate::case::{Case, FRAME_SIZES, Sample, Table};
+use crate::device::{Abilities, Device, Setting};
+use crate::error::Error;
+use crate::offer::Wanted;
+use crate::routes::Routes;
+use crate::tally::Tally;
 
 /// Making generators and emptying queues.
 const OVERHEAD: Duration = Duration::from_millis(60);
@@ -30,7 +30,7 @@ struct Kernel {
 ///
 /// # Errors
 /// When a namespace cannot be made or a route is refused.
-pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let lanes = Lanes::new("kernel", setting.cores, &setting.routes.destinations)?;
     lanes.dut().set("net.ipv4.ip_forward", "1")?;
     load(lanes.dut(), setting.routes, setting.seed)?;
@@ -42,7 +42,7 @@ pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
     }))
 }
 
-impl Engine for Kernel {
+impl Device for Kernel {
     fn abilities(&self) -> Abilities {
         Abilities {
             name: "kernel",
@@ -84,7 +84,7 @@ impl Engine for Kernel {
 ///
 /// # Errors
 /// When a route is refused.
-pub(crate) fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
+pub fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
     let next_hops = fib::generated::next_hops(seed, routes.prefixes.v4.len(), NEXT_HOPS);
     let mut batch = String::with_capacity(routes.prefixes.v4.len() * 48);
     for (prefix, next_hop) in routes.prefixes.v4.iter().zip(next_hops) {

@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
+use dut::error::Error;
 use host::{CoreId, Topology};
 
-use super::engines::{self, ENGINES, Kind};
-use super::error::Error;
+use crate::engines::{self, ENGINES, Kind};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Wishes<'a> {
+pub struct Wishes<'a> {
     /// Names of engines; none: all that can run here.
-    pub(crate) engines: &'a [String],
+    pub engines: &'a [String],
     /// Use at most so many cores; `None`: all that this process may use.
-    pub(crate) cores: Option<usize>,
+    pub cores: Option<usize>,
     /// The routes file; `None`: a table generated with the Internet's size and shape.
-    pub(crate) routes: Option<PathBuf>,
+    pub routes: Option<PathBuf>,
 }
 
 /// What to study with.
-pub(crate) struct Choice {
+pub struct Choice {
     /// The engines, in the order of the list.
     pub(crate) engines: Vec<&'static Kind>,
     /// The cores that workers are pinned to: one thread of every physical core first.
@@ -34,7 +34,7 @@ pub(crate) struct Choice {
 ///
 /// # Errors
 /// An unknown engine, one that needs root without it, more cores than there are.
-pub(crate) fn choose(wishes: &Wishes) -> Result<Choice, Error> {
+pub fn choose(wishes: &Wishes) -> Result<Choice, Error> {
     let root = host::process::is_root();
     let mut left_out = Vec::new();
     let engines = if wishes.engines.is_empty() {

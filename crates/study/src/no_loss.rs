@@ -3,20 +3,19 @@
 
 use std::time::{Duration, Instant};
 
+use dut::case::{Case, Table};
+use dut::device::Device;
+use dut::error::Error;
+use dut::offer::Wanted;
 use host::cleanup;
 use report::Progress;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
-use tester::bench::{Subject, throughput};
 use tester::disturbance::mostly_disturbed;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
-use tester::session::Session;
-use tester::veth::lanes::{Lanes, LanesRig, Load, Pace};
 
-use super::case::{Case, Row, Table};
-use super::engine::Engine;
-use super::error::Error;
+use crate::row::Row;
 
 /// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for
 /// there are some forty searches.
@@ -34,36 +33,6 @@ pub(crate) const PROFILE: Profile = Profile {
 const ABOVE: f64 = 1.3;
 /// No search takes longer than this many times its usual length.
 const LONGEST: Duration = Duration::from_secs(6);
-
-/// What a search is asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    /// No rate above it, frames/s of all workers together.
-    pub(crate) ceiling: f64,
-    /// No trial begins after it.
-    pub(crate) until: Instant,
-}
-
-impl Wanted {
-    /// Searches on the lanes of a device that is `pace` to a closed loop.
-    ///
-    /// # Errors
-    /// A frame size that the cables do not carry.
-    pub(crate) fn on_lanes(
-        &self,
-        lanes: &Lanes,
-        load: &mut Load,
-        case: &Case,
-        pace: Pace,
-    ) -> Result<Entry, Error> {
-        let mut rig =
-            LanesRig::new(lanes, load, case.workers, pace, self.ceiling).until(self.until);
-        let order = LanesRig::order(case.frame_bytes)?;
-        let mut silent = |_: &str| ();
-        let session = Session::new(&mut rig, PROFILE, order, &mut silent);
-        Ok(throughput::run(session, &Subject::default(), &[]))
-    }
-}
 
 /// What a search of a case found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,7 +163,7 @@ pub(crate) fn notes(searches: &[Search]) -> Vec<String> {
 /// # Errors
 /// When the user interrupts.
 pub(crate) fn searches(
-    engines: &mut [Box<dyn Engine>],
+    engines: &mut [Box<dyn Device>],
     cases: &[(&Case, f64)],
     time: Duration,
 ) -> Result<Vec<Search>, Error> {
@@ -214,7 +183,7 @@ pub(crate) fn searches(
     Ok(found)
 }
 
-fn search(engine: &mut dyn Engine, case: &Case, closed_loop: f64, end: Instant) -> Search {
+fn search(engine: &mut dyn Device, case: &Case, closed_loop: f64, end: Instant) -> Search {
     let now = Instant::now();
     if now >= end {
         return Search::without(case, "the time for searching was over; give --seconds more");
@@ -224,6 +193,7 @@ fn search(engine: &mut dyn Engine, case: &Case, closed_loop: f64, end: Instant) 
     }
     let wanted = Wanted {
         ceiling: ABOVE * closed_loop,
+        profile: PROFILE,
         until: end.max(now + LONGEST / 4).min(now + LONGEST),
     };
     match engine.search(case, &wanted) {

@@ -1,21 +1,20 @@
 //! Runs a plan: opens the engines, measures in interleaved rounds, and puts the rows together.
 
-use std::time::Duration;
-
+use dut::case::{Case, Sample};
+use dut::device::{Abilities, Device, Setting};
+use dut::error::Error;
+use dut::routes::{self, Routes};
 use host::noise::Reading;
 use host::{CoreId, Environment};
 use report::Progress;
 
-use super::case::{Case, Row, Sample};
-use super::engine::{Abilities, Engine, Setting};
-use super::error::Error;
-use super::no_loss;
-use super::options::Choice;
-use super::plan::{Plan, Rounds};
-use super::result::{Method, SCHEMA, Study};
-use super::route_changes::RouteChanges;
-use super::routes::{self, Routes};
-use super::speed_up::SpeedUp;
+use crate::choice::Choice;
+use crate::plan::{Effort, Plan};
+use crate::result::{Method, SCHEMA, Study};
+use crate::route_changes::RouteChanges;
+use crate::row::Row;
+use crate::speed_up::SpeedUp;
+use crate::{no_loss, pictures};
 
 /// The time for searches, as a part of that for measuring.
 const SEARCH_SHARE: f64 = 0.75;
@@ -24,12 +23,7 @@ const SEARCH_SHARE: f64 = 0.75;
 ///
 /// # Errors
 /// When routes cannot be read, an engine cannot be opened or measured, or the user interrupts.
-pub(crate) fn study(
-    choice: &Choice,
-    rounds: Rounds,
-    time: Duration,
-    seed: u64,
-) -> Result<Study, Error> {
+pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error> {
     let mut progress = Progress::new(0);
     progress.step("routing table");
     let routes = routes::load(choice.routes.as_deref(), seed)?;
@@ -38,29 +32,33 @@ pub(crate) fn study(
         routes: &routes,
         seed,
     };
-    let mut engines: Vec<Box<dyn Engine>> = Vec::new();
+    let mut engines: Vec<Box<dyn Device>> = Vec::new();
     for kind in &choice.engines {
         host::cleanup::check()?;
         progress.step(&format!("preparing engine {}", kind.name));
         engines.push((kind.open)(&setting)?);
     }
     drop(progress);
-    let mut study = run(&mut engines, &choice.cores, &routes, rounds, time, seed)?;
+    let mut study = run(&mut engines, &choice.cores, &routes, effort, seed)?;
     study.left_out.splice(0..0, choice.left_out.iter().cloned());
+    drop(engines);
+    match pictures::take(&choice.cores, seed) {
+        Ok(pictures) => study.traces = pictures,
+        Err(reason) => study.left_out.push(reason),
+    }
     Ok(study)
 }
 
 /// Measures opened engines.
 fn run(
-    engines: &mut [Box<dyn Engine>],
+    engines: &mut [Box<dyn Device>],
     cores: &[CoreId],
     routes: &Routes,
-    rounds: Rounds,
-    time: Duration,
+    effort: Effort,
     seed: u64,
 ) -> Result<Study, Error> {
     let abilities: Vec<Abilities> = engines.iter().map(|engine| engine.abilities()).collect();
-    let plan = Plan::new(&abilities, cores.len(), rounds, time, seed);
+    let plan = Plan::new(&abilities, cores.len(), effort, seed);
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plan.cases.len()];
     let mut progress = Progress::new(plan.measurements());
     let before = Reading::now(cores);
@@ -105,7 +103,7 @@ fn run(
         .zip(samples.iter().map(Vec::as_slice))
         .map(row)
         .collect();
-    let search_time = time.mul_f64(SEARCH_SHARE);
+    let search_time = effort.time.mul_f64(SEARCH_SHARE);
     let wanted: Vec<(&Case, f64)> = plan
         .searches(&abilities, search_time)
         .into_iter()
@@ -162,6 +160,10 @@ fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dut::case::{FRAME_SIZES, Table};
+    use dut::offer::Wanted;
     use tester::bench::{Subject, throughput};
     use tester::result::Entry;
     use tester::rig::{Event, Rig, RigError};
@@ -169,8 +171,6 @@ mod tests {
     use tester::trial::{Counts, Order, Trial, Validity};
     use tester::veth::lanes::LanesRig;
 
-    use super::super::case::{FRAME_SIZES, Table};
-    use super::super::no_loss::Wanted;
     use super::*;
 
     /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards
@@ -184,7 +184,7 @@ mod tests {
         searched: bool,
     }
 
-    impl Engine for Double {
+    impl Device for Double {
         fn abilities(&self) -> Abilities {
             Abilities {
                 name: "double",
@@ -295,9 +295,12 @@ mod tests {
             from: "nowhere".to_owned(),
         };
         let cores = [CoreId(0), CoreId(1)];
-        let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(double)];
-        let rounds = Rounds { full: 3, all: 5 };
-        run(&mut engines, &cores, &routes, rounds, time, 1)
+        let mut engines: Vec<Box<dyn Device>> = vec![Box::new(double)];
+        let effort = Effort {
+            time,
+            ..Effort::QUICK
+        };
+        run(&mut engines, &cores, &routes, effort, 1)
     }
 
     #[test]
@@ -396,7 +399,7 @@ mod tests {
         assert_eq!(study.left_out.len(), 2, "one worker and two");
         assert!(study.left_out[0].contains("1 worker, 512 bytes: in 3 of 3 rounds none"));
         // All that is shown can be made of it.
-        report::html::render(&super::super::page::page(&study));
-        report::terminal::render(&super::super::page::summary(&study));
+        report::html::render(&crate::page::page(&study));
+        report::terminal::render(&crate::page::summary(&study));
     }
 }

@@ -11,13 +11,13 @@ use router::user_plane::packet_engine::PacketEngine;
 use tester::result::Entry;
 use tester::veth::lanes::{Carried, Lanes, Load, MTU, NEXT_HOPS, Pace};
 
-use super::case::{Case, FRAME_SIZES, Sample, Table};
-use super::changer::while_routes_change;
-use super::engine::{Abilities, Engine, Setting};
-use super::error::Error;
-use super::no_loss::Wanted;
-use super::routes::Routes;
-use super::tally::Tally;
+use crate::case::{Case, FRAME_SIZES, Sample, Table};
+use crate::changer::while_routes_change;
+use crate::device::{Abilities, Device, Setting};
+use crate::error::Error;
+use crate::offer::Wanted;
+use crate::routes::Routes;
+use crate::tally::Tally;
 
 /// Starting workers, emptying queues.
 const OVERHEAD: Duration = Duration::from_millis(60);
@@ -44,7 +44,7 @@ struct Sockets {
 ///
 /// # Errors
 /// When the namespaces cannot be made or the tables not filled.
-pub(crate) fn open(setting: &Setting) -> Result<Box<dyn Engine>, Error> {
+pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let lanes = Lanes::new("af-packet", setting.cores, &setting.routes.destinations)?;
     // What workers forward the kernel must not forward too.
     lanes.dut().set("net.ipv4.ip_forward", "0")?;
@@ -96,7 +96,7 @@ fn changes(lanes: &Lanes, routes: &Routes, seed: u64) -> Vec<Change> {
 }
 
 /// What every next hop is: the sink, out of the egress.
-pub(crate) fn adjacency(lanes: &Lanes) -> NextHopEntry {
+pub fn adjacency(lanes: &Lanes) -> NextHopEntry {
     NextHopEntry {
         kind: Kind::Adjacency,
         mtu: MTU,
@@ -107,7 +107,7 @@ pub(crate) fn adjacency(lanes: &Lanes) -> NextHopEntry {
     }
 }
 
-impl Engine for Sockets {
+impl Device for Sockets {
     fn abilities(&self) -> Abilities {
         Abilities {
             name: "af-packet",

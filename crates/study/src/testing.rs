@@ -1,13 +1,14 @@
 //! A study made of plain values, for tests.
 
+use dut::case::{Case, FRAME_SIZES, SMALLEST, Sample, Table};
 use host::{Environment, Noise};
 use report::units::FramesPerSecond;
 
-use super::case::{Case, FRAME_SIZES, Row, SMALLEST, Sample, Table};
-use super::no_loss::Search;
-use super::plan::CHANGE_RATES;
-use super::result::{SCHEMA, Study};
-use super::route_changes::RouteChanges;
+use crate::no_loss::Search;
+use crate::plan::CHANGE_RATES;
+use crate::result::{SCHEMA, Study};
+use crate::route_changes::RouteChanges;
+use crate::row::Row;
 
 /// Two cores, engines `memory` and `kernel`: one core forwards 30 M frames/s of any size; see the
 /// factors below.
@@ -107,5 +108,5 @@ pub(crate) fn search_kernel(study: &mut Study) {
             because: because.to_owned(),
         });
     }
-    study.search_profile = Some(super::no_loss::PROFILE);
+    study.search_profile = Some(crate::no_loss::PROFILE);
 }

@@ -1,20 +1,24 @@
 //! The result of a study: what `study.json` holds, and questions to it.
 
+use std::path::Path;
+
+use dut::case::{SMALLEST, Table};
+use dut::error::Error;
 use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
 use tester::profile::Profile;
 
-use super::case::{Row, SMALLEST, Table};
-use super::no_loss::Search;
-use super::route_changes::RouteChanges;
-use super::speed_up::SpeedUp;
+use crate::no_loss::Search;
+use crate::route_changes::RouteChanges;
+use crate::row::Row;
+use crate::speed_up::SpeedUp;
 
 /// Name and version of the JSON form.
 pub(crate) const SCHEMA: &str = "corelane-study/1";
 
 /// Everything a study found; tables, sentences, plots and page are functions of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Study {
+pub struct Study {
     pub(crate) schema: String,
     pub(crate) environment: Environment,
     pub(crate) forwarding: Vec<Row>,
@@ -44,7 +48,7 @@ pub(crate) struct Study {
     pub(crate) noise: Noise,
     /// What the cores did, in the profiler's words; empty without root.
     #[serde(default)]
-    pub(crate) traces: Vec<super::pictures::Picture>,
+    pub(crate) traces: Vec<crate::pictures::Picture>,
     /// What was not measured, and why.
     pub(crate) left_out: Vec<String>,
 }
@@ -57,6 +61,26 @@ pub(crate) struct Method {
 }
 
 impl Study {
+    /// Reads a study that was measured before.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or holds something else or another form.
+    pub fn read(file: &Path) -> Result<Self, Error> {
+        let name = file.display();
+        let text = std::fs::read(file)
+            .map_err(|error| format!("cannot read {name}: {error}; name a study.json"))?;
+        let study: Self = serde_json::from_slice(&text)
+            .map_err(|error| format!("{name} is no result of this version's study: {error}"))?;
+        if study.schema != SCHEMA {
+            return Err(format!(
+                "{name} has the form \"{}\"; this version reads \"{}\"",
+                study.schema, SCHEMA
+            )
+            .into());
+        }
+        Ok(study)
+    }
+
     /// The engines in the order measured.
     pub(crate) fn engines(&self) -> Vec<&str> {
         let mut engines: Vec<&str> = Vec::new();

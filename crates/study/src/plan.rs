@@ -8,10 +8,9 @@
 
 use std::time::Duration;
 
+use dut::case::{Case, FRAME_SIZES, SMALLEST, Table};
+use dut::device::Abilities;
 use scaling::random::Random;
-
-use super::case::{Case, FRAME_SIZES, SMALLEST, Table};
-use super::engine::Abilities;
 
 /// Up to this many cores every number of workers is measured at every frame size; beyond it the
 /// numbers between one and all are measured at the smallest size only.
@@ -49,15 +48,33 @@ pub(crate) struct Rounds {
     pub(crate) all: usize,
 }
 
+/// What a study may spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Time to spend measuring; rates without loss take three quarters of it again.
+    pub time: Duration,
+    /// Interleaved rounds.
+    pub(crate) rounds: Rounds,
+}
+
+impl Effort {
+    /// Enough to see an order.
+    pub const QUICK: Self = Self::new(15, 5);
+    /// Enough for speed-ups with an interval.
+    pub const THOROUGH: Self = Self::new(52, 11);
+
+    const fn new(seconds: u64, all: usize) -> Self {
+        Self {
+            time: Duration::from_secs(seconds),
+            rounds: Rounds { full: 3, all },
+        }
+    }
+}
+
 impl Plan {
     /// Every case of `engines` on 1 to `cores` cores, in `rounds` that together take about `time`.
-    pub(crate) fn new(
-        engines: &[Abilities],
-        cores: usize,
-        rounds: Rounds,
-        time: Duration,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(engines: &[Abilities], cores: usize, effort: Effort, seed: u64) -> Self {
+        let Effort { time, rounds } = effort;
         let cases: Vec<Case> = engines
             .iter()
             .flat_map(|engine| cases(engine, cores))
@@ -236,7 +253,8 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Table;
+    use dut::case::Table;
+
     use super::*;
 
     const MEMORY: Abilities = Abilities {
@@ -248,10 +266,16 @@ mod tests {
         searched: true,
         overhead: Duration::from_millis(5),
     };
-    const THREE: Rounds = Rounds { full: 3, all: 3 };
+
+    fn three(seconds: u64) -> Effort {
+        Effort {
+            time: Duration::from_secs(seconds),
+            rounds: Rounds { full: 3, all: 3 },
+        }
+    }
 
     fn plan(cores: usize, seconds: u64) -> Plan {
-        Plan::new(&[MEMORY], cores, THREE, Duration::from_secs(seconds), 1)
+        Plan::new(&[MEMORY], cores, three(seconds), 1)
     }
 
     #[test]
@@ -323,7 +347,15 @@ mod tests {
     #[test]
     fn one_and_all_workers_are_neighbours_in_every_round_and_short_rounds_have_them_alone() {
         let rounds = Rounds { full: 3, all: 7 };
-        let plan = Plan::new(&[MEMORY], 3, rounds, Duration::from_secs(10), 1);
+        let plan = Plan::new(
+            &[MEMORY],
+            3,
+            Effort {
+                rounds,
+                ..three(10)
+            },
+            1,
+        );
         let full: Vec<bool> = (0..7).map(|round| plan.is_full(round)).collect();
         assert_eq!(full.iter().filter(|&&full| full).count(), 3);
         let mut measured = 0;
@@ -374,7 +406,7 @@ mod tests {
             takes_changes: false,
             ..MEMORY
         };
-        let plan = Plan::new(&[single], 4, THREE, Duration::from_secs(1), 1);
+        let plan = Plan::new(&[single], 4, three(1), 1);
         assert!(plan.cases.iter().all(|case| case.workers == 1));
     }
 }

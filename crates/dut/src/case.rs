@@ -1,0 +1,113 @@
+//! What is measured: a case, and a sample of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Frame sizes of RFC 2544 §9.1 with the 768 of its appendix B, in bytes with FCS.
+pub const FRAME_SIZES: [u32; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
+
+/// The frame size at which the work per frame shows most: speed-ups and costs are stated for it.
+pub const SMALLEST: u32 = FRAME_SIZES[0];
+
+/// How the workers share the forwarding table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Table {
+    /// One table behind one mutex, counters under it.
+    Locked,
+    /// One table that all read and none writes for a frame.
+    Shared,
+    /// A copy for every worker.
+    PerCore,
+    /// The kernel's own.
+    Kernel,
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Locked => "locked",
+            Self::Shared => "shared",
+            Self::PerCore => "per-core",
+            Self::Kernel => "kernel",
+        })
+    }
+}
+
+/// One thing to measure, several times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Name of the engine.
+    pub engine: &'static str,
+    /// How its workers share the table.
+    pub table: Table,
+    /// Number of workers, each on a core of its own.
+    pub workers: usize,
+    /// Frame size with FCS.
+    pub frame_bytes: u32,
+    /// Route changes a second meanwhile.
+    pub changes: u64,
+}
+
+impl Case {
+    /// Whether `other` is the same but for the route changes.
+    pub fn differs_in_changes_only(&self, other: &Self) -> bool {
+        let changes = other.changes;
+        Self {
+            changes,
+            ..self.clone()
+        } == *other
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            engine,
+            table,
+            workers,
+            frame_bytes,
+            changes,
+        } = self;
+        let plural = if *workers == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{engine}, {table} table, {workers} worker{plural}, {frame_bytes} bytes"
+        )?;
+        if *changes > 0 {
+            write!(f, ", {changes} route changes/s")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What one measurement of a case gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Frames forwarded a second, over all workers; 0 when none came through.
+    pub frames_per_second: f64,
+    /// Route changes a second that were really made.
+    pub changes_per_second: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_read_as_words() {
+        let case = Case {
+            engine: "memory",
+            table: Table::PerCore,
+            workers: 1,
+            frame_bytes: 64,
+            changes: 1000,
+        };
+        assert_eq!(
+            case.to_string(),
+            "memory, per-core table, 1 worker, 64 bytes, 1000 route changes/s"
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! A device's highest rate without loss between interfaces: RFC 2544's search, by the tester, on the
+//! lanes of the closed loop.
+
+use std::time::Instant;
+
+use tester::bench::{Subject, throughput};
+use tester::profile::Profile;
+use tester::result::Entry;
+use tester::session::Session;
+use tester::veth::lanes::{Lanes, LanesRig, Load, Pace};
+
+use crate::case::Case;
+use crate::error::Error;
+
+/// What a search is asked for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// No rate above it, frames/s of all workers together.
+    pub ceiling: f64,
+    /// How it searches.
+    pub profile: Profile,
+    /// No trial begins after it.
+    pub until: Instant,
+}
+
+impl Wanted {
+    /// Searches on the lanes of a device that is `pace` to a closed loop.
+    ///
+    /// # Errors
+    /// A frame size that the cables do not carry.
+    pub fn on_lanes(
+        &self,
+        lanes: &Lanes,
+        load: &mut Load,
+        case: &Case,
+        pace: Pace,
+    ) -> Result<Entry, Error> {
+        let mut rig =
+            LanesRig::new(lanes, load, case.workers, pace, self.ceiling).until(self.until);
+        let order = LanesRig::order(case.frame_bytes)?;
+        let mut silent = |_: &str| ();
+        let session = Session::new(&mut rig, self.profile, order, &mut silent);
+        Ok(throughput::run(session, &Subject::default(), &[]))
+    }
+}

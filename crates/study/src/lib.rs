@@ -1,0 +1,23 @@
+//! How many packets a machine forwards on 1..N cores, by engine and table organisation.
+//!
+//! The way of a study: wishes become a [`choice`], the choice a [`plan`]; [`measure`] runs it on
+//! devices of the crate `dut`, its rows are the [`result`], and everything shown is a function of
+//! that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
+
+pub mod choice;
+mod engines;
+pub mod measure;
+mod no_loss;
+pub mod page;
+mod pictures;
+pub mod plan;
+pub mod plots;
+pub mod readme;
+pub mod result;
+mod route_changes;
+mod row;
+mod sentences;
+mod speed_up;
+mod tables;
+#[cfg(test)]
+mod testing;
