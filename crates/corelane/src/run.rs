@@ -78,8 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn takes_redirects(port: &str) -> bool {
-    let index = fastpath::attach::index_of(port).ok();
-    index.is_none_or(|index| fastpath::features::accepts_redirect(index).unwrap_or(true))
+    let index = bpf::attach::index_of(port).ok();
+    index.is_none_or(|index| bpf::features::accepts_redirect(index).unwrap_or(true))
 }
 
 fn configuration(arguments: &Arguments) -> Result<Config, String> {

@@ -1,7 +1,7 @@
 /* What every program here shares: the map declaration that our loader reads, load-time constants,
  * and the packet's bounds.
  *
- * MAP: a plain struct in section "maps"; the loader (src/object.rs) creates the map and patches its
+ * MAP: a plain struct in section "maps"; the loader (crate bpf) creates the map and patches its
  * descriptor in. CONSTANT: an undefined symbol whose *address* is the value; the loader patches a
  * 64-bit immediate in, so the verifier sees a number, removes the branches that it rules out, and
  * the program that runs is made for this one configuration. */

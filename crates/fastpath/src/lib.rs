@@ -1,5 +1,5 @@
-//! The kernel's half of Corelane: small eBPF programs, and the Rust side that loads, feeds and
-//! reads them.
+//! The kernel's half of Corelane: small eBPF programs, and the Rust side that feeds and reads
+//! them.
 //!
 //! - forward: file: `bpf/forward.bpf.c`; what it does: routes frames between ports; Rust side:
 //!   [`forward::Forwarder`]
@@ -11,29 +11,17 @@
 //! - steer: file: `bpf/steer.bpf.c`; what it does: gives frames to `AF_XDP` sockets, the rest to
 //!   the kernel; Rust side: [`steer::Steer`]
 //!
-//! The objects are built by `make bpf` and committed, so users need no clang. They are loaded by a
-//! small loader of our own ([`object`], [`sys`]): it reads the few relocations that these programs
-//! have, and gives what the general loaders do not: load-time constants without debug information,
-//! memory-mapped arrays, live frames.
-//!
-//! Nothing is pinned. Programs, maps and attachments live as long as the process holds their
-//! descriptors, so a process that dies, however it dies, leaves nothing behind, and the interface
-//! is the kernel's again.
+//! The objects are built by `make bpf` and committed, so users need no clang. Crate [`bpf`] loads
+//! them; its front page says who owns their memory.
 //!
 //! # What it cannot do
-//! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on
-//! little-endian machines.
+//! What [`bpf`] cannot: it needs Linux 6.0 or later, `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON`
+//! (or root), and a little-endian machine.
 
-pub mod attach;
 pub mod error;
-pub mod features;
 pub mod forward;
 pub mod generate;
-pub mod map;
-pub mod object;
-pub mod program;
 pub mod sink;
 pub mod steer;
-pub mod sys;
 
 pub use error::{Error, Result};

@@ -10,9 +10,10 @@
 //! reordering miscounted by a few frames. Latency needs one clock: generator and sink on one
 //! machine.
 
-use crate::attach::{Attachment, Mode, Request};
-use crate::map::{Map, MappedArray, Plain};
-use crate::program::{Loader, Program};
+use bpf::attach::{Attachment, Mode, Request};
+use bpf::map::{Map, MappedArray, Plain};
+use bpf::program::{Loader, Program};
+
 use crate::{Error, Result};
 
 const OBJECT: &[u8] = include_bytes!("../bpf/built/sink.bpf.o");
@@ -249,7 +250,7 @@ impl Sink {
     /// Sums over all CPUs.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn counts(&self) -> Result<Counts> {
         let mut sum = Counts::default();
         for cpu in self.counters.get_per_cpu::<u32, Counters>(0)? {
@@ -279,7 +280,7 @@ impl Sink {
     /// Frames received on each CPU.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn frames_per_cpu(&self) -> Result<Vec<u64>> {
         Ok(self
             .counters
@@ -292,7 +293,7 @@ impl Sink {
     /// One-way delays of stamped frames.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn latencies(&self) -> Result<Histogram> {
         histogram(&self.latencies)
     }
@@ -301,7 +302,7 @@ impl Sink {
     /// variation (IPDV) of RFC 5481.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn variations(&self) -> Result<Histogram> {
         histogram(&self.variations)
     }
@@ -344,7 +345,7 @@ impl Sink {
     /// meanwhile; but a frame that is in the program at this very moment may be counted either way.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn restart(&self, since_ns: u64) -> Result<()> {
         self.since.write(0, since_ns);
         for map in [&self.counters, &self.latencies, &self.variations] {
@@ -358,7 +359,7 @@ impl Sink {
     /// Sets everything to zero and counts frames whenever they left; call it while nothing arrives.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn clear(&self) -> Result<()> {
         self.restart(0)
     }
@@ -366,9 +367,9 @@ impl Sink {
     /// Runs it on one frame by hand; nothing needs to be attached.
     ///
     /// # Errors
-    /// [`Error::Run`].
-    pub fn run(&self, frame: &[u8]) -> Result<crate::sys::RunResult> {
-        self.program.run(frame, 0, 1)
+    /// [`bpf::Error::Run`].
+    pub fn run(&self, frame: &[u8]) -> Result<bpf::sys::RunResult> {
+        Ok(self.program.run(frame, 0, 1)?)
     }
 }
 

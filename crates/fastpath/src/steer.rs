@@ -12,10 +12,11 @@
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
+use bpf::attach::{Attachment, Mode, Request};
+use bpf::map::{Map, Plain};
+use bpf::program::{Loader, Program};
+
 use crate::Result;
-use crate::attach::{Attachment, Mode, Request};
-use crate::map::{Map, Plain};
-use crate::program::{Loader, Program};
 
 const OBJECT: &[u8] = include_bytes!("../bpf/built/steer.bpf.o");
 
@@ -77,41 +78,43 @@ impl Steer {
     /// Gives the frames of a queue to this socket, which is bound to that queue of this interface.
     ///
     /// # Errors
-    /// [`crate::Error::Map`]: `EBADF` or `EINVAL` for another kind of descriptor, `E2BIG` for a
+    /// [`bpf::Error::Map`]: `EBADF` or `EINVAL` for another kind of descriptor, `E2BIG` for a
     /// queue above 63.
     pub fn insert(&self, queue: u32, socket: impl AsFd) -> Result<()> {
-        self.sockets
-            .set(queue, &(socket.as_fd().as_raw_fd() as u32))
+        Ok(self
+            .sockets
+            .set(queue, &(socket.as_fd().as_raw_fd() as u32))?)
     }
 
     /// Gives the frames of a queue back to the kernel.
     ///
     /// # Errors
-    /// [`crate::Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn remove(&self, queue: u32) -> Result<()> {
-        self.sockets.remove(queue)
+        Ok(self.sockets.remove(queue)?)
     }
 
     /// Marks an address as this host's own (or not): frames for it are the kernel's.
     ///
     /// # Errors
-    /// [`crate::Error::Map`]: `E2BIG` for more than 4096 addresses.
+    /// [`bpf::Error::Map`]: `E2BIG` for more than 4096 addresses.
     pub fn set_local(&self, address: IpAddr, is_local: bool) -> Result<()> {
         let key = match address {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
             IpAddr::V6(address) => address.octets(),
         };
         if is_local {
-            self.local.set(key, &1_u8)
+            self.local.set(key, &1_u8)?;
         } else {
-            self.local.remove(key)
+            self.local.remove(key)?;
         }
+        Ok(())
     }
 
     /// What it has done.
     ///
     /// # Errors
-    /// [`crate::Error::Map`].
+    /// [`bpf::Error::Map`].
     pub fn counts(&self) -> Result<Counts> {
         let mut sum = Counts::default();
         for cpu in self.counters.get_per_cpu::<u32, Counters>(0)? {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use fastpath::attach::{Request, index_of};
+use bpf::attach::{Request, index_of};
 use fastpath::generate::{Destinations, Frames, Generator, Signature};
 use fastpath::sink::{Checks, Counts, Sink};
 
@@ -278,7 +278,7 @@ fn generic_mode_is_said_and_native_can_be_required() {
         assert!(error.contains("native XDP was required"), "{error}");
         assert_eq!(
             sink.attach("lo", Request::Any).unwrap(),
-            fastpath::attach::Mode::Generic
+            bpf::attach::Mode::Generic
         );
     });
 }

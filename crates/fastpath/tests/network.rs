@@ -7,10 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fastpath::attach::{Mode, Request, index_of};
+use bpf::attach::{Mode, Request, index_of};
+use bpf::program::Loader;
 use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings};
 use fastpath::generate::{Destinations, Frames, Generator};
-use fastpath::program::Loader;
 use fastpath::sink::{Checks, Sink};
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};

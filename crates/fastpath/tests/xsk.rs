@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use fastpath::attach::{Request, index_of};
+use bpf::attach::{Request, index_of};
 use fastpath::generate::{Destinations, Frames, Generator, Signature};
 use fastpath::sink::{Checks, Sink};
 use fastpath::steer::Steer;

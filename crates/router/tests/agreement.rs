@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fastpath::attach::{Request, index_of};
+use bpf::attach::{Request, index_of};
 use fastpath::forward::{Capacity, Forwarder, PortSettings as ProgramSettings, TableReader};
 use fib::generated::Random;
 use fib::next_hop::Kind;

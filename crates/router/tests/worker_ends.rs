@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::forward::Forwarder;
 use host::namespace::{Namespace, Veth};
 use port::{Burst, Pool, Port, PortError};

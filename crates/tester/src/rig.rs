@@ -23,6 +23,9 @@ pub enum RigError {
     /// The generator or sink in the kernel failed.
     #[error(transparent)]
     Kernel(#[from] fastpath::Error),
+    /// An interface could not be found or attached to.
+    #[error(transparent)]
+    Bpf(#[from] bpf::Error),
     /// Namespaces or interfaces could not be set up.
     #[error(transparent)]
     Namespace(#[from] host::namespace::Error),

@@ -1,6 +1,6 @@
 //! What the kernel lets us do: rights, programs, tables, forwarding.
 
-use fastpath::attach::{Attachment, Mode, Request};
+use bpf::attach::{Attachment, Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 use host::namespace::{Namespace, Veth};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fastpath::attach::{self, Request};
+use bpf::attach::{self, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 use port::xsk::{Copying, Memory, Options, XskPort};
 use port::{Pool, PortError};
@@ -60,23 +60,25 @@ fn native(name: &str) -> Finding {
     };
     match attach(Request::Native) {
         Ok(()) => Finding::good(what, "the driver runs the program itself"),
-        Err(error @ fastpath::Error::NotNative { .. }) => match attach(Request::Generic) {
-            Ok(()) => Finding::limited(
-                what,
-                "no: generic only, at a fraction of the speed",
-                error.to_string(),
-            ),
-            Err(generic) => {
-                Finding::missing(what, "neither native nor generic", generic.to_string())
+        Err(error @ fastpath::Error::Bpf(bpf::Error::NotNative { .. })) => {
+            match attach(Request::Generic) {
+                Ok(()) => Finding::limited(
+                    what,
+                    "no: generic only, at a fraction of the speed",
+                    error.to_string(),
+                ),
+                Err(generic) => {
+                    Finding::missing(what, "neither native nor generic", generic.to_string())
+                }
             }
-        },
+        }
         Err(error) => Finding::missing(what, "not tried", error.to_string()),
     }
 }
 
 fn redirect(name: &str, ifindex: u32) -> Finding {
     let what = format!("{name}: takes redirected frames");
-    match fastpath::features::accepts_redirect(ifindex) {
+    match bpf::features::accepts_redirect(ifindex) {
         Ok(true) => Finding::good(what, "yes"),
         Ok(false) => Finding::limited(
             what,

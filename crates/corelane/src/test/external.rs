@@ -33,7 +33,7 @@ pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
             )
             .into());
         }
-        let index = fastpath::attach::index_of(interface)?;
+        let index = bpf::attach::index_of(interface)?;
         let own = hardware_address(interface)
             .ok_or_else(|| format!("{interface} has no Ethernet address"))?;
         let device = match options.device_macs.get(usize::from(number)) {

@@ -62,7 +62,7 @@ pub(super) fn agent() -> Outcome {
         let end = End {
             namespace: None,
             interface: port.interface.clone(),
-            index: fastpath::attach::index_of(&port.interface)?,
+            index: bpf::attach::index_of(&port.interface)?,
             macs: Macs {
                 tester: super::external::hardware_address(&port.interface).unwrap_or_default(),
                 ..Macs::default()

@@ -1,6 +1,6 @@
 //! From the generator's name to a rig over given ends.
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::steer::Steer;
 use host::CoreId;
 use port::packet::PacketPort;

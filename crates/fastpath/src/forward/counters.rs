@@ -1,9 +1,9 @@
 //! Counters as the program keeps them: a row for each CPU, which nobody else writes, summed by
 //! whoever reads.
 
+use bpf::map::{Map, MappedArray};
+
 use super::reason::{REASONS, Reason};
-use crate::map::{Map, MappedArray};
-use crate::{Error, Result};
 
 /// Places for ports: `PORTS` of the C source.
 pub(super) const PORTS: usize = 64;
@@ -67,10 +67,10 @@ pub(super) fn port(
 }
 
 /// The rows of all CPUs, one after the other.
-pub(super) fn rows(map: &Map) -> Result<MappedArray<u64>> {
+pub(super) fn rows(map: &Map) -> bpf::Result<MappedArray<u64>> {
     let (ours, theirs) = (PORTS * PORT_WORDS * 8, map.definition().value_size as usize);
     if ours != theirs {
-        return Err(Error::Object(format!(
+        return Err(bpf::Error::Object(format!(
             "a row of counters is {theirs} bytes in the program and {ours} here"
         )));
     }

@@ -13,9 +13,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::map::Map;
-use crate::object::MapDefinition;
-use crate::{Error, Result, sys};
+use bpf::map::Map;
+use bpf::object::MapDefinition;
+use bpf::sys;
+
+use crate::{Error, Result};
 
 #[derive(Debug, Default)]
 struct Progress {
@@ -49,7 +51,7 @@ impl Grace {
             entries: 1,
             flags: 0,
         })?;
-        let failed = |error| Error::CreateMap {
+        let failed = |error| bpf::Error::CreateMap {
             map: "grace".to_owned(),
             bytes: 4,
             error,

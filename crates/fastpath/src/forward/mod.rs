@@ -45,6 +45,10 @@ mod workers;
 use std::collections::{BTreeMap, HashMap};
 
 use answers::Tables;
+use bpf::attach::{Attachment, Mode};
+use bpf::map::{Map, MappedArray, possible_cpus};
+use bpf::program::{Loaded, Loader};
+use bpf::sys::RunResult;
 pub use counters::{Carried, PortCounters};
 use fib::quiescence::Domain;
 use fib::{NextHopEntry, NextHopTable};
@@ -56,10 +60,6 @@ pub use storage::Capacity;
 use vouch::Vouch;
 pub use workers::TableReader;
 
-use crate::attach::{Attachment, Mode};
-use crate::map::{Map, MappedArray, possible_cpus};
-use crate::program::{Loaded, Loader};
-use crate::sys::RunResult;
 use crate::{Error, Result};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
@@ -114,7 +114,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    fn load(&self, maps: &HashMap<&'static str, Map>) -> Result<Loaded> {
+    fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
         let longest = match self.target {
             Target::Ports | Target::Copies { .. } => 0,
             Target::Sockets { longest } => longest,
@@ -139,7 +139,7 @@ impl Load<'_> {
     }
 
     /// The program at tc in front of packet sockets.
-    fn load_take(&self, longest: u16, maps: &HashMap<&'static str, Map>) -> Result<Loaded> {
+    fn load_take(&self, longest: u16, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
         let mut loader = Loader::new(TAKE)?
             .constant("PORT", self.port as u64)
             .constant("LONGEST", u64::from(longest));
@@ -183,7 +183,7 @@ impl Forwarder {
     ///
     /// # Errors
     /// The loader's: no permission, no memory, a kernel that is too old for memory-mapped arrays
-    /// ([`Error::CreateMap`]).
+    /// ([`bpf::Error::CreateMap`]).
     pub fn new(lookup: Lookup, capacity: Capacity) -> Result<Self> {
         let capacity = match lookup {
             Lookup::Own => capacity,
@@ -266,12 +266,10 @@ impl Forwarder {
     /// Runs a port's program on one frame by hand, `repeat` times; nothing is sent.
     ///
     /// # Errors
-    /// [`Error::NoPort`], [`Error::Run`].
+    /// [`Error::NoPort`], [`bpf::Error::Run`].
     pub fn run(&self, ifindex: u32, frame: &[u8], repeat: u32) -> Result<RunResult> {
-        self.ports[self.number_of(ifindex)?]
-            .as_ref()
-            .ok_or(Error::NoPort(ifindex))?
-            .program
-            .run(frame, 0, repeat)
+        let port = self.ports[self.number_of(ifindex)?].as_ref();
+        let port = port.ok_or(Error::NoPort(ifindex))?;
+        Ok(port.program.run(frame, 0, repeat)?)
     }
 }

@@ -1,12 +1,13 @@
 //! Ports: where the program is attached, and how each place receives.
 
+use bpf::attach::{Attachment, Mode, Request};
+use bpf::program::Program;
+use bpf::{attach, features};
 use fib::NextHop;
 
 use super::answers::FLAG_NO_REDIRECT;
 use super::{Forwarder, Load, Target, counters};
-use crate::attach::{Attachment, Mode, Request};
-use crate::program::Program;
-use crate::{Error, Result, attach, features};
+use crate::{Error, Result};
 
 const STATION_ENABLED: u64 = 1 << 48;
 
@@ -56,7 +57,7 @@ impl Forwarder {
     /// [`Forwarder::set_port`] comes next.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`];
+    /// [`bpf::Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`];
     /// [`Error::Value`] when all 64 places are taken.
     pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
         let ifindex = attach::index_of(interface)?;
@@ -122,7 +123,7 @@ impl Forwarder {
         if request != Request::Generic {
             let native = program(Mode::Native)?;
             match Attachment::new(&native, interface, Request::Native) {
-                Err(Error::NotNative { .. }) if request == Request::Any => {}
+                Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
                 attachment => return Ok((native, attachment?)),
             }
         }
@@ -166,7 +167,7 @@ impl Forwarder {
     /// not lost by it, they take the kernel's way.
     ///
     /// # Errors
-    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table, [`Error::Map`].
+    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table, [`bpf::Error::Map`].
     pub fn set_port(&mut self, ifindex: u32, settings: &PortSettings) -> Result<()> {
         let number = self.number_of(ifindex)?;
         let table = self.table(settings.table)?;
@@ -224,7 +225,7 @@ impl Forwarder {
     /// now and then.
     ///
     /// # Errors
-    /// [`Error::Map`], [`Error::Full`].
+    /// [`bpf::Error::Map`], [`Error::Full`].
     pub fn refresh_ports(&mut self) -> Result<()> {
         for number in 0..self.ports.len() {
             let Some(port) = &mut self.ports[number] else {

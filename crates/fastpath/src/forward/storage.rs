@@ -8,14 +8,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
+use bpf::map::{Map, MappedArray, Plain};
+use bpf::program::Loader;
 use fib::layout::{V4_ROOT, V6_ROOT};
 use fib::next_hop::{EntryCell, NEXT_HOPS, NextHopStorage};
 use fib::storage::{Region, Zeroable};
 use fib::table::TableStorage;
-
-use crate::Result;
-use crate::map::{MappedArray, Plain};
-use crate::program::Loader;
 
 /// How much room the forwarding state gets; the kernel allocates all of it at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +72,7 @@ impl Capacity {
     }
 
     /// Sizes the maps and sets the constants that go with them.
-    pub(super) fn shape(&self, loader: Loader) -> Result<Loader> {
+    pub(super) fn shape(&self, loader: Loader) -> bpf::Result<Loader> {
         let more = self.more_tables * self.more_words;
         let (roots4, roots6) = (V4_ROOT * self.tables(), V6_ROOT * self.tables());
         let (nodes4, nodes6) = (self.main_v4 + more, self.main_v6 + more);
@@ -112,8 +110,8 @@ pub(super) struct Arrays {
 impl Arrays {
     pub(super) fn map(
         capacity: Capacity,
-        map: impl Fn(&str) -> Result<crate::map::Map>,
-    ) -> Result<Self> {
+        map: impl Fn(&str) -> bpf::Result<Map>,
+    ) -> bpf::Result<Self> {
         Ok(Self {
             capacity,
             tables: Arc::new(map("tables")?.mapped()?),

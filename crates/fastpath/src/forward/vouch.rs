@@ -9,11 +9,12 @@
 
 use std::time::Duration;
 
+use bpf::map::Map;
+use bpf::program::{Loader, Program};
+
 use super::ports::{FOR_EVER, PORT_WORDS};
 use super::{Forwarder, counters};
 use crate::Result;
-use crate::map::Map;
-use crate::program::{Loader, Program};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/vouch.bpf.o");
 /// The shortest frame that a program can be run on by hand (`ETH_HLEN`), in bytes.
@@ -45,7 +46,7 @@ impl Forwarder {
     /// kernel's ticks; without a bound, which is how a forwarder begins, for ever.
     ///
     /// # Errors
-    /// [`Error::Run`](crate::Error::Run); what was vouched for before holds.
+    /// [`bpf::Error::Run`]; what was vouched for before holds.
     pub fn vouch(&self, bound: Option<Duration>) -> Result<()> {
         let Some(bound) = bound else {
             for number in 0..counters::PORTS {
@@ -56,7 +57,8 @@ impl Forwarder {
         let ticks = bound.as_nanos().div_ceil(self.vouch.tick.as_nanos()) as u64;
         let mut frame = [0; SHORTEST];
         frame[..8].copy_from_slice(&ticks.to_ne_bytes());
-        self.vouch.program.run(&frame, 0, 1).map(|_| ())
+        self.vouch.program.run(&frame, 0, 1)?;
+        Ok(())
     }
 }
 

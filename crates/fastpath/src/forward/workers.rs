@@ -17,6 +17,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
+use bpf::program::Program;
 use fib::NextHop;
 use fib::next_hop::NextHops;
 use fib::organisation::Reader;
@@ -24,7 +25,6 @@ use fib::quiescence::Quiescent;
 use fib::table::View;
 
 use super::{Capacity, Forwarder, Lookup, Target};
-use crate::program::Program;
 use crate::{Error, Result};
 
 /// `QUEUES` of the C source.
@@ -122,7 +122,7 @@ impl Forwarder {
     /// ends when the socket is closed.
     ///
     /// # Errors
-    /// [`Error::NoPort`], [`Error::Map`]; [`Error::Value`] for a queue above 63.
+    /// [`Error::NoPort`], [`bpf::Error::Map`]; [`Error::Value`] for a queue above 63.
     pub fn set_socket(&self, ifindex: u32, queue: u32, socket: impl AsFd) -> Result<()> {
         if queue >= QUEUES {
             return Err(Error::Value {
@@ -132,7 +132,7 @@ impl Forwarder {
             });
         }
         let key = self.place(ifindex)? * QUEUES + queue;
-        self.maps["sockets"].set(key, &(socket.as_fd().as_raw_fd() as u32))
+        Ok(self.maps["sockets"].set(key, &(socket.as_fd().as_raw_fd() as u32))?)
     }
 }
 

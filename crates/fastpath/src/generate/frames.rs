@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use bpf::map::Plain;
+
 use super::signature::SIGNATURE_LENGTH;
-use crate::map::Plain;
 use crate::{Error, Result};
 
 /// Longest frame in bytes, without FCS.

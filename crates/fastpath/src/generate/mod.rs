@@ -30,15 +30,16 @@ mod timetable;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
+use bpf::attach::{Attachment, Request};
+use bpf::map::{Map, MappedArray};
+use bpf::program::{Loader, Program};
+use bpf::sys;
 pub use frames::{DESTINATIONS_MAX, Destinations, Frames, LENGTH_MAX};
 use resident::Resident;
 pub use signature::{SIGNATURE_LENGTH, SIGNATURE_MAGIC, Signature};
 use timetable::State;
 
-use crate::attach::{Attachment, Request};
-use crate::map::{Map, MappedArray};
-use crate::program::{Loader, Program};
-use crate::{Error, Result, sys};
+use crate::{Error, Result};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/generate.bpf.o");
 
@@ -146,7 +147,7 @@ impl Generator {
     /// on. Returns how many were made: fewer than `count` only when a signal came.
     ///
     /// # Errors
-    /// [`Error::Run`].
+    /// [`bpf::Error::Run`].
     pub fn send(&mut self, count: u32) -> Result<u32> {
         if count == 0 {
             return Ok(0);
@@ -161,10 +162,11 @@ impl Generator {
             0,
         );
         match outcome {
-            Err(error) if error.kind() != std::io::ErrorKind::Interrupted => Err(Error::Run {
+            Err(error) if error.kind() != std::io::ErrorKind::Interrupted => Err(bpf::Error::Run {
                 program: self.program.name().to_owned(),
                 error,
-            }),
+            }
+            .into()),
             _ => Ok((self.sent() - before) as u32),
         }
     }
@@ -177,7 +179,7 @@ impl Generator {
     /// # Errors
     /// As [`Attachment::new`].
     pub fn park(&self, interface: &str) -> Result<Attachment> {
-        Attachment::new(&self.program, interface, Request::Generic)
+        Ok(Attachment::new(&self.program, interface, Request::Generic)?)
     }
 
     /// Frames made since the start.
@@ -189,10 +191,8 @@ impl Generator {
     /// on, sends nothing.
     ///
     /// # Errors
-    /// [`Error::Run`].
+    /// [`bpf::Error::Run`].
     pub fn preview(&mut self) -> Result<Vec<u8>> {
-        self.program
-            .run(&self.frame, 0, 1)
-            .map(|result| result.frame)
+        Ok(self.program.run(&self.frame, 0, 1)?.frame)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
-use crate::attach::{Attachment, Request};
-use crate::program::Program;
+use bpf::attach::{Attachment, Request};
+use bpf::program::Program;
 
 /// Keeps a program in the kernel's dispatcher: an attachment in a namespace of its own.
 #[derive(Debug)]

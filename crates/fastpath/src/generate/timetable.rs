@@ -1,7 +1,8 @@
 //! A generator's timetable: which frame is due when, kept by the program in the kernel.
 
+use bpf::map::Plain;
+
 use super::Generator;
-use crate::map::Plain;
 
 /// `struct state` of the C source.
 #[repr(C)]

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use fastpath::attach::{Request, index_of};
+use bpf::attach::{Request, index_of};
 use fastpath::forward::reason::REASONS;
 use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings, VlanSettings};
 use fastpath::generate::{Destinations, Frames, Generator};

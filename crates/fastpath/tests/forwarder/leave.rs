@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::forward::PortSettings;
 
 use super::bench::{Bench, MAIN, PEER, REDIRECT, STATION, frame, frame_short, with_ipv4};

@@ -1,6 +1,6 @@
 //! What the program rewrites, byte for byte.
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 
 use super::bench::{ADJACENCY, Bench, REDIRECT, TAGGED, expected, frame, frame_short, with_ipv4};

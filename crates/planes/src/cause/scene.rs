@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::sink::{Checks, Sink};
 use host::loops;
 use host::pressure::{Aggressor, Caches, Channel, WAKEUPS};

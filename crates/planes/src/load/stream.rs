@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fastpath::attach::{Attachment, Request};
+use bpf::attach::{Attachment, Request};
 use fastpath::generate::{Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use host::Namespace;

@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bed::{Bed, Routes};
+use bpf::attach::Request;
 use devices::{Device, has_testpmd};
-use fastpath::attach::Request;
 use fastpath::generate::Generator;
 use fastpath::sink::{Checks, Sink};
 use load::{generators, measure};

@@ -21,7 +21,7 @@
 
 use std::os::fd::AsFd;
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::forward::{Capacity, Forwarder};
 use port::Pool;
 use port::packet::PacketPort;

@@ -12,7 +12,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fastpath::attach::{Mode, Request};
+use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder};
 use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort, receive_queues};
 use port::{Pool, PortError};

@@ -1,7 +1,7 @@
 //! The one door: how an engine is started, whoever starts it.
 
+use bpf::attach::Request;
 use clap::ValueEnum;
-use fastpath::attach::Request;
 use fastpath::forward::Lookup;
 use port::xsk::Copying;
 use serde::Deserialize;

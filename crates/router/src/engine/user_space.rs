@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fastpath::attach::{Mode, Request};
+use bpf::attach::{Mode, Request};
 use fastpath::forward::{Forwarder, TableReader};
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use fastpath::attach::{Mode, Request};
+use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortCount, PortMode, tables};
@@ -36,7 +36,7 @@ impl Xdp {
         request: Request,
     ) -> Result<Self, EngineError> {
         let failed = |error| match (lookup, &error) {
-            (Lookup::Own, fastpath::Error::CreateMap { error: cause, .. })
+            (Lookup::Own, fastpath::Error::Bpf(bpf::Error::CreateMap { error: cause, .. }))
                 if cause.kind() != std::io::ErrorKind::PermissionDenied =>
             {
                 EngineError::new(
@@ -65,7 +65,7 @@ impl Xdp {
     fn attach(&mut self, name: &str) -> Result<u32, EngineError> {
         self.forwarder
             .attach(name, self.request)
-            .map(fastpath::attach::Attachment::ifindex)
+            .map(bpf::attach::Attachment::ifindex)
             .map_err(|error| EngineError::new(format!("attaching to port {name}"), error))
     }
 

@@ -1,6 +1,6 @@
 //! Trials with the generator and the sink of crate `fastpath`.
 
-use fastpath::attach::{Attachment, Request};
+use bpf::attach::{Attachment, Request};
 use fastpath::generate::Generator;
 use fastpath::sink::{Checks, Sink};
 use host::{CoreId, Namespace, Pinned};
@@ -149,7 +149,7 @@ impl XdpRig {
     /// by the device.
     fn present(&self) -> Result<(), RigError> {
         for end in &self.ends {
-            let found = within(end, || fastpath::attach::index_of(&end.interface))?;
+            let found = within(end, || bpf::attach::index_of(&end.interface))?;
             if !found.is_ok_and(|index| index == end.index) {
                 let name = end.interface.clone();
                 return Err(port::PortError::Gone { name }.into());

@@ -169,7 +169,7 @@ pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, Ri
     const NAP_NS: u64 = 50_000_000;
     for _ in 1..TRIES {
         match generator.send(count) {
-            Err(fastpath::Error::Run { error, .. })
+            Err(fastpath::Error::Bpf(bpf::Error::Run { error, .. }))
                 if error.raw_os_error() == Some(libc::ENOSPC) && !host::interrupted() =>
             {
                 wait_until(now_ns() + NAP_NS, host::interrupted);

@@ -13,7 +13,6 @@
 //! # Ok::<(), record::RecordError>(())
 //! ```
 
-mod btf;
 mod catalogue;
 mod drain;
 mod ear;
@@ -22,7 +21,6 @@ mod machine;
 mod maps;
 mod naming;
 mod points;
-mod program;
 mod refusal;
 mod ring;
 mod session;

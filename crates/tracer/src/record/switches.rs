@@ -20,12 +20,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fastpath::map::{Map, MappedArray};
-use fastpath::object::MapDefinition;
-use fastpath::sys;
+use bpf::assemble::Assembler;
+use bpf::btf::Btf;
+use bpf::map::{Map, MappedArray};
+use bpf::object::MapDefinition;
+use bpf::sys;
 
-use super::btf::Btf;
-use super::program::Assembler;
 use crate::event::{Context, Kind, Left, Tid};
 
 /// Bits of a thread's number: the kernel's limit is 2^22 threads.
@@ -119,7 +119,7 @@ impl Switches {
         if which.wakings {
             wanted.push(("corelane_waking", waking, ring.on_waking(pid, core)));
         }
-        let mapped = |error: fastpath::Error| error.to_string();
+        let mapped = |error: bpf::Error| error.to_string();
         let (records, counters) = (
             records.mapped().map_err(mapped)?,
             counters.mapped().map_err(mapped)?,

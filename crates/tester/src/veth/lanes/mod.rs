@@ -21,7 +21,7 @@ mod rig;
 
 use std::net::Ipv4Addr;
 
-use fastpath::attach::Request;
+use bpf::attach::Request;
 use fastpath::sink::{Checks, Sink};
 use host::namespace::End;
 use host::{CoreId, Namespace, Veth};

@@ -1,4 +1,4 @@
-//! Reads the eBPF objects of this crate: ELF, with maps as plain records, and two kinds of
+//! Reads eBPF objects: ELF, with maps as plain records, and two kinds of
 //! relocation.
 //!
 //! A program refers to a map by its symbol in section `maps`, and to a load-time constant by an
@@ -313,7 +313,7 @@ fn instructions(section: &Section<'_>) -> Result<Vec<Instruction>> {
 mod tests {
     use super::*;
 
-    const GENERATE: &[u8] = include_bytes!("../bpf/built/generate.bpf.o");
+    const GENERATE: &[u8] = include_bytes!("../../fastpath/bpf/built/generate.bpf.o");
 
     #[test]
     fn the_generator_object_has_its_parts() {

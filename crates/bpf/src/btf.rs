@@ -19,7 +19,7 @@ mod kind {
 }
 
 /// Type information, read.
-pub(crate) struct Btf {
+pub struct Btf {
     bytes: Vec<u8>,
     /// Where each type begins in `bytes`, by its number.
     types: Vec<usize>,
@@ -40,7 +40,7 @@ struct Head {
 
 impl Btf {
     /// Reads the running kernel's. `None` when it was built without, or `path` is something else.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
+    pub fn read(path: &Path) -> Option<Self> {
         Self::parse(std::fs::read(path).ok()?)
     }
 
@@ -94,7 +94,7 @@ impl Btf {
     }
 
     /// The number of a tracepoint's type, and how many arguments it hands to a program.
-    pub(crate) fn tracepoint(&self, name: &str) -> Option<(u32, usize)> {
+    pub fn tracepoint(&self, name: &str) -> Option<(u32, usize)> {
         let number = self.find(kind::TYPEDEF, &format!("btf_trace_{name}"))?;
         let pointer = self.head(self.head(number)?.refers)?;
         let function = self.head(pointer.refers)?;
@@ -105,7 +105,7 @@ impl Btf {
 
     /// How many bytes from the beginning of `structure` the field lies that a path of names leads
     /// to.
-    pub(crate) fn offset(&self, structure: &str, path: &[&str]) -> Option<i16> {
+    pub fn offset(&self, structure: &str, path: &[&str]) -> Option<i16> {
         let mut number = self.find(kind::STRUCT, structure)?;
         let mut bits = 0;
         for name in path {

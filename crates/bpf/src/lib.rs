@@ -1,0 +1,32 @@
+//! Programs for the kernel's eBPF machine: from an object file, or assembled here, to a running
+//! program.
+//!
+//! - [`object`] reads an object file, [`program`] sets its constants, sizes its maps and loads it.
+//! - [`map`] reads and writes elements, and maps whole arrays into this process.
+//! - [`attach`] puts a program on an interface, [`features`] says what that interface can do.
+//! - [`btf`] finds types of the running kernel, [`assemble`] writes small programs that use them.
+//! - [`sys`] is bpf(2) itself: one function a command.
+//!
+//! # Who owns which memory
+//! The kernel owns maps and programs; a [`map::Map`], a [`program::Program`] and an
+//! [`attach::Attachment`] are descriptors of them. Nothing is pinned: what a process has loaded goes
+//! with its last descriptor, however the process ends, and the interface is the kernel's again. A
+//! [`map::MappedArray`] is the kernel's memory in this process. Programs change it at any time, so
+//! it is read and written by pointer or by copy, and never borrowed as a slice.
+//!
+//! # What it cannot do
+//! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on
+//! little-endian machines. It loads programs for XDP, tc, socket filters and tracepoints.
+//! It reads no subprograms that are not inlined and no writable global variables.
+
+pub mod assemble;
+pub mod attach;
+pub mod btf;
+pub mod error;
+pub mod features;
+pub mod map;
+pub mod object;
+pub mod program;
+pub mod sys;
+
+pub use error::{Error, Result};
