@@ -18,7 +18,6 @@ use core::arch::x86_64::{
     _mm512_setzero_si512, _mm512_slli_epi64, _mm512_sllv_epi64, _mm512_srli_epi64,
     _mm512_srlv_epi64, _mm512_sub_epi64,
 };
-use std::sync::atomic::Ordering;
 
 use super::search::Arrays;
 use crate::layout::{KIND_SHIFT, VALUE_MASK};
@@ -26,16 +25,6 @@ use crate::next_hop::NextHop;
 
 /// Addresses in a register.
 const LANES: usize = 8;
-
-/// Has this processor what the functions here need, and may it be used?
-pub(super) fn usable() -> bool {
-    std::is_x86_feature_detected!("avx512f")
-        && !super::search::VECTORS_ARE_LOST.load(Ordering::Relaxed)
-        && std::is_x86_feature_detected!("avx512vpopcntdq")
-        && std::is_x86_feature_detected!("avx2")
-        && std::is_x86_feature_detected!("popcnt")
-        && std::is_x86_feature_detected!("bmi2")
-}
 
 /// Registers that take each step together, so that their cache misses overlap.
 const GROUPS: usize = 4;

@@ -32,7 +32,7 @@ pub trait Family: Address {
     /// The burst search for AVX-512.
     ///
     /// # Safety
-    /// The processor must have what `avx512::usable` asks for.
+    /// The processor must have what `search::has_avx512` asks for.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[doc(hidden)]
     unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]);

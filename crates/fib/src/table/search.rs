@@ -16,7 +16,7 @@ use crate::next_hop::NextHop;
 const LANES: usize = 64;
 
 /// See [`avoid_vector_registers`].
-pub(super) static VECTORS_ARE_LOST: AtomicBool = AtomicBool::new(false);
+static VECTORS_ARE_LOST: AtomicBool = AtomicBool::new(false);
 
 /// From now on searches of this process use general registers only: for systems that do not keep a
 /// program's vector registers, as User Mode Linux where it has no room for them.
@@ -34,6 +34,16 @@ pub struct Arrays<'a> {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn has_bmi2() -> bool {
     std::is_x86_feature_detected!("bmi2") && std::is_x86_feature_detected!("popcnt")
+}
+
+/// Has this processor what the searches of [`super::avx512`] need, and may it be used?
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn has_avx512() -> bool {
+    std::is_x86_feature_detected!("avx512f")
+        && !VECTORS_ARE_LOST.load(Ordering::Relaxed)
+        && std::is_x86_feature_detected!("avx512vpopcntdq")
+        && std::is_x86_feature_detected!("avx2")
+        && has_bmi2()
 }
 
 // `inline(always)`: these bodies are compiled once for each set of instructions, inside the
@@ -58,7 +68,7 @@ impl<'a> Arrays<'a> {
 
     pub(super) fn lookup_burst<A: Family>(self, addresses: &[A], out: &mut [NextHop]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if super::avx512::usable() {
+        if has_avx512() {
             // SAFETY: the processor has the instructions.
             return unsafe { A::avx512(self, addresses, out) };
         }
