@@ -114,7 +114,7 @@ fn attach(kind: Kind, setting: &Setting) -> Result<Attached, Error> {
         // For what the program leaves to the kernel, a frame in 65,536 with a checksum that looks
         // unfinished by chance.
         let hop = next_hop_address(1).to_string();
-        lanes.dut().ip(["route", "add", "default", "via", &hop])?;
+        lanes.dut().ip(format!("route add default via {hop}"))?;
     }
     let ports = [lanes.ingress(), lanes.egress()];
     let names = ports.map(|end| end.interface.clone());

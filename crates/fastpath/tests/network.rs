@@ -14,7 +14,8 @@ use fastpath::generate::{Destinations, Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
-use host::namespace::{End, Namespace, Veth};
+use host::bed::End;
+use host::{Namespace, Veth};
 
 use crate::common::{cannot_run, in_namespace, veth};
 
@@ -44,7 +45,7 @@ impl Net {
             (&router, "address add 10.0.0.1/24 dev r0"),
             (&router, "address add 10.0.1.1/24 dev r1"),
         ] {
-            space.ip(line.split(' ')).unwrap();
+            space.ip(line).unwrap();
         }
         // Redirected frames reach a veth whose peer has GRO.
         ethtool(&left.a, "gro on");
@@ -351,7 +352,7 @@ fn a_killed_process_leaves_the_kernel_forwarding() {
     }
     let net = Net::new("kill");
     let has_program = || {
-        let links = net.router.ip(["-details", "link", "show", "r0"]).unwrap();
+        let links = net.router.ip("-details link show r0").unwrap();
         links.contains("xdp")
     };
     let wait_until = |wanted: bool| {

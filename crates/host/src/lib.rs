@@ -10,6 +10,7 @@
 //! Linux only. Reading `/sys` and `/proc` never fails the caller where a default is honest: what is
 //! not known is an empty string or `None`, never a guess.
 
+pub mod bed;
 pub mod cleanup;
 pub mod cores;
 pub mod environment;
@@ -25,11 +26,12 @@ pub mod realtime;
 pub mod temporary;
 pub mod topology;
 
+pub use bed::{Bed, Veth};
 pub use cleanup::interrupted;
 pub use cores::{CoreId, allowed_cores};
 pub use environment::Environment;
 pub use favour::Favoured;
-pub use namespace::{Namespace, Veth};
+pub use namespace::Namespace;
 pub use noise::Noise;
 pub use pin::Pinned;
 pub use realtime::RealTime;

@@ -1,36 +1,36 @@
-//! Network namespaces and virtual Ethernet pairs of our own, for measurements that touch no real
-//! network.
+//! Network namespaces of our own, for measurements that touch no real network.
 //!
 //! A [`Namespace`] is named `cl-<pid>-<name>`, quiet (no IPv6 autoconfiguration, so no frame that
-//! we did not send), and deleted when dropped, with every interface in it. A [`Veth`] is made
-//! between two of them, never in the namespace of the host. Set-up goes through the `ip` command of
-//! iproute2; work inside goes through [`Namespace::enter`], which runs a closure in a thread that
-//! has joined the namespace, so the calling thread never leaves its own.
+//! we did not send; no forwarding), and deleted when dropped, with every interface in it. Set-up
+//! goes through the `ip` command of iproute2, in batches; work inside goes through
+//! [`Namespace::enter`], which runs a closure in a thread that has joined the namespace, so the
+//! calling thread never leaves its own. Cables between namespaces are [`crate::bed`]'s.
 //!
 //! All of it needs root (`CAP_SYS_ADMIN` and `CAP_NET_ADMIN`).
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
-use std::os::fd::AsRawFd;
+use std::io::{self, Seek, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::offload::{self, Offload};
 use crate::process;
 
 /// Prefix of all our namespaces.
 const PREFIX: &str = "cl-";
 /// Where `ip netns` keeps its handles.
 const HANDLES: &str = "/run/netns";
-/// How long a cable may take until the kernel has noticed that both ends are up.
-const LINK_PATIENCE: Duration = Duration::from_secs(5);
-/// Pause between two looks at it.
-const LINK_PAUSE: Duration = Duration::from_millis(5);
-/// Longest name of an interface (IFNAMSIZ less the final zero).
-const INTERFACE_NAME_MAX: usize = 15;
+/// Names in use by this process, so that two of its beds can have namespaces of the same name.
+static TAKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// A namespace or interface could not be made, used or removed.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// A setting below `/proc/sys` could not be written.
+    /// A setting below `/proc/sys` or a switch of an interface could not be written.
     #[error("cannot set {key} to {value} in {name}: {source}")]
     Setting {
         /// The namespace.
@@ -83,6 +83,9 @@ pub enum Error {
         /// The interface.
         interface: String,
     },
+    /// A name that a bed does not have.
+    #[error("the bed has no {0}; its plan must name it")]
+    NoPlace(String),
     /// An interface has gone.
     #[error(
         "the interface {interface} in {name} has vanished; leave the namespaces {PREFIX}* alone \
@@ -104,60 +107,105 @@ pub struct Namespace {
 
 #[derive(Debug)]
 struct Inner {
-    name: String,
+    full_name: String,
+    own_name: String,
 }
 
 impl Namespace {
     /// Makes a namespace `cl-<pid>-<name>` with its loopback interface up, after removing leftovers
-    /// of dead processes.
+    /// of dead processes. When this process has one of that name already, a number is added.
     ///
     /// # Errors
     /// Without root, without iproute2, or when the kernel refuses.
     pub fn new(name: &str) -> Result<Self, Error> {
+        let mut made = Self::all(&[name])?;
+        made.pop().ok_or_else(|| Error::NoPlace(name.to_owned()))
+    }
+
+    /// Makes many at once, as [`Namespace::new`] makes one.
+    pub(crate) fn all(names: &[&str]) -> Result<Vec<Self>, Error> {
         if !process::is_root() {
             return Err(Error::NotRoot);
         }
         sweep_leftovers();
-        let name = format!("{PREFIX}{}-{name}", std::process::id());
-        ip(["netns", "add", &name])?;
-        // From here on the guard removes it, whatever fails.
-        let namespace = Self {
-            inner: Arc::new(Inner { name }),
-        };
-        for key in [
-            "net.ipv6.conf.all.accept_ra",
-            "net.ipv6.conf.default.accept_ra",
-        ] {
-            namespace.quieten(key, "0");
+        // From here on the guards remove them, whatever fails.
+        let made: Vec<Self> = names.iter().map(|name| Self::reserve(name)).collect();
+        let lines = made.iter().fold(String::new(), |lines, namespace| {
+            lines + "netns add " + namespace.name() + "\n"
+        });
+        batch(None, &lines, OnFailure::Stop)?;
+        for namespace in &made {
+            namespace.quieten()?;
         }
-        // Neither link-local addresses, nor the solicitations and reports that come with them.
-        namespace.quieten("net.ipv6.conf.default.addr_gen_mode", "1");
-        namespace.ip(["link", "set", "lo", "up"])?;
-        Ok(namespace)
+        Ok(made)
+    }
+
+    fn reserve(own_name: &str) -> Self {
+        let first = format!("{PREFIX}{}-{own_name}", std::process::id());
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbered = (2_u32..).map(|number| format!("{first}-{number}"));
+        let full_name = std::iter::once(first.clone())
+            .chain(numbered)
+            .find(|name| !taken.contains(name))
+            .unwrap_or(first);
+        taken.insert(full_name.clone());
+        let own_name = own_name.to_owned();
+        let inner = Arc::new(Inner {
+            full_name,
+            own_name,
+        });
+        Self { inner }
+    }
+
+    /// No frame that we did not send, no forwarding that was not asked for; loopback up.
+    fn quieten(&self) -> Result<(), Error> {
+        self.enter(|| {
+            for (key, value) in [
+                ("net/ipv4/ip_forward", "0"),
+                ("net/ipv6/conf/all/accept_ra", "0"),
+                ("net/ipv6/conf/default/accept_ra", "0"),
+                // Neither link-local addresses, nor the solicitations and reports that come with
+                // them.
+                ("net/ipv6/conf/default/addr_gen_mode", "1"),
+            ] {
+                // A kernel without IPv6 does not have them, and does not need them.
+                let _ = fs::write(PathBuf::from("/proc/sys").join(key), value);
+            }
+        })?;
+        self.ip("link set lo up").map(|_| ())
     }
 
     /// Its full name, as `ip netns` shows it.
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.inner.full_name
+    }
+
+    /// The name that it was made with.
+    pub(crate) fn own_name(&self) -> &str {
+        &self.inner.own_name
     }
 
     /// The handle that `setns` takes.
     pub fn path(&self) -> PathBuf {
-        PathBuf::from(HANDLES).join(&self.inner.name)
+        PathBuf::from(HANDLES).join(&self.inner.full_name)
     }
 
-    /// Runs `ip -n <this> arguments…` and returns what it printed.
+    /// Runs `ip -n <this>` with the words of `line` and returns what it printed.
     ///
     /// # Errors
     /// When the command fails; the error has its words.
-    pub fn ip<S: AsRef<OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = S>,
-    ) -> Result<String, Error> {
-        let own = ["-n", self.name()].map(|word| OsStr::new(word).to_owned());
-        ip(own
+    pub fn ip(&self, line: impl AsRef<str>) -> Result<String, Error> {
+        ip(["-n", self.name()]
             .into_iter()
-            .chain(arguments.into_iter().map(|word| word.as_ref().to_owned())))
+            .chain(line.as_ref().split_whitespace()))
+    }
+
+    /// Runs many lines in one call of `ip -n <this>`.
+    ///
+    /// # Errors
+    /// With [`OnFailure::Stop`] the first line that fails, with `ip`'s words.
+    pub fn batch(&self, lines: &str, on_failure: OnFailure) -> Result<(), Error> {
+        batch(Some(self.name()), lines, on_failure)
     }
 
     /// A command that will run inside: `ip netns exec <this> program`.
@@ -182,11 +230,6 @@ impl Namespace {
             })
     }
 
-    /// Sets what a kernel without IPv6 does not have, and does not need.
-    fn quieten(&self, key: &str, value: &str) {
-        let _ = self.set(key, value);
-    }
-
     /// Runs `work` in a thread of its own that has joined this namespace, and returns its result.
     /// Threads that `work` starts are in the namespace too, and so is every socket they open. A
     /// panic of `work` goes on in the caller.
@@ -202,18 +245,14 @@ impl Namespace {
         std::thread::scope(|scope| {
             let joined = scope
                 .spawn(|| {
-                    // SAFETY: setns takes a descriptor that `handle` keeps open, and changes this
-                    // new thread only.
-                    if unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) } == 0 {
-                        Ok(work())
-                    } else {
-                        Err(io::Error::last_os_error())
-                    }
+                    let network = Some(LinkNameSpaceType::Network);
+                    move_into_link_name_space(handle.as_fd(), network)?;
+                    Ok(work())
                 })
                 .join();
             joined
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                .map_err(join_error)
+                .map_err(|error: rustix::io::Errno| join_error(error.into()))
         })
     }
 
@@ -222,136 +261,40 @@ impl Namespace {
     /// # Errors
     /// [`Error::Vanished`] when there is none of that name.
     pub fn interface_index(&self, interface: &str) -> Result<u32, Error> {
-        let name = std::ffi::CString::new(interface).unwrap_or_default();
-        // SAFETY: the name is a string that ends in zero and outlives the call.
-        let index = self.enter(|| unsafe { libc::if_nametoindex(name.as_ptr()) })?;
-        if index == 0 {
-            return Err(Error::Vanished {
-                name: self.name().to_owned(),
-                interface: interface.to_owned(),
-            });
-        }
-        Ok(index)
+        let index = self.enter(|| index_of(interface))?;
+        index.map_err(|_| Error::Vanished {
+            name: self.name().to_owned(),
+            interface: interface.to_owned(),
+        })
     }
+
+    /// Switches a feature of one of its interfaces on or off.
+    ///
+    /// # Errors
+    /// As [`offload::switch`].
+    pub fn switch(&self, interface: &str, offload: Offload, on: bool) -> Result<(), Error> {
+        self.enter(|| offload::switch(interface, offload, on))?
+    }
+}
+
+/// The index of an interface in the namespace of the calling thread.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn index_of(interface: &str) -> io::Result<u32> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    Ok(name_to_index(&socket, interface)?)
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         // A failure here is swept by the next run.
-        let _ = ip(["netns", "delete", &self.name]);
+        let _ = ip(["netns", "delete", &self.full_name]);
+        TAKEN
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.full_name);
     }
-}
-
-/// One end of a [`Veth`].
-#[derive(Clone, Debug)]
-pub struct End {
-    /// Where it is; holding it keeps the namespace.
-    pub namespace: Namespace,
-    /// Its name there.
-    pub interface: String,
-    /// Its index there.
-    pub index: u32,
-    /// Its hardware address.
-    pub mac: [u8; 6],
-}
-
-impl End {
-    /// Waits until the kernel has noticed the carrier: until then, up to a second, it drops what is
-    /// sent.
-    fn wait_until_up(&self) -> Result<(), Error> {
-        let deadline = Instant::now() + LINK_PATIENCE;
-        while !self
-            .namespace
-            .ip(["-o", "link", "show", "dev", &self.interface])?
-            .contains("state UP")
-        {
-            if Instant::now() > deadline {
-                return Err(Error::Down {
-                    name: self.namespace.name().to_owned(),
-                    interface: self.interface.clone(),
-                });
-            }
-            std::thread::sleep(LINK_PAUSE);
-        }
-        Ok(())
-    }
-}
-
-/// A virtual cable between two namespaces, both ends up and ready to send. It goes away with either
-/// namespace.
-#[derive(Clone, Debug)]
-pub struct Veth {
-    /// The first end.
-    pub a: End,
-    /// The second end.
-    pub b: End,
-}
-
-impl Veth {
-    /// Lays a cable from interface `a.1` in `a.0` to interface `b.1` in `b.0`, with `queues`
-    /// receive and transmit queues at each end.
-    ///
-    /// Hardware addresses are made from the names, so that runs do not differ by them.
-    ///
-    /// # Errors
-    /// When a name is too long or in use, or the kernel refuses.
-    pub fn new(a: (&Namespace, &str), b: (&Namespace, &str), queues: u32) -> Result<Self, Error> {
-        for (_, interface) in [a, b] {
-            if interface.len() > INTERFACE_NAME_MAX || interface.contains(char::is_whitespace) {
-                return Err(Error::Ip {
-                    arguments: format!("link add {interface}"),
-                    message: format!(
-                        "an interface's name has at most {INTERFACE_NAME_MAX} characters and no \
-                         spaces"
-                    ),
-                });
-            }
-        }
-        let queues = queues.max(1);
-        let (mac_a, mac_b) = (mac(a.0, a.1), mac(b.0, b.1));
-        let (text_a, text_b) = (mac_text(mac_a), mac_text(mac_b));
-        let line = format!(
-            "link add {} netns {} address {text_a} numtxqueues {queues} numrxqueues {queues} type \
-             veth peer {} netns {} address {text_b} numtxqueues {queues} numrxqueues {queues}",
-            a.1,
-            a.0.name(),
-            b.1,
-            b.0.name()
-        );
-        ip(line.split_whitespace())?;
-        let end = |(namespace, interface): (&Namespace, &str), mac| -> Result<End, Error> {
-            namespace.ip(["link", "set", interface, "up"])?;
-            Ok(End {
-                namespace: namespace.clone(),
-                interface: interface.to_owned(),
-                index: namespace.interface_index(interface)?,
-                mac,
-            })
-        };
-        let veth = Self {
-            a: end(a, mac_a)?,
-            b: end(b, mac_b)?,
-        };
-        veth.a.wait_until_up()?;
-        veth.b.wait_until_up()?;
-        Ok(veth)
-    }
-}
-
-/// A locally administered address made from the names (FNV-1a), without the process id: the same in
-/// every run.
-fn mac(namespace: &Namespace, interface: &str) -> [u8; 6] {
-    let own_name = namespace.name().splitn(3, '-').nth(2).unwrap_or_default();
-    let mut hash: u32 = 0x811c_9dc5;
-    for byte in own_name.bytes().chain([b'/']).chain(interface.bytes()) {
-        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    }
-    let [a, b, c, d] = hash.to_be_bytes();
-    [0x02, 0xc0, a, b, c, d]
-}
-
-fn mac_text(mac: [u8; 6]) -> String {
-    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// Deletes namespaces of ours whose process is dead, with every interface in them. Without root it
@@ -384,25 +327,63 @@ pub fn existing() -> Vec<String> {
     names
 }
 
-fn ip<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Result<String, Error> {
-    let arguments: Vec<S> = arguments.into_iter().collect();
+/// What a batch does about a line that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Ends, with an error that has the line.
+    Stop,
+    /// Goes on with the next line.
+    Continue,
+}
+
+/// Runs `lines` in one call of `ip`, in `namespace` or where we are.
+pub(crate) fn batch(
+    namespace: Option<&str>,
+    lines: &str,
+    on_failure: OnFailure,
+) -> Result<(), Error> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let mut command = Command::new("ip");
+    if let Some(name) = namespace {
+        command.args(["-n", name]);
+    }
+    if on_failure == OnFailure::Continue {
+        command.arg("-force");
+    }
+    // A file without a name: a pipe could fill up on both sides.
+    let mut file = tempfile::tempfile().map_err(Error::NoIp)?;
+    file.write_all(lines.as_bytes()).map_err(Error::NoIp)?;
+    file.rewind().map_err(Error::NoIp)?;
+    match run(command.args(["-batch", "-"]).stdin(file)) {
+        Err(Error::Ip { message, .. }) if on_failure == OnFailure::Stop => {
+            let number = message
+                .rsplit_once("-:")
+                .and_then(|(_, number)| number.parse().ok());
+            let line = lines.lines().nth(number.unwrap_or(1_usize) - 1);
+            let arguments = line.unwrap_or_default().to_owned();
+            Err(Error::Ip { arguments, message })
+        }
+        Err(error @ Error::NoIp(_)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn ip<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<String, Error> {
+    run(Command::new("ip").args(words))
+}
+
+fn run(command: &mut Command) -> Result<String, Error> {
     // In a process group of its own: Ctrl-C must not kill it while it cleans up.
-    let output = Command::new("ip")
-        .args(&arguments)
-        .process_group(0)
-        .output()
-        .map_err(Error::NoIp)?;
+    let output = command.process_group(0).output().map_err(Error::NoIp)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let words: Vec<_> = arguments
-        .iter()
-        .map(|word| word.as_ref().to_string_lossy())
-        .collect();
-    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     Err(Error::Ip {
         arguments: words.join(" "),
-        message,
+        message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
     })
 }
 
@@ -426,39 +407,6 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_joins_two_namespaces_and_both_go_away() {
-        if !root() {
-            return;
-        }
-        let left = Namespace::new("left").unwrap();
-        let right = Namespace::new("right").unwrap();
-        let veth = Veth::new((&left, "a0"), (&right, "b0"), 2).unwrap();
-        assert_ne!(veth.a.mac, veth.b.mac);
-        assert_eq!(right.interface_index("b0").unwrap(), veth.b.index);
-        let shown = left.ip(["-o", "link", "show", "a0"]).unwrap();
-        assert!(
-            shown.contains(&mac_text(veth.a.mac)) && shown.contains("UP"),
-            "{shown}"
-        );
-        let error = left.interface_index("zz").unwrap_err();
-        assert!(error.to_string().contains("vanished"));
-
-        left.set("net.ipv4.ip_forward", "1").unwrap();
-        let read = || fs::read_to_string("/proc/sys/net/ipv4/ip_forward").unwrap();
-        assert_eq!(left.enter(read).unwrap().trim(), "1");
-        assert_eq!(right.enter(read).unwrap().trim(), "0");
-
-        let names = [left.name().to_owned(), right.name().to_owned()];
-        drop((left, right));
-        assert!(
-            names.iter().all(|name| existing().contains(name)),
-            "the cable's ends hold them"
-        );
-        drop(veth);
-        assert!(names.iter().all(|name| !existing().contains(name)));
-    }
-
-    #[test]
     fn leftovers_of_the_dead_are_swept_and_those_of_the_living_stay() {
         if !root() {
             return;
@@ -470,13 +418,33 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_too_long_are_refused() {
+    fn names_may_be_used_twice_and_a_line_that_fails_is_named() {
         if !root() {
             return;
         }
-        let one = Namespace::new("long").unwrap();
-        let error = Veth::new((&one, "a-very-long-interface"), (&one, "b"), 1).unwrap_err();
-        assert!(error.to_string().contains("15 characters"));
+        let [one, two] = [(); 2].map(|()| Namespace::new("twice").unwrap());
+        assert_eq!(two.name(), format!("{}-2", one.name()));
+        let lines = "link show lo\nlink show nothing\nlink set lo down\n";
+        let error = one.batch(lines, OnFailure::Stop).unwrap_err().to_string();
+        assert!(error.contains("\"ip link show nothing\""), "{error}");
+        assert!(one.ip("link show lo").unwrap().contains("LOOPBACK,UP"));
+        one.batch(lines, OnFailure::Continue).unwrap();
+        assert!(!one.ip("link show lo").unwrap().contains("LOOPBACK,UP"));
+    }
+
+    #[test]
+    fn settings_hold_inside_alone() {
+        if !root() {
+            return;
+        }
+        let [left, right] = ["left", "right"].map(|name| Namespace::new(name).unwrap());
+        left.set("net.ipv4.ip_forward", "1").unwrap();
+        let read = || fs::read_to_string("/proc/sys/net/ipv4/ip_forward").unwrap();
+        assert_eq!(left.enter(read).unwrap().trim(), "1");
+        assert_eq!(right.enter(read).unwrap().trim(), "0");
+        assert!(left.set("net.ipv4.nothing", "1").is_err());
+        let error = left.interface_index("zz").unwrap_err();
+        assert!(error.to_string().contains("vanished"));
     }
 
     #[test]

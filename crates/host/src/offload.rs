@@ -1,18 +1,44 @@
 //! Switches of an interface that measurements depend on.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::namespace::Error;
 
 /// `SIOCETHTOOL` of `linux/sockios.h`.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
-/// `ETHTOOL_SGRO` of `linux/ethtool.h`.
-const ETHTOOL_SGRO: u32 = 0x2c;
 /// `ETHTOOL_GFLAGS`, and its bits `ETH_FLAG_RXVLAN` and `ETH_FLAG_LRO`.
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const FLAG_RXVLAN: u32 = 1 << 8;
 const FLAG_LRO: u32 = 1 << 15;
+
+/// What an interface does on its own, as `ethtool -K` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offload {
+    /// `gro`: joins received segments. A veth takes redirected XDP frames only when its peer has an
+    /// XDP program or this is on: either makes it poll its queue.
+    GenericReceive,
+    /// `gso`: takes large segments and cuts them late.
+    GenericSegments,
+    /// `tso`: takes large TCP segments.
+    TcpSegments,
+    /// `tx`: completes checksums of what is sent.
+    Checksums,
+}
+
+impl Offload {
+    /// `ETHTOOL_SGRO`, `_SGSO`, `_STSO`, `_STXCSUM` of `linux/ethtool.h`.
+    fn command(self) -> u32 {
+        match self {
+            Self::GenericReceive => 0x2c,
+            Self::GenericSegments => 0x24,
+            Self::TcpSegments => 0x1f,
+            Self::Checksums => 0x17,
+        }
+    }
+}
 
 /// `struct ethtool_value` of `linux/ethtool.h`.
 #[repr(C)]
@@ -21,22 +47,19 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Switches generic receive offload of `interface`, in the network namespace of the calling thread.
-///
-/// A veth takes redirected XDP frames only when its peer has an XDP program or this is on: either
-/// makes it poll its queue.
+/// Switches a feature of `interface`, in the network namespace of the calling thread.
 ///
 /// # Errors
 /// When there is no such interface, it has no such switch, or the rights are missing.
-pub fn generic_receive(interface: &str, on: bool) -> Result<(), Error> {
+pub fn switch(interface: &str, offload: Offload, on: bool) -> Result<(), Error> {
     let value = EthtoolValue {
-        command: ETHTOOL_SGRO,
+        command: offload.command(),
         data: u32::from(on),
     };
     let set = ethtool(interface, value).map(|_| ());
     set.map_err(|source| Error::Setting {
         name: "this namespace".to_owned(),
-        key: format!("generic receive offload of {interface}"),
+        key: format!("{offload:?} of {interface}"),
         value: if on { "on" } else { "off" }.to_owned(),
         source,
     })
@@ -69,13 +92,7 @@ pub fn receiving(interface: &str) -> io::Result<Receiving> {
 
 /// One call with one value; returns the value as the kernel left it.
 fn ethtool(interface: &str, mut value: EthtoolValue) -> io::Result<u32> {
-    // SAFETY: socket takes plain numbers.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and ours alone.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: an ifreq is plain bytes and a union of plain things, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays zero.
@@ -100,7 +117,7 @@ fn ethtool(interface: &str, mut value: EthtoolValue) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Namespace, Veth};
+    use crate::bed::{Bed, side};
 
     #[test]
     fn a_veth_can_be_switched_and_a_missing_interface_is_named() {
@@ -108,20 +125,25 @@ mod tests {
             println!("skipped: needs root to make network namespaces");
             return;
         }
-        let one = Namespace::new("offload").unwrap();
-        let _veth = Veth::new((&one, "a0"), (&one, "b0"), 1).unwrap();
+        let plan = Bed::plan().cable(side("offload", "a0"), side("offload", "b0"));
+        let bed = plan.lay().unwrap();
+        let one = bed.namespace("offload").unwrap();
+        for offload in [
+            Offload::GenericReceive,
+            Offload::TcpSegments,
+            Offload::GenericSegments,
+            Offload::Checksums,
+        ] {
+            for on in [false, true] {
+                one.switch("a0", offload, on).unwrap();
+            }
+        }
         one.enter(|| {
-            generic_receive("a0", true).unwrap();
-            generic_receive("a0", false).unwrap();
             assert!(!receiving("a0").unwrap().joins_segments);
             assert!(receiving("zz").is_err());
-            assert!(
-                generic_receive("zz", true)
-                    .unwrap_err()
-                    .to_string()
-                    .contains("zz")
-            );
         })
         .unwrap();
+        let missing = one.switch("zz", Offload::GenericReceive, true).unwrap_err();
+        assert!(missing.to_string().contains("zz"));
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use host::offload::generic_receive;
+use host::offload::{self, Offload};
 use icc::{Link, Memory, Peer, PeerWatch, Priority};
 
 use crate::channel::ticks;
@@ -146,7 +146,8 @@ impl<M: Memory> Agent<M> {
                 // Under the host's kernel this switch has the cable's end poll, and
                 // stays on; there the size of what is joined is bounded (site.rs).
                 for interface in &self.interfaces {
-                    generic_receive(interface, false).map_err(io::Error::other)?;
+                    offload::switch(interface, Offload::GenericReceive, false)
+                        .map_err(io::Error::other)?;
                 }
             }
             self.passthrough = Some(Passthrough::start(&with_index)?);

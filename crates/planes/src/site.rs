@@ -15,7 +15,7 @@
 use std::net::Ipv4Addr;
 
 use host::namespace::Error;
-use host::offload::generic_receive;
+use host::offload::Offload;
 use host::{Namespace, Veth};
 
 use crate::flows::Flow;
@@ -94,16 +94,17 @@ impl Site {
                 (&site.device, v),
                 (&site.receiver, r),
             ] {
-                namespace.ip(["link", "set", interface, "mtu", &MTU.to_string()])?;
+                namespace.ip(format!("link set {interface} mtu {}", MTU))?;
             }
             for interface in [u, v] {
                 // A cable's end polls (has NAPI, which can be bound to a core) only with this on.
-                site.device.enter(|| generic_receive(interface, true))??;
+                site.device
+                    .switch(interface, Offload::GenericReceive, true)?;
                 // And it is not to glue segments together that a user plane in user space would
                 // have to cut again.
                 let most = (MTU + 1).to_string();
                 site.device
-                    .ip(["link", "set", interface, "gro_max_size", &most])?;
+                    .ip(format!("link set {interface} gro_max_size {most}"))?;
             }
             for (namespace, interface) in [(&site.sender, s), (&site.receiver, r)] {
                 offloads_off(namespace, interface)?;
@@ -113,8 +114,8 @@ impl Site {
                 (&site.receiver, r, pair.receiver(), pair.network(18)),
             ] {
                 let (network, router) = (format!("{beyond}/24"), gateway(host).to_string());
-                namespace.ip(["addr", "add", &format!("{host}/24"), "dev", interface])?;
-                namespace.ip(["route", "add", &network, "via", &router])?;
+                namespace.ip(format!("addr add {host}/24 dev {interface}"))?;
+                namespace.ip(format!("route add {network} via {router}"))?;
             }
             site.pairs.push(pair);
         }

@@ -39,10 +39,10 @@ fn net() -> Net {
         (&right, "r0", "198.19.1.2/24", "198.19.1.1"),
     ] {
         namespace
-            .ip(["addr", "add", address, "dev", interface])
+            .ip(format!("addr add {address} dev {interface}"))
             .unwrap();
         namespace
-            .ip(["route", "add", "default", "via", via])
+            .ip(format!("route add default via {via}"))
             .unwrap();
     }
     Net {
@@ -136,9 +136,7 @@ fn forwards_takes_routes_and_dies_alone(kind: Kind) {
     assert!(pings(&net.left, "198.19.1.2"), "{}", guest.console());
 
     // A route of the control plane: a network behind the right host, unreachable until it arrives.
-    net.right
-        .ip(["addr", "add", "203.0.113.1/32", "dev", "lo"])
-        .unwrap();
+    net.right.ip("addr add 203.0.113.1/32 dev lo").unwrap();
     assert!(!pings(&net.left, "203.0.113.1"));
     let route = Route {
         network: Ipv4Addr::new(203, 0, 113, 0),

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 use report::Table;
 use router::control_plane::follower::Follower;
 use router::control_plane::netlink::attributes::append;
@@ -44,21 +44,9 @@ fn main() -> Result<(), Failure> {
     let mut links = Vec::new();
     for (number, host) in [(0, &a), (1, &b), (2, &c)] {
         links.push(Veth::new((&r, &format!("r{number}")), (host, "e"), 1)?);
-        r.ip([
-            "addr",
-            "add",
-            &format!("10.{number}.0.1/24"),
-            "dev",
-            &format!("r{number}"),
-        ])?;
-        host.ip(["addr", "add", &format!("10.{number}.0.2/24"), "dev", "e"])?;
-        host.ip([
-            "route",
-            "add",
-            "default",
-            "via",
-            &format!("10.{number}.0.1"),
-        ])?;
+        r.ip(format!("addr add 10.{number}.0.1/24 dev r{number}"))?;
+        host.ip(format!("addr add 10.{number}.0.2/24 dev e"))?;
+        host.ip(format!("route add default via 10.{number}.0.1"))?;
         for feature in [["gro", "on"], ["tx", "off"]] {
             host.command("ethtool")
                 .args(["-K", "e"])
@@ -68,23 +56,15 @@ fn main() -> Result<(), Failure> {
     }
     r.set("net.ipv4.ip_forward", "1")?;
     for host in [&b, &c] {
-        host.ip(["addr", "add", "192.0.2.1/32", "dev", "lo"])?;
+        host.ip("addr add 192.0.2.1/32 dev lo")?;
     }
     let routes = load(&r)?;
     for (number, link) in [(1, &links[1]), (2, &links[2])] {
         let mac = link.b.mac.map(|byte| format!("{byte:02x}")).join(":");
         let gateway = format!("10.{number}.0.2");
-        r.ip([
-            "neigh",
-            "replace",
-            &gateway,
-            "lladdr",
-            &mac,
-            "nud",
-            "permanent",
-            "dev",
-            &format!("r{number}"),
-        ])?;
+        r.ip(format!(
+            "neigh replace {gateway} lladdr {mac} nud permanent dev r{number}"
+        ))?;
     }
     let orders = Orders::default();
     let (times, again, loaded) = std::thread::scope(|scope| {

@@ -10,7 +10,7 @@ use fastpath::forward::{Capacity, Forwarder, PortSettings as ProgramSettings, Ta
 use fib::generated::Random;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 use port::Pool;
 use port::pool::Layout;
 use router::user_plane::{PortSettings, Worker};

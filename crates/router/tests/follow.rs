@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fib::Prefix;
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 use router::control_plane::follower::{Checking, Follower};
 use router::control_plane::netlink::socket::READ_SIZE;
 use router::engine::recording::Recording;
@@ -38,17 +38,10 @@ fn net(name: &str) -> Net {
         let port = format!("r{number}");
         others.push(Veth::new((&router, &port), (&peer, "e"), 1).unwrap());
         router
-            .ip(["addr", "add", &format!("10.{number}.0.1/24"), "dev", &port])
+            .ip(format!("addr add 10.{number}.0.1/24 dev {port}"))
             .unwrap();
         router
-            .ip([
-                "addr",
-                "add",
-                &format!("2001:db8:{number}::1/64"),
-                "dev",
-                &port,
-                "nodad",
-            ])
+            .ip(format!("addr add 2001:db8:{number}::1/64 dev {port} nodad"))
             .unwrap();
         neighbours(&router, number);
     }
@@ -62,17 +55,9 @@ fn neighbours(router: &Namespace, number: u32) {
     let mac = format!("02:00:00:00:09:0{number}");
     for address in [format!("10.{number}.0.9"), format!("2001:db8:{number}::9")] {
         router
-            .ip([
-                "neigh",
-                "replace",
-                &address,
-                "lladdr",
-                &mac,
-                "nud",
-                "permanent",
-                "dev",
-                &format!("r{number}"),
-            ])
+            .ip(format!(
+                "neigh replace {address} lladdr {mac} nud permanent dev r{number}"
+            ))
             .unwrap();
     }
 }

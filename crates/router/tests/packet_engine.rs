@@ -52,7 +52,7 @@ fn network(test: &str) -> Option<Network> {
 /// 10.1/16 leaves to the right, 10.2/16 to the left.
 fn tables(network: &Network) -> Shared {
     let tables = Shared::new(&Options::for_workers(2)).expect("memory");
-    let entry = |out: &host::namespace::End, to: &host::namespace::End| NextHopEntry {
+    let entry = |out: &host::bed::End, to: &host::bed::End| NextHopEntry {
         kind: Kind::Adjacency,
         mtu: 1500,
         port: out.index,
@@ -203,7 +203,7 @@ fn checksums_left_to_the_card_are_completed() {
         (&network.right.a, "10.1.0.1/16"),
     ] {
         end.namespace
-            .ip(["addr", "add", address, "dev", &end.interface])
+            .ip(format!("addr add {address} dev {}", end.interface))
             .expect("an address");
     }
     let engine = start(&network, &tables, 1);
@@ -215,10 +215,10 @@ fn checksums_left_to_the_card_are_completed() {
         .join(":");
     let outside = &network.outside;
     outside
-        .ip(["neigh", "add", "10.2.0.99", "lladdr", &mac, "dev", "left"])
+        .ip(format!("neigh add 10.2.0.99 lladdr {mac} dev left"))
         .expect("a neighbour");
     outside
-        .ip(["route", "add", "10.1.7.7/32", "via", "10.2.0.99"])
+        .ip("route add 10.1.7.7/32 via 10.2.0.99")
         .expect("a route");
     let received = outside
         .enter(|| {
@@ -274,7 +274,7 @@ fn an_interface_that_vanishes_or_is_missing_is_named() {
 
     let engine = start(&network, &tables, 1);
     assert!(engine.is_running());
-    network.router.ip(["link", "del", "out"]).expect("deleted");
+    network.router.ip("link del out").expect("deleted");
     let begun = Instant::now();
     while engine.is_running() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));

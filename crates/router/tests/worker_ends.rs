@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::Request;
 use fastpath::forward::Forwarder;
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 use port::{Burst, Pool, Port, PortError};
 use router::control_plane::follower::Follower;
 use router::engine::af_packet::PacketSockets;
@@ -109,10 +109,13 @@ fn net() -> Net {
         let (inside, address) = (format!("r{number}"), |last| format!("10.{number}.0.{last}"));
         let cable = Veth::new((&r, &inside), (host, "e"), 1).unwrap();
         for (end, name, last) in [(&r, inside.as_str(), 1), (host, "e", 2)] {
-            end.ip(["addr", "add", &format!("{}/24", address(last)), "dev", name])
-                .unwrap();
+            end.ip(format!(
+                "addr add {} dev {name}",
+                format!("{}/24", address(last))
+            ))
+            .unwrap();
         }
-        host.ip(["route", "add", "default", "via", &address(1)])
+        host.ip(format!("route add default via {}", address(1)))
             .unwrap();
         cable
     });
@@ -213,9 +216,7 @@ fn a_worker_that_ends_is_replaced_and_the_kernel_has_its_frames_meanwhile() {
         assert!(ping(&net, 5), "the kernel forwards");
         assert_eq!(forwarded(&follower), before, "and nobody else");
         // Links and routes go on being followed.
-        net.r
-            .ip(["route", "add", "blackhole", "198.51.100.0/24"])
-            .unwrap();
+        net.r.ip("route add blackhole 198.51.100.0/24").unwrap();
         follower.follow().unwrap();
         while follower.engine().resting().is_some() {
             follower.check_engine().unwrap();

@@ -50,9 +50,8 @@ fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'sta
     let dut = lanes.dut();
     dut.set("net.ipv4.ip_forward", "1").unwrap();
     let hop = next_hop_address(1).to_string();
-    dut.ip(["route", "add", "10.0.0.0/9", "via", &hop]).unwrap();
-    dut.ip(["route", "add", "blackhole", "10.128.0.0/9"])
-        .unwrap();
+    dut.ip(format!("route add 10.0.0.0/9 via {hop}")).unwrap();
+    dut.ip("route add blackhole 10.128.0.0/9").unwrap();
     Some((lanes, cores.len(), guard))
 }
 
@@ -129,7 +128,7 @@ fn an_interface_that_vanishes_is_named() {
     let Some((lanes, cores, _guard)) = lanes("vanish", false) else {
         return;
     };
-    lanes.dut().ip(["link", "delete", "out"]).unwrap();
+    lanes.dut().ip("link delete out").unwrap();
     let error = Load::default()
         .carry(&lanes, (64, cores), Pace::Call, LENGTH)
         .unwrap_err()

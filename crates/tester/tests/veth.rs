@@ -47,7 +47,7 @@ fn cable_and_kernel_lose_nothing_at_a_low_rate() {
     let _alone = CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let bench = Bench::new(1500, true).unwrap();
+    let mut bench = Bench::new(1500, true).unwrap();
     {
         let mut wire = bench.wire(1).unwrap();
         let Some(trial) = undisturbed(&mut wire, &order(64, Family::Ipv4)) else {

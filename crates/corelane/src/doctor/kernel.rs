@@ -2,7 +2,7 @@
 
 use bpf::attach::{Attachment, Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 
 use super::{Finding, read};
 

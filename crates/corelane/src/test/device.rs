@@ -82,7 +82,7 @@ impl Device {
             Dut::External => "an external device".to_owned(),
             Dut::Calibrated => "a calibrated device".to_owned(),
         };
-        let device = Self {
+        let mut device = Self {
             place,
             router: Mutex::new(None),
             dut: options.dut,
@@ -91,7 +91,7 @@ impl Device {
                 .filters
                 .map(|rules| filters::commands(rules, &plan.families(), plan.ports)),
         };
-        if let Place::Bench(bench) = &device.place {
+        if let Place::Bench(bench) = &mut device.place {
             if options.destinations > addresses::NETWORKS && !options.ipv6 {
                 bench.widen()?;
             }
@@ -233,7 +233,7 @@ impl Device {
                 self.start(&options.engine)
             }
             (None, _) => match &self.place {
-                Place::Bench(bench) => bench.flap(true).map_err(Into::into),
+                Place::Bench(bench) => bench.flap().map_err(Into::into),
                 Place::External { .. } | Place::Memory(_) => Ok(()),
             },
         };

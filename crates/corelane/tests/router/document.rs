@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 
 use super::lab::{has, is_root, text};
 

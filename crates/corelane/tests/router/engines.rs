@@ -1,7 +1,7 @@
 //! The engines in user space, `af-xdp` and `af-packet`: what they forward, what stays the kernel's,
 //! and what is left when they end.
 
-use host::namespace::Veth;
+use host::Veth;
 use serde_json::Value;
 
 use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
@@ -120,20 +120,16 @@ fn workers_follow_a_route_change() {
         return;
     }
     let lab = Lab::new("afxroute");
-    lab.b
-        .ip(["addr", "add", "10.9.0.9/32", "dev", "lo"])
-        .unwrap();
+    lab.b.ip("addr add 10.9.0.9/32 dev lo").unwrap();
     for engine in ["af-xdp", "af-packet"] {
         let router = start(&lab, engine);
         assert!(!lab.ping("10.9.0.9"));
-        lab.r
-            .ip(["route", "add", "10.9.0.0/24", "via", "10.1.0.2"])
-            .unwrap();
+        lab.r.ip("route add 10.9.0.0/24 via 10.1.0.2").unwrap();
         wait_for("the new route", 5, || lab.ping("10.9.0.9"));
         let before = router.forwarded();
         assert!(ping(&lab.a, "10.9.0.9", 10));
         assert!(router.forwarded() - before >= 20);
-        lab.r.ip(["route", "del", "10.9.0.0/24"]).unwrap();
+        lab.r.ip("route del 10.9.0.0/24").unwrap();
         wait_for("the end of the route", 5, || !lab.ping("10.9.0.9"));
         assert_eq!(router.verify()["different"], 0);
     }
@@ -146,7 +142,7 @@ fn after_the_workers_the_kernel_forwards() {
     }
     let lab = Lab::new("afxend");
     let attached = || {
-        let links = lab.r.ip(["-d", "link"]).unwrap();
+        let links = lab.r.ip("-d link").unwrap();
         let at_tc = lab.r.command("bpftool").args(["net"]).output();
         let at_tc = at_tc.map(|output| text(&output)).unwrap_or_default();
         links.contains("prog/xdp") || at_tc.contains("take")
@@ -173,25 +169,23 @@ fn workers_take_up_a_port_that_comes_back() {
     for engine in ["af-xdp", "af-packet"] {
         let mut lab = Lab::new(&format!("back{}", engine.len()));
         let router = start(&lab, engine);
-        lab.r.ip(["link", "del", "r1"]).unwrap();
+        lab.r.ip("link del r1").unwrap();
         wait_for("the port's absence", 5, || {
             router.state("r1") != "forwarding"
         });
         assert!(lab.ping("10.0.0.1"), "the other port answers");
         let b = lab.b.clone();
         lab.link(&b, 1);
-        lab.b
-            .ip(["route", "replace", "default", "via", "10.1.0.1"])
-            .unwrap();
+        lab.b.ip("route replace default via 10.1.0.1").unwrap();
         wait_for("the port's return", 10, || {
             let before = router.forwarded();
             ping(&lab.a, "10.1.0.2", 5) && router.forwarded() - before >= 10
         });
-        lab.r.ip(["link", "set", "r1", "down"]).unwrap();
+        lab.r.ip("link set r1 down").unwrap();
         wait_for("the port to be down", 5, || {
             router.state("r1") != "forwarding"
         });
-        lab.r.ip(["link", "set", "r1", "up"]).unwrap();
+        lab.r.ip("link set r1 up").unwrap();
         wait_for("the port to be up", 10, || {
             let before = router.forwarded();
             ping(&lab.a, "10.1.0.2", 5) && router.forwarded() - before >= 10
@@ -209,23 +203,21 @@ fn every_queue_has_its_worker() {
     let mut cables = Vec::new();
     for (number, host) in [(0, &lab.a), (1, &lab.b)] {
         let (inside, outside) = (format!("r{number}"), format!("e{number}"));
-        lab.r.ip(["link", "del", &inside]).unwrap();
+        lab.r.ip(format!("link del {inside}")).unwrap();
         cables.push(Veth::new((&lab.r, &inside), (host, &outside), 2).unwrap());
         for (end, name, last) in [(&lab.r, &inside, 1), (host, &outside, 2)] {
             let address = format!("10.{number}.0.{last}/24");
-            end.ip(["addr", "add", &address, "dev", name]).unwrap();
+            end.ip(format!("addr add {address} dev {name}")).unwrap();
         }
         let gateway = format!("10.{number}.0.1");
-        host.ip(["route", "replace", "default", "via", &gateway])
+        host.ip(format!("route replace default via {gateway}"))
             .unwrap();
     }
     let router = lab.run(&["r0", "r1"], &["--engine", "af-xdp"]);
     wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
     for last in 10..30 {
         let address = format!("10.1.0.{last}");
-        lab.b
-            .ip(["addr", "add", &format!("{address}/24"), "dev", "e1"])
-            .unwrap();
+        lab.b.ip(format!("addr add {address}/24 dev e1")).unwrap();
         wait_for("an answer", 5, || ping(&lab.a, &address, 2));
     }
     let workers = router.show("workers");
@@ -360,7 +352,7 @@ fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
         ] {
             assert!(said.contains(part), "{engine}: {said}");
         }
-        let links = lab.r.ip(["-d", "link"]).unwrap();
+        let links = lab.r.ip("-d link").unwrap();
         assert!(!links.contains("prog/xdp"), "{links}");
         assert!(ping(&lab.a, "10.1.0.2", 2), "the kernel forwards");
     }

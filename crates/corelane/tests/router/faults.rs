@@ -21,21 +21,15 @@ fn an_interface_may_be_deleted_under_load_and_return() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    lab.r.ip(["link", "del", "r1"]).unwrap();
+    lab.r.ip("link del r1").unwrap();
     wait_for("the port to be known as absent", 5, || {
         router.state("r1") == "absent"
     });
     assert_eq!(router.verify()["different"], 0);
-    let pair = host::namespace::Veth::new((&lab.r, "r1"), (&lab.b, "e1"), 1).unwrap();
-    lab.r
-        .ip(["addr", "add", "10.1.0.1/24", "dev", "r1"])
-        .unwrap();
-    lab.b
-        .ip(["addr", "add", "10.1.0.2/24", "dev", "e1"])
-        .unwrap();
-    lab.b
-        .ip(["route", "replace", "default", "via", "10.1.0.1"])
-        .unwrap();
+    let pair = host::Veth::new((&lab.r, "r1"), (&lab.b, "e1"), 1).unwrap();
+    lab.r.ip("addr add 10.1.0.1/24 dev r1").unwrap();
+    lab.b.ip("addr add 10.1.0.2/24 dev e1").unwrap();
+    lab.b.ip("route replace default via 10.1.0.1").unwrap();
     lab.b
         .command("ethtool")
         .args(["-K", "e1", "gro", "on"])

@@ -66,7 +66,7 @@ fn a_path_mtu_is_discovered_through_it() {
         return;
     }
     let lab = Lab::new("mtu");
-    lab.r.ip(["link", "set", "r1", "mtu", "1300"]).unwrap();
+    lab.r.ip("link set r1 mtu 1300").unwrap();
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     let large = lab
@@ -94,7 +94,7 @@ fn a_path_mtu_is_discovered_through_it() {
         ])
         .output()
         .unwrap();
-    let learned = lab.a.ip(["-6", "route", "get", "2001:db8:1::2"]).unwrap();
+    let learned = lab.a.ip("-6 route get 2001:db8:1::2").unwrap();
     assert!(learned.contains("mtu 1300"), "{learned}");
     assert!(router.reason("too-big") >= 2);
 }
@@ -119,17 +119,13 @@ fn a_vrf_has_routes_of_its_own() {
         return;
     }
     let lab = Lab::new("vrf");
-    if lab
-        .r
-        .ip(["link", "add", "blue", "type", "vrf", "table", "10"])
-        .is_err()
-    {
+    if lab.r.ip("link add blue type vrf table 10").is_err() {
         println!("skipped: this kernel has no VRF devices");
         return;
     }
-    lab.r.ip(["link", "set", "blue", "up"]).unwrap();
+    lab.r.ip("link set blue up").unwrap();
     for port in ["r0", "r1"] {
-        lab.r.ip(["link", "set", port, "master", "blue"]).unwrap();
+        lab.r.ip(format!("link set {port} master blue")).unwrap();
     }
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
@@ -147,25 +143,21 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
     let lab = Lab::new("vlan");
     if lab
         .r
-        .ip([
-            "link", "add", "link", "r1", "name", "r1.30", "type", "vlan", "id", "30",
-        ])
+        .ip("link add link r1 name r1.30 type vlan id 30")
         .is_err()
     {
         println!("skipped: this kernel has no VLAN devices");
         return;
     }
     lab.b
-        .ip([
-            "link", "add", "link", "e1", "name", "e1.30", "type", "vlan", "id", "30",
-        ])
+        .ip("link add link e1 name e1.30 type vlan id 30")
         .unwrap();
     for (host, link, address) in [
         (&lab.r, "r1.30", "10.30.0.1/24"),
         (&lab.b, "e1.30", "10.30.0.2/24"),
     ] {
-        host.ip(["addr", "add", address, "dev", link]).unwrap();
-        host.ip(["link", "set", link, "up"]).unwrap();
+        host.ip(format!("addr add {address} dev {link}")).unwrap();
+        host.ip(format!("link set {link} up")).unwrap();
     }
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.30.0.2"]);
@@ -193,7 +185,7 @@ fn neighbours_in_use_are_kept_alive() {
     }
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
-    let state = || lab.r.ip(["neigh", "show", "10.1.0.2"]).unwrap();
+    let state = || lab.r.ip("neigh show 10.1.0.2").unwrap();
     let refreshed = || {
         let engine = router.show("engine");
         engine["neighbours_refreshed"].as_u64().unwrap()

@@ -105,7 +105,7 @@ fn changes_during_a_comparison(lab: &Lab, router: &Router) -> Vec<Duration> {
         );
         let began = Instant::now();
         lab.r
-            .ip(["route", "replace", "198.51.100.0/24", "via", &via])
+            .ip(format!("route replace 198.51.100.0/24 via {via}"))
             .unwrap();
         wait_for("the new route", 10, || {
             let answer = router.show("routes 198.51.100.1");

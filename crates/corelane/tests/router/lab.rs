@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 use serde_json::Value;
 
 /// Is this root? Says so when not.
@@ -77,23 +77,10 @@ impl Lab {
         lab.link(&a, 0);
         lab.link(&b, 1);
         for (host, number) in [(&a, 0), (&b, 1)] {
-            host.ip([
-                "route",
-                "add",
-                "default",
-                "via",
-                &format!("10.{number}.0.1"),
-            ])
-            .unwrap();
-            host.ip([
-                "-6",
-                "route",
-                "add",
-                "default",
-                "via",
-                &format!("2001:db8:{number}::1"),
-            ])
-            .unwrap();
+            host.ip(format!("route add default via 10.{number}.0.1"))
+                .unwrap();
+            host.ip(format!("-6 route add default via 2001:db8:{number}::1"))
+                .unwrap();
         }
         lab
     }
@@ -227,23 +214,12 @@ impl Lab {
 
 fn address(namespace: &Namespace, interface: &str, number: u32, last: u32) {
     namespace
-        .ip([
-            "addr",
-            "add",
-            &format!("10.{number}.0.{last}/24"),
-            "dev",
-            interface,
-        ])
+        .ip(format!("addr add 10.{number}.0.{last}/24 dev {interface}"))
         .unwrap();
     namespace
-        .ip([
-            "addr",
-            "add",
-            &format!("2001:db8:{number}::{last}/64"),
-            "dev",
-            interface,
-            "nodad",
-        ])
+        .ip(format!(
+            "addr add 2001:db8:{number}::{last}/64 dev {interface} nodad"
+        ))
         .unwrap();
 }
 

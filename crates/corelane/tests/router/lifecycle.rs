@@ -19,7 +19,7 @@ fn the_kernel_forwards_again_after_a_stop_and_after_a_crash() {
         let code = router.end(signal);
         assert_eq!(code, (signal == libc::SIGTERM).then_some(0));
         assert!(ping(&lab.a, "10.1.0.2", 5), "after signal {signal}");
-        let links = lab.r.ip(["-d", "link", "show", "r0"]).unwrap();
+        let links = lab.r.ip("-d link show r0").unwrap();
         assert!(!links.contains("xdp"), "{links}");
     }
 }
@@ -34,9 +34,7 @@ fn a_process_that_hangs_stops_no_frames_and_catches_up() {
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let before = router.forwarded();
     router.signal(libc::SIGSTOP);
-    lab.r
-        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
-        .unwrap();
+    lab.r.ip("route add blackhole 198.51.100.0/24").unwrap();
     assert!(ping(&lab.a, "10.1.0.2", 20), "frames need no process");
     router.signal(libc::SIGCONT);
     wait_for("what was announced meanwhile", 5, || {
@@ -101,7 +99,7 @@ fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
     let via = |number: u32| {
         let gateway = format!("10.{number}.0.2");
         lab.r
-            .ip(["route", "replace", "192.0.2.0/24", "via", &gateway])
+            .ip(format!("route replace 192.0.2.0/24 via {gateway}"))
             .unwrap();
     };
     let received = |link: &str| -> u64 {
@@ -109,9 +107,7 @@ fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
         let printed = text(&lab.b.command("cat").arg(path).output().unwrap());
         printed.trim().parse().unwrap()
     };
-    lab.b
-        .ip(["addr", "add", "192.0.2.1/24", "dev", "lo"])
-        .unwrap();
+    lab.b.ip("addr add 192.0.2.1/24 dev lo").unwrap();
     for engine in ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
         via(1);
         let more = ["--engine", engine, "--stale-milliseconds", "1000"];
@@ -194,8 +190,8 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
         }
         // What needs them later works: an interface that comes back, neighbours, the kernel's
         // rules.
-        lab.r.ip(["link", "set", "r1", "down"]).unwrap();
-        lab.r.ip(["link", "set", "r1", "up"]).unwrap();
+        lab.r.ip("link set r1 down").unwrap();
+        lab.r.ip("link set r1 up").unwrap();
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         assert_eq!(router.verify()["different"], 0);
     }

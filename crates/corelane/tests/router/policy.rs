@@ -61,16 +61,10 @@ fn rules_of_the_kernel_are_not_gone_past() {
     drop(router);
     let bypassing = lab.run(&["r0", "r1"], &["--bypass-netfilter"]);
     lab.a
-        .ip([
-            "-6",
-            "neigh",
-            "replace",
-            "2001:db8:0::1",
-            "lladdr",
-            &mac(&lab, "r0"),
-            "dev",
-            "e0",
-        ])
+        .ip(format!(
+            "-6 neigh replace 2001:db8:0::1 lladdr {} dev e0",
+            mac(&lab, "r0")
+        ))
         .unwrap();
     wait_for("IPv6 past the rule", 10, || {
         ping(&lab.r, "2001:db8:1::2", 1) && lab.ping("2001:db8:1::2")

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 
 use super::lab::{Lab, has, is_root, ping, wait_for};
 
@@ -88,14 +88,10 @@ fn ospf_heals_a_cut_link_under_traffic() {
     }
     lab.link(&c, 2);
     let _far = Veth::new((&c, "c3"), (&lab.b, "e3"), 1).unwrap();
-    c.ip(["addr", "add", "10.3.0.1/24", "dev", "c3"]).unwrap();
-    lab.b
-        .ip(["addr", "add", "10.3.0.2/24", "dev", "e3"])
-        .unwrap();
-    lab.b
-        .ip(["addr", "add", "10.99.0.1/32", "dev", "lo"])
-        .unwrap();
-    lab.b.ip(["route", "del", "default"]).unwrap();
+    c.ip("addr add 10.3.0.1/24 dev c3").unwrap();
+    lab.b.ip("addr add 10.3.0.2/24 dev e3").unwrap();
+    lab.b.ip("addr add 10.99.0.1/32 dev lo").unwrap();
+    lab.b.ip("route del default").unwrap();
     let frr = tempfile::tempdir().unwrap();
     let mut open = std::fs::metadata(frr.path()).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut open, 0o755);
@@ -120,13 +116,13 @@ fn ospf_heals_a_cut_link_under_traffic() {
     assert!(ping(&lab.a, "10.99.0.1", 20));
     assert!(router.forwarded() - before >= 20, "by the fast path");
     assert_eq!(router.verify()["different"], 0);
-    lab.r.ip(["link", "set", "r1", "down"]).unwrap();
+    lab.r.ip("link set r1 down").unwrap();
     wait_for("the long way", 20, || {
         lab.ping("10.99.0.1") && leaves_by() == "r2"
     });
     assert!(ping(&lab.a, "10.99.0.1", 20));
     assert_eq!(router.verify()["different"], 0);
-    lab.r.ip(["link", "set", "r1", "up"]).unwrap();
+    lab.r.ip("link set r1 up").unwrap();
     wait_for("the short way again", 40, || {
         lab.ping("10.99.0.1") && leaves_by() == "r1"
     });
@@ -165,9 +161,7 @@ fn bgp_routes_arrive_and_leave() {
         return;
     }
     let lab = Lab::new("bgp");
-    lab.b
-        .ip(["addr", "add", "203.0.113.1/32", "dev", "lo"])
-        .unwrap();
+    lab.b.ip("addr add 203.0.113.1/32 dev lo").unwrap();
     let speaker = |number: u32, neighbour: u32, more: &str| {
         format!(
             "router id 192.168.1.{number};\nprotocol device {{ }}\nprotocol kernel {{ ipv4 {{ \

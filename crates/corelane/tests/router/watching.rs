@@ -28,9 +28,7 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
         lab.ping("10.1.0.2") && lab.ping("2001:db8:1::2")
     });
     // Reasons of both fates, next hops of both families, and a comparison with the kernel.
-    lab.r
-        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
-        .unwrap();
+    lab.r.ip("route add blackhole 198.51.100.0/24").unwrap();
     wait_for("the blackhole", 5, || {
         let answer = router.show("routes 198.51.100.1");
         answer["answers"][0]["entries"][0]["kind"] == "blackhole"
@@ -251,7 +249,7 @@ fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
         assert_eq!(good, finding["remedy"] == "", "{finding:#}");
         assert_ne!(finding["state"], "", "{finding:#}");
     }
-    let links = lab.r.ip(["-d", "link", "show", "r0"]).unwrap();
+    let links = lab.r.ip("-d link show r0").unwrap();
     assert!(!links.contains("xdp"), "nothing stays attached: {links}");
     let table = text(
         &corelane(&lab, &["doctor", "--port", "r0"])

@@ -26,15 +26,11 @@ fn three_ways(name: &str) -> Lab {
             format!("r{number}"),
         );
         lab.r
-            .ip(["nexthop", "add", "id", &id, "via", &via, "dev", &dev])
+            .ip(format!("nexthop add id {id} via {via} dev {dev}"))
             .unwrap();
     }
-    lab.r
-        .ip(["nexthop", "add", "id", "10", "group", "1/2/3"])
-        .unwrap();
-    lab.r
-        .ip(["route", "add", "192.0.2.0/24", "nhid", "10"])
-        .unwrap();
+    lab.r.ip("nexthop add id 10 group 1/2/3").unwrap();
+    lab.r.ip("route add 192.0.2.0/24 nhid 10").unwrap();
     lab
 }
 
@@ -93,7 +89,7 @@ fn removing_a_way_moves_only_its_flows() {
         });
         std::thread::sleep(Duration::from_millis(400));
         let removed = Instant::now();
-        lab.r.ip(["nexthop", "del", "id", "2"]).unwrap();
+        lab.r.ip("nexthop del id 2").unwrap();
         wait_for("the way to be gone", 5, || {
             let answer = router.show("routes 192.0.2.1");
             answer["answers"][0]["entries"].as_array().unwrap().len() == 2
@@ -147,25 +143,11 @@ fn several_ways_share_the_flows_and_a_blackhole_swallows() {
     let mut lab = Lab::new("ways");
     let b = lab.b.clone();
     lab.link(&b, 2);
-    lab.b
-        .ip(["addr", "add", "192.0.2.1/24", "dev", "lo"])
-        .unwrap();
+    lab.b.ip("addr add 192.0.2.1/24 dev lo").unwrap();
     lab.r
-        .ip([
-            "route",
-            "add",
-            "192.0.2.0/24",
-            "nexthop",
-            "via",
-            "10.1.0.2",
-            "nexthop",
-            "via",
-            "10.2.0.2",
-        ])
+        .ip("route add 192.0.2.0/24 nexthop via 10.1.0.2 nexthop via 10.2.0.2")
         .unwrap();
-    lab.r
-        .ip(["route", "add", "blackhole", "198.51.100.0/24"])
-        .unwrap();
+    lab.r.ip("route add blackhole 198.51.100.0/24").unwrap();
     let router = lab.run(&["r0", "r1", "r2"], &[]);
     wait_for("both neighbours", 10, || {
         lab.ping("10.1.0.2");
@@ -223,7 +205,7 @@ fn a_route_that_was_replaced_is_not_used_for_longer_than_stated() {
     let change = |way: u32| {
         let via = format!("10.{way}.0.2");
         lab.r
-            .ip(["route", "replace", "192.0.2.0/24", "via", &via])
+            .ip(format!("route replace 192.0.2.0/24 via {via}"))
             .unwrap();
     };
     change(1);

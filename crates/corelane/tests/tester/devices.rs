@@ -1,5 +1,6 @@
 //! The devices: the kernel, our router, and a router between given interfaces. Needs root.
 
+use host::offload::Offload;
 use host::{Namespace, Veth};
 use tester::addresses;
 
@@ -59,7 +60,7 @@ fn lab() -> Lab {
         let (own, its) = (addresses::tester_v4(port), addresses::device_v4(port));
         let mac = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
         let at = |namespace: &Namespace, line: String| {
-            namespace.ip(line.split_whitespace()).unwrap();
+            namespace.ip(line).unwrap();
         };
         at(&tester, format!("addr add {own}/24 dev {near}"));
         at(&device, format!("addr add {its}/24 dev {far}"));
@@ -74,10 +75,7 @@ fn lab() -> Lab {
         for (network, length) in addresses::behind_v4(port, 2) {
             at(&device, format!("route add {network}/{length} via {own}"));
         }
-        device
-            .enter(|| host::offload::generic_receive(&far, true))
-            .unwrap()
-            .unwrap();
+        device.switch(&far, Offload::GenericReceive, true).unwrap();
     }
     Lab {
         tester,
@@ -122,9 +120,7 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     let output = test("p0,nothing", &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing"));
-    lab.tester
-        .ip(["route", "add", "default", "dev", "p1"])
-        .unwrap();
+    lab.tester.ip("route add default dev p1").unwrap();
     let output = test("p0,p1", &[]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);

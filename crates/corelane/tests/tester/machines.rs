@@ -27,11 +27,11 @@ fn lab() -> Lab {
             format!("addr add {}/24 dev {far}", addresses::device_v4(port)),
             format!("neigh add {own} lladdr {} dev {far}", mac(cable.a.mac)),
         ] {
-            device.ip(line.split_whitespace()).unwrap();
+            device.ip(line).unwrap();
         }
         for (network, length) in addresses::behind_v4(port, 2) {
             let line = format!("route add {network}/{length} via {own}");
-            device.ip(line.split_whitespace()).unwrap();
+            device.ip(line).unwrap();
         }
         if port == 0 {
             let line = format!(
@@ -39,7 +39,7 @@ fn lab() -> Lab {
                 addresses::device_v4(0),
                 mac(cable.b.mac)
             );
-            near.ip(line.split_whitespace()).unwrap();
+            near.ip(line).unwrap();
         }
     }
     Lab {

@@ -114,7 +114,7 @@ impl Cables {
     fn lay(&mut self, interface: &str, mtu: u32) -> Result<String, GuestError> {
         let (bridge, tap) = (format!("b-{interface}"), format!("t-{interface}"));
         let ip = |line: String| {
-            let done = self.namespace.ip(line.split(' '));
+            let done = self.namespace.ip(line);
             done.map_err(GuestError::Cable)
         };
         ip(format!("link add {bridge} type bridge mcast_snooping 0"))?;
@@ -133,7 +133,7 @@ impl Drop for Cables {
     fn drop(&mut self) {
         for interface in &self.interfaces {
             // With the namespace they are gone already.
-            let _ = self.namespace.ip(["link", "delete", interface]);
+            let _ = self.namespace.ip(format!("link delete {interface}"));
         }
     }
 }

@@ -94,7 +94,7 @@ impl Bird {
         let namespace = Namespace::new("routes")?;
         let cable = Veth::new((&namespace, "x0"), (&namespace, "x1"), 1)?;
         for (interface, router) in ["x0", "x1"].iter().zip(ROUTERS) {
-            namespace.ip(["addr", "add", &format!("{router}/24"), "dev", interface])?;
+            namespace.ip(format!("addr add {router}/24 dev {interface}"))?;
         }
         let files = temporary::Directory::new("bird").map_err(host("make a directory"))?;
         let configuration = files.path().join("bird.conf");

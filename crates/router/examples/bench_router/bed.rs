@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fastpath::generate::{Destinations, Frames};
 use fib::NextHop;
 use fib::prefix_file::Prefixes;
-use host::namespace::{Namespace, Veth};
+use host::{Namespace, Veth};
 
 use super::{NEXT_HOPS, Outcome, SEED};
 
@@ -69,10 +69,10 @@ impl Bed {
         for key in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
             router.set(key, "1")?;
         }
-        router.ip("address add 10.0.0.1/24 dev r0".split(' '))?;
-        router.ip("address add 10.0.1.1/24 dev r1".split(' '))?;
-        router.ip("address add fd00:0::1/64 dev r0 nodad".split(' '))?;
-        router.ip("address add fd00:1::1/64 dev r1 nodad".split(' '))?;
+        router.ip("address add 10.0.0.1/24 dev r0")?;
+        router.ip("address add 10.0.1.1/24 dev r1")?;
+        router.ip("address add fd00:0::1/64 dev r0 nodad")?;
+        router.ip("address add fd00:1::1/64 dev r1 nodad")?;
         // So that r0 takes redirected frames also while no XDP program is attached to it.
         let gro = router
             .command("ethtool")

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
-use host::namespace::End;
+use host::bed::End;
 use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require};
 
 use super::bed::{Bed, Routes};

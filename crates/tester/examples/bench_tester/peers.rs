@@ -26,8 +26,8 @@ pub(crate) fn iperf3() -> Result<Option<Datagrams>, Error> {
     let sender = Namespace::new("iperf0")?;
     let receiver = Namespace::new("iperf1")?;
     Veth::new((&sender, "ip0"), (&receiver, "ip1"), 1)?;
-    sender.ip(["addr", "add", "198.18.1.2/24", "dev", "ip0"])?;
-    receiver.ip(["addr", "add", &format!("{SERVER}/24"), "dev", "ip1"])?;
+    sender.ip("addr add 198.18.1.2/24 dev ip0")?;
+    receiver.ip(format!("addr add {SERVER}/24 dev ip1"))?;
     let (first, last) = cores()?;
     let on = |namespace: &Namespace, core: CoreId| {
         let mut command = namespace.command("taskset");
@@ -113,7 +113,7 @@ pub(crate) fn trafgen() -> Result<Option<f64>, Error> {
     };
     thread::sleep(Duration::from_millis(700));
     let count = || -> Result<f64, Error> {
-        let text = receiver.ip(["-s", "-o", "link", "show", "tg1"])?;
+        let text = receiver.ip("-s -o link show tg1")?;
         let words: Vec<&str> = text.split_whitespace().collect();
         let at = words
             .iter()

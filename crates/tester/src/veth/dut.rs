@@ -6,9 +6,10 @@
 //! receive paths run in threads on the last core, apart from the generator's; with one core
 //! everything shares it, and the description says so.
 
-use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use host::bed::{self, Bed, Plan, side};
+use host::offload::Offload;
 use host::{CoreId, Namespace, Veth};
 
 use super::rig::{End, XdpRig};
@@ -17,7 +18,10 @@ use crate::engine::Macs;
 use crate::interface::receive_on;
 use crate::rig::RigError;
 
-/// Benches made by this process: their names must differ.
+/// Names of the namespaces.
+const TESTER: &str = "tester";
+const DEVICE: &str = "device";
+/// Benches made by this process: their interfaces' names must differ.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// One port of the device: its side of a veth pair.
@@ -30,6 +34,19 @@ pub struct Port {
 }
 
 impl End {
+    /// The near end of a cable.
+    fn new(near: &bed::End, far: &bed::End) -> Self {
+        Self {
+            namespace: Some(near.namespace.clone()),
+            interface: near.interface.clone(),
+            index: near.index,
+            macs: Macs {
+                tester: near.mac,
+                device: far.mac,
+            },
+        }
+    }
+
     /// Runs something in the namespace of this end.
     ///
     /// # Errors
@@ -56,6 +73,7 @@ pub struct Device {
 /// Namespaces and cables of a test, removed when dropped.
 #[derive(Debug)]
 pub struct Bench {
+    bed: Bed,
     tester: Namespace,
     /// The device.
     pub device: Device,
@@ -86,62 +104,24 @@ impl Bench {
         let cores = host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]);
         let generator = cores.first().copied().unwrap_or(CoreId(0));
         let other = cores.last().copied().filter(|&core| core != generator);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let tester = Namespace::new(&format!("tester{count}"))?;
-        let inside = Namespace::new(&format!("device{count}"))?;
-        // Kernel threads are found by the interface's name, so it must be the only one of this name
-        // on the machine.
-        let mark = std::process::id() & 0xFFFF;
-        let name = |kind: &str, port: u8| format!("{kind}{port}{mark:04x}{:x}", count & 0xF);
-        let mut ends = Vec::new();
-        let mut ports = Vec::new();
-        for port in 0..count_of_ports {
-            let cable = Veth::new((&tester, &name("t", port)), (&inside, &name("d", port)), 1)?;
-            ends.push(End {
-                namespace: Some(tester.clone()),
-                interface: cable.a.interface.clone(),
-                index: cable.a.index,
-                macs: Macs {
-                    tester: cable.a.mac,
-                    device: cable.b.mac,
-                },
-            });
-            ports.push(Port {
-                interface: cable.b.interface.clone(),
-                mac: cable.b.mac,
-            });
-        }
-        let mut wire = Vec::new();
-        for port in (0..count_of_ports).step_by(2) {
-            let (near, far) = (name("w", port), name("w", port + 1));
-            let cable = Veth::new((&tester, &near), (&tester, &far), 1)?;
-            for (near, far) in [(&cable.a, &cable.b), (&cable.b, &cable.a)] {
-                wire.push(End {
-                    namespace: Some(tester.clone()),
-                    interface: near.interface.clone(),
-                    index: near.index,
-                    macs: Macs {
-                        tester: near.mac,
-                        device: far.mac,
-                    },
-                });
-            }
-        }
-        let all = ends
+        let bed = plan(count_of_ports, mtu, forwarding).lay()?;
+        let (cables, wires) = bed.cables().split_at(usize::from(count_of_ports));
+        let ends = cables.iter().map(|Veth { a, b }| End::new(a, b)).collect();
+        let wire: Vec<End> = wires
             .iter()
-            .chain(&wire)
-            .map(|end| (&tester, &end.interface));
-        for (namespace, interface) in all.chain(ports.iter().map(|port| (&inside, &port.interface)))
-        {
-            namespace.ip(["link", "set", interface, "mtu", &mtu.to_string()])?;
-        }
+            .flat_map(|Veth { a, b }| [End::new(a, b), End::new(b, a)])
+            .collect();
+        let port = |cable: &Veth| Port {
+            interface: cable.b.interface.clone(),
+            mac: cable.b.mac,
+        };
         let device = Device {
-            namespace: inside,
-            ports,
+            namespace: bed.namespace(DEVICE)?.clone(),
+            ports: cables.iter().map(port).collect(),
             core: other,
         };
-        device.configure(&ends, forwarding)?;
-        let threads = device.place()?;
+        let tester = bed.namespace(TESTER)?.clone();
+        let threads = device.place();
         let mut wire_threads = Vec::new();
         if let Some(core) = other {
             // The sinks' ends of the wire: their work must not be the generator's in the self-test
@@ -151,6 +131,7 @@ impl Bench {
             }
         }
         Ok(Self {
+            bed,
             tester,
             device,
             ends,
@@ -184,20 +165,10 @@ impl Bench {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn flap(&self, forwarding: bool) -> Result<(), RigError> {
-        for port in &self.device.ports {
-            self.device
-                .namespace
-                .ip(["link", "set", &port.interface, "down"])?;
-        }
-        for port in &self.device.ports {
-            self.device
-                .namespace
-                .ip(["link", "set", &port.interface, "up"])?;
-        }
-        self.device.configure(&self.ends, forwarding)?;
+    pub fn flap(&self) -> Result<(), RigError> {
+        self.bed.flap(DEVICE)?;
         // The threads that worked for the ports ended when these went down.
-        self.device.place()?;
+        self.device.place();
         Ok(())
     }
 
@@ -206,25 +177,17 @@ impl Bench {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn widen(&self) -> Result<(), RigError> {
+    pub fn widen(&mut self) -> Result<(), RigError> {
         let ports = self.device.ports.len() as u8;
-        let mut lines = Vec::new();
+        let mut plan = Bed::plan();
         for (number, port) in (0_u8..).zip(&self.device.ports) {
             let (via, interface) = (addresses::tester_v4(number), &port.interface);
             for (network, length) in addresses::wide_networks_v4(number, ports) {
-                lines.push(format!(
-                    "route replace {network}/{length} via {via} dev {interface}\n"
-                ));
+                let line = format!("route replace {network}/{length} via {via} dev {interface}");
+                plan = plan.ip(DEVICE, line);
             }
         }
-        // One call for hundreds of routes.
-        let directory = host::temporary::Directory::new("routes")?;
-        let file = directory.path().join("routes");
-        std::fs::write(&file, lines.concat())?;
-        self.device
-            .namespace
-            .ip([OsStr::new("-batch"), file.as_os_str()])?;
-        Ok(())
+        Ok(self.bed.add(&plan)?)
     }
 
     /// Gives the device default routes through its second port: for captures, whose destinations
@@ -232,18 +195,18 @@ impl Bench {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn route_everything(&self) -> Result<(), RigError> {
-        let Some(port) = self.device.ports.get(1) else {
+    pub fn route_everything(&mut self) -> Result<(), RigError> {
+        let Some(Port { interface, .. }) = self.device.ports.get(1) else {
             return Ok(());
         };
         let (v4, v6) = (addresses::tester_v4(1), addresses::tester_v6(1));
-        for line in [
-            format!("route replace default via {v4} dev {}", port.interface),
-            format!("-6 route replace default via {v6} dev {}", port.interface),
-        ] {
-            self.device.namespace.ip(line.split_whitespace())?;
-        }
-        Ok(())
+        let default = |via: &dyn std::fmt::Display| {
+            format!("route replace default via {via} dev {interface}")
+        };
+        let plan = Bed::plan()
+            .ip(DEVICE, default(&v4))
+            .ip(DEVICE, default(&v6));
+        Ok(self.bed.add(&plan)?)
     }
 
     /// Where the tester's ends are.
@@ -295,66 +258,48 @@ fn pair(ends: &[End]) -> &[End; 2] {
 }
 
 impl Device {
-    /// Addresses, permanent neighbours, static routes, forwarding.
-    fn configure(&self, ends: &[End], forwarding: bool) -> Result<(), RigError> {
-        let inside = &self.namespace;
-        for key in [
-            "net.ipv4.conf.all.rp_filter",
-            "net.ipv4.conf.default.rp_filter",
-        ] {
-            inside.set(key, "0")?;
-        }
-        let ports = self.ports.len() as u8;
-        for (number, (port, End { macs, .. })) in (0_u8..).zip(self.ports.iter().zip(ends)) {
-            let interface = port.interface.as_str();
-            inside.set(&format!("net.ipv4.conf.{interface}.rp_filter"), "0")?;
-            let run = |line: String| inside.ip(line.split_whitespace());
-            run(format!(
-                "addr replace {}/24 dev {interface}",
-                addresses::device_v4(number)
-            ))?;
-            run(format!(
-                "-6 addr replace {}/64 dev {interface} nodad",
-                addresses::device_v6(number)
-            ))?;
-            let mac = macs.tester.map(|byte| format!("{byte:02x}")).join(":");
-            let (v4, v6) = (addresses::tester_v4(number), addresses::tester_v6(number));
-            run(format!(
-                "neigh replace {v4} lladdr {mac} dev {interface} nud permanent"
-            ))?;
-            run(format!(
-                "-6 neigh replace {v6} lladdr {mac} dev {interface} nud permanent"
-            ))?;
-            for (network, length) in addresses::behind_v4(number, ports) {
-                run(format!(
-                    "route replace {network}/{length} via {v4} dev {interface}"
-                ))?;
-            }
-            let (network, length) = addresses::behind_v6(number);
-            let masked =
-                u128::from(network) >> (128 - u32::from(length)) << (128 - u32::from(length));
-            run(format!(
-                "-6 route replace {}/{length} via {v6} dev {interface}",
-                std::net::Ipv6Addr::from(masked)
-            ))?;
-        }
-        let switch = if forwarding { "1" } else { "0" };
-        inside.set("net.ipv4.ip_forward", switch)?;
-        inside.set("net.ipv6.conf.all.forwarding", switch)?;
-        Ok(())
+    /// Has the ports' work done on the device's core. Returns the threads that do so.
+    fn place(&self) -> Vec<libc::pid_t> {
+        let ports = self.ports.iter().map(|port| port.interface.as_str());
+        let core = self.core.iter();
+        core.flat_map(|&core| {
+            ports
+                .clone()
+                .flat_map(move |port| receive_on(&self.namespace, port, core))
+        })
+        .collect()
     }
+}
 
-    /// Makes the ports take redirected frames, on the device's core. Returns the threads that do
-    /// so.
-    fn place(&self) -> Result<Vec<libc::pid_t>, RigError> {
-        let mut threads = Vec::new();
-        for port in &self.ports {
-            self.namespace
-                .enter(|| host::offload::generic_receive(&port.interface, true))??;
-            if let Some(core) = self.core {
-                threads.extend(receive_on(&self.namespace, &port.interface, core));
-            }
-        }
-        Ok(threads)
+/// The device between as many cables as it has ports, and half as many cables without one. Kernel
+/// threads are found by the interface's name, so each is the only one of this name on the machine.
+fn plan(ports: u8, mtu: u16, forwarding: bool) -> Plan {
+    let mark = std::process::id() & 0xFFFF;
+    let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xF;
+    let name = |kind: &str, port: u8| format!("{kind}{port}{mark:04x}{count:x}");
+    let mut plan = Bed::plan().mtu(mtu.into());
+    if forwarding {
+        plan = plan.forwarding(DEVICE);
     }
+    for port in 0..ports {
+        let (v4, v6) = (addresses::tester_v4(port), addresses::tester_v6(port));
+        let mut end = side(DEVICE, &name("d", port))
+            .address(format!("{}/24", addresses::device_v4(port)))
+            .address(format!("{}/64", addresses::device_v6(port)))
+            .neighbour(v4)
+            .neighbour(v6)
+            // So that the port takes redirected frames.
+            .switch(Offload::GenericReceive, true);
+        for (network, length) in addresses::behind_v4(port, ports) {
+            end = end.route(format!("{network}/{length}"), v4);
+        }
+        let (network, length) = addresses::behind_v6(port);
+        end = end.route(format!("{network}/{length}"), v6);
+        plan = plan.cable(side(TESTER, &name("t", port)), end);
+    }
+    for port in (0..ports).step_by(2) {
+        let [near, far] = [port, port + 1].map(|port| side(TESTER, &name("w", port)));
+        plan = plan.cable(near, far);
+    }
+    plan
 }

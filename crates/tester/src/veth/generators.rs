@@ -143,8 +143,9 @@ impl XdpRig {
 pub(super) fn attic() -> Result<Namespace, RigError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let attic = Namespace::new(&format!("attic{}", COUNT.fetch_add(1, Ordering::Relaxed)))?;
-    attic.ip([
-        "link", "add", PARKING[0], "type", "veth", "peer", "name", PARKING[1],
-    ])?;
+    attic.ip(format!(
+        "link add {} type veth peer name {}",
+        PARKING[0], PARKING[1]
+    ))?;
     Ok(attic)
 }

@@ -1,6 +1,6 @@
 //! Where frames were lost: the interfaces' own counters (`/proc/net/dev`), read before and after.
 
-use host::namespace::End;
+use host::bed::End;
 
 use super::Lanes;
 use crate::rig::RigError;

@@ -23,7 +23,8 @@ use std::net::Ipv4Addr;
 
 use bpf::attach::Request;
 use fastpath::sink::{Checks, Sink};
-use host::namespace::End;
+use host::bed::End;
+use host::offload::Offload;
 use host::{CoreId, Namespace, Veth};
 pub use ledger::Losses;
 pub use load::{Carried, Load, Pace};
@@ -66,8 +67,8 @@ impl Lanes {
         let queues = cores.iter().map(|core| core.0 + 1).max().unwrap_or(1);
         let input = Veth::new((&generator, "out"), (&dut, "in"), queues)?;
         let output = Veth::new((&dut, "out"), (&sink_side, "in"), queues)?;
-        dut.ip(["address", "add", &format!("{INGRESS}/24"), "dev", "in"])?;
-        dut.ip(["address", "add", &format!("{EGRESS}/24"), "dev", "out"])?;
+        dut.ip(format!("address add {INGRESS}/24 dev in"))?;
+        dut.ip(format!("address add {EGRESS}/24 dev out"))?;
         for key in ["all", "default", "in", "out"] {
             dut.set(&format!("net.ipv4.conf.{key}.rp_filter"), "0")?;
         }
@@ -75,9 +76,9 @@ impl Lanes {
         for next_hop in 1..=NEXT_HOPS {
             let address = next_hop_address(next_hop);
             let line = format!("neighbour add {address} lladdr {sink_mac} dev out nud permanent");
-            dut.ip(line.split_whitespace())?;
+            dut.ip(line)?;
         }
-        dut.enter(|| host::offload::generic_receive("in", true))??;
+        dut.switch("in", Offload::GenericReceive, true)?;
         let mut sink = Sink::new(Checks::COUNT)?;
         sink_side.enter(|| sink.attach("in", Request::Any))??;
         Ok(Self {
