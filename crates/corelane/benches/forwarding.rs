@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fib::prefix_file::{self, Prefixes};
-use fib::{Prefix, generated};
+use fib::{Prefix, TableOrganisation, generated};
 use host::CoreId;
 use report::Table;
-use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 use scaling::random::Random;
 use scaling::statistics::{median, median_interval};
@@ -91,7 +91,9 @@ fn main() -> Result<(), Failure> {
         .number("must")
         .number("goal");
     for (number, engine) in engines.iter().enumerate() {
-        let name = engine.organisation().name();
+        let name = engine
+            .organisation()
+            .map_or("as-shipped", TableOrganisation::name);
         let own: Vec<&Case> = cases.iter().filter(|case| case.engine == number).collect();
         rows_of(name, &own, cores.len(), &mut table);
     }

@@ -6,8 +6,8 @@ use fib::next_hop::Kind;
 use fib::organisation::{Change, Locked, Options, Organisation, PerCore, Shared};
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
+use router::engine::plain_sockets::PlainSockets;
 use router::user_plane::Reason;
-use router::user_plane::packet_engine::PacketEngine;
 use tester::result::Entry;
 use tester::veth::lanes::{Carried, Lanes, Load, MTU, NEXT_HOPS, Pace};
 
@@ -185,7 +185,7 @@ struct Socketed<'a> {
 }
 
 impl Socketed<'_> {
-    fn start<O>(&self, tables: &O) -> Result<PacketEngine, Error>
+    fn start<O>(&self, tables: &O) -> Result<PlainSockets, Error>
     where
         O: Organisation,
         O::Reader: 'static,
@@ -193,7 +193,7 @@ impl Socketed<'_> {
         let ports = [self.lanes.ingress(), self.lanes.egress()];
         let names = ports.map(|end| end.interface.as_str());
         let cores = self.cores;
-        let start = || PacketEngine::start(tables, &names, cores);
+        let start = || PlainSockets::start(tables, &names, cores);
         Ok(self.lanes.dut().enter(start)??)
     }
 
@@ -233,7 +233,7 @@ impl Socketed<'_> {
         self.tally.add(&carried)?;
         let entered = carried.counts.sent - carried.losses.to_device;
         let mut taken = 0;
-        for count in counts.iter().flat_map(|(_, counts)| counts) {
+        for count in &counts {
             taken += count.received + count.missed;
             self.tally.explain(RING_FULL, count.missed);
             for (reason, &frames) in Reason::ALL.iter().zip(&count.reasons) {

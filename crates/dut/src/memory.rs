@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fib::TableOrganisation;
 use port::memory::Replay;
 use report::units::Bytes;
-use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 use crate::case::{Case, FRAME_SIZES, Sample, Table};

@@ -30,5 +30,6 @@ pub mod table;
 pub use address::Address;
 pub use memory::MemoryReport;
 pub use next_hop::{NextHop, NextHopEntry, NextHopTable};
+pub use organisation::TableOrganisation;
 pub use prefix::{IpPrefix, Prefix};
 pub use table::{Family, Table, View};

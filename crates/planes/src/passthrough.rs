@@ -7,14 +7,14 @@ use std::net::Ipv4Addr;
 use fib::next_hop::{Kind, NextHopEntry};
 use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, Prefix};
-use router::user_plane::packet_engine::PacketEngine;
+use router::engine::plain_sockets::PlainSockets;
 
 use crate::netlink::Route;
 use crate::protocol::Interface;
 
 /// A worker between two interfaces, and its routes.
 pub struct Passthrough {
-    engine: PacketEngine,
+    engine: PlainSockets,
     tables: Shared,
     neighbours: Vec<(Ipv4Addr, NextHop)>,
 }
@@ -47,7 +47,7 @@ impl Passthrough {
         let names: Vec<&str> = interfaces.iter().map(|(i, _)| i.name.as_str()).collect();
         let cores = host::allowed_cores()?;
         let core = cores.first().ok_or(io::ErrorKind::NotFound)?;
-        let engine = PacketEngine::start(&tables, &names, &[*core]).map_err(io::Error::other)?;
+        let engine = PlainSockets::start(&tables, &names, &[*core]).map_err(io::Error::other)?;
         Ok(Self {
             engine,
             tables,
@@ -71,12 +71,8 @@ impl Passthrough {
 
     /// Frames in and out so far.
     pub fn counts(&self) -> (u64, u64) {
-        let ports = self
-            .engine
-            .counts()
-            .into_iter()
-            .flat_map(|(_, ports)| ports);
-        ports.fold((0, 0), |(received, sent), port| {
+        let ports = self.engine.counts();
+        ports.iter().fold((0, 0), |(received, sent), port| {
             (received + port.received, sent + port.forwarded)
         })
     }

@@ -9,8 +9,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fib::{generated, prefix_file};
-use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use fib::{TableOrganisation, generated, prefix_file};
+use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 const DESTINATIONS: usize = 1 << 20;

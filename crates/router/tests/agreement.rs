@@ -6,9 +6,10 @@
 use std::sync::{Arc, Mutex};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, PortSettings as ProgramSettings, TableReader};
+use fastpath::forward::{Capacity, Forwarder, PortSettings as ProgramSettings};
 use fib::generated::Random;
 use fib::next_hop::Kind;
+use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::{Namespace, Veth};
 use port::Pool;

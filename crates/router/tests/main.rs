@@ -6,7 +6,7 @@ mod fuzz;
 mod instructions;
 mod memory_engine;
 mod mirror;
-mod packet_engine;
+mod plain_sockets;
 mod support;
 mod worker;
 mod worker_ends;

@@ -4,11 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fib::{NextHop, Prefix};
+use fib::{NextHop, Prefix, TableOrganisation};
 use host::CoreId;
-use router::user_plane::memory_engine::{
-    EngineError, MemoryEngine, Outcome, Routes, TableOrganisation, Trial,
-};
+use router::user_plane::memory_engine::{EngineError, MemoryEngine, Outcome, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 fn routes() -> Routes {
@@ -29,13 +27,16 @@ fn routes() -> Routes {
 }
 
 fn run(
-    organisation: TableOrganisation,
+    organisation: Option<TableOrganisation>,
     cores: &[CoreId],
     destinations: Destinations,
     frame_bytes: usize,
     changes: u32,
 ) -> Result<Outcome, EngineError> {
-    let engine = MemoryEngine::build(organisation, &routes(), 2)?;
+    let engine = match organisation {
+        Some(organisation) => MemoryEngine::build(organisation, &routes(), 2)?,
+        None => MemoryEngine::as_shipped(&routes(), 2)?,
+    };
     assert_eq!(engine.organisation(), organisation);
     assert!(engine.memory().used() > 0);
     let frames = Arc::new(test_traffic::frames(destinations, frame_bytes).expect("a right size"));
@@ -53,7 +54,8 @@ fn every_organisation_forwards_everything() {
     let cores = &cores[..cores.len().min(2)];
     let v4: Vec<u32> = (0..200).map(|number| 0x0a00_0001 | number << 16).collect();
     let v6: Vec<u128> = (0..200).map(|number| 0x2001_0db8 << 96 | number).collect();
-    for organisation in TableOrganisation::ALL {
+    let experiments = TableOrganisation::ALL.map(Some);
+    for organisation in experiments.into_iter().chain([None]) {
         for (destinations, frame_bytes, changes) in [
             (Destinations::V4(&v4), 64, 0),
             (Destinations::V4(&v4), 1518, 10_000),
@@ -82,7 +84,7 @@ fn what_cannot_be_run_is_refused() {
     let destinations = [0x0a00_0001];
     let run = |cores: &[CoreId]| {
         run(
-            TableOrganisation::Shared,
+            Some(TableOrganisation::Shared),
             cores,
             Destinations::V4(&destinations),
             64,

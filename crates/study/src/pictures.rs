@@ -8,8 +8,9 @@
 use std::time::Duration;
 
 use dut::error::Error;
+use fib::TableOrganisation;
 use port::memory::Replay;
-use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 use serde::{Deserialize, Serialize};
 use tracer::analyse::Analysis;

@@ -58,7 +58,6 @@ pub use ports::{PortSettings, VlanSettings};
 use storage::Arrays;
 pub use storage::Capacity;
 use vouch::Vouch;
-pub use workers::TableReader;
 
 use crate::{Error, Result};
 

@@ -58,7 +58,8 @@ impl Capacity {
         buckets: 1,
     };
 
-    pub(super) fn tables(&self) -> usize {
+    /// How many tables it is for: the first and those of VRFs.
+    pub fn tables(&self) -> usize {
         1 + self.more_tables
     }
 

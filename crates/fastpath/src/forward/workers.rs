@@ -18,29 +18,13 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use bpf::program::Program;
-use fib::NextHop;
-use fib::next_hop::NextHops;
-use fib::organisation::Reader;
-use fib::quiescence::Quiescent;
-use fib::table::View;
+use fib::organisation::TableReader;
 
 use super::{Capacity, Forwarder, Lookup, Target};
 use crate::{Error, Result};
 
 /// `QUEUES` of the C source.
 const QUEUES: u32 = 64;
-
-/// One worker's access to one table, and to the next hops of all.
-///
-/// In the entries of next hops, `port` is the egress's place ([`Forwarder::place`]), and `u32::MAX`
-/// for an interface that is no port.
-#[derive(Debug)]
-pub struct TableReader {
-    v4: View<u32>,
-    v6: View<u128>,
-    next_hops: NextHops,
-    quiescent: Quiescent,
-}
 
 impl Forwarder {
     /// Creates maps and tables for `workers` workers, whose sockets take frames of up to `longest`
@@ -71,7 +55,9 @@ impl Forwarder {
     }
 
     /// The readers of one more worker, one for each table by its place
-    /// ([`Forwarder::table_place`]). Dropping them makes room for another worker's.
+    /// ([`Forwarder::table_place`]). Dropping them makes room for another worker's. They do not
+    /// count: the program has ([`Forwarder::carried`]). In the entries of next hops, `port` is the
+    /// egress's place ([`Forwarder::place`]), and `u32::MAX` for an interface that is no port.
     ///
     /// # Errors
     /// [`Error::Value`] when there are more workers than the forwarder was made for.
@@ -82,12 +68,8 @@ impl Forwarder {
                 value: "one more".to_owned(),
                 remedy: format!("{full}"),
             })?;
-            Ok(TableReader {
-                v4: tables.v4.view(0),
-                v6: tables.v6.view(0),
-                next_hops: self.next_hops.view(),
-                quiescent,
-            })
+            let (v4, v6) = (tables.v4.view(0), tables.v6.view(0));
+            Ok(TableReader::new(v4, v6, self.next_hops.view(), quiescent))
         };
         self.tables.iter().map(reader).collect()
     }
@@ -133,32 +115,5 @@ impl Forwarder {
         }
         let key = self.place(ifindex)? * QUEUES + queue;
         Ok(self.maps["sockets"].set(key, &(socket.as_fd().as_raw_fd() as u32))?)
-    }
-}
-
-impl Reader for TableReader {
-    /// Does not count: the program has ([`Forwarder::carried`]).
-    fn resolve_v4(&mut self, addresses: &[u32], _lengths: &[u16], out: &mut [NextHop]) {
-        self.v4.lookup_burst(addresses, out);
-    }
-
-    fn resolve_v6(&mut self, addresses: &[u128], _lengths: &[u16], out: &mut [NextHop]) {
-        self.v6.lookup_burst(addresses, out);
-    }
-
-    fn next_hops(&self) -> &NextHops {
-        &self.next_hops
-    }
-
-    fn quiesce(&mut self) {
-        self.quiescent.quiesce();
-    }
-
-    fn offline(&mut self) {
-        self.quiescent.offline();
-    }
-
-    fn online(&mut self) {
-        self.quiescent.online();
     }
 }

@@ -1,4 +1,4 @@
-//! Three ways for workers to share tables, behind one trait.
+//! Ways for workers to share tables, behind one trait.
 //!
 //! - [`Locked`]: tables: one; a worker's look-up: takes one mutex for each frame, around look-up
 //!   and counters; a route change: takes the same mutex
@@ -6,6 +6,7 @@
 //!   change: in place, while all read
 //! - [`PerCore`]: tables: a copy for each worker; a worker's look-up: reads its own copy; counts in
 //!   memory of its own; a route change: in place, in every copy
+//! - [`Uncounted`]: as `Shared`, and nobody counts: what the router's workers read
 //!
 //! `Locked` is how the first routers for two cores were built, and exists to be measured against.
 
@@ -24,11 +25,38 @@ mod locked;
 mod per_core;
 mod shared;
 mod traffic;
+mod uncounted;
 
 pub use locked::{Locked, LockedReader};
 pub use per_core::PerCore;
 pub use shared::{Shared, SnapshotReader};
 pub use traffic::{Traffic, TrafficCells};
+pub use uncounted::{TableReader, Uncounted};
+
+/// How workers share tables and count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableOrganisation {
+    /// One table and its counters under one mutex, taken for every frame.
+    Locked,
+    /// One table that all read and none writes.
+    Shared,
+    /// A copy for every worker.
+    PerCore,
+}
+
+impl TableOrganisation {
+    /// All three, from the worst to the best.
+    pub const ALL: [Self; 3] = [Self::Locked, Self::Shared, Self::PerCore];
+
+    /// The name people see.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Shared => "shared",
+            Self::PerCore => "per-core",
+        }
+    }
+}
 
 /// One change to the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +126,7 @@ pub trait Organisation: Send + Sync {
     /// What a worker looks up with.
     type Reader: Reader;
 
-    /// The name people see: `locked`, `shared`, `per-core`.
+    /// The name people see: that of its [`TableOrganisation`], or `uncounted`.
     fn name(&self) -> &'static str;
 
     /// The reader of worker `worker`, counted from 0.
@@ -218,6 +246,16 @@ impl Writer {
             routes_v4: Vec::with_capacity(AT_ONCE),
             routes_v6: Vec::with_capacity(AT_ONCE),
         })
+    }
+
+    /// One more reader, of that copy.
+    fn reader(&self, copy: usize) -> Result<TableReader, TooManyReaders> {
+        Ok(TableReader::new(
+            self.v4.view(copy),
+            self.v6.view(copy),
+            self.next_hops[copy].view(),
+            self.domain.reader()?,
+        ))
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {

@@ -3,13 +3,13 @@
 use std::sync::Mutex;
 
 use super::{
-    ApplyError, Change, Options, Organisation, Reader, Traffic, TrafficCells, Writer, lock,
+    ApplyError, Change, Options, Organisation, Reader, TableReader, Traffic, TrafficCells, Writer,
+    lock,
 };
 use crate::memory::MemoryReport;
 use crate::next_hop::{NextHop, NextHops};
-use crate::quiescence::{Quiescent, TooManyReaders};
+use crate::quiescence::TooManyReaders;
 use crate::storage::OutOfMemory;
-use crate::table::View;
 
 /// One table that every worker reads.
 #[derive(Debug)]
@@ -58,15 +58,11 @@ impl Organisation for Shared {
     }
 }
 
-/// A reader that takes no lock: views of the tables, counters of its own, and its line in the
-/// quiescence domain.
+/// A reader that takes no lock, with counters of its own.
 #[derive(Debug)]
 pub struct SnapshotReader {
-    v4: View<u32>,
-    v6: View<u128>,
-    next_hops: NextHops,
+    tables: TableReader,
     traffic: TrafficCells,
-    quiescent: Quiescent,
 }
 
 impl SnapshotReader {
@@ -80,49 +76,43 @@ impl SnapshotReader {
             capacity: traffic.len(),
         })?;
         Ok(Self {
-            v4: writer.v4.view(copy),
-            v6: writer.v6.view(copy),
-            next_hops: writer.next_hops[copy].view(),
+            tables: writer.reader(copy)?,
             traffic: traffic.clone(),
-            quiescent: writer.domain.reader()?,
         })
+    }
+
+    #[inline]
+    fn count(&self, addresses: usize, lengths: &[u16], out: &[NextHop]) {
+        for (&next_hop, &length) in out.iter().zip(&lengths[..lengths.len().min(addresses)]) {
+            self.traffic.count(next_hop, length);
+        }
     }
 }
 
 impl Reader for SnapshotReader {
     fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]) {
-        self.v4.lookup_burst(addresses, out);
-        for (&next_hop, &length) in out
-            .iter()
-            .zip(&lengths[..lengths.len().min(addresses.len())])
-        {
-            self.traffic.count(next_hop, length);
-        }
+        self.tables.resolve_v4(addresses, lengths, out);
+        self.count(addresses.len(), lengths, out);
     }
 
     fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]) {
-        self.v6.lookup_burst(addresses, out);
-        for (&next_hop, &length) in out
-            .iter()
-            .zip(&lengths[..lengths.len().min(addresses.len())])
-        {
-            self.traffic.count(next_hop, length);
-        }
+        self.tables.resolve_v6(addresses, lengths, out);
+        self.count(addresses.len(), lengths, out);
     }
 
     fn next_hops(&self) -> &NextHops {
-        &self.next_hops
+        self.tables.next_hops()
     }
 
     fn quiesce(&mut self) {
-        self.quiescent.quiesce();
+        self.tables.quiesce();
     }
 
     fn offline(&mut self) {
-        self.quiescent.offline();
+        self.tables.offline();
     }
 
     fn online(&mut self) {
-        self.quiescent.online();
+        self.tables.online();
     }
 }

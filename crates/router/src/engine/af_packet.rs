@@ -34,7 +34,7 @@ use super::user_space::{Attached, Opened, Sockets, Trouble, is_down};
 /// usual MTU.
 pub const LONGEST: u16 = 1514;
 /// Buffers of a worker: its bursts under way, many times.
-const BUFFERS: u32 = 1024;
+pub(super) const BUFFERS: u32 = 1024;
 
 /// Sockets of one group on each port. Nothing is to be chosen.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,6 +11,7 @@
 //! ("punt").
 
 pub mod af_packet;
+pub mod plain_sockets;
 pub mod recording;
 pub mod user_space;
 
@@ -18,7 +19,7 @@ mod af_xdp;
 mod open;
 mod recovery;
 mod tables;
-mod workers;
+pub(crate) mod workers;
 mod xdp;
 
 use std::fmt;

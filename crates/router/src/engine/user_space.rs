@@ -38,7 +38,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request};
-use fastpath::forward::{Forwarder, TableReader};
+use fastpath::forward::Forwarder;
+use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
 use wire::ethernet::MacAddress;

@@ -1,5 +1,5 @@
-//! The threads of a user-space engine: one worker each, pinned to a core, with a letter-box for
-//! changes of its ports.
+//! The threads that forward: one worker each, pinned to a core, with a letter-box for changes of
+//! its ports. Whatever engine, experiment or test has workers runs them here.
 //!
 //! A worker with nothing to do looks a while longer, then sleeps until a frame or a letter comes;
 //! asleep, it holds nothing of the tables. A port that is down costs it nothing but a moment; any
@@ -72,14 +72,23 @@ struct Running {
 
 /// Workers that are running. Dropping them stops them.
 #[derive(Debug, Default)]
-pub(super) struct Workers {
+pub(crate) struct Workers {
     stop: Arc<AtomicBool>,
+    /// A port that is gone ends its worker, and does not merely bring no frames.
+    steady_ports: bool,
     running: Vec<Running>,
 }
 
 impl Workers {
+    /// Workers whose ports nobody opens again: one that is gone ends its worker.
+    pub(crate) fn of_steady_ports() -> Self {
+        let mut workers = Self::default();
+        workers.steady_ports = true;
+        workers
+    }
+
     /// Starts one more, on `core`. `counters` are those of its ports, by interface index.
-    pub(super) fn start<R: Reader + 'static>(
+    pub(crate) fn start<R: Reader + 'static>(
         &mut self,
         mut worker: Worker<R>,
         core: CoreId,
@@ -94,6 +103,7 @@ impl Workers {
         });
         worker.readers().for_each(Reader::offline);
         let (stop, box_of_it) = (Arc::clone(&self.stop), Arc::clone(&letters));
+        let steady_ports = self.steady_ports;
         let handle = std::thread::Builder::new()
             .name(format!("worker-{}", self.running.len()))
             .spawn(move || {
@@ -102,7 +112,7 @@ impl Workers {
                 let _pinned = Pinned::to(core);
                 // Its sockets are open: it needs no right any more.
                 let _kept = privileges::give_up();
-                run(worker, &box_of_it, ear, &stop)
+                run(worker, &box_of_it, ear, &stop, steady_ports)
             })
             .map_err(failed)?;
         self.running.push(Running {
@@ -134,7 +144,7 @@ impl Workers {
     }
 
     /// The cells that they count in: interface index, core, cells.
-    pub(super) fn counters(&self) -> impl Iterator<Item = (u32, u32, &Arc<PortCounters>)> {
+    pub(crate) fn counters(&self) -> impl Iterator<Item = (u32, u32, &Arc<PortCounters>)> {
         self.running.iter().flat_map(|worker| {
             let cells = worker.counters.iter();
             cells.map(|(ifindex, cells)| (*ifindex, worker.core.0, cells))
@@ -142,14 +152,14 @@ impl Workers {
     }
 
     /// The first worker that has ended by itself.
-    pub(super) fn ended(&self) -> Option<CoreId> {
+    pub(crate) fn ended(&self) -> Option<CoreId> {
         let over = |worker: &&Running| worker.handle.as_ref().is_some_and(JoinHandle::is_finished);
         self.running.iter().find(over).map(|worker| worker.core)
     }
 
     /// Stops all, when what they have received is on its way; the first reason for which one had
     /// ended before.
-    pub(super) fn stop(&mut self) -> Option<String> {
+    pub(crate) fn stop(&mut self) -> Option<String> {
         self.stop.store(true, Ordering::Relaxed);
         let mut reason = None;
         for worker in &mut self.running {
@@ -186,6 +196,7 @@ fn run<R: Reader>(
     letters: &Letters,
     mut ear: PipeReader,
     stop: &AtomicBool,
+    steady_ports: bool,
 ) -> Result<(), PortError> {
     let entry = |fd: RawFd| libc::pollfd {
         fd,
@@ -209,7 +220,7 @@ fn run<R: Reader>(
         }
         let received = match worker.run_burst() {
             Ok(received) => received,
-            Err(PortError::Gone { .. }) => 0,
+            Err(PortError::Gone { .. }) if !steady_ports => 0,
             Err(error) => break Err(error),
         };
         if stop.load(Ordering::Relaxed) {

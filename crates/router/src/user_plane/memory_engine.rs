@@ -15,13 +15,17 @@
 //! are due by then, so a delayed tick delays changes and loses none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastpath::forward::Capacity;
 use fib::generated::Random;
 use fib::next_hop::Kind;
-use fib::organisation::{ApplyError, Change, Locked, Options, Organisation, PerCore, Shared};
+use fib::organisation::{
+    ApplyError, Change, Locked, Options, Organisation, PerCore, Shared, TableOrganisation,
+    Uncounted,
+};
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -32,7 +36,9 @@ use port::pool::Layout;
 use port::{Pool, PortError};
 
 use super::worker::WorkerError;
-use super::{PortCount, PortCounters, PortSettings, Worker, test_traffic};
+use super::{PortCount, PortSettings, Worker, test_traffic};
+use crate::engine;
+use crate::engine::workers::Workers;
 
 /// How long workers run before counting begins: caches and branch predictors are warm, huge pages
 /// in place.
@@ -41,37 +47,10 @@ const WARM_UP: Duration = Duration::from_millis(100);
 const TICK: Duration = Duration::from_millis(10);
 /// How often the thread that waits for the end of a trial looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Bursts between two looks at the flag that ends the trial.
-const BURSTS_PER_LOOK: usize = 32;
 /// Buffers of a worker: two full bursts in flight would do.
 const BUFFERS: u32 = 512;
 /// The number by which next hops name a worker's one port.
 const PORT: u32 = 1;
-
-/// How workers share the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TableOrganisation {
-    /// One table and its counters under one mutex, taken for every frame.
-    Locked,
-    /// One table that all read and none writes.
-    Shared,
-    /// A copy for every worker.
-    PerCore,
-}
-
-impl TableOrganisation {
-    /// All three, from the worst to the best.
-    pub const ALL: [Self; 3] = [Self::Locked, Self::Shared, Self::PerCore];
-
-    /// The name people see.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Locked => "locked",
-            Self::Shared => "shared",
-            Self::PerCore => "per-core",
-        }
-    }
-}
 
 /// The routes of a table.
 #[derive(Clone, Debug, Default)]
@@ -173,9 +152,15 @@ pub enum EngineError {
     /// The worker could not be put together.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// The port failed.
+    /// Memory for frames could not be had.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// A worker could not be started.
+    #[error(transparent)]
+    Start(#[from] engine::EngineError),
+    /// A worker ended before the trial did.
+    #[error("a worker ended: {0}")]
+    Ended(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -185,6 +170,8 @@ pub enum EngineError {
 #[derive(Debug)]
 pub struct MemoryEngine {
     tables: Tables,
+    /// Readers of each worker, of which it uses the first.
+    readers: usize,
     workers: usize,
     prefixes: Vec<(Prefix<u32>, NextHop)>,
     next_hops: u16,
@@ -195,10 +182,24 @@ enum Tables {
     Locked(Locked),
     Shared(Shared),
     PerCore(PerCore),
+    AsShipped(Uncounted),
+}
+
+/// Does `$do` with the tables, whichever they are.
+macro_rules! with {
+    ($of:expr, $tables:ident => $do:expr) => {
+        match $of {
+            Tables::Locked($tables) => $do,
+            Tables::Shared($tables) => $do,
+            Tables::PerCore($tables) => $do,
+            Tables::AsShipped($tables) => $do,
+        }
+    };
 }
 
 impl MemoryEngine {
-    /// Builds the tables for at most `workers` workers.
+    /// Builds tables of an organisation for at most `workers` workers: an experiment, for none of
+    /// the router's engines counts in its readers, or keeps copies.
     ///
     /// # Errors
     /// [`EngineError`] when memory is short, or a route names a next hop that there is not.
@@ -207,57 +208,65 @@ impl MemoryEngine {
         routes: &Routes,
         workers: usize,
     ) -> Result<Self, EngineError> {
-        let hops = routes
-            .v4
-            .iter()
-            .map(|route| route.1)
-            .chain(routes.v6.iter().map(|route| route.1));
-        if let Some(hop) = hops
-            .into_iter()
-            .find(|hop| !(1..=routes.next_hops).contains(&hop.0))
-        {
-            return Err(EngineError::NextHop(hop.0, routes.next_hops));
-        }
         let options = Options::for_workers(workers);
         let tables = match organisation {
             TableOrganisation::Locked => Tables::Locked(Locked::new(&options)?),
             TableOrganisation::Shared => Tables::Shared(Shared::new(&options)?),
             TableOrganisation::PerCore => Tables::PerCore(PerCore::new(&options)?),
         };
-        let hops: Vec<Change> = (1..=routes.next_hops)
+        Self::fill(tables, 1, routes, workers)
+    }
+
+    /// Builds what the workers of `corelane run` read: the same readers, as many as for their
+    /// tables, in memory of this process instead of the programs' maps.
+    ///
+    /// # Errors
+    /// As [`MemoryEngine::build`].
+    pub fn as_shipped(routes: &Routes, workers: usize) -> Result<Self, EngineError> {
+        let readers = Capacity::default().tables();
+        let options = Options::for_workers(workers * readers);
+        let tables = Tables::AsShipped(Uncounted::new(&options)?);
+        Self::fill(tables, readers, routes, workers)
+    }
+
+    fn fill(
+        tables: Tables,
+        readers: usize,
+        routes: &Routes,
+        workers: usize,
+    ) -> Result<Self, EngineError> {
+        let (v4, v6) = (routes.v4.iter(), routes.v6.iter());
+        let mut hops = v4.map(|route| route.1).chain(v6.map(|route| route.1));
+        if let Some(hop) = hops.find(|hop| !(1..=routes.next_hops).contains(&hop.0)) {
+            return Err(EngineError::NextHop(hop.0, routes.next_hops));
+        }
+        let hops = (1..=routes.next_hops)
             .map(|number| Change::NextHop(NextHop(number), adjacency(number)))
             .collect();
-        let v4: Vec<Change> = routes
-            .v4
-            .iter()
-            .map(|&(prefix, hop)| Change::V4(prefix, hop))
-            .collect();
-        let v6: Vec<Change> = routes
-            .v6
-            .iter()
-            .map(|&(prefix, hop)| Change::V6(prefix, hop))
-            .collect();
-        for changes in [hops, v4, v6] {
-            match &tables {
-                Tables::Locked(tables) => tables.apply(&changes)?,
-                Tables::Shared(tables) => tables.apply(&changes)?,
-                Tables::PerCore(tables) => tables.apply(&changes)?,
-            }
+        let v4 = routes.v4.iter();
+        let v4 = v4.map(|&(prefix, hop)| Change::V4(prefix, hop)).collect();
+        let v6 = routes.v6.iter();
+        let v6 = v6.map(|&(prefix, hop)| Change::V6(prefix, hop)).collect();
+        let changes: [Vec<Change>; 3] = [hops, v4, v6];
+        for changes in changes {
+            with!(&tables, tables => tables.apply(&changes)?);
         }
         Ok(Self {
             tables,
+            readers,
             workers,
             prefixes: routes.v4.clone(),
             next_hops: routes.next_hops,
         })
     }
 
-    /// How the workers share the tables.
-    pub fn organisation(&self) -> TableOrganisation {
+    /// How the workers share the tables, when it is an experiment.
+    pub fn organisation(&self) -> Option<TableOrganisation> {
         match self.tables {
-            Tables::Locked(_) => TableOrganisation::Locked,
-            Tables::Shared(_) => TableOrganisation::Shared,
-            Tables::PerCore(_) => TableOrganisation::PerCore,
+            Tables::Locked(_) => Some(TableOrganisation::Locked),
+            Tables::Shared(_) => Some(TableOrganisation::Shared),
+            Tables::PerCore(_) => Some(TableOrganisation::PerCore),
+            Tables::AsShipped(_) => None,
         }
     }
 
@@ -265,17 +274,13 @@ impl MemoryEngine {
     pub fn lock_address(&self) -> Option<usize> {
         match &self.tables {
             Tables::Locked(tables) => Some(tables.lock_address()),
-            Tables::Shared(_) | Tables::PerCore(_) => None,
+            _ => None,
         }
     }
 
     /// Exact bytes of the tables.
     pub fn memory(&self) -> fib::MemoryReport {
-        match &self.tables {
-            Tables::Locked(tables) => tables.memory(),
-            Tables::Shared(tables) => tables.memory(),
-            Tables::PerCore(tables) => tables.memory(),
-        }
+        with!(&self.tables, tables => tables.memory())
     }
 
     /// Runs a trial.
@@ -303,61 +308,42 @@ impl MemoryEngine {
                 return Err(EngineError::CoreTwice(*core));
             }
         }
-        match &self.tables {
-            Tables::Locked(tables) => self.run_on(tables, warm_up, trial),
-            Tables::Shared(tables) => self.run_on(tables, warm_up, trial),
-            Tables::PerCore(tables) => self.run_on(tables, warm_up, trial),
-        }
+        with!(&self.tables, tables => self.run_on(tables, warm_up, trial))
     }
 
-    fn run_on<O: Organisation>(
+    fn run_on<O>(
         &self,
         tables: &O,
         warm_up: Duration,
         trial: &Trial,
-    ) -> Result<Outcome, EngineError> {
-        let stop = AtomicBool::new(false);
-        let ready = Barrier::new(trial.cores.len() + 1);
-        let cells: Vec<Mutex<Option<Arc<PortCounters>>>> =
-            trial.cores.iter().map(|_| Mutex::new(None)).collect();
-        let changes_made = Mutex::new(0_u64);
+    ) -> Result<Outcome, EngineError>
+    where
+        O: Organisation,
+        O::Reader: 'static,
+    {
+        let mut workers = Workers::default();
+        for (index, &core) in trial.cores.iter().enumerate() {
+            // Its memory is touched first by its core.
+            let _pinned = Pinned::to(core)?;
+            let readers = (0..self.readers).map(|_| tables.reader(index));
+            let pool = Pool::new(Layout::ordinary(BUFFERS))?;
+            let mut worker = Worker::new(readers.collect::<Result<_, _>>()?, pool);
+            let first = trial.frames.len() / trial.cores.len() * index;
+            let port = MemoryPort::new(format!("memory{index}"), Arc::clone(trial.frames), first);
+            let counters = worker.attach(Box::new(port), settings())?;
+            workers.start(worker, core, vec![(PORT, counters)])?;
+        }
+        let (stop, changes_made) = (AtomicBool::new(false), Mutex::new(0_u64));
         thread::scope(|scope| {
-            let workers: Vec<_> = trial
-                .cores
-                .iter()
-                .enumerate()
-                .map(|(index, &core)| {
-                    let (stop, ready, cells) = (&stop, &ready, &cells[index]);
-                    scope.spawn(move || {
-                        let first = trial.frames.len() / trial.cores.len() * index;
-                        let made = make_worker(tables, index, core, trial.frames, first, cells);
-                        ready.wait();
-                        let (_pinned, mut worker) = made?;
-                        while !stop.load(Ordering::Relaxed) {
-                            for _ in 0..BURSTS_PER_LOOK {
-                                worker.run_burst()?;
-                            }
-                        }
-                        Ok(())
-                    })
-                })
-                .collect();
             let control = (trial.route_changes_per_second > 0).then(|| {
                 scope.spawn(|| {
                     self.change_routes(tables, trial.route_changes_per_second, &stop, &changes_made)
                 })
             });
-            ready.wait();
-            // A worker that could not be made has left its cell empty: its error is the outcome.
-            let complete = cells.iter().all(|cell| lock(cell).is_some());
-            let outcome = if complete {
-                measure(warm_up, trial, &cells, &changes_made)
-            } else {
-                Err(EngineError::Interrupted)
-            };
+            let outcome = measure(warm_up, trial, &workers, &changes_made);
             stop.store(true, Ordering::Relaxed);
-            for worker in workers {
-                join(worker)?;
+            if let Some(why) = workers.stop() {
+                return Err(EngineError::Ended(why));
             }
             if let Some(control) = control {
                 join(control)?;
@@ -411,45 +397,28 @@ fn adjacency(number: u16) -> NextHopEntry {
     }
 }
 
-/// A worker on its core, with memory of its own that the core has touched first.
-fn make_worker<O: Organisation>(
-    tables: &O,
-    index: usize,
-    core: CoreId,
-    frames: &Arc<Replay>,
-    first: usize,
-    cells: &Mutex<Option<Arc<PortCounters>>>,
-) -> Result<(Pinned, Worker<O::Reader>), EngineError> {
-    let pinned = Pinned::to(core)?;
-    let mut worker = Worker::new(
-        vec![tables.reader(index)?],
-        Pool::new(Layout::ordinary(BUFFERS))?,
-    );
-    let settings = PortSettings {
+/// Of a worker's one port.
+fn settings() -> PortSettings {
+    PortSettings {
         number: PORT,
         enabled: true,
         mac: test_traffic::ROUTER,
         table: 0,
         vlans: Vec::new(),
-    };
-    let port = MemoryPort::new(format!("memory{index}"), Arc::clone(frames), first);
-    let counters = worker.attach(Box::new(port), settings)?;
-    *lock(cells) = Some(counters);
-    Ok((pinned, worker))
+    }
 }
 
 /// Reads all counters after the warm-up and again at the end.
 fn measure(
     warm_up: Duration,
     trial: &Trial,
-    cells: &[Mutex<Option<Arc<PortCounters>>>],
+    running: &Workers,
     changes: &Mutex<u64>,
 ) -> Result<Outcome, EngineError> {
     let read = || {
-        let counts: Vec<(PortCount, Instant)> = cells
-            .iter()
-            .filter_map(|cell| lock(cell).clone())
-            .map(|counters| (counters.read(), Instant::now()))
+        let counts: Vec<(PortCount, Instant)> = running
+            .counters()
+            .map(|(_, _, counters)| (counters.read(), Instant::now()))
             .collect();
         (counts, *lock(changes), Instant::now())
     };

@@ -21,11 +21,9 @@
 //!
 //! - [`memory_engine`]: workers on frames replayed from memory: what the forwarding itself costs.
 //! - [`test_traffic`]: the frames it replays.
-//! - [`packet_engine`]: workers between Linux interfaces, through packet sockets.
 
 pub mod counters;
 pub mod memory_engine;
-pub mod packet_engine;
 pub mod reason;
 pub mod step;
 pub mod test_traffic;

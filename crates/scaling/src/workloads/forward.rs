@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use router::user_plane::memory_engine::{MemoryEngine, Routes, TableOrganisation, Trial};
+use fib::TableOrganisation;
+use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 use super::bench::{Bench, Unable};

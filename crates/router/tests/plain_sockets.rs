@@ -1,6 +1,6 @@
-//! The packet engine between two interfaces of a namespace: frames go in at one cable and come out
-//! of the other, byte for byte; checksums left to the card are completed, tags are seen, and an
-//! interface that vanishes is an error with its name. Needs root.
+//! Workers on plain packet sockets between two interfaces of a namespace: frames go in at one cable
+//! and come out of the other, byte for byte; checksums left to the card are completed, tags are
+//! seen, and an interface that vanishes is an error with its name. Needs root.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use host::{Namespace, Veth};
 use port::packet::PacketPort;
 use port::pool::Layout;
 use port::{Burst, Pool, Port};
-use router::user_plane::packet_engine::PacketEngine;
+use router::engine::plain_sockets::PlainSockets;
 use router::user_plane::{PortCount, Reason};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -108,18 +108,18 @@ fn exchange(network: &Network, frames: &[Vec<u8>], wanted: usize) -> Vec<Vec<u8>
         .expect("the namespace")
 }
 
-fn start(network: &Network, tables: &Shared, workers: usize) -> PacketEngine {
+fn start(network: &Network, tables: &Shared, workers: usize) -> PlainSockets {
     let cores = host::allowed_cores().expect("cores");
     let cores = &cores[..workers.min(cores.len())];
     let started = network
         .router
-        .enter(|| PacketEngine::start(tables, &["in", "out"], cores));
+        .enter(|| PlainSockets::start(tables, &["in", "out"], cores));
     started.expect("the namespace").expect("started")
 }
 
-fn total(counts: &[(host::CoreId, Vec<PortCount>)]) -> PortCount {
+fn total(counts: &[PortCount]) -> PortCount {
     let mut total = PortCount::default();
-    for count in counts.iter().flat_map(|(_, counts)| counts) {
+    for count in counts {
         assert!(count.closes(), "{count:?}");
         total += count;
     }
@@ -262,7 +262,7 @@ fn an_interface_that_vanishes_or_is_missing_is_named() {
     let cores = &host::allowed_cores().expect("cores")[..1];
     let missing = network
         .router
-        .enter(|| PacketEngine::start(&tables, &["in", "nowhere"], cores).map(drop));
+        .enter(|| PlainSockets::start(&tables, &["in", "nowhere"], cores).map(drop));
     let error = missing
         .expect("the namespace")
         .expect_err("no such interface")
