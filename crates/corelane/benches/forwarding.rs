@@ -17,12 +17,11 @@ use std::time::{Duration, Instant};
 
 use fib::prefix_file::{self, Prefixes};
 use fib::{Prefix, TableOrganisation, generated};
+use figures::{Random, median, median_interval};
 use host::CoreId;
 use report::Table;
 use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
-use scaling::random::Random;
-use scaling::statistics::{median, median_interval};
 
 const DESTINATIONS: usize = 1 << 20;
 const NEXT_HOPS: u16 = 16;
@@ -31,7 +30,6 @@ const SEED: u64 = 1;
 const ROUNDS: usize = 11;
 const TRIAL: Duration = Duration::from_millis(700);
 const WARM_UP: Duration = Duration::from_millis(100);
-const RESAMPLES: usize = 2000;
 /// Route changes a second; 0 is what the others are compared with.
 const CHANGES: [u32; 4] = [0, 10_000, 100_000, 1_000_000];
 
@@ -223,7 +221,7 @@ fn ratios(of: &Case, to: &Case) -> Vec<f64> {
 }
 
 fn row(what: String, values: &[f64], unit: &str, scale: f64, must: [&str; 2]) -> Vec<String> {
-    let interval = median_interval(values, RESAMPLES, SEED);
+    let interval = median_interval(values, SEED);
     let [must, goal] = must.map(str::to_owned);
     vec![
         what,

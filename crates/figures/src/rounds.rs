@@ -26,19 +26,26 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// Measures one more round of every setting, in random order.
+    /// Measures every setting in each of `count` more rounds, in random order.
     ///
     /// # Errors
     /// The first of `measure`; what the round had until then is kept.
-    pub fn round<E>(&mut self, measure: impl FnMut(usize) -> Result<T, E>) -> Result<(), E> {
-        let order = self.random.order(self.settings);
-        self.round_in(order, measure)
+    pub fn run<E>(
+        &mut self,
+        count: usize,
+        mut measure: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<(), E> {
+        for _ in 0..count {
+            let order = self.random.order(self.settings);
+            self.round_in(order, &mut measure)?;
+        }
+        Ok(())
     }
 
-    /// The same in an `order` of the caller's, which may leave settings out.
+    /// Measures one more round in an `order` of the caller's, which may leave settings out.
     ///
     /// # Errors
-    /// As [`Self::round`].
+    /// As [`Self::run`].
     pub fn round_in<E>(
         &mut self,
         order: impl IntoIterator<Item = usize>,
@@ -86,20 +93,19 @@ impl<T> Rounds<T> {
             .collect()
     }
 
-    /// The median of the ratios within the rounds, with its interval; `None` without a ratio.
-    pub fn ratio(
-        &self,
-        setting: usize,
-        against: usize,
-        figure: impl Fn(&T) -> f64,
-    ) -> Option<Estimate> {
-        let ratios = self.ratios(setting, against, figure);
-        (!ratios.is_empty()).then(|| Estimate::of(&ratios, self.seed))
+    /// The median of the ratios within the rounds, with its interval; `NaN` without a ratio.
+    pub fn ratio(&self, setting: usize, against: usize, figure: impl Fn(&T) -> f64) -> Estimate {
+        Estimate::of(&self.ratios(setting, against, figure), self.seed)
     }
 
-    /// For each round the sample of each setting, `None` where it was not measured.
-    pub fn into_rows(self) -> Vec<Vec<Option<T>>> {
+    /// For each round in which every setting was measured a sample of each.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<T>>
+    where
+        T: Clone,
+    {
         self.rows
+            .iter()
+            .filter_map(|row| row.iter().cloned().collect())
     }
 }
 
@@ -143,13 +149,14 @@ mod tests {
             let mut rounds = Rounds::new(10, seed);
             for _ in 0..3 {
                 let mut order = Vec::new();
-                let measured: Result<(), ()> = rounds.round(|setting| {
+                let measured: Result<(), ()> = rounds.run(1, |setting| {
                     order.push(setting);
                     Ok(())
                 });
                 assert_eq!(measured, Ok(()));
                 orders.push(order);
             }
+            assert_eq!(rounds.rows().count(), 3);
             orders
         };
         let mut first = orders(1);
@@ -166,7 +173,7 @@ mod tests {
     fn a_slow_round_cancels_out_of_the_ratio() {
         let of = |rate: f64| [Some(rate), Some(1.9 * rate)];
         let rounds = rounds(&[of(1.0), of(0.5), of(1.1), of(0.25)]);
-        let ratio = rounds.ratio(1, 0, same).unwrap();
+        let ratio = rounds.ratio(1, 0, same);
         assert!((ratio.value - 1.9).abs() < 1e-12);
         assert!(ratio.interval.high - ratio.interval.low < 1e-9);
     }
@@ -182,7 +189,7 @@ mod tests {
         assert_eq!(rounds.values(0, same), [1.0, 2.0, 0.0]);
         assert_eq!(rounds.pairs(1, 0).count(), 2);
         assert_eq!(rounds.ratios(1, 0, same), [4.0]);
-        assert!(Rounds::<f64>::new(2, 1).ratio(0, 1, same).is_none());
+        assert!(Rounds::<f64>::new(2, 1).ratio(0, 1, same).value.is_nan());
     }
 
     #[test]
@@ -192,6 +199,7 @@ mod tests {
             (setting != 0).then_some(setting).ok_or("no")
         });
         assert_eq!(ended, Err("no"));
-        assert_eq!(rounds.into_rows(), [[None, None, Some(2)]]);
+        assert_eq!(rounds.of(2).collect::<Vec<_>>(), [&2]);
+        assert_eq!((rounds.of(1).count(), rounds.rows().count()), (0, 0));
     }
 }

@@ -1,12 +1,13 @@
 //! Everything that looks for the cause besides the sweep itself: instruments first, which only
 //! watch, then interventions, which change one thing at a time.
 
+use figures::{Estimate, ratios};
 use host::pressure::Caches;
 use host::topology::Topology;
 
 use crate::cause::blame::Evidence;
 use crate::cause::counters::Inflation;
-use crate::cause::intervention::{Intervention, judge};
+use crate::cause::intervention::Intervention;
 use crate::cause::pressure::Sensitivity;
 use crate::harness::bandwidth::{Ceiling, Traffic};
 use crate::harness::interrupts::move_interrupts;
@@ -120,11 +121,12 @@ pub fn pinning(swept: &Sweep, seed: u64) -> Option<Intervention> {
             .collect()
     };
     let (pinned, free) = (seconds(Placement::Pinned)?, seconds(Placement::Free)?);
-    let control: Vec<f64> = free
-        .iter()
-        .zip(&swept.control)
-        .map(|(seconds, ratio)| seconds / ratio)
-        .collect();
+    let effect = Estimate::of(&ratios(&pinned, &free), seed);
+    let again: Vec<f64> = swept.control.iter().map(|ratio| 1.0 / ratio).collect();
     let what = "all tasks pinned to their cores instead of free".to_owned();
-    Some(judge(what, &pinned, &free, &control, seed))
+    Some(Intervention::new(
+        what,
+        &effect,
+        &Estimate::of(&again, seed),
+    ))
 }

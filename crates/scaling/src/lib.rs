@@ -29,7 +29,5 @@ pub mod instruments;
 pub mod investigate;
 pub mod laws;
 pub mod measure;
-pub mod random;
 pub mod result;
-pub mod statistics;
 pub mod workloads;

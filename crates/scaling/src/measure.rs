@@ -21,7 +21,7 @@ use crate::harness::{allowance, one_core};
 use crate::instruments;
 use crate::investigate::{Findings, investigate};
 use crate::laws::forecast::{NoForecast, OneCore, Score};
-use crate::laws::rounds::Rounds;
+use crate::laws::rates::Rates;
 use crate::laws::segment::Boundary;
 use crate::result::record::TOLERANCE;
 use crate::result::{BesideResult, PointResult, SCHEMA, ScaleResult, judge, sentence};
@@ -88,7 +88,7 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
     let (control, missed) = judge::control(&swept.control, request.seed);
     let points = judge::points(&swept.series, mode, request.seed);
     let primary = swept.series.first();
-    let rates = primary.map_or_else(Rounds::default, Series::rates);
+    let rates = primary.map_or_else(Rates::default, Series::rates);
     let law = judge::law(&rates, marks, request.seed);
     let mut notes = notes(request, &ground, &swept, missed, &points);
     let scores = match forecast.map(|one| scores(&one, &points)) {

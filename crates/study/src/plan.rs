@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dut::case::{Case, FRAME_SIZES, SMALLEST, Table};
 use dut::device::Abilities;
-use scaling::random::Random;
+use figures::Random;
 
 /// Up to this many cores every number of workers is measured at every frame size; beyond it the
 /// numbers between one and all are measured at the smallest size only.

@@ -47,8 +47,8 @@ impl RouteChanges {
             engine: case.engine.to_owned(),
             table: case.table,
             asked: case.changes,
-            made: scaling::statistics::median(&made),
-            kept: scaling::statistics::median(&kept),
+            made: figures::median(&made),
+            kept: figures::median(&kept),
             kept_low: kept.iter().copied().fold(f64::INFINITY, f64::min),
             kept_high: kept.iter().copied().fold(0.0, f64::max),
         })

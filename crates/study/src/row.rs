@@ -39,7 +39,7 @@ impl Row {
             .iter()
             .map(|sample| sample.frames_per_second)
             .collect();
-        let frames_per_second = FramesPerSecond(scaling::statistics::median(&rates));
+        let frames_per_second = FramesPerSecond(figures::median(&rates));
         Self {
             engine: case.engine.to_owned(),
             table: case.table,

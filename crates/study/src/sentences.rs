@@ -276,7 +276,7 @@ pub(crate) fn no_loss(study: &Study) -> String {
             ": {:.0} to {:.0} % of what the closed loop gives, {:.0} % in the middle",
             least * 100.0,
             most * 100.0,
-            scaling::statistics::median(&found) * 100.0
+            figures::median(&found) * 100.0
         );
     }
     text.push('.');

@@ -2,13 +2,10 @@
 //! measured right before or after.
 
 use dut::case::{Case, Sample, Table};
-use scaling::statistics::{median, median_interval};
+use figures::{median, median_interval};
 use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
-
-/// Draws of the bootstrap behind an interval.
-const RESAMPLES: usize = 2000;
 
 /// Several workers against one, same engine, table organisation and frame size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +39,7 @@ impl SpeedUp {
         if times.is_empty() {
             return None;
         }
-        let interval = median_interval(&times, RESAMPLES, seed);
+        let interval = median_interval(&times, seed);
         Some(Self {
             engine: case.engine.to_owned(),
             table: case.table,

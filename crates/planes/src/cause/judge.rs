@@ -1,13 +1,11 @@
 //! From rounds of measurements to shares: pure functions.
 
-use scaling::statistics::{Interval, median, median_interval};
+use figures::{Estimate, differences, median};
 
 use crate::result::{ChannelShare, Method};
 
 /// A difference smaller than this share is within the noise of a shared machine and not called one.
 pub(crate) const NOTICED: f64 = 0.05;
-/// Draws of the bootstrap.
-const RESAMPLES: usize = 1_000;
 
 /// One intervention, value by round.
 #[derive(Debug, Clone)]
@@ -24,7 +22,7 @@ pub(crate) struct Probe {
 
 /// What a plane's figure was, by round.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rounds {
+pub(crate) struct Observed {
     /// Without the other plane.
     pub(crate) alone: Vec<f64>,
     /// With it.
@@ -48,49 +46,48 @@ pub(crate) struct Judged {
 /// Judges a plane's figures, of which more is worse; `None` when it is not disturbed: the
 /// difference that the other plane makes must be there in every round, exceed the difference
 /// between two equal trials, and [`NOTICED`].
-pub(crate) fn judge(rounds: &Rounds, probes: &[Probe], seed: u64) -> Option<Judged> {
-    let minus =
-        |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
-    let spread = |values: &[f64]| median_interval(values, RESAMPLES, seed);
-    let (alone, beside) = (median(&rounds.alone), median(&rounds.beside));
-    let differences = minus(&rounds.beside, &rounds.alone);
-    let total = median(&differences);
-    let noise: Vec<f64> = minus(&rounds.beside, &rounds.again)
-        .into_iter()
-        .map(f64::abs)
-        .collect();
-    let disturbed =
-        spread(&differences).low > 0.0 && total > median(&noise) && total > NOTICED * alone;
-    if !disturbed {
+pub(crate) fn judge(rounds: &Observed, probes: &[Probe], seed: u64) -> Option<Judged> {
+    let estimate = |values: &[f64]| Estimate::of(values, seed);
+    let alone = median(&rounds.alone);
+    let total = estimate(&differences(&rounds.beside, &rounds.alone));
+    let noise = differences(&rounds.beside, &rounds.again);
+    let noise = median(noise.into_iter().map(f64::abs));
+    if total.interval.low <= 0.0 || total.value <= noise.max(NOTICED * alone) {
         return None;
     }
-    let shares = |values: &[f64], method| match method {
-        Method::Removed => minus(&rounds.beside, values),
-        Method::Pressed => minus(values, &rounds.alone),
-    };
-    let over = |differences: Vec<f64>| -> Vec<f64> {
-        differences.into_iter().map(|part| part / total).collect()
+    let shares = |values: &[f64], others: &[f64]| {
+        let parts = differences(values, others);
+        estimate(
+            &parts
+                .iter()
+                .map(|part| part / total.value)
+                .collect::<Vec<_>>(),
+        )
     };
     let channels: Vec<ChannelShare> = probes
         .iter()
         .map(|probe| {
-            let parts = over(shares(&probe.values, probe.method));
-            let control = over(match probe.method {
-                Method::Removed => minus(&rounds.beside, &rounds.again),
-                Method::Pressed => minus(&rounds.registers, &rounds.alone),
-            });
-            let (own, floor): (Interval, Interval) = (spread(&parts), spread(&control));
+            let (own, control) = match probe.method {
+                Method::Removed => (
+                    shares(&rounds.beside, &probe.values),
+                    shares(&rounds.beside, &rounds.again),
+                ),
+                Method::Pressed => (
+                    shares(&probe.values, &rounds.alone),
+                    shares(&rounds.registers, &rounds.alone),
+                ),
+            };
             ChannelShare {
                 channel: probe.channel.clone(),
                 method: probe.method,
                 counts: probe.counts,
-                share: median(&parts),
-                low: own.low,
-                high: own.high,
-                control: median(&control),
-                control_low: floor.low,
-                control_high: floor.high,
-                clear: own.low > floor.high.max(0.0) && median(&parts) > NOTICED,
+                share: own.value,
+                low: own.interval.low,
+                high: own.interval.high,
+                control: control.value,
+                control_low: control.interval.low,
+                control_high: control.interval.high,
+                clear: own.is_above(&control, 0.0) && own.value > NOTICED,
             }
         })
         .collect();
@@ -101,7 +98,7 @@ pub(crate) fn judge(rounds: &Rounds, probes: &[Probe], seed: u64) -> Option<Judg
         .sum();
     Some(Judged {
         alone,
-        beside,
+        beside: median(&rounds.beside),
         channels,
         explained,
     })
@@ -120,8 +117,8 @@ mod tests {
         }
     }
 
-    fn rounds() -> Rounds {
-        Rounds {
+    fn rounds() -> Observed {
+        Observed {
             alone: vec![10.0, 11.0, 10.0, 9.0, 10.0],
             beside: vec![20.0, 21.0, 20.0, 19.0, 20.0],
             again: vec![20.5, 20.5, 20.0, 19.5, 20.0],
@@ -176,12 +173,12 @@ mod tests {
 
     #[test]
     fn a_plane_that_varies_by_itself_is_not_disturbed() {
-        let noisy = Rounds {
+        let noisy = Observed {
             again: vec![9.0, 33.0, 8.0, 35.0, 7.0],
             ..rounds()
         };
         assert_eq!(judge(&noisy, &[], 1), None);
-        let calm = Rounds {
+        let calm = Observed {
             beside: rounds().alone,
             ..rounds()
         };

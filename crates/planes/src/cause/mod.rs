@@ -19,11 +19,11 @@ mod scene;
 
 use std::time::{Duration, Instant};
 
+use figures::Rounds;
 pub(crate) use judge::NOTICED;
-use scaling::random::Random;
 
 use self::intervention::{Turn, turns};
-use self::judge::{Probe, Rounds, judge};
+use self::judge::{Observed, Probe, judge};
 use self::scene::{Scene, Seen, Setup};
 use crate::compare::{Plan, StageError};
 use crate::deployment::{Cores, Deployment, Means};
@@ -166,15 +166,8 @@ fn find(
         origin: plan.routes,
     };
     let mut scene = Scene::start(setup, means)?;
-    let mut random = Random::new(plan.seed);
-    let mut seen: Vec<Vec<Seen>> = vec![Vec::new(); turns.len()];
-    for _ in 0..schedule.rounds {
-        let mut order: Vec<usize> = (0..turns.len()).collect();
-        random.shuffle(&mut order);
-        for place in order {
-            seen[place].push(scene.run(turns[place])?);
-        }
-    }
+    let mut seen = Rounds::new(turns.len(), plan.seed);
+    seen.run(schedule.rounds, |place| scene.run(turns[place]))?;
     let measures = suspect.victims.iter().flat_map(|&victim| match victim {
         Plane::User => vec![Measure::Loss, Measure::DelayP99],
         Plane::Management => vec![Measure::Response],
@@ -190,14 +183,13 @@ fn cause(
     suspect: &Suspect,
     measure: Measure,
     turns: &[Turn],
-    seen: &[Vec<Seen>],
+    seen: &Rounds<Seen>,
     seed: u64,
 ) -> Option<Cause> {
     let victim = measure.plane();
     let values = |wanted: Turn| -> Option<Vec<f64>> {
         let place = turns.iter().position(|&turn| turn == wanted)?;
-        seen[place]
-            .iter()
+        seen.of(place)
             .map(|seen| match measure {
                 Measure::Loss => seen.loss,
                 Measure::DelayP99 => seen.delay,
@@ -205,7 +197,7 @@ fn cause(
             })
             .collect()
     };
-    let rounds = Rounds {
+    let rounds = Observed {
         alone: values(Turn::Alone(victim))?,
         beside: values(Turn::Both)?,
         again: values(Turn::Again)?,

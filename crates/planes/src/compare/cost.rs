@@ -1,6 +1,6 @@
 //! What messages between the planes cost the user plane.
 
-use scaling::statistics::median;
+use figures::median;
 
 use super::bench::Bench;
 use super::stage::Stage;

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use figures::Random;
 use host::loops;
 use host::pin::Pinned;
 use host::pressure::Caches;
 use host::topology::Topology;
-
-use crate::random::Random;
 
 /// Steps of the whole work: a third of a second on one core. Long enough that starting threads and
 /// placing them is no part of the result, short enough for many rounds: where neighbours share the
@@ -104,10 +103,7 @@ pub(super) fn lock(threads: usize) {
             scope.spawn(move || {
                 let _pin = own_core(number);
                 let mut random = Random::new(7 + number as u64);
-                let mut length = |share: f64| {
-                    let u = (random.below(1 << 30) as f64 + 1.0) / f64::from(1 << 30);
-                    (-u.ln() * mean * share) as u64
-                };
+                let mut length = |share: f64| (-(1.0 - random.unit()).ln() * mean * share) as u64;
                 while left
                     .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
                     .is_ok()

@@ -193,11 +193,12 @@ pub fn closed_queue(share: f64, cores: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use figures::Random;
+
     use super::*;
     use crate::laws::Point;
     use crate::laws::fit::{Form, Weighting, fit};
     use crate::laws::usl::Usl;
-    use crate::random::Random;
 
     #[test]
     fn the_closed_queue_has_its_known_values() {
@@ -226,7 +227,7 @@ mod tests {
                 .into_iter()
                 .flat_map(|cores| std::iter::repeat_n(cores, 9))
                 .map(|cores| {
-                    let noise = random.below(1000) as f64 / 1000.0 - 0.5;
+                    let noise = random.unit() - 0.5;
                     Point {
                         cores,
                         rate: truth.rate(f64::from(cores)) * (1.0 + 0.02 * noise),

@@ -6,12 +6,12 @@
 //! presses from outside is an upper bound: the remainder of a part is what its children together
 //! leave, and never below nothing.
 
+use figures::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
 use super::counters::Inflation;
 use super::pressure::Sensitivity;
-use crate::statistics::Interval;
 
 /// A part of the lost efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! Which shared resource a program feels: its slowdown while something presses on one of them, in
 //! doses.
 
+use figures::{Estimate, Interval};
 use host::pressure::Channel;
 use serde::{Deserialize, Serialize};
-
-use crate::statistics::{Interval, median, median_interval};
 
 /// The slowdown at one dose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,31 +35,21 @@ pub struct Sensitivity {
     pub share: Option<f64>,
 }
 
-/// Judges recorded seconds. `calm[round]` is without pressure, `control[round]` another such run,
-/// `pressed[dose][round]` the runs under it. `inflation` is the factor by which the work got dearer
-/// on all cores.
+/// Judges seconds over those without pressure: `control` is another run without, `pressed` those at
+/// each dose. `inflation` is the factor by which the work got dearer on all cores.
 pub fn sensitivity(
     channel: Channel,
-    calm: &[f64],
-    control: &[f64],
-    pressed: &[(f64, Vec<f64>)],
+    control: &Estimate,
+    pressed: &[(f64, Estimate)],
     inflation: Option<f64>,
-    seed: u64,
 ) -> Sensitivity {
-    let over =
-        |seconds: &[f64]| -> Vec<f64> { seconds.iter().zip(calm).map(|(s, c)| s / c).collect() };
-    let floor = median_interval(&over(control), 1000, seed);
     let doses: Vec<Dose> = pressed
         .iter()
-        .map(|(duty, seconds)| {
-            let ratios = over(seconds);
-            let interval = median_interval(&ratios, 1000, seed);
-            Dose {
-                duty: *duty,
-                slowdown: median(&ratios),
-                interval,
-                felt: interval.low > floor.high.max(1.0),
-            }
+        .map(|(duty, slowdown)| Dose {
+            duty: *duty,
+            slowdown: slowdown.value,
+            interval: slowdown.interval,
+            felt: slowdown.is_above(control, 1.0),
         })
         .collect();
     let full = doses.last();
@@ -110,59 +99,36 @@ fn full(sensitivity: &Sensitivity) -> f64 {
 mod tests {
     use super::*;
 
+    fn estimate(ratios: [f64; 5]) -> Estimate {
+        Estimate::of(&ratios, 1)
+    }
+
     #[test]
     fn an_effect_counts_only_if_it_clears_the_control() {
-        let calm = [1.0, 1.0, 1.0, 1.0, 1.0];
-        let control = [1.02, 0.98, 1.0, 1.03, 0.99];
-        let slow = vec![1.5, 1.48, 1.52, 1.5, 1.49];
-        let same = vec![1.02, 1.0, 0.99, 1.01, 1.03];
-        let felt = sensitivity(
-            Channel::MemoryReads,
-            &calm,
-            &control,
-            &[(1.0, slow)],
-            Some(2.0),
-            1,
-        );
+        let control = estimate([1.02, 0.98, 1.0, 1.03, 0.99]);
+        let slow = [(1.0, estimate([1.5, 1.48, 1.52, 1.5, 1.49]))];
+        let same = [(1.0, estimate([1.02, 1.0, 0.99, 1.01, 1.03]))];
+        let felt = sensitivity(Channel::MemoryReads, &control, &slow, Some(2.0));
         assert!(felt.felt && (felt.share.unwrap() - 1.5_f64.ln() / 2.0_f64.ln()).abs() < 1e-9);
-        let not = sensitivity(
-            Channel::Cache,
-            &calm,
-            &control,
-            &[(1.0, same)],
-            Some(2.0),
-            1,
-        );
+        let not = sensitivity(Channel::Cache, &control, &same, Some(2.0));
         assert!(!not.felt && not.share == Some(0.0));
         assert_eq!(strongest(&[not, felt]), Some("memory bandwidth (reads)"));
     }
 
     #[test]
     fn the_working_set_lies_between_what_two_doses_leave() {
-        let calm = [1.0; 5];
-        let doses = [
-            (0.25, vec![1.0; 5]),
-            (0.5, vec![1.3; 5]),
-            (1.0, vec![1.6; 5]),
-        ];
-        let felt = sensitivity(Channel::Cache, &calm, &calm, &doses, None, 1);
+        let calm = estimate([1.0; 5]);
+        let doses = [(0.25, 1.0), (0.5, 1.3), (1.0, 1.6)].map(|(dose, s)| (dose, estimate([s; 5])));
+        let felt = sensitivity(Channel::Cache, &calm, &doses, None);
         assert_eq!(working_set(&[felt]), Some((0.5, 0.75)));
-        let calm_all = [(0.25, vec![1.0; 5]), (1.0, vec![1.0; 5])];
-        let never = sensitivity(Channel::Cache, &calm, &calm, &calm_all, None, 1);
+        let never = sensitivity(Channel::Cache, &calm, &[(0.25, calm), (1.0, calm)], None);
         assert_eq!(working_set(&[never]), None);
     }
 
     #[test]
     fn a_channel_on_the_same_core_explains_nothing_about_more_cores() {
-        let calm = [1.0; 5];
-        let own = sensitivity(
-            Channel::SameCore,
-            &calm,
-            &calm,
-            &[(1.0, vec![2.0; 5])],
-            Some(2.0),
-            1,
-        );
+        let twice = [(1.0, estimate([2.0; 5]))];
+        let own = sensitivity(Channel::SameCore, &estimate([1.0; 5]), &twice, Some(2.0));
         assert!(own.felt && own.share.is_none());
         assert_eq!(strongest(&[own]), None);
     }

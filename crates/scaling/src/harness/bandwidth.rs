@@ -10,13 +10,13 @@ use std::slice::from_ref;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use figures::median;
 use host::cores::CoreId;
 use host::pressure::{Aggressor, Caches, Channel};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
-use crate::statistics::median;
 
 /// One look at the readers.
 const WINDOW: Duration = Duration::from_millis(80);

@@ -4,13 +4,12 @@
 //! again beside it. With two cores or more each command has a core of its own, so what remains is
 //! what they share: caches, memory, the kernel.
 
+use figures::{Interval, Rounds, median};
 use serde::{Deserialize, Serialize};
 
 use super::background::Background;
 use super::keeper::{Keeper, Spec};
 use super::runs::{SweepError, succeeded};
-use crate::random::Random;
-use crate::statistics::{Interval, median, median_interval};
 
 /// How much longer a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -51,35 +50,26 @@ pub fn beside(
     ];
     let specs = [first, second];
     let names = ["the command", "the command beside it"];
-    let mut random = Random::new(seed);
-    let mut seconds: [Vec<f64>; 4] = Default::default();
-    for _ in 0..rounds {
-        let mut order = [0, 1, 2, 3];
-        random.shuffle(&mut order);
-        for setting in order {
-            let victim = setting % 2;
-            let company = if setting < 2 {
-                None
-            } else {
-                Some(Background::start(specs[1 - victim], interrupted)?)
-            };
-            let outcome = keepers[victim].run()?;
-            drop(company);
-            succeeded(names[victim], "", specs[victim].timeout, &outcome)?;
-            seconds[setting].push(outcome.wall.as_secs_f64());
-        }
-    }
+    let mut seconds = Rounds::new(4, seed);
+    seconds.run(rounds, |setting| {
+        let victim = setting % 2;
+        let company = if setting < 2 {
+            None
+        } else {
+            Some(Background::start(specs[1 - victim], interrupted)?)
+        };
+        let outcome = keepers[victim].run()?;
+        drop(company);
+        succeeded(names[victim], "", specs[victim].timeout, &outcome)?;
+        Ok::<_, SweepError>(outcome.wall.as_secs_f64())
+    })?;
     let effect = |victim: usize| {
-        let ratios: Vec<f64> = seconds[victim + 2]
-            .iter()
-            .zip(&seconds[victim])
-            .map(|(b, a)| b / a)
-            .collect();
+        let ratio = seconds.ratio(victim + 2, victim, f64::clone);
         Effect {
-            alone: median(&seconds[victim]),
-            beside: median(&seconds[victim + 2]),
-            ratio: median(&ratios),
-            interval: median_interval(&ratios, 1000, seed),
+            alone: median(seconds.of(victim)),
+            beside: median(seconds.of(victim + 2)),
+            ratio: ratio.value,
+            interval: ratio.interval,
         }
     };
     Ok(Mutual {

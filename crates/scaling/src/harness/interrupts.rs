@@ -12,12 +12,12 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr;
 
+use figures::Rounds;
 use host::cores::CoreId;
 
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
-use crate::cause::intervention::{Intervention, judge};
-use crate::random::Random;
+use crate::cause::intervention::Intervention;
 
 /// An interrupt whose cores can be chosen, and those it had.
 struct Line {
@@ -171,26 +171,18 @@ pub fn move_interrupts(
         placement: Placement::Pinned,
     };
     let mut runs = Runs::start(job, &one, interrupted)?;
-    let mut random = Random::new(seed);
     // Away, away again as the control, and on the command's core.
-    let mut seconds: [Vec<f64>; 3] = Default::default();
+    let mut seconds = Rounds::new(3, seed);
     let mut moved = 0;
-    for _ in 0..rounds {
-        let mut order = [0, 1, 2];
-        random.shuffle(&mut order);
-        for place in order {
-            moved = steering.put(if place == 2 { &own } else { others });
-            let outcome = runs.run()?;
-            seconds[place].push(outcome.wall.as_secs_f64());
-        }
-    }
-    let [away, control, own] = &seconds;
-    Ok(Ok(judge(
+    seconds.run(rounds, |place| {
+        moved = steering.put(if place == 2 { &own } else { others });
+        Ok::<_, SweepError>(runs.run()?.wall.as_secs_f64())
+    })?;
+    let over_away = |place| seconds.ratio(place, 0, f64::clone);
+    Ok(Ok(Intervention::new(
         format!("{moved} device interrupts on the command's core instead of another"),
-        own,
-        away,
-        control,
-        seed,
+        &over_away(2),
+        &over_away(1),
     )))
 }
 

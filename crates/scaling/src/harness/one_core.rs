@@ -6,6 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Instant;
 
+use figures::median;
 use host::cores::CoreId;
 use host::loops;
 use host::pin::Pinned;
@@ -15,7 +16,6 @@ use host::topology::Topology;
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
 use crate::laws::forecast::OneCore;
-use crate::statistics::median;
 
 /// Runs `job` with the structure of `most` cores, but confined to one core, and looks at its tasks
 /// meanwhile.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use figures::{Estimate, Rounds};
 use host::cores::CoreId;
 use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
@@ -10,7 +11,6 @@ use host::topology::Topology;
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
 use crate::cause::pressure::{Sensitivity, sensitivity};
-use crate::random::Random;
 
 /// Pressing on everything in all doses is not to last longer than this.
 const LONG: Duration = Duration::from_mins(3);
@@ -107,42 +107,28 @@ pub fn press(
     let settings: Vec<(usize, f64)> = (0..channels.len())
         .flat_map(|channel| pressing.doses.iter().map(move |&dose| (channel, dose)))
         .collect();
-    let mut seconds = vec![Vec::with_capacity(pressing.rounds); settings.len() + 2];
-    let mut random = Random::new(pressing.seed);
-    for _ in 0..pressing.rounds {
-        let mut order: Vec<usize> = (0..seconds.len()).collect();
-        random.shuffle(&mut order);
-        for place in order {
-            let company = || {
-                let (channel, dose) = settings[place.checked_sub(2)?];
-                let (channel, from) = channels[channel];
-                Some(Aggressor::start(channel, from, dose, caches))
-            };
-            runs.prepare()?;
-            let company = company();
-            let outcome = runs.run_prepared()?;
-            drop(company);
-            seconds[place].push(outcome.wall.as_secs_f64());
-        }
-    }
-    Ok(channels
-        .iter()
-        .enumerate()
-        .map(|(channel, &(name, _))| {
-            let pressed: Vec<(f64, Vec<f64>)> = settings
-                .iter()
-                .zip(&seconds[2..])
-                .filter(|((c, _), _)| *c == channel)
-                .map(|((_, dose), seconds)| (*dose, seconds.clone()))
-                .collect();
-            sensitivity(
-                name,
-                &seconds[0],
-                &seconds[1],
-                &pressed,
-                pressing.inflation,
-                pressing.seed,
-            )
-        })
-        .collect())
+    let mut seconds = Rounds::new(settings.len() + 2, pressing.seed);
+    seconds.run(pressing.rounds, |place| {
+        let company = || {
+            let (channel, dose) = settings[place.checked_sub(2)?];
+            let (channel, from) = channels[channel];
+            Some(Aggressor::start(channel, from, dose, caches))
+        };
+        runs.prepare()?;
+        let company = company();
+        let outcome = runs.run_prepared()?;
+        drop(company);
+        Ok::<_, SweepError>(outcome.wall.as_secs_f64())
+    })?;
+    let over_calm = |place| seconds.ratio(place, 0, f64::clone);
+    let judged = channels.iter().enumerate().map(|(channel, &(name, _))| {
+        let pressed: Vec<(f64, Estimate)> = settings
+            .iter()
+            .zip(2..)
+            .filter(|((own, _), _)| *own == channel)
+            .map(|((_, dose), place)| (*dose, over_calm(place)))
+            .collect();
+        sensitivity(name, &over_calm(1), &pressed, pressing.inflation)
+    });
+    Ok(judged.collect())
 }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use figures::{Rounds, median};
 use host::cores::CoreId;
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +16,7 @@ use super::plan::{Job, Placement, Setting, rate_printed};
 pub use super::runs::SweepError;
 use super::runs::{Runs, last_lines};
 use crate::cause::split::Cost;
-use crate::laws::rounds::Rounds;
-use crate::random::Random;
-use crate::statistics::median;
+use crate::laws::rates::Rates;
 
 /// How much a sweep measures.
 #[derive(Debug, Clone)]
@@ -150,24 +149,20 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     let slower = trial_one.wall.max(trial_many.wall);
     let rounds = options.pace.rounds(stations.len(), slower, start.elapsed());
 
-    let mut random = Random::new(options.seed);
-    let mut table: Vec<Vec<Run>> = Vec::with_capacity(rounds);
-    let (mut repeated, mut kept) = (0_usize, 0_usize);
-    for _ in 0..rounds {
-        let mut order: Vec<usize> = (0..stations.len()).collect();
-        random.shuffle(&mut order);
-        let mut row: Vec<Option<Run>> = vec![None; stations.len()];
-        for place in order {
+    let most_repeated = (rounds * stations.len()).div_ceil(REPEATS);
+    let mut table = Rounds::new(stations.len(), options.seed);
+    let (mut repeated, mut kept) = (0, 0);
+    while table.count() < rounds {
+        table.run(1, |place| {
             let mut run = timed(job, &mut stations[place])?;
-            if run.disturbed && repeated * REPEATS < rounds * row.len() {
+            if run.disturbed && repeated < most_repeated {
                 repeated += 1;
                 run = timed(job, &mut stations[place])?;
             }
-            kept += usize::from(run.disturbed);
-            row[place] = Some(run);
-        }
-        table.push(row.into_iter().flatten().collect());
-        if !options.pace.goes_on(table.len(), start.elapsed()) {
+            kept += u32::from(run.disturbed);
+            Ok::<_, SweepError>(run)
+        })?;
+        if !options.pace.goes_on(table.count(), start.elapsed()) {
             break;
         }
     }
@@ -182,25 +177,21 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
             placement,
             counts: options.counts.clone(),
             rounds: table
-                .iter()
+                .rows()
                 .map(|row| row[index * width..(index + 1) * width].to_vec())
                 .collect(),
         })
-        .collect();
-    let control = table
-        .iter()
-        .filter_map(|row| Some(row.get(control_first)?.rate / row.first()?.rate))
         .collect();
     let mut notes = oddities(job, &trial_one, &series);
     if repeated > 0 || kept > 0 {
         notes.push(Note::Disturbed {
             repeated: repeated as u32,
-            kept: kept as u32,
+            kept,
         });
     }
     Ok(Sweep {
         series,
-        control,
+        control: table.ratios(control_first, 0, |run| run.rate),
         notes,
         trial_one,
         trial_many,
@@ -284,8 +275,8 @@ fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
 
 impl Series {
     /// The rates, for the laws.
-    pub fn rates(&self) -> Rounds {
-        Rounds {
+    pub fn rates(&self) -> Rates {
+        Rates {
             cores: self.counts.clone(),
             rates: self
                 .rounds
@@ -297,13 +288,7 @@ impl Series {
 
     /// The median of a figure at place `place`.
     pub fn median(&self, place: usize, figure: impl Fn(&Run) -> f64) -> f64 {
-        median(
-            &self
-                .rounds
-                .iter()
-                .map(|round| figure(&round[place]))
-                .collect::<Vec<_>>(),
-        )
+        median(self.rounds.iter().map(|round| figure(&round[place])))
     }
 
     /// Cores kept busy at place `place`: CPU time over wall time, median over the rounds.

@@ -79,16 +79,17 @@ fn aicc(fit: &Fit) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use figures::Random;
+
     use super::*;
     use crate::laws::usl::Usl;
-    use crate::random::Random;
 
     fn noisy(law: Usl, counts: &[u32], rounds: u64, noise: f64) -> Vec<Point> {
         let mut random = Random::new(5);
         let mut points = Vec::new();
         for _ in 0..rounds {
             for &cores in counts {
-                let u = random.below(1 << 20) as f64 / f64::from(1 << 19) - 1.0;
+                let u = 2.0 * random.unit() - 1.0;
                 points.push(Point {
                     cores,
                     rate: law.rate(f64::from(cores)) * (1.0 + noise * u),

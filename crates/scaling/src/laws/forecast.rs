@@ -1,11 +1,11 @@
 //! What core counts that were not tried may bring: a band, no further than twice the cores tried.
 
+use figures::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::Point;
 use super::interval::Refits;
 use super::usl::Usl;
-use crate::statistics::Interval;
 
 /// Forecasts end at this many times the largest core count tried. On textbook data a fit to half of
 /// the counts is 28 to 57 % too low at the end; beyond that a curve is a wish.

@@ -1,13 +1,12 @@
 //! Intervals of a law's coefficients by resampling whole rounds: a round keeps its pairing, so what
 //! slowed all its runs down together does not count as scatter.
 
+use figures::{Interval, Random};
 use serde::{Deserialize, Serialize};
 
 use super::Point;
 use super::fit::{Fit, FitError, Form, Weighting, fit};
-use super::rounds::Rounds;
-use crate::random::Random;
-use crate::statistics::{Interval, percentile};
+use super::rates::Rates;
 
 /// The refits of one bootstrap.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +34,7 @@ const NO_COHERENCY: f64 = 1e-6;
 
 /// Refits `form` to the medians of `resamples` resamples of the rounds.
 pub fn over_rounds(
-    rounds: &Rounds,
+    rounds: &Rates,
     form: Form,
     weighting: Weighting,
     resamples: usize,
@@ -86,10 +85,7 @@ impl Refits {
     /// The interval of anything that can be computed from a fit.
     pub fn interval(&self, value: impl Fn(&Fit) -> f64) -> Interval {
         let values: Vec<f64> = self.fits.iter().map(value).collect();
-        Interval {
-            low: percentile(&values, 0.025),
-            high: percentile(&values, 0.975),
-        }
+        Interval::of_draws(&values)
     }
 
     /// The intervals of the coefficients and of the peak.
@@ -130,10 +126,8 @@ mod tests {
         };
         let mut random = Random::new(42);
         let mut normal = || {
-            (0..12)
-                .map(|_| random.below(1 << 30) as f64 / f64::from(1 << 30))
-                .sum::<f64>()
-                - 6.0
+            let units: f64 = (0..12).map(|_| random.unit()).sum();
+            units - 6.0
         };
         let rates = (0..9)
             .map(|_| {
@@ -143,7 +137,7 @@ mod tests {
                     .collect()
             })
             .collect();
-        let rounds = Rounds {
+        let rounds = Rates {
             cores: counts.to_vec(),
             rates,
         };

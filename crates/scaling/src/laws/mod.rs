@@ -13,7 +13,7 @@ pub mod forecast;
 pub mod interval;
 mod least_squares;
 pub mod peak;
-pub mod rounds;
+pub mod rates;
 pub mod segment;
 pub mod speedup;
 pub mod usl;

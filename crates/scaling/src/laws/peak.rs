@@ -1,11 +1,11 @@
 //! Whether a peak may be named.
 
+use figures::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::Point;
 use super::fit::Form;
 use super::interval::Coefficients;
-use crate::statistics::Interval;
 
 /// Up to this many cores a fitted peak is no fact: with a scatter of 2 % and a true peak at 31, the
 /// fits to 1, 2, 3 and 4 cores put it anywhere from 11 to infinity.
@@ -23,7 +23,7 @@ pub enum Peak {
     /// No peak below this many cores.
     NoneBelow {
         /// Lower end of the interval of the peak; infinite when no refit has one.
-        #[serde(with = "crate::statistics::unbounded")]
+        #[serde(with = "figures::unbounded")]
         cores: f64,
     },
     /// A peak, with its interval.

@@ -1,5 +1,7 @@
 //! From recorded runs to a judgement.
 
+use figures::{Estimate, Interval, median_interval};
+
 use super::{Cause, Control, LawResult, PointResult};
 use crate::cause::split::split;
 use crate::harness::notes::Note;
@@ -11,14 +13,11 @@ use crate::laws::fit::{Form, Weighting, fit};
 use crate::laws::forecast::{from_refits, from_serial_fraction};
 use crate::laws::interval::{Refits, over_rounds};
 use crate::laws::peak::{fell_after, judge};
-use crate::laws::rounds::Rounds;
+use crate::laws::rates::Rates;
 use crate::laws::segment::{Boundary, fit_segments};
 use crate::laws::speedup::karp_flatt;
-use crate::statistics::{Interval, median, median_interval};
 
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 1000;
-/// Resamples when each is a refit of a law.
+/// Draws of a bootstrap each of which is a refit of a law.
 const REFITS: usize = 400;
 /// Less than this is lost: there is no loss to divide.
 const NO_LOSS: f64 = 0.02;
@@ -47,8 +46,10 @@ pub fn points(series: &[Series], mode: Mode, seed: u64) -> Vec<PointResult> {
                 .zip(&base.rounds)
                 .map(|(round, first)| round[place].rate / first[0].rate)
                 .collect();
-            let speedup = median(&ratios);
-            let interval = median_interval(&ratios, RESAMPLES, seed);
+            let Estimate {
+                value: speedup,
+                interval,
+            } = Estimate::of(&ratios, seed);
             let cost = one.cost(place);
             let capacity = cost.wall
                 * if one.placement == Placement::Pinned {
@@ -90,7 +91,10 @@ pub fn control(ratios: &[f64], seed: u64) -> (Option<Control>, Option<Note>) {
     if ratios.is_empty() {
         return (None, None);
     }
-    let interval = median_interval(ratios, RESAMPLES, seed);
+    let Estimate {
+        value: ratio,
+        interval,
+    } = Estimate::of(ratios, seed);
     // Few rounds miss by chance: the note needs an interval that deserves the name, and a miss that
     // matters.
     let missed =
@@ -99,13 +103,7 @@ pub fn control(ratios: &[f64], seed: u64) -> (Option<Control>, Option<Note>) {
         low: interval.low,
         high: interval.high,
     });
-    (
-        Some(Control {
-            ratio: median(ratios),
-            interval,
-        }),
-        note,
-    )
+    (Some(Control { ratio, interval }), note)
 }
 
 /// What a speed-up above the core count means: a gain of the command, or a single core that
@@ -123,7 +121,7 @@ pub fn above_linear(points: &[PointResult]) -> Option<Note> {
 }
 
 /// The law over the rounds of one series, with everything that it permits to be said.
-pub fn law(rounds: &Rounds, boundaries: &[Boundary], seed: u64) -> LawResult {
+pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
     let medians = rounds.medians();
     let every_run: Vec<Point> = rounds
         .rates
@@ -149,10 +147,10 @@ pub fn law(rounds: &Rounds, boundaries: &[Boundary], seed: u64) -> LawResult {
         .cores
         .iter()
         .enumerate()
-        .map(|(place, &cores)| (cores, rounds.speedup(place, RESAMPLES, seed).interval))
+        .map(|(place, &cores)| (cores, rounds.speedup(place, seed).interval))
         .collect();
     let serial_fraction = (tried > 1).then(|| {
-        let speedup = rounds.speedup(last, RESAMPLES, seed);
+        let speedup = rounds.speedup(last, seed);
         let e = |s: f64| karp_flatt(s, tried).unwrap_or(0.0);
         (
             e(speedup.value),
@@ -245,7 +243,7 @@ pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
                 name: name.to_owned(),
                 of: None,
                 share: part / whole.total,
-                interval: median_interval(&shares, RESAMPLES, seed),
+                interval: median_interval(&shares, seed),
                 factor: part.exp(),
                 evidence: evidence.to_owned(),
             }
@@ -255,10 +253,11 @@ pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
 
 #[cfg(test)]
 mod tests {
+    use figures::Random;
+
     use super::*;
     use crate::harness::sweep::Run;
     use crate::laws::peak::Peak;
-    use crate::random::Random;
 
     fn run(wall: f64, user: f64) -> Run {
         Run {
@@ -277,7 +276,7 @@ mod tests {
         let mut random = Random::new(3);
         let rounds = (0..9)
             .map(|_| {
-                let slow = 1.0 + random.below(100) as f64 / 1000.0;
+                let slow = 1.0 + random.unit() / 10.0;
                 vec![run(10.0 * slow, 10.0 * slow), run(7.2 * slow, 12.0 * slow)]
             })
             .collect();

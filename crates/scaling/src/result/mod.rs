@@ -12,6 +12,7 @@ pub mod record;
 pub mod sentence;
 pub mod show;
 
+use figures::Interval;
 use host::environment::Environment;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,6 @@ use crate::laws::forecast::{Band, Score};
 use crate::laws::interval::Coefficients;
 use crate::laws::peak::Peak;
 use crate::laws::segment::{Boundary, Segment};
-use crate::statistics::Interval;
 
 /// The name of this format.
 pub const SCHEMA: &str = "corelane-scale/1";

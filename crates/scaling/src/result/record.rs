@@ -5,13 +5,13 @@
 //! sweep of the same reaches the core count that it speaks of, on this machine or on one of the
 //! same name with more cores.
 
+use figures::median;
 use report::{Block, Document, Table};
 use serde::{Deserialize, Serialize};
 
 use super::ScaleResult;
 use crate::harness::plan::Mode;
 use crate::laws::forecast::{Band, Score};
-use crate::statistics::median;
 
 /// The name of this format.
 pub const SCHEMA: &str = "corelane-scale-forecasts/1";
@@ -225,9 +225,9 @@ mod tests {
     use super::*;
     use crate::harness::plan::Placement;
     use crate::harness::sweep::{Run, Series};
-    use crate::laws::rounds::Rounds;
+    use crate::laws::rates::Rates;
     use crate::result::judge;
-    use crate::statistics::Interval;
+    use figures::Interval;
 
     /// A result of a sweep in which `n` cores did `n / (1 + e (n - 1))` times the work.
     fn result(e: f64, most: u32) -> ScaleResult {
@@ -250,7 +250,7 @@ mod tests {
             rounds: vec![counts.iter().map(|&n| run(n)).collect(); 9],
             counts,
         };
-        let rates: Rounds = series.rates();
+        let rates: Rates = series.rates();
         ScaleResult {
             schema: crate::result::SCHEMA.to_owned(),
             environment: host::environment::Environment::default(),

@@ -3,14 +3,13 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use figures::{Rounds, median};
 use host::loops;
 use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
-use crate::random::Random;
-use crate::statistics::median;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -24,39 +23,30 @@ pub const WORKLOAD: Workload = Workload {
 const TOTAL: usize = 100_000_000;
 const SMALL: usize = 10_000;
 
-fn rounds(bench: &Bench) -> u32 {
+fn rounds(bench: &Bench) -> usize {
     if bench.quick { 3 } else { 7 }
 }
 
 /// A turn takes a tenth of a second where memory gives 4 GB a second.
 fn planned(bench: &Bench) -> Duration {
-    3 * rounds(bench) * Duration::from_millis(100)
+    Duration::from_millis(100) * 3 * rounds(bench) as u32
 }
 
 fn run(bench: &Bench) -> Result<Findings, Unable> {
     let _pin = Pinned::to(bench.first()).map_err(|e| Unable::Failed(e.to_string()))?;
     let mut findings = Findings::of(&["time", "less"]);
     let mut data: Vec<u8> = vec![1; TOTAL];
-    let mut random = Random::new(bench.seed);
     let sizes = [TOTAL, SMALL, bench.caches.second / 2];
-    let mut seconds = vec![Vec::new(); sizes.len()];
-    for _ in 0..rounds(bench) {
-        let mut order = [0, 1, 2];
-        random.shuffle(&mut order);
-        for place in order {
-            if (bench.interrupted)() {
-                return Err(Unable::Interrupted);
-            }
-            let start = Instant::now();
-            passes(&mut data, sizes[place]);
-            seconds[place].push(start.elapsed().as_secs_f64());
+    let mut seconds = Rounds::new(sizes.len(), bench.seed);
+    seconds.run(rounds(bench), |place| {
+        if (bench.interrupted)() {
+            return Err(Unable::Interrupted);
         }
-    }
-    let [whole, small, own] = [
-        median(&seconds[0]),
-        median(&seconds[1]),
-        median(&seconds[2]),
-    ];
+        let start = Instant::now();
+        passes(&mut data, sizes[place]);
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    let [whole, small, own] = [0, 1, 2].map(|place| median(seconds.of(place)));
     let figures = |time: f64| {
         [
             format!("{time:.4} s"),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fib::TableOrganisation;
+use figures::{Random, median, median_interval};
 use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
-use crate::random::Random;
-use crate::statistics::{median, median_interval};
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -91,7 +90,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             .zip(&rates[0])
             .map(|(many, one)| many / one)
             .collect();
-        let interval = median_interval(&ratios, 1000, bench.seed);
+        let interval = median_interval(&ratios, bench.seed);
         let name = organisation.name();
         let times = format!(
             "{:.2} [{:.2}, {:.2}]",

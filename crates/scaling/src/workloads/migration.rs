@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use figures::median;
 use host::cores::CoreId;
 use host::loops;
 use host::pin::Pinned;
@@ -13,7 +14,6 @@ use host::pin::Pinned;
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
-use crate::statistics::median;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {

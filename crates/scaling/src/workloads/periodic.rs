@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
+use figures::quantile;
 use host::cores::CoreId;
 use host::loops;
 use host::pin::Pinned;
@@ -11,7 +12,6 @@ use host::realtime::RealTime;
 
 use super::realtime;
 use crate::harness::observe::{Interrupts, TICK, Times};
-use crate::statistics::percentile;
 
 /// A loop.
 #[derive(Debug, Clone, Copy)]
@@ -103,9 +103,9 @@ fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
         periods: late.len(),
         missed,
         late: [
-            percentile(&late, 0.5),
-            percentile(&late, 0.999),
-            percentile(&late, 1.0),
+            quantile(&late, 0.5),
+            quantile(&late, 0.999),
+            quantile(&late, 1.0),
         ],
         worst_cause: worst.cause,
         refused,

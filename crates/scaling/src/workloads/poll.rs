@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use figures::quantile;
 use host::cores::CoreId;
 use host::pin::Pinned;
 use host::realtime::RealTime;
@@ -11,7 +12,6 @@ use host::realtime::RealTime;
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload, realtime};
-use crate::statistics::percentile;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -58,7 +58,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         if (bench.interrupted)() {
             return Err(Unable::Interrupted);
         }
-        let at = |share| percentile(&seen.late, share);
+        let at = |share| quantile(&seen.late, share);
         findings.line(
             name,
             "",

@@ -1,17 +1,17 @@
 //! Reading a block backward after it was written forward: its end is still in the cache, its
 //! beginning no longer.
 
+use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use figures::{Rounds, median};
 use host::loops;
 use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
-use crate::random::Random;
-use crate::statistics::median;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -79,18 +79,14 @@ fn measure(bytes: usize, bench: &Bench) -> (f64, f64) {
     // A round takes less than a nanosecond a byte.
     let rounds =
         (bench.time(TIME).as_secs_f64() / (bytes as f64 * 1e-9)).clamp(5.0, 2001.0) as usize;
-    let mut random = Random::new(bench.seed);
-    let mut seconds = [Vec::with_capacity(rounds), Vec::with_capacity(rounds)];
-    for _ in 0..rounds {
-        let first = random.below(2);
-        for direction in [first, 1 - first] {
-            loops::fill(&mut words, 0);
-            let start = Instant::now();
-            black_box(touch(&words, direction == 1));
-            seconds[direction].push(start.elapsed().as_secs_f64());
-        }
-    }
-    (median(&seconds[0]), median(&seconds[1]))
+    let mut seconds = Rounds::new(2, bench.seed);
+    let Ok(()) = seconds.run(rounds, |direction| {
+        loops::fill(&mut words, 0);
+        let start = Instant::now();
+        black_box(touch(&words, direction == 1));
+        Ok::<_, Infallible>(start.elapsed().as_secs_f64())
+    });
+    (median(seconds.of(0)), median(seconds.of(1)))
 }
 
 /// One load a line, so that the cache and not the adder is the limit. Both directions are the same

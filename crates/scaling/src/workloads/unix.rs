@@ -7,9 +7,10 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use figures::geometric_mean;
+
 use super::{Body, Kind, Loop, Workload};
 use crate::result::ScaleResult;
-use crate::statistics::geometric_mean;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {

@@ -4,6 +4,7 @@ mod cause;
 mod plots;
 
 use cause::cause;
+use figures::coverage;
 use plots::{curve, straight_line};
 use report::{Block, Document, Table};
 
@@ -12,7 +13,6 @@ use super::sentence::begun;
 use crate::harness::plan::{Mode, Placement};
 use crate::laws::fit::Form;
 use crate::laws::usl::Usl;
-use crate::statistics::coverage;
 
 /// Draws a result.
 pub fn document(result: &ScaleResult) -> Document {
