@@ -73,7 +73,7 @@ fn the_report_fits_desk_and_phone_and_loads_nothing() {
             .is_ok_and(|output| output.status.success())
     };
     let Some(browser) = BROWSERS.into_iter().find(runs) else {
-        println!("skipped: needs a browser, one of {}", BROWSERS.join(", "));
+        needs::skipped!("needs a browser, one of {}", BROWSERS.join(", "));
         return;
     };
     let directory = Directory::new("page").unwrap();

@@ -233,7 +233,7 @@ fn as_nobody(place: &Place, arguments: &[&str]) -> Option<Output> {
         .output()
         .is_ok_and(|output| output.status.success())
     {
-        println!("skipped: needs user namespaces to be without root");
+        needs::skipped!("needs user namespaces to be without root");
         return None;
     }
     let mut command = nobody(env!("CARGO_BIN_EXE_corelane"));
@@ -278,8 +278,7 @@ fn without_root_an_engine_that_needs_it_is_refused_and_the_others_are_measured()
 
 /// Starts a study of an engine between interfaces and waits until its namespaces are there.
 fn started(place: &Place, engine: &str) -> Option<Child> {
-    if !host::process::is_root() {
-        println!("skipped: needs root to make network namespaces");
+    if !needs::root("to make network namespaces") {
         return None;
     }
     let child = place
@@ -412,8 +411,7 @@ fn an_interface_that_vanishes_is_named() {
 
 #[test]
 fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
-    if !host::process::is_root() {
-        println!("skipped: needs root to make network namespaces");
+    if !needs::root("to make network namespaces") {
         return;
     }
     let place = Place::new();

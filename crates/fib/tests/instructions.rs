@@ -75,7 +75,7 @@ fn instructions(test: &str, passes: usize) -> Option<f64> {
 
 fn guard(test: &str, bound: f64) {
     let (Some(without), Some(with)) = (instructions(test, 0), instructions(test, 1)) else {
-        println!("skipped: needs valgrind (Debian package valgrind)");
+        needs::skipped!("needs valgrind (Debian package valgrind)");
         return;
     };
     let each = (with - without) / LOOKUPS as f64;

@@ -456,10 +456,7 @@ mod tests {
     use crate::{namespace, process};
 
     fn root() -> bool {
-        if !process::is_root() {
-            println!("skipped: needs root to make network namespaces");
-        }
-        process::is_root()
+        needs::root("to make network namespaces")
     }
 
     #[test]

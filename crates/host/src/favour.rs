@@ -135,7 +135,7 @@ mod tests {
         if favoured.before.is_some() {
             assert_eq!(nice(), FIRST);
         } else {
-            println!("skipped: needs root to raise a thread's weight");
+            needs::skipped!("needs root to raise a thread's weight");
         }
         drop(favoured);
         assert_eq!(nice(), before);
@@ -148,7 +148,7 @@ mod tests {
         let before = (policy(), nice());
         let urgent = Urgent::now(&[libc::pid_t::MAX]);
         if policy() != libc::SCHED_FIFO {
-            println!("skipped: needs root for a real-time priority");
+            needs::skipped!("needs root for a real-time priority");
         }
         drop(urgent);
         assert_eq!((policy(), nice()), before);

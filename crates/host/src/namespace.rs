@@ -392,10 +392,7 @@ mod tests {
     use super::*;
 
     fn root() -> bool {
-        if !process::is_root() {
-            println!("skipped: needs root to make network namespaces");
-        }
-        process::is_root()
+        needs::root("to make network namespaces")
     }
 
     #[test]

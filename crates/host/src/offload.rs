@@ -121,8 +121,7 @@ mod tests {
 
     #[test]
     fn a_veth_can_be_switched_and_a_missing_interface_is_named() {
-        if !crate::process::is_root() {
-            println!("skipped: needs root to make network namespaces");
+        if !needs::root("to make network namespaces") {
             return;
         }
         let plan = Bed::plan().cable(side("offload", "a0"), side("offload", "b0"));

@@ -277,12 +277,11 @@ mod tests {
 
     #[test]
     fn a_server_that_cannot_keep_up_is_charged_for_those_who_wait() {
-        if !host::process::is_root() {
-            println!("skipped: needs root to make network namespaces");
+        if !needs::root("to make network namespaces") {
             return;
         }
         let Some(program) = crate::guest::program() else {
-            println!("skipped: no static program for the handler; build it with \"make guest\"");
+            needs::skipped!("no static program for the handler; build it with \"make guest\"");
             return;
         };
         let namespace = Namespace::new("web").unwrap();

@@ -328,13 +328,13 @@ mod tests {
     fn free_threads_stay_off_the_isolated_core() {
         let all = host::allowed_cores().unwrap();
         if !host::process::is_root() || all.len() < 2 {
-            println!("skipped: needs root and two cores");
+            needs::skipped!("needs root and two cores");
             return;
         }
         let isolated = *all.last().unwrap();
         let partition = match Partition::isolate(&[isolated], &all) {
             Err(PartitionError::None) => {
-                println!("skipped: {}", PartitionError::None);
+                needs::skipped!("{}", PartitionError::None);
                 return;
             }
             made => made.unwrap(),

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_a_dead_process_changed_is_given_back_and_what_a_living_one_changed_is_not() {
         if !process::is_root() {
-            println!("skipped: the journal in {JOURNAL} needs root");
+            needs::skipped!("the journal in {JOURNAL} needs root");
             return;
         }
         let directory = host::temporary::Directory::new("settings").unwrap();

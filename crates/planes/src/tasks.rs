@@ -179,7 +179,7 @@ mod tests {
             rank(leader.id(), Rank::First(1)).unwrap();
             rank(leader.id(), Rank::Normal).unwrap();
         } else {
-            println!("skipped: ranks need root");
+            needs::skipped!("ranks need root");
         }
         leader.kill().unwrap();
         leader.wait().unwrap();

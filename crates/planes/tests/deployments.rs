@@ -37,7 +37,7 @@ struct Place {
 fn start(deployment: Deployment, mode: UserPlaneMode) -> Option<Place> {
     let alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
     let skipped = |why: &str| {
-        println!("skipped: {}: {why}", deployment.name());
+        needs::skipped!("{}: {why}", deployment.name());
         None
     };
     if !host::process::is_root() {
@@ -122,7 +122,7 @@ fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
     };
     for &origin in origins {
         if origin == Origin::Bird && !routes::installed() {
-            println!("skipped: {}", routes::BirdError::NotInstalled);
+            needs::skipped!("{}", routes::BirdError::NotInstalled);
             continue;
         }
         route_changes(deployment, &site, &mut running, origin);
@@ -261,7 +261,7 @@ fn a_guests_user_plane_takes_jumbo_segments_one_by_one() {
         load,
         Duration::from_secs(1),
     ) {
-        Err(error @ iperf::IperfError::Start(_)) => println!("skipped: {error}"),
+        Err(error @ iperf::IperfError::Start(_)) => needs::skipped!("{error}"),
         seen => {
             let rate = seen.unwrap().bits_per_second;
             assert!(rate > 10e6, "{:.1} Mbit/s", rate / 1e6);

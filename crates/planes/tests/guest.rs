@@ -93,7 +93,7 @@ fn plan<'a>(kind: Kind, namespace: &'a Namespace, program: &'a Path) -> Plan<'a>
 fn boot(plan: &Plan<'_>) -> Option<Guest> {
     match Guest::boot(plan) {
         Err(error @ GuestError::NotInstalled(_)) => {
-            println!("skipped: {error}");
+            needs::skipped!("{error}");
             None
         }
         booted => Some(booted.unwrap()),
@@ -101,13 +101,12 @@ fn boot(plan: &Plan<'_>) -> Option<Guest> {
 }
 
 fn needs() -> Option<std::path::PathBuf> {
-    if !host::process::is_root() {
-        println!("skipped: guests on interfaces of namespaces need root");
+    if !needs::root("for guests on interfaces of namespaces") {
         return None;
     }
     let program = guest::program();
     if program.is_none() {
-        println!("skipped: no static guest program; build it with \"make guest\"");
+        needs::skipped!("no static guest program; build it with \"make guest\"");
     }
     program
 }
@@ -263,7 +262,7 @@ fn killed_control_leaves_nothing(kind: &str) {
         .take_while(|line| !line.ends_with("up"))
         .collect();
     if let Some(why) = said.iter().find(|line| line.contains("skipped: ")) {
-        println!("{why}");
+        needs::skipped!("{}", why.trim_start_matches("skipped: "));
         control.kill().unwrap();
         control.wait().unwrap();
         return;

@@ -165,8 +165,7 @@ fn compare(mut forwarder: Forwarder, means: impl Fn(&Forwarder, &[u8]) -> bool) 
 
 #[test]
 fn program_and_workers_mean_the_same_frames() {
-    if !host::process::is_root() {
-        println!("skipped: needs root (network namespaces, eBPF)");
+    if !needs::root("for network namespaces, eBPF") {
         return;
     }
     let inside = Namespace::new("agree").unwrap();

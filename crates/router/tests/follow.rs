@@ -20,12 +20,7 @@ struct Net {
 }
 
 fn is_root() -> bool {
-    // SAFETY: takes nothing, cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        println!("skipped: needs root (network namespaces)");
-    }
-    root
+    needs::root("for network namespaces")
 }
 
 /// A router namespace with r0, r1, r2 = 10.0.0.1/24, 10.1.0.1/24, 10.2.0.1/24 and a permanent

@@ -89,7 +89,7 @@ fn instructions(bursts: usize) -> Option<f64> {
 #[test]
 fn a_forwarded_frame_stays_within_its_instructions() {
     let (Some(without), Some(with)) = (instructions(0), instructions(BURSTS)) else {
-        println!("skipped: needs valgrind (Debian package valgrind)");
+        needs::skipped!("needs valgrind (Debian package valgrind)");
         return;
     };
     let each = (with - without) / (BURSTS * 64) as f64;

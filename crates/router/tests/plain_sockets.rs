@@ -26,8 +26,7 @@ struct Network {
 }
 
 fn network(test: &str) -> Option<Network> {
-    if !host::process::is_root() {
-        println!("skipped: needs root to make network namespaces");
+    if !needs::root("to make network namespaces") {
         return None;
     }
     let outside = Namespace::new(&format!("{test}-ends")).expect("a namespace");

@@ -172,8 +172,7 @@ fn end_one(follower: &mut Follower, end: &AtomicU32, how: u32) -> String {
 
 #[test]
 fn a_worker_that_ends_is_replaced_and_the_kernel_has_its_frames_meanwhile() {
-    if !host::process::is_root() {
-        println!("skipped: needs root (network namespaces, packet sockets)");
+    if !needs::root("for network namespaces, packet sockets") {
         return;
     }
     let net = net();

@@ -161,7 +161,7 @@ fn migrations_are_counted_where_the_kernel_lets_us() {
     counted.count_events = true;
     let outcome = run(&counted);
     if outcome.migrations.is_none() {
-        println!("skipped: the kernel does not let this user count events (perf_event_paranoid)");
+        needs::skipped!("the kernel does not let this user count events (perf_event_paranoid)");
     }
     assert!(outcome.migrations.is_none_or(|n| n < 100));
 }

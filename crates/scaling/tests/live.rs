@@ -49,8 +49,7 @@ fn a_sleeping_command_is_told_that_it_ignores_its_cores_or_has_no_work() {
 
 #[test]
 fn one_busy_process_is_told_that_it_ignores_its_cores() {
-    if host::cores::allowed_cores().unwrap().len() < 2 {
-        println!("skipped: needs two cores");
+    if !needs::two_cores() {
         return;
     }
     let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
@@ -59,7 +58,7 @@ fn one_busy_process_is_told_that_it_ignores_its_cores() {
     // nothing is claimed.
     let mut runs = result.series.iter().flat_map(|s| s.rounds.iter().flatten());
     if result.points[0].busy <= 0.5 || runs.any(Run::crowded) {
-        println!("skipped: other programs have the cores");
+        needs::skipped!("other programs have the cores");
         return;
     }
     assert!(

@@ -135,13 +135,11 @@ mod tests {
 
     #[test]
     fn the_lock_is_named_where_there_is_one() {
-        if !host::process::is_root() {
-            println!("skipped: needs root to open tracepoints");
+        if !needs::root("to open tracepoints") {
             return;
         }
         let cores = host::allowed_cores().expect("Linux tells the cores");
-        if cores.len() < 2 {
-            println!("skipped: needs two cores");
+        if !needs::two_cores() {
             return;
         }
         let expected: [&[&str]; 3] = [&[], &[fib::organisation::Locked::LOCK_NAME], &[]];
@@ -163,7 +161,7 @@ mod tests {
         }
         for (picture, expected) in pictures.iter().zip(expected) {
             if disturbed(picture) {
-                println!("skipped: another program has the cores; nothing can be said of the lock");
+                needs::skipped!("another program has the cores; nothing can be said of the lock");
                 continue;
             }
             let locks = picture.trace.locks.iter();

@@ -27,8 +27,7 @@ const RATE: f64 = 100_000.0;
 /// Two cores at most, a kernel that forwards 10/9, and destinations by turns in both halves of 10/8
 /// or in the lower alone.
 fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'static, ()>)> {
-    if !host::process::is_root() {
-        println!("skipped: needs root for network namespaces and eBPF");
+    if !needs::root("for network namespaces and eBPF") {
         return None;
     }
     let guard = CORES
@@ -197,7 +196,7 @@ fn a_search_finds_what_a_bucket_lets_through() {
         Err(error) => Some(error.to_string()),
     };
     if let Some(why) = refused {
-        println!("skipped: no token bucket here: {why}");
+        needs::skipped!("no token bucket here: {why}");
         return;
     }
     for cores in 1..=cores {
@@ -212,7 +211,7 @@ fn a_search_finds_what_a_bucket_lets_through() {
             );
             assert!(found < 1.07, "{what}");
             if found < 0.85 && entry.trials.iter().any(is_disturbed) {
-                println!("skipped: others have the cores; {what}");
+                needs::skipped!("others have the cores; {what}");
                 continue;
             }
             assert!(found > 0.85, "{what}");

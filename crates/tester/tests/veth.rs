@@ -35,7 +35,7 @@ fn undisturbed(rig: &mut dyn Rig, order: &Order) -> Option<Trial> {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    println!("skipped: the machine is too busy for a trial of a tenth of a second");
+    needs::skipped!("the machine is too busy for a trial of a tenth of a second");
     None
 }
 

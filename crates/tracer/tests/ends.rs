@@ -102,7 +102,7 @@ fn both_ways_to_hear_of_switches_tell_the_same() {
         let trace = run(&options);
         let told = &trace.header.switches;
         if backend == Backend::Fastest && told != "eBPF" {
-            println!("skipped: eBPF ({told})");
+            needs::skipped!("eBPF ({told})");
             continue;
         }
         let analysis = Analysis::new(&trace);

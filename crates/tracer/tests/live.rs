@@ -48,10 +48,7 @@ fn the_threads_of_one_core_follow_each_other_without_gaps() {
     let trace = record::record_for(&Options::default(), Duration::from_millis(300))
         .expect("root may record");
     if trace.events_lost() > 0 {
-        println!(
-            "skipped: this busy machine lost {} events",
-            trace.events_lost()
-        );
+        needs::skipped!("this busy machine lost {} events", trace.events_lost());
         return;
     }
     // Some kernels keep perf silent for a few threads (seen on 6.18: the idle threads of some

@@ -237,7 +237,7 @@ fn a_kernel_lock_has_the_name_of_its_variable_or_of_who_takes_it() {
         .iter()
         .any(|missing| missing.contains("contention"))
     {
-        println!("skipped: this kernel tells nothing of its locks (5.19 does)");
+        needs::skipped!("this kernel tells nothing of its locks (5.19 does)");
         return;
     }
     let kernel: Vec<_> = analysis

@@ -21,14 +21,11 @@ fn ask(trace: &Trace, analysis: &Analysis, statements: &[&str]) -> Option<Vec<Ve
             String::from_utf8_lossy(&found.stdout).trim().to_owned()
         }
         Ok(refused) => {
-            println!(
-                "skipped: {}",
-                String::from_utf8_lossy(&refused.stderr).trim()
-            );
+            needs::skipped!("{}", String::from_utf8_lossy(&refused.stderr).trim());
             return None;
         }
         Err(error) => {
-            println!("skipped: scripts/perfetto-engine: {error}");
+            needs::skipped!("scripts/perfetto-engine: {error}");
             return None;
         }
     };

@@ -27,7 +27,7 @@ fn a_browser_has_drawn_the_timeline_when_the_page_is_loaded() {
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok())
     else {
-        println!("skipped: no Chromium");
+        needs::skipped!("no Chromium");
         return;
     };
     let (trace, analysis) = analysed(20_000_000);
@@ -55,7 +55,7 @@ fn a_browser_has_drawn_the_timeline_when_the_page_is_loaded() {
     let _ = std::fs::remove_file(&file);
     let dom = String::from_utf8_lossy(&output.expect("the browser starts").stdout).into_owned();
     if dom.is_empty() {
-        println!("skipped: the browser printed nothing (no sandbox, no memory?)");
+        needs::skipped!("the browser printed nothing (no sandbox, no memory?)");
         return;
     }
     let segments: usize = analysis

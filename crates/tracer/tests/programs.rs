@@ -61,7 +61,7 @@ fn compiled(directory: &Directory, compiler: &str, words: &[&str]) -> Option<Pat
             Some(program)
         }
         Err(error) => {
-            println!("skipped: {compiler}: {error}");
+            needs::skipped!("{compiler}: {error}");
             None
         }
     }
@@ -169,7 +169,7 @@ impl Drop for Thief {
 
 #[test]
 fn a_stolen_core_is_called_starvation_and_the_thief_is_named() {
-    if !root() || !two_cores() {
+    if !root() || !needs::two_cores() {
         return;
     }
     let _one = BUSY.lock();
@@ -225,14 +225,6 @@ fn a_stolen_core_is_called_starvation_and_the_thief_is_named() {
     );
 }
 
-fn two_cores() -> bool {
-    let enough = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
-    if !enough {
-        println!("skipped: needs two cores");
-    }
-    enough
-}
-
 /// The time in which two threads on two cores do `operations` each: hold for `hold`, then work for
 /// `think`. With one lock, or with one for each.
 fn time_of(
@@ -281,7 +273,7 @@ fn a_removed_locks_measured_gain_lies_inside_the_predicted_interval() {
     const THINK: Duration = Duration::from_micros(60);
     /// Two runs of one program differ by this on a shared machine.
     const NOISE: f64 = 0.07;
-    if !root() || !two_cores() {
+    if !root() || !needs::two_cores() {
         return;
     }
     let _one = BUSY.lock();
@@ -291,8 +283,8 @@ fn a_removed_locks_measured_gain_lies_inside_the_predicted_interval() {
     let own = [Mutex::new(0), Mutex::new(0)];
     let after = time_of([&own[0], &own[1]], OPERATIONS, HOLD, THINK);
     let (Some(before), Some(after)) = (before, after) else {
-        println!(
-            "skipped: no right to go before other programs, so that their work would be measured \
+        needs::skipped!(
+            "no right to go before other programs, so that their work would be measured \
              too"
         );
         return;

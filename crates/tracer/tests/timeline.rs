@@ -48,7 +48,7 @@ fn opened(page: &Page) -> Option<Browser> {
     let browser = match Browser::open() {
         Ok(browser) => browser,
         Err(reason) => {
-            println!("skipped: {reason}");
+            needs::skipped!("{reason}");
             return None;
         }
     };

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use host::{Namespace, Veth};
 
-use super::lab::{has, is_root, text};
+use super::lab::{is_root, text};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -71,7 +71,12 @@ set -e
 
 #[test]
 fn every_command_of_the_first_chapter_works_as_typed() {
-    if !is_root() || !has("zebra") || !has("ospfd") || !has("vtysh") || !has("unshare") {
+    if !is_root()
+        || !needs::program("zebra")
+        || !needs::program("ospfd")
+        || !needs::program("vtysh")
+        || !needs::program("unshare")
+    {
         return;
     }
     let [r, left, right] = ["", "l", "r"].map(|end| Namespace::new(&format!("doc{end}")).unwrap());

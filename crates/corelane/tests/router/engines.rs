@@ -4,7 +4,7 @@
 use host::Veth;
 use serde_json::Value;
 
-use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
+use super::lab::{Lab, Router, is_root, ping, text, wait_for};
 
 fn sum(row: &Value, key: &str) -> u64 {
     row[key].as_u64().unwrap()
@@ -44,7 +44,7 @@ fn forwards_and_leaves_the_rest(engine: &str) -> (Lab, Router) {
         lab.ping("10.0.0.1") && lab.ping("10.1.0.1"),
         "the router's own addresses answer"
     );
-    if has("traceroute") {
+    if needs::program("traceroute") {
         for (address, hop) in [("10.1.0.2", "10.0.0.1"), ("2001:db8:1::2", "2001:db8::1")] {
             let output = lab
                 .a
@@ -101,7 +101,7 @@ fn af_packet_forwards_each_frame_once_and_leaves_the_rest_to_the_kernel() {
 
 #[test]
 fn tcp_works_through_workers_with_every_offload_on() {
-    if !is_root() || !has("iperf3") {
+    if !is_root() || !needs::program("iperf3") {
         return;
     }
     let lab = Lab::new("afxtcp");
@@ -328,7 +328,7 @@ fn zero_copy_is_an_error_where_it_was_required_and_cannot_be() {
 /// program.
 #[test]
 fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
-    if !is_root() || !has("setpriv") {
+    if !is_root() || !needs::program("setpriv") {
         return;
     }
     let lab = Lab::new("refused");

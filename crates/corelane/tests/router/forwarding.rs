@@ -1,7 +1,7 @@
 //! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, tables, tags,
 //! neighbours.
 
-use super::lab::{Lab, has, is_root, ping, text, wait_for};
+use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
 fn packets_take_the_fast_path_and_the_kernel_answers_the_rest() {
@@ -31,7 +31,7 @@ fn packets_take_the_fast_path_and_the_kernel_answers_the_rest() {
         lab.ping("10.0.0.1") && lab.ping("10.1.0.1"),
         "the router's own addresses answer"
     );
-    if has("traceroute") {
+    if needs::program("traceroute") {
         for (address, hop) in [("10.1.0.2", "10.0.0.1"), ("2001:db8:1::2", "2001:db8::1")] {
             let output = lab
                 .a
@@ -101,7 +101,7 @@ fn a_path_mtu_is_discovered_through_it() {
 
 #[test]
 fn tcp_works_with_every_offload_on() {
-    if !is_root() || !has("iperf3") {
+    if !is_root() || !needs::program("iperf3") {
         return;
     }
     let lab = Lab::new("tcp");
@@ -120,7 +120,7 @@ fn a_vrf_has_routes_of_its_own() {
     }
     let lab = Lab::new("vrf");
     if lab.r.ip("link add blue type vrf table 10").is_err() {
-        println!("skipped: this kernel has no VRF devices");
+        needs::skipped!("this kernel has no VRF devices");
         return;
     }
     lab.r.ip("link set blue up").unwrap();
@@ -146,7 +146,7 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
         .ip("link add link r1 name r1.30 type vlan id 30")
         .is_err()
     {
-        println!("skipped: this kernel has no VLAN devices");
+        needs::skipped!("this kernel has no VLAN devices");
         return;
     }
     lab.b

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::lab::{has, is_root};
+use super::lab::is_root;
 
 const KERNEL: &str = "/usr/bin/linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
@@ -116,18 +116,18 @@ fn in_guest(tests: &[&str], modules: &[PathBuf]) -> String {
 
 #[test]
 fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
-    if !is_root() || !has("linux.uml") || !has("busybox") {
+    if !is_root() || !needs::program("linux.uml") || !needs::program("busybox") {
         return;
     }
     if planes::guest::registers::are_lost() {
-        println!(
-            "skipped: User Mode Linux does not keep this processor's vector registers, which the \
+        needs::skipped!(
+            "User Mode Linux does not keep this processor's vector registers, which the \
              C library uses"
         );
         return;
     }
     let Some(modules) = modules() else {
-        println!("skipped: needs the modules {WANTED:?} in {MODULES} (package user-mode-linux)");
+        needs::skipped!("needs the modules {WANTED:?} in {MODULES} (package user-mode-linux)");
         return;
     };
     let tests = [

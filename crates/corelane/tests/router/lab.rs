@@ -11,25 +11,7 @@ use serde_json::Value;
 
 /// Is this root? Says so when not.
 pub(crate) fn is_root() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let root = status
-        .lines()
-        .any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"));
-    if !root {
-        println!("skipped: needs root (network namespaces, XDP)");
-    }
-    root
-}
-
-/// Is the program installed? Says so when not.
-pub(crate) fn has(program: &str) -> bool {
-    let there = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/frr"]
-        .iter()
-        .any(|directory| std::path::Path::new(directory).join(program).exists());
-    if !there {
-        println!("skipped: needs {program}");
-    }
-    there
+    needs::root("for network namespaces and XDP")
 }
 
 /// Waits until `ready` says so, at most `seconds`.

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::lab::{Lab, Router, has, is_root, ping, text, wait_for};
+use super::lab::{Lab, Router, is_root, ping, text, wait_for};
 
 #[test]
 fn the_kernel_forwards_again_after_a_stop_and_after_a_crash() {
@@ -171,7 +171,7 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
     };
     let root = vec!["env"];
     let mut starts = vec![(root.clone(), "xdp", kept), (root, "af-xdp", sockets)];
-    if has("setpriv") {
+    if needs::program("setpriv") {
         let drop = |least: &'static str| vec!["setpriv", least, "--inh-caps=-all"];
         let least = "--bounding-set=-all,+net_admin,+bpf,+perfmon";
         starts.push((drop(least), "xdp", kept));

@@ -1,11 +1,11 @@
 //! What the kernel does to forwarded packets besides routing them is never gone past, unless
 //! somebody says so.
 
-use super::lab::{Lab, has, is_root, ping, text, wait_for};
+use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
 fn rules_of_the_kernel_are_not_gone_past() {
-    if !is_root() || !has("nft") {
+    if !is_root() || !needs::program("nft") {
         return;
     }
     let lab = Lab::new("rules");
@@ -139,7 +139,7 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
         if shell(treatment.set) {
             there.push(treatment);
         } else {
-            println!("skipped: this machine does not do `{}`", treatment.set);
+            needs::skipped!("this machine does not do `{}`", treatment.set);
             shell(treatment.unset);
         }
     }

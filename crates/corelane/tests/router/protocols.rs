@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use host::{Namespace, Veth};
 
-use super::lab::{Lab, has, is_root, ping, wait_for};
+use super::lab::{Lab, is_root, ping, wait_for};
 
 /// FRR daemons of one namespace, ended when dropped.
 struct Daemons {
@@ -77,7 +77,7 @@ fn ospf(namespace: &Namespace, number: u32, links: &[&str], base: &Path) -> Daem
 
 #[test]
 fn ospf_heals_a_cut_link_under_traffic() {
-    if !is_root() || !has("zebra") || !has("ospfd") {
+    if !is_root() || !needs::program("zebra") || !needs::program("ospfd") {
         return;
     }
     // a - r - b, and r - c - b: the short way, and the long one when the short one is cut.
@@ -157,7 +157,7 @@ fn bird(namespace: &Namespace, name: &str, text: &str, base: &Path) -> Bird {
 
 #[test]
 fn bgp_routes_arrive_and_leave() {
-    if !is_root() || !has("bird") {
+    if !is_root() || !needs::program("bird") {
         return;
     }
     let lab = Lab::new("bgp");

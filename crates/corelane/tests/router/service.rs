@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use router::privileges::{KEPT, KEPT_FOR_SOCKETS};
 
-use super::lab::{has, text};
+use super::lab::text;
 
 /// The highest exposure that `systemd-analyze security` may find, in tenths of its points; 100 is
 /// none of its restrictions.
@@ -67,7 +67,7 @@ fn analyze(arguments: &[&str], unit: &Path) -> Output {
 
 #[test]
 fn systemd_finds_no_fault_with_the_unit() {
-    if !has("systemd-analyze") {
+    if !needs::program("systemd-analyze") {
         return;
     }
     for sockets in [false, true] {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::lab::{Lab, has, is_root, text, wait_for};
+use super::lab::{Lab, is_root, text, wait_for};
 use super::open_metrics;
 
 #[test]
@@ -171,7 +171,7 @@ fn top_shows_rates_and_gives_the_terminal_back() {
         (20.0..1000.0).contains(&rate),
         "100 a second are sent: {rate}"
     );
-    if has("script") {
+    if needs::program("script") {
         // A terminal: the view renews itself until q.
         let line = [&[env!("CARGO_BIN_EXE_corelane")], &words[..]]
             .concat()

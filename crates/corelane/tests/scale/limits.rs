@@ -60,8 +60,7 @@ fn killed_it_leaves_nothing_running() {
 
 #[test]
 fn a_control_group_that_gives_less_is_named() {
-    if !host::process::is_root() {
-        println!("skipped: needs root to make a control group");
+    if !needs::root("to make a control group") {
         return;
     }
     let name = format!("corelane-scale-test-{}", std::process::id());
@@ -114,7 +113,7 @@ fn a_control_group_that_gives_less_is_named() {
         }
     }
     if tried == 0 {
-        println!("skipped: no control group can be made here");
+        needs::skipped!("no control group can be made here");
     }
 }
 
@@ -147,18 +146,18 @@ fn without_the_right_to_real_time_priority_the_result_says_so() {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            println!("skipped: nobody may not run this program where it lies");
+            needs::skipped!("nobody may not run this program where it lies");
             return;
         }
         Err(error) => panic!("{error}"),
     };
     let said = text(&output.stdout).replace('\n', " ");
     if said.contains("needs 2 cores") {
-        println!("skipped: needs two cores");
+        needs::skipped!("needs two cores");
     } else if host::process::is_root() || said.contains("no real-time priority") {
         assert!(said.contains("no real-time priority here"), "{said}");
         assert!(said.contains("RLIMIT_RTPRIO"), "{said}");
     } else {
-        println!("skipped: this user has the right to real-time priority");
+        needs::skipped!("this user has the right to real-time priority");
     }
 }

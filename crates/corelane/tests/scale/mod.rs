@@ -134,8 +134,7 @@ fn a_command_beside_another_is_measured_and_a_failing_one_is_named() {
 #[test]
 fn a_load_that_follows_a_law_is_found_and_the_rest_is_not_claimed() {
     let cores = host::cores::allowed_cores().unwrap().len();
-    if cores < 2 {
-        println!("skipped: needs two cores");
+    if !needs::two_cores() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -199,8 +198,7 @@ fn forecasts_are_kept_where_they_are_asked_for_and_scored_later() {
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
     assert_eq!(kept["schema"], "corelane-scale-forecasts/1");
     let cores = host::cores::allowed_cores().unwrap().len();
-    if cores < 2 {
-        println!("skipped: needs two cores");
+    if !needs::two_cores() {
         return;
     }
     sweep(&["--forecast"]);

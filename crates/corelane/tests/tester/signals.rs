@@ -66,7 +66,7 @@ fn a_terminal_sees_the_bounds_of_the_search() {
         .stdin(Stdio::null())
         .output();
     let Ok(output) = output else {
-        println!("skipped: needs script(1) of the package bsdutils");
+        needs::skipped!("needs script(1) of the package bsdutils");
         return;
     };
     let shown = text(&output.stdout);

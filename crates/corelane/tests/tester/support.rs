@@ -14,11 +14,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 }
 
 pub(crate) fn root() -> bool {
-    let root = host::process::is_root();
-    if !root {
-        println!("skipped: needs root for network namespaces and raw sockets");
-    }
-    root
+    needs::root("for network namespaces and raw sockets")
 }
 
 pub(crate) fn program() -> Command {

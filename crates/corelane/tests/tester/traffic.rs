@@ -94,7 +94,7 @@ fn both_protocols_modifiers_and_filters() {
         .output()
         .is_err()
     {
-        println!("skipped: the filters need nft of the package nftables");
+        needs::skipped!("the filters need nft of the package nftables");
         return;
     }
     let result = through_the_kernel(&["--filters", "25", "--sizes", "64"]);

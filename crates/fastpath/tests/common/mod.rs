@@ -7,12 +7,7 @@ use std::process::Command;
 
 /// Says why a test is skipped; true when it cannot run.
 pub fn cannot_run() -> bool {
-    // SAFETY: no arguments, no memory.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        println!("skipped: needs root (network namespaces, eBPF)");
-    }
-    !root
+    !needs::root("for network namespaces and eBPF")
 }
 
 /// Runs a test body in a new network namespace with loopback up.

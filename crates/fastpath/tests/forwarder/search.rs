@@ -130,8 +130,8 @@ fn prefixes() -> (fib::prefix_file::Prefixes, &'static str) {
         let table = fib::prefix_file::read(&unpacked.stdout[..], &path.to_string_lossy()).unwrap();
         return (table, "the Internet's");
     }
-    println!(
-        "skipped: the Internet's table (set CORELANE_PREFIXES to a file of prefixes); a generated \
+    needs::skipped!(
+        "the Internet's table (set CORELANE_PREFIXES to a file of prefixes); a generated \
          one instead"
     );
     (fib::generated::internet(1), "generated")

@@ -12,8 +12,8 @@ pub(crate) fn table() -> Option<Prefixes> {
     let beside =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/internet-prefixes.txt.gz");
     let Some(path) = named.or_else(|| beside.exists().then_some(beside)) else {
-        println!(
-            "skipped: no recorded table; set CORELANE_PREFIXES to a file with one prefix a line"
+        needs::skipped!(
+            "needs a recorded table: set CORELANE_PREFIXES to a file with one prefix a line"
         );
         return None;
     };

@@ -93,7 +93,7 @@ mod tests {
             .stderr(Stdio::null())
             .spawn();
         let Ok(mut busybox) = busybox else {
-            println!("skipped: busybox is not installed (package busybox-static)");
+            needs::skipped!("busybox is not installed (package busybox-static)");
             return;
         };
         busybox.stdin.take().unwrap().write_all(&bytes).unwrap();

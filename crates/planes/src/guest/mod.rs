@@ -103,7 +103,7 @@ mod tests {
         assert!(!is_static(b"\x7fELF\x02"));
         match program() {
             Some(program) => assert!(is_static(&fs::read(program).unwrap())),
-            None => println!("skipped: no static guest program; build it with \"make guest\""),
+            None => needs::skipped!("no static guest program; build it with \"make guest\""),
         }
     }
 }

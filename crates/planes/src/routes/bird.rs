@@ -204,13 +204,12 @@ mod tests {
 
     #[test]
     fn what_is_announced_to_bird_is_heard_from_it() {
-        if !host::process::is_root() {
-            println!("skipped: needs root to make network namespaces");
+        if !needs::root("to make network namespaces") {
             return;
         }
         let mut bird = match Bird::start(None) {
             Err(error @ BirdError::NotInstalled) => {
-                println!("skipped: {error}");
+                needs::skipped!("{error}");
                 return;
             }
             started => started.unwrap(),

@@ -261,18 +261,17 @@ mod tests {
     #[test]
     fn real_interrupts_are_as_before() {
         let place = Path::new("/proc/irq");
-        if !host::process::is_root() {
-            println!("skipped: needs root to move interrupts");
+        if !needs::root("to move interrupts") {
             return;
         }
         let Ok(steering) = Steering::take(place) else {
-            println!("skipped: no /proc/irq here");
+            needs::skipped!("no /proc/irq here");
             return;
         };
         let before = lines(place);
         let cores = host::cores::allowed_cores().unwrap();
         if steering.put(&cores[..1]) == 0 {
-            println!("skipped: no interrupt can be moved here");
+            needs::skipped!("no interrupt can be moved here");
             return;
         }
         let on_first = lines(place);

@@ -128,7 +128,7 @@ mod tests {
         let seen = measure([cores[0], cores[0]], Duration::from_millis(40));
         assert!(seen.entries > 10);
         match seen.refused {
-            Some(words) => println!("skipped: {words}"),
+            Some(words) => needs::skipped!("{words}"),
             None => assert_eq!(seen.overlaps, 0),
         }
     }

@@ -174,8 +174,7 @@ mod tests {
     #[test]
     fn a_line_comes_back() {
         let cores = host::cores::allowed_cores().unwrap();
-        if cores.len() < 2 {
-            println!("skipped: needs two cores");
+        if !needs::two_cores() {
             return;
         }
         assert!(round_trip(cores[0], cores[1]) > 1e-9);

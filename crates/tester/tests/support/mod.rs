@@ -57,9 +57,5 @@ pub(crate) fn session(
 
 /// Whether namespaces and eBPF can be had; says so if not.
 pub(crate) fn root() -> bool {
-    let root = host::process::is_root();
-    if !root {
-        println!("skipped: needs root for network namespaces and eBPF");
-    }
-    root
+    needs::root("for network namespaces and eBPF")
 }

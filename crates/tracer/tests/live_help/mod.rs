@@ -15,12 +15,7 @@ pub static BUSY: Mutex<()> = Mutex::new(());
 
 /// True for root; otherwise says that the test is skipped.
 pub fn root() -> bool {
-    // SAFETY: geteuid has no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        println!("skipped: needs root to open tracepoints");
-    }
-    root
+    needs::root("to open tracepoints")
 }
 
 /// Works for this long.

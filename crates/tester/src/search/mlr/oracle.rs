@@ -193,8 +193,8 @@ fn the_library_still_says_what_is_stored() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = root.join("target/mlrsearch/bin/python");
     if !root.join("target/mlrsearch/ready").exists() {
-        println!(
-            "skipped: the library MLRsearch is not installed in target/mlrsearch \
+        needs::skipped!(
+            "the library MLRsearch is not installed in target/mlrsearch \
              (scripts/mlrsearch-oracle installs it)"
         );
         return;

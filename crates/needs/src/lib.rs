@@ -1,0 +1,81 @@
+//! What a test needs of its machine, and what it says where that is not there.
+//!
+//! A test that cannot run says `skipped: WHY` and passes. With `CORELANE_REQUIRE_ALL=1` it fails
+//! instead, unless `.ci/cannot` excuses it: each line of that file has words of an excused reason,
+//! a colon, and why the machine cannot do better. For tests only: nothing ships with it.
+
+use std::fmt::Display;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Says why a test, or the rest of it, is skipped; formats like [`println!`].
+#[macro_export]
+macro_rules! skipped {
+    ($($why:tt)+) => { $crate::skip(&::std::format!($($why)+)) };
+}
+
+/// The function behind [`skipped!`].
+///
+/// # Panics
+/// If everything is required and the reason is not excused.
+pub fn skip(why: &str) {
+    println!("skipped: {why}");
+    if std::env::var_os("CORELANE_REQUIRE_ALL").is_some_and(|set| set == "1") {
+        let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/cannot");
+        let excuses = std::fs::read_to_string(&list).unwrap_or_default();
+        assert!(
+            excused(&excuses, why),
+            "skipped: {why}: every test is required here; provide it, or excuse it in {}",
+            list.display()
+        );
+    }
+}
+
+fn excused(excuses: &str, why: &str) -> bool {
+    excuses
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(": "))
+        .any(|(words, _)| why.contains(words))
+}
+
+/// Whether `there`; says what is needed if not.
+pub fn that(there: bool, what: impl Display) -> bool {
+    if !there {
+        skipped!("needs {what}");
+    }
+    there
+}
+
+/// Whether the test runs as root, which it needs `purpose`: "to make network namespaces".
+pub fn root(purpose: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    that(root, format_args!("root {purpose}"))
+}
+
+/// Whether the test may use two cores.
+pub fn two_cores() -> bool {
+    let cores = std::thread::available_parallelism();
+    that(cores.is_ok_and(|cores| cores.get() > 1), "two cores")
+}
+
+/// Whether `program` is installed, where Debian's packages put programs.
+pub fn program(program: &str) -> bool {
+    let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/frr"];
+    let there = |place| Path::new(place).join(program).exists();
+    that(places.into_iter().any(there), program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excuse_needs_its_reason() {
+        let list = "# needs a printer: a comment\nneeds a browser: no display\nneeds a moon\n";
+        assert!(excused(list, "needs a browser, one of two"));
+        assert!(!excused(list, "needs a moon"));
+        assert!(!excused(list, "needs a printer"));
+        assert!(!excused("", "needs a browser"));
+    }
+}
