@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use host::temporary::Directory;
+use router::engine::EngineKind;
 use serde_json::Value;
 
 /// A small table: a study with it is set up at once.
@@ -90,7 +92,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     );
 
     let study = json(&place.path("study.json"));
-    assert_eq!(study["schema"], "corelane-study/1");
+    assert_eq!(study["schema"], "corelane-study/2");
     assert_eq!(study["environment"]["seed"], 7);
     assert!(
         study["environment"]["kernel"]
@@ -163,7 +165,7 @@ fn a_result_that_is_none_is_refused() {
     assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
-/// The keys and values that `corelane-study/1` promises.
+/// The keys and values that `corelane-study/2` promises.
 fn check_row(row: &Value) {
     let keys = [
         "engine",
@@ -183,6 +185,11 @@ fn check_row(row: &Value) {
     assert_eq!(object.len(), keys.len());
     assert!(keys.iter().all(|key| object.contains_key(*key)), "{row}");
     let number = |key: &str| row[key].as_f64().unwrap();
+    let engine = row["engine"].as_str().unwrap();
+    assert!(
+        ["memory", "kernel"].contains(&engine) || EngineKind::from_str(engine, false).is_ok(),
+        "{engine} is neither the baseline nor an engine that the router opens"
+    );
     assert!(["locked", "shared", "per-core", "kernel"].contains(&row["table"].as_str().unwrap()));
     assert!(number("frames_per_second") > 0.0, "{row}");
     assert!(

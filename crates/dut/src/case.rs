@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kind::Kind;
+
 /// Frame sizes of RFC 2544 §9.1 with the 768 of its appendix B, in bytes with FCS.
 pub const FRAME_SIZES: [u32; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
 
@@ -38,10 +40,8 @@ impl fmt::Display for Table {
 /// One thing to measure, several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Name of the engine.
-    pub engine: &'static str,
-    /// How its workers share the table.
-    pub table: Table,
+    /// What forwards, and by which table.
+    pub kind: Kind,
     /// Number of workers, each on a core of its own.
     pub workers: usize,
     /// Frame size with FCS.
@@ -64,12 +64,12 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            engine,
-            table,
+            kind,
             workers,
             frame_bytes,
             changes,
         } = self;
+        let (engine, table) = (kind.engine(), kind.table());
         let plural = if *workers == 1 { "" } else { "s" };
         write!(
             f,
@@ -94,13 +94,14 @@ pub struct Sample {
 
 #[cfg(test)]
 mod tests {
+    use fib::TableOrganisation;
+
     use super::*;
 
     #[test]
     fn cases_read_as_words() {
         let case = Case {
-            engine: "memory",
-            table: Table::PerCore,
+            kind: Kind::Memory(TableOrganisation::PerCore),
             workers: 1,
             frame_bytes: 64,
             changes: 1000,

@@ -1,5 +1,6 @@
-//! Engines as the study sees them.
+//! Devices as those who measure see them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use host::CoreId;
@@ -7,28 +8,28 @@ use tester::result::Entry;
 
 #[cfg(doc)]
 use crate::case::FRAME_SIZES;
-use crate::case::{Case, Sample, Table};
+use crate::case::{Case, Sample};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::offer::Wanted;
 use crate::routes::Routes;
 
-/// What engines are made from.
-pub struct Setting<'a> {
+/// What devices are made from.
+#[derive(Clone)]
+pub struct Setting {
     /// The cores of the workers: worker n runs on the n-th.
-    pub cores: &'a [CoreId],
+    pub cores: Vec<CoreId>,
     /// The routing table and the destinations.
-    pub routes: &'a Routes,
+    pub routes: Arc<Routes>,
     /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What an engine can be asked to do.
+/// What a device can be asked to do.
 #[derive(Clone, Debug)]
 pub struct Abilities {
-    /// Its name in options and results.
-    pub name: &'static str,
-    /// The table organisations it knows.
-    pub tables: &'static [Table],
+    /// What it is, once for each table organisation that it knows.
+    pub kinds: Vec<Kind>,
     /// The frame sizes, all or some of [`FRAME_SIZES`]; the smallest is among them.
     pub sizes: &'static [u32],
     /// How many workers it can run.
@@ -57,13 +58,13 @@ pub trait Device {
     /// interrupts.
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error>;
 
-    /// Searches the highest rate at which a case loses nothing. Asked of engines that are
+    /// Searches the highest rate at which a case loses nothing. Asked of devices that are
     /// [`Abilities::searched`] only.
     ///
     /// # Errors
     /// When it cannot be searched here.
     fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
         let _ = wanted;
-        Err(format!("the engine {} offers no rates", case.engine).into())
+        Err(format!("the engine {} offers no rates", case.kind.engine()).into())
     }
 }

@@ -9,9 +9,10 @@ use host::Namespace;
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address};
 
-use crate::case::{Case, FRAME_SIZES, Sample, Table};
+use crate::case::{Case, FRAME_SIZES, Sample};
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::offer::Wanted;
 use crate::routes::Routes;
 use crate::tally::Tally;
@@ -31,9 +32,9 @@ struct Kernel {
 /// # Errors
 /// When a namespace cannot be made or a route is refused.
 pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
-    let lanes = Lanes::new("kernel", setting.cores, &setting.routes.destinations)?;
+    let lanes = Lanes::new("kernel", &setting.cores, &setting.routes.destinations)?;
     lanes.dut().set("net.ipv4.ip_forward", "1")?;
-    load(lanes.dut(), setting.routes, setting.seed)?;
+    load(lanes.dut(), &setting.routes, setting.seed)?;
     Ok(Box::new(Kernel {
         lanes,
         load: Load::default(),
@@ -45,8 +46,7 @@ pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
 impl Device for Kernel {
     fn abilities(&self) -> Abilities {
         Abilities {
-            name: "kernel",
-            tables: &[Table::Kernel],
+            kinds: vec![Kind::Kernel],
             sizes: &FRAME_SIZES,
             most_workers: self.cores,
             takes_changes: false,

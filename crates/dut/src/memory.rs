@@ -10,21 +10,19 @@ use report::units::Bytes;
 use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
-use crate::case::{Case, FRAME_SIZES, Sample, Table};
+use crate::case::{Case, FRAME_SIZES, Sample};
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
+use crate::kind::Kind;
 
 /// Next hops that routes are given out to at random.
 const NEXT_HOPS: u16 = 16;
 /// Workers run this long before counting begins: their buffers and the nearest caches are warm
 /// then.
 const WARM_UP: Duration = Duration::from_millis(30);
-/// The organisations, in the order of the tables.
-const TABLES: [Table; 3] = [Table::Locked, Table::Shared, Table::PerCore];
 
 struct Memory {
     cores: Vec<host::CoreId>,
-    /// At the place of their organisation in [`TABLES`].
     engines: Vec<MemoryEngine>,
     destinations: Vec<u32>,
     /// Frames of one size at a time: a million of them take 64 MiB.
@@ -59,16 +57,17 @@ pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
             .collect(),
         next_hops: NEXT_HOPS,
     };
-    let build = |table| MemoryEngine::build(organisation(table), &routes, setting.cores.len());
-    let engines = TABLES
+    let build = |organisation| MemoryEngine::build(organisation, &routes, setting.cores.len());
+    let engines = TableOrganisation::ALL
         .into_iter()
         .map(build)
         .collect::<Result<Vec<_>, _>>()?;
-    let table_bytes = engines
-        .get(1)
-        .map_or(Bytes(0), |shared| Bytes(shared.memory().used() as u64));
+    let shared = engines
+        .iter()
+        .find(|engine| engine.organisation() == Some(TableOrganisation::Shared));
+    let table_bytes = Bytes(shared.map_or(0, |shared| shared.memory().used() as u64));
     Ok(Box::new(Memory {
-        cores: setting.cores.to_vec(),
+        cores: setting.cores.clone(),
         engines,
         destinations: setting.routes.destinations.clone(),
         frames: None,
@@ -79,8 +78,7 @@ pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
 impl Device for Memory {
     fn abilities(&self) -> Abilities {
         Abilities {
-            name: "memory",
-            tables: &TABLES,
+            kinds: TableOrganisation::ALL.map(Kind::Memory).to_vec(),
             sizes: &FRAME_SIZES,
             most_workers: self.cores.len(),
             takes_changes: true,
@@ -91,7 +89,8 @@ impl Device for Memory {
 
     fn method(&self) -> String {
         format!(
-            "Frames are replayed from memory: each is copied into a fresh buffer, checked, looked \
+            "An experiment: no engine that `corelane run` starts has these tables. Frames are \
+             replayed from memory: each is copied into a fresh buffer, checked, looked \
              up, rewritten and released; there is no network and no system call in it. A memory \
              port always has the next frame, so no frame is lost for lack of speed, and the rate \
              is the throughput without a search. The shared table takes {}, both address \
@@ -102,11 +101,12 @@ impl Device for Memory {
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
         let frames = self.frames(case.frame_bytes)?;
-        let place = TABLES
+        let engine = self
+            .engines
             .iter()
-            .position(|&table| table == case.table)
-            .ok_or("no such table organisation")?;
-        let outcome = self.engines[place].run_after(
+            .find(|engine| engine.organisation().map(Kind::Memory) == Some(case.kind))
+            .ok_or_else(|| format!("{case}: no case of the engine without a network"))?;
+        let outcome = engine.run_after(
             WARM_UP,
             &Trial {
                 cores: &self.cores[..case.workers],
@@ -137,13 +137,5 @@ impl Memory {
                 Ok(frames)
             }
         }
-    }
-}
-
-fn organisation(table: Table) -> TableOrganisation {
-    match table {
-        Table::Locked => TableOrganisation::Locked,
-        Table::Shared => TableOrganisation::Shared,
-        Table::PerCore | Table::Kernel => TableOrganisation::PerCore,
     }
 }

@@ -3,9 +3,8 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use fib::prefix_file::Prefixes;
+use fib::prefix_file::{LineError, Prefixes};
 
 use crate::error::Error;
 
@@ -94,29 +93,13 @@ fn read(path: &Path) -> Result<Prefixes, Error> {
     if path.extension() != Some(OsStr::new("gz")) {
         return Ok(fib::prefix_file::read(file, &name)?);
     }
-    let mut unpacker = Command::new("gzip")
-        .arg("-dc")
-        .stdin(file)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| {
-            format!(
-                "cannot run gzip to unpack {name}: {error}; install gzip, or unpack the file \
-                 yourself"
-            )
-        })?;
-    let text = unpacker.stdout.take().ok_or("gzip has no output")?;
-    let prefixes = fib::prefix_file::read(text, &name);
-    let output = unpacker.wait_with_output()?;
-    let prefixes = prefixes?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(
-            format!("cannot unpack {name}: {words}; the file is damaged or no gzip file").into(),
-        );
-    }
-    Ok(prefixes)
+    let text = flate2::read::MultiGzDecoder::new(file);
+    fib::prefix_file::read(text, &name).map_err(|error| match error.what {
+        LineError::Read(reason) => {
+            format!("cannot unpack {name}: {reason}; the file is damaged or no gzip file").into()
+        }
+        _ => error.into(),
+    })
 }
 
 #[cfg(test)]

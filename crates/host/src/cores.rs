@@ -35,7 +35,10 @@ pub fn allowed_cores() -> io::Result<Vec<CoreId>> {
 }
 
 /// Restricts the calling thread to `cores`.
-pub(crate) fn allow(cores: &[CoreId]) -> io::Result<()> {
+///
+/// # Errors
+/// When none of them is online and allowed to this process.
+pub fn allow(cores: &[CoreId]) -> io::Result<()> {
     let mut set = empty_set();
     for core in cores {
         if core.0 >= libc::CPU_SETSIZE.unsigned_abs() {

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use dut::error::Error;
+use dut::kind::Kind;
 use host::{CoreId, Topology};
-
-use crate::engines::{self, ENGINES, Kind};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct Wishes<'a> {
 /// What to study with.
 pub struct Choice {
     /// The engines, in the order of the list.
-    pub(crate) engines: Vec<&'static Kind>,
+    pub(crate) engines: Vec<Kind>,
     /// The cores that workers are pinned to: one thread of every physical core first.
     pub(crate) cores: Vec<CoreId>,
     /// The routes file, if one was named.
@@ -38,10 +37,10 @@ pub fn choose(wishes: &Wishes) -> Result<Choice, Error> {
     let root = host::process::is_root();
     let mut left_out = Vec::new();
     let engines = if wishes.engines.is_empty() {
-        let (able, unable): (Vec<&Kind>, Vec<&Kind>) =
-            ENGINES.iter().partition(|kind| root || !kind.needs_root);
+        let (able, unable): (Vec<Kind>, Vec<Kind>) =
+            engines().partition(|kind| root || !kind.needs_root());
         if !unable.is_empty() {
-            let names: Vec<&str> = unable.iter().map(|kind| kind.name).collect();
+            let names: Vec<&str> = unable.iter().map(|kind| kind.engine()).collect();
             left_out.push(format!(
                 "Not measured without root: {}. Run the command with sudo to add them.",
                 names.join(", ")
@@ -80,16 +79,16 @@ pub fn choose(wishes: &Wishes) -> Result<Choice, Error> {
     })
 }
 
-fn named_engines(names: &[String], root: bool) -> Result<Vec<&'static Kind>, Error> {
+fn named_engines(names: &[String], root: bool) -> Result<Vec<Kind>, Error> {
     for name in names {
-        let Some(kind) = ENGINES.iter().find(|kind| kind.name == name) else {
+        let Some(kind) = engines().find(|kind| kind.engine() == name) else {
             return Err(format!(
                 "there is no engine \"{name}\"; the engines are: {}",
-                engines::names()
+                engines().map(Kind::engine).collect::<Vec<_>>().join(", ")
             )
             .into());
         };
-        if kind.needs_root && !root {
+        if kind.needs_root() && !root {
             return Err(format!(
                 "the engine {name} needs root, to make network namespaces; run the command with \
                  sudo, or choose --engine memory"
@@ -97,10 +96,21 @@ fn named_engines(names: &[String], root: bool) -> Result<Vec<&'static Kind>, Err
             .into());
         }
     }
-    Ok(ENGINES
-        .iter()
-        .filter(|kind| names.iter().any(|name| name == kind.name))
+    Ok(engines()
+        .filter(|kind| names.iter().any(|name| name == kind.engine()))
         .collect())
+}
+
+/// A kind of each engine, in the order in which reports name them.
+fn engines() -> impl Iterator<Item = Kind> {
+    let first = |place: usize| {
+        let earlier = &Kind::ALL[..place];
+        let name = Kind::ALL[place].engine();
+        !earlier.iter().any(|kind| kind.engine() == name)
+    };
+    (0..Kind::ALL.len())
+        .filter(move |&place| first(place))
+        .map(|place| Kind::ALL[place])
 }
 
 #[cfg(test)]

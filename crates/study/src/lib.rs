@@ -5,7 +5,6 @@
 //! that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
 
 pub mod choice;
-mod engines;
 pub mod measure;
 mod no_loss;
 pub mod page;

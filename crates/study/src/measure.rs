@@ -1,5 +1,7 @@
 //! Runs a plan: opens the engines, measures in interleaved rounds, and puts the rows together.
 
+use std::sync::Arc;
+
 use dut::case::{Case, Sample};
 use dut::device::{Abilities, Device, Setting};
 use dut::error::Error;
@@ -28,18 +30,18 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     progress.step("routing table");
     let routes = routes::load(choice.routes.as_deref(), seed)?;
     let setting = Setting {
-        cores: &choice.cores,
-        routes: &routes,
+        cores: choice.cores.clone(),
+        routes: Arc::new(routes),
         seed,
     };
     let mut engines: Vec<Box<dyn Device>> = Vec::new();
-    for kind in &choice.engines {
+    for &kind in &choice.engines {
         host::cleanup::check()?;
-        progress.step(&format!("preparing engine {}", kind.name));
-        engines.push((kind.open)(&setting)?);
+        progress.step(&format!("preparing engine {}", kind.engine()));
+        engines.push(dut::open::open(kind, &setting)?);
     }
     drop(progress);
-    let mut study = run(&mut engines, &choice.cores, &routes, effort, seed)?;
+    let mut study = run(&mut engines, &choice.cores, &setting.routes, effort, seed)?;
     study.left_out.splice(0..0, choice.left_out.iter().cloned());
     drop(engines);
     match pictures::take(&choice.cores, seed) {
@@ -69,7 +71,7 @@ fn run(
             progress.step(&format!("round {} of {}: {case}", round + 1, plan.pairs));
             let engine = engines
                 .iter_mut()
-                .find(|engine| engine.abilities().name == case.engine)
+                .find(|engine| engine.abilities().kinds.contains(&case.kind))
                 .ok_or("a case without an engine")?;
             let sample = engine.measure(case, plan.trial);
             // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
@@ -84,7 +86,7 @@ fn run(
     let methods = engines
         .iter()
         .map(|engine| Method {
-            engine: engine.abilities().name.to_owned(),
+            engine: name_of(&engine.abilities()),
             text: engine.method(),
         })
         .collect();
@@ -138,6 +140,12 @@ fn run(
     })
 }
 
+/// The name of an engine in results.
+fn name_of(abilities: &Abilities) -> String {
+    let kind = abilities.kinds.first();
+    kind.map_or_else(String::new, |kind| kind.engine().to_owned())
+}
+
 /// A sentence for each case in which nothing came through, in some rounds or in all.
 fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
     let silent = |samples: &[Sample]| {
@@ -163,7 +171,9 @@ mod tests {
     use std::time::Duration;
 
     use dut::case::{FRAME_SIZES, Table};
+    use dut::kind::Kind;
     use dut::offer::Wanted;
+    use fib::TableOrganisation;
     use tester::bench::{Subject, throughput};
     use tester::result::Entry;
     use tester::rig::{Event, Rig, RigError};
@@ -172,6 +182,9 @@ mod tests {
     use tester::veth::lanes::LanesRig;
 
     use super::*;
+
+    /// What it passes for.
+    const DOUBLE: Kind = Kind::Memory(TableOrganisation::PerCore);
 
     /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards
     /// nothing of a size, when told to. Searched for, it holds nine tenths of that rate, and
@@ -187,8 +200,7 @@ mod tests {
     impl Device for Double {
         fn abilities(&self) -> Abilities {
             Abilities {
-                name: "double",
-                tables: &[Table::PerCore],
+                kinds: vec![DOUBLE],
                 sizes: &FRAME_SIZES,
                 most_workers: 8,
                 takes_changes: true,
@@ -307,7 +319,7 @@ mod tests {
     fn every_case_becomes_a_row() {
         let study = run_double(Double::default()).unwrap();
         assert_eq!(study.forwarding.len(), 2 * 8 + 3);
-        let row = study.smallest("double", Table::PerCore, 2).unwrap();
+        let row = study.smallest("memory", Table::PerCore, 2).unwrap();
         assert_eq!((row.frames_per_second.0, row.destinations), (2e6, 3));
         assert_eq!(study.route_changes.len(), 3);
         for changes in &study.route_changes {
@@ -382,7 +394,7 @@ mod tests {
         };
         let error = run_double(double).err().unwrap().to_string();
         assert!(
-            error.contains("double, per-core table") && error.contains("vanished"),
+            error.contains("memory, per-core table") && error.contains("vanished"),
             "{error}"
         );
     }
@@ -394,7 +406,7 @@ mod tests {
             ..Double::default()
         };
         let study = run_double(double).unwrap();
-        let row = study.row("double", Table::PerCore, 2, 512, 0).unwrap();
+        let row = study.row("memory", Table::PerCore, 2, 512, 0).unwrap();
         assert!(row.frames_per_second.0.abs() < f64::EPSILON);
         assert_eq!(study.left_out.len(), 2, "one worker and two");
         assert!(study.left_out[0].contains("1 worker, 512 bytes: in 3 of 3 rounds none"));

@@ -54,8 +54,8 @@ pub(crate) struct Search {
 impl Search {
     fn new(case: &Case) -> Self {
         Self {
-            engine: case.engine.to_owned(),
-            table: case.table,
+            engine: case.kind.engine().to_owned(),
+            table: case.kind.table(),
             workers: case.workers,
             frame_bytes: case.frame_bytes,
             no_loss_frames_per_second: None,
@@ -174,7 +174,7 @@ pub(crate) fn searches(
         progress.step(&format!("rate without loss: {case}"));
         let engine = engines
             .iter_mut()
-            .find(|engine| engine.abilities().name == case.engine)
+            .find(|engine| engine.abilities().kinds.contains(&case.kind))
             .ok_or("a case without an engine")?;
         found.push(search(engine.as_mut(), case, closed_loop, end));
         // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use dut::case::{Case, FRAME_SIZES, SMALLEST, Table};
+use dut::case::{Case, FRAME_SIZES, SMALLEST};
 use dut::device::Abilities;
 use figures::Random;
 
@@ -87,7 +87,9 @@ impl Plan {
         let overhead: Duration = engines
             .iter()
             .map(|engine| {
-                let own = cases.iter().filter(|case| case.engine == engine.name);
+                let own = cases
+                    .iter()
+                    .filter(|case| engine.kinds.contains(&case.kind));
                 engine.overhead * own.map(often).sum::<usize>() as u32
             })
             .sum();
@@ -125,9 +127,7 @@ impl Plan {
                 if case.frame_bytes != size || !(full || is_pair(case)) {
                     continue;
                 }
-                let own = |group: &&mut Vec<usize>| {
-                    organisation(&self.cases[group[0]]) == organisation(case)
-                };
+                let own = |group: &&mut Vec<usize>| self.cases[group[0]].kind == case.kind;
                 match groups.iter_mut().find(own) {
                     Some(group) => group.push(index),
                     None => groups.push(vec![index]),
@@ -177,7 +177,7 @@ impl Plan {
                 .max()
                 .unwrap_or(1);
             let counts = most <= CORES_IN_FULL || case.workers == 1 || case.workers == most;
-            let own = |engine: &Abilities| engine.name == case.engine && engine.searched;
+            let own = |engine: &Abilities| engine.kinds.contains(&case.kind) && engine.searched;
             case.changes == 0 && counts && engines.iter().any(own)
         };
         let of = |sizes: &[u32]| -> Vec<usize> {
@@ -209,15 +209,10 @@ fn is_pair(case: &Case) -> bool {
     case.frame_bytes == SMALLEST && case.changes == 0
 }
 
-/// Whose numbers of workers are compared.
-fn organisation(case: &Case) -> (&'static str, Table) {
-    (case.engine, case.table)
-}
-
 /// The cases of one engine.
 fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
     let mut cases = Vec::new();
-    for &table in engine.tables {
+    for &kind in &engine.kinds {
         for workers in 1..=cores.min(engine.most_workers) {
             let every_size = cores <= CORES_IN_FULL || workers == 1 || workers == cores;
             let sizes = if every_size {
@@ -227,8 +222,7 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
             };
             for &frame_bytes in sizes {
                 cases.push(Case {
-                    engine: engine.name,
-                    table,
+                    kind,
                     workers,
                     frame_bytes,
                     changes: 0,
@@ -239,8 +233,7 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
             let workers = cores.min(engine.most_workers);
             for changes in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
                 cases.push(Case {
-                    engine: engine.name,
-                    table,
+                    kind,
                     workers,
                     frame_bytes: SMALLEST,
                     changes,
@@ -253,19 +246,26 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
 
 #[cfg(test)]
 mod tests {
-    use dut::case::Table;
+    use dut::kind::Kind;
+    use fib::TableOrganisation;
 
     use super::*;
 
-    const MEMORY: Abilities = Abilities {
-        name: "memory",
-        tables: &[Table::Locked, Table::PerCore],
-        sizes: &FRAME_SIZES,
-        most_workers: usize::MAX,
-        takes_changes: true,
-        searched: true,
-        overhead: Duration::from_millis(5),
-    };
+    const TABLES: [Kind; 2] = [
+        Kind::Memory(TableOrganisation::Locked),
+        Kind::Memory(TableOrganisation::PerCore),
+    ];
+
+    fn memory() -> Abilities {
+        Abilities {
+            kinds: TABLES.to_vec(),
+            sizes: &FRAME_SIZES,
+            most_workers: usize::MAX,
+            takes_changes: true,
+            searched: true,
+            overhead: Duration::from_millis(5),
+        }
+    }
 
     fn three(seconds: u64) -> Effort {
         Effort {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     fn plan(cores: usize, seconds: u64) -> Plan {
-        Plan::new(&[MEMORY], cores, three(seconds), 1)
+        Plan::new(&[memory()], cores, three(seconds), 1)
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(plan(2, 0).trial, TRIAL_MIN);
         assert_eq!(plan(2, 1_000).trial, TRIAL_MAX);
         let plan = plan(2, 10);
-        let total = (plan.trial + MEMORY.overhead) * plan.measurements() as u32;
+        let total = (plan.trial + memory().overhead) * plan.measurements() as u32;
         assert!(total <= Duration::from_secs(10) && total > Duration::from_secs(9));
     }
 
@@ -328,11 +328,10 @@ mod tests {
                     .position(|&index| plan.cases[index] == *wanted)
                     .unwrap()
             };
-            for table in [Table::Locked, Table::PerCore] {
+            for kind in TABLES {
                 let places = CHANGE_RATES.map(|changes| {
                     place(&Case {
-                        engine: "memory",
-                        table,
+                        kind,
                         workers: 2,
                         frame_bytes: SMALLEST,
                         changes,
@@ -348,7 +347,7 @@ mod tests {
     fn one_and_all_workers_are_neighbours_in_every_round_and_short_rounds_have_them_alone() {
         let rounds = Rounds { full: 3, all: 7 };
         let plan = Plan::new(
-            &[MEMORY],
+            &[memory()],
             3,
             Effort {
                 rounds,
@@ -363,15 +362,15 @@ mod tests {
             let order = plan.order(round);
             measured += order.len();
             assert_eq!(order.len(), if full { plan.cases.len() } else { 2 * 3 });
-            for table in [Table::Locked, Table::PerCore] {
+            for kind in TABLES {
                 let place = |wanted: usize| {
                     order.iter().position(|&index| {
                         let case = &plan.cases[index];
-                        is_pair(case) && case.table == table && case.workers == wanted
+                        is_pair(case) && case.kind == kind && case.workers == wanted
                     })
                 };
                 let (one, all) = (place(1).unwrap(), place(3).unwrap());
-                assert_eq!(one.abs_diff(all), 1, "round {round}, {table}");
+                assert_eq!(one.abs_diff(all), 1, "round {round}, {kind:?}");
             }
         }
         assert_eq!(plan.measurements(), measured);
@@ -381,7 +380,7 @@ mod tests {
     fn searches_begin_with_the_telling_sizes_and_take_all_when_there_is_time() {
         let plan = plan(2, 10);
         let sizes = |seconds| -> Vec<u32> {
-            let found = plan.searches(&[MEMORY], Duration::from_secs(seconds));
+            let found = plan.searches(&[memory()], Duration::from_secs(seconds));
             found
                 .iter()
                 .map(|&index| plan.cases[index].frame_bytes)
@@ -391,7 +390,7 @@ mod tests {
         assert_eq!(sizes(100).len(), 2 * 2 * FRAME_SIZES.len());
         let unsearched = Abilities {
             searched: false,
-            ..MEMORY
+            ..memory()
         };
         assert!(
             plan.searches(&[unsearched], Duration::from_secs(100))
@@ -404,7 +403,7 @@ mod tests {
         let single = Abilities {
             most_workers: 1,
             takes_changes: false,
-            ..MEMORY
+            ..memory()
         };
         let plan = Plan::new(&[single], 4, three(1), 1);
         assert!(plan.cases.iter().all(|case| case.workers == 1));

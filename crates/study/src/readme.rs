@@ -54,7 +54,10 @@ pub fn fragment(study: &Study) -> String {
         .collect();
     section(
         &mut text,
-        &format!("Table 2. {cores}, one table behind a lock: frames/s and speed-up over one core"),
+        &format!(
+            "Table 2. {cores}, one table behind a lock, an experiment: frames/s and speed-up over one \
+             core"
+        ),
         &turned(study, &locked, true),
         &sentences::locked(study),
     );

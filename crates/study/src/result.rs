@@ -14,7 +14,7 @@ use crate::row::Row;
 use crate::speed_up::SpeedUp;
 
 /// Name and version of the JSON form.
-pub(crate) const SCHEMA: &str = "corelane-study/1";
+pub(crate) const SCHEMA: &str = "corelane-study/2";
 
 /// Everything a study found; tables, sentences, plots and page are functions of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl Study {
             .map_err(|error| format!("{name} is no result of this version's study: {error}"))?;
         if study.schema != SCHEMA {
             return Err(format!(
-                "{name} has the form \"{}\"; this version reads \"{}\"",
+                "{name} has the form \"{}\"; this version reads \"{}\": measure again",
                 study.schema, SCHEMA
             )
             .into());

@@ -44,8 +44,8 @@ impl RouteChanges {
             .map(|sample| sample.changes_per_second)
             .collect();
         Some(Self {
-            engine: case.engine.to_owned(),
-            table: case.table,
+            engine: case.kind.engine().to_owned(),
+            table: case.kind.table(),
             asked: case.changes,
             made: figures::median(&made),
             kept: figures::median(&kept),
@@ -78,12 +78,14 @@ impl RouteChanges {
 
 #[cfg(test)]
 mod tests {
+    use dut::kind::Kind;
+    use fib::TableOrganisation;
+
     use super::*;
 
     fn case(changes: u64) -> Case {
         Case {
-            engine: "memory",
-            table: Table::Shared,
+            kind: Kind::Memory(TableOrganisation::Shared),
             workers: 2,
             frame_bytes: 64,
             changes,

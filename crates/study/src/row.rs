@@ -41,8 +41,8 @@ impl Row {
             .collect();
         let frames_per_second = FramesPerSecond(figures::median(&rates));
         Self {
-            engine: case.engine.to_owned(),
-            table: case.table,
+            engine: case.kind.engine().to_owned(),
+            table: case.kind.table(),
             workers: case.workers,
             frame_bytes: case.frame_bytes,
             routes,
@@ -59,13 +59,15 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use dut::kind::Kind;
+    use fib::TableOrganisation;
+
     use super::*;
 
     #[test]
     fn a_row_is_median_low_and_high_of_its_rounds() {
         let case = Case {
-            engine: "memory",
-            table: Table::PerCore,
+            kind: Kind::Memory(TableOrganisation::PerCore),
             workers: 2,
             frame_bytes: 64,
             changes: 0,

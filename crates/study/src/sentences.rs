@@ -24,6 +24,10 @@ pub(crate) fn rounds(study: &Study) -> String {
     format!("{} interleaved rounds{more}", study.rounds)
 }
 
+/// What is said of the engine without a network wherever its figures stand beside others'.
+const EXPERIMENTS: &str = " Rows of memory are experiments: no engine that `corelane run` starts \
+                           has their tables.";
+
 /// Under table 1.
 pub(crate) fn one_core(study: &Study) -> String {
     let parts: Vec<String> = study
@@ -42,10 +46,19 @@ pub(crate) fn one_core(study: &Study) -> String {
         return String::new();
     }
     format!(
-        "One core forwards {} of {SMALLEST} bytes each, with {} routes.",
+        "One core forwards {} of {SMALLEST} bytes each, with {} routes.{}",
         list(&parts),
-        routes(study)
+        routes(study),
+        experiments(study)
     )
+}
+
+fn experiments(study: &Study) -> &'static str {
+    if study.engines().contains(&"memory") {
+        EXPERIMENTS
+    } else {
+        ""
+    }
 }
 
 /// Under table 2: what the lock costs.
@@ -124,7 +137,7 @@ pub(crate) fn unlocked(study: &Study) -> String {
     if parts.is_empty() {
         return "This run had one core, so it says nothing about a second.".to_owned();
     }
-    parts.join(" ")
+    parts.join(" ") + experiments(study)
 }
 
 /// Under table 4: what route changes cost.

@@ -41,8 +41,8 @@ impl SpeedUp {
         }
         let interval = median_interval(&times, seed);
         Some(Self {
-            engine: case.engine.to_owned(),
-            table: case.table,
+            engine: case.kind.engine().to_owned(),
+            table: case.kind.table(),
             workers: case.workers,
             frame_bytes: case.frame_bytes,
             rounds: times.len(),
@@ -82,12 +82,14 @@ impl SpeedUp {
 
 #[cfg(test)]
 mod tests {
+    use dut::kind::Kind;
+    use fib::TableOrganisation;
+
     use super::*;
 
     fn case(workers: usize) -> Case {
         Case {
-            engine: "memory",
-            table: Table::Shared,
+            kind: Kind::Memory(TableOrganisation::Shared),
             workers,
             frame_bytes: 64,
             changes: 0,

@@ -43,7 +43,10 @@ pub(crate) fn one_core(study: &Study) -> Shown {
 pub(crate) fn locked(study: &Study) -> Shown {
     all_cores(
         study,
-        &format!("Table 2. {}, one table behind a lock", cores(study)),
+        &format!(
+            "Table 2. {}, one table behind a lock: an experiment",
+            cores(study)
+        ),
         &[Table::Locked],
     )
     .caption(sentences::locked(study))

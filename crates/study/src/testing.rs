@@ -1,6 +1,8 @@
 //! A study made of plain values, for tests.
 
 use dut::case::{Case, FRAME_SIZES, SMALLEST, Sample, Table};
+use dut::kind::Kind;
+use fib::TableOrganisation;
 use host::{Environment, Noise};
 use report::units::FramesPerSecond;
 
@@ -14,10 +16,9 @@ use crate::row::Row;
 /// factors below.
 pub(crate) fn study() -> Study {
     let mut forwarding = Vec::new();
-    let mut add = |engine, table, workers, frame_bytes, changes, rate: f64| {
+    let mut add = |kind, workers, frame_bytes, changes, rate: f64| {
         let case = Case {
-            engine,
-            table,
+            kind,
             workers,
             frame_bytes,
             changes,
@@ -28,19 +29,19 @@ pub(crate) fn study() -> Study {
         });
         forwarding.push(Row::new(&case, &rounds, 901_899, 1 << 20));
     };
-    for (table, one, two) in [
-        (Table::Locked, 22.5e6, 9e6),
-        (Table::Shared, 30e6, 58.5e6),
-        (Table::PerCore, 30e6, 59.4e6),
+    for (organisation, one, two) in [
+        (TableOrganisation::Locked, 22.5e6, 9e6),
+        (TableOrganisation::Shared, 30e6, 58.5e6),
+        (TableOrganisation::PerCore, 30e6, 59.4e6),
     ] {
+        let kind = Kind::Memory(organisation);
         for frame_bytes in FRAME_SIZES {
-            add("memory", table, 1, frame_bytes, 0, one);
-            add("memory", table, 2, frame_bytes, 0, two);
+            add(kind, 1, frame_bytes, 0, one);
+            add(kind, 2, frame_bytes, 0, two);
         }
         for changes in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
             add(
-                "memory",
-                table,
+                kind,
                 2,
                 SMALLEST,
                 changes,
@@ -64,8 +65,8 @@ pub(crate) fn study() -> Study {
         }
     }
     for frame_bytes in FRAME_SIZES {
-        add("kernel", Table::Kernel, 1, frame_bytes, 0, 0.8e6);
-        add("kernel", Table::Kernel, 2, frame_bytes, 0, 1.4e6);
+        add(Kind::Kernel, 1, frame_bytes, 0, 0.8e6);
+        add(Kind::Kernel, 2, frame_bytes, 0, 1.4e6);
     }
     Study {
         schema: SCHEMA.to_owned(),

@@ -1,0 +1,88 @@
+//! What can be measured, by name.
+
+use fib::TableOrganisation;
+use router::engine::EngineKind;
+
+use crate::case::Table;
+
+/// What moves the frames of a case, and by which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Workers between memory ports: no network. All its table organisations are experiments: no
+    /// shipped engine has them.
+    Memory(TableOrganisation),
+    /// Linux's own forwarding, the baseline of every engine between interfaces.
+    Kernel,
+    /// An engine of the router as `corelane run` starts it.
+    Router(EngineKind),
+}
+
+impl Kind {
+    /// All of them, in the order in which reports name them.
+    pub const ALL: [Self; 8] = [
+        Self::Memory(TableOrganisation::Locked),
+        Self::Memory(TableOrganisation::Shared),
+        Self::Memory(TableOrganisation::PerCore),
+        Self::Kernel,
+        Self::Router(EngineKind::Xdp),
+        Self::Router(EngineKind::XdpKernelFib),
+        Self::Router(EngineKind::AfXdp),
+        Self::Router(EngineKind::AfPacket),
+    ];
+
+    /// The name of its engine in options and results.
+    pub const fn engine(self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Kernel => "kernel",
+            Self::Router(kind) => kind.name(),
+        }
+    }
+
+    /// How its workers share the table.
+    pub const fn table(self) -> Table {
+        match self {
+            Self::Memory(TableOrganisation::Locked) => Table::Locked,
+            Self::Memory(TableOrganisation::PerCore) => Table::PerCore,
+            Self::Memory(TableOrganisation::Shared) => Table::Shared,
+            Self::Kernel | Self::Router(EngineKind::XdpKernelFib) => Table::Kernel,
+            Self::Router(EngineKind::Xdp | EngineKind::AfXdp | EngineKind::AfPacket) => {
+                Table::Shared
+            }
+        }
+    }
+
+    /// Whether it needs network namespaces.
+    pub const fn needs_root(self) -> bool {
+        !matches!(self, Self::Memory(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    /// What is measured is what is shipped: beside the baseline and the engine without a network
+    /// every name is that of an engine that the router opens, and none of these is missing.
+    #[test]
+    fn every_engine_between_interfaces_is_one_that_the_router_opens() {
+        let shipped: Vec<&str> = EngineKind::value_variants()
+            .iter()
+            .map(|kind| kind.name())
+            .collect();
+        let mut measured: Vec<&str> = Kind::ALL.map(Kind::engine).to_vec();
+        measured.retain(|name| !["memory", "kernel"].contains(name));
+        assert_eq!(measured, shipped);
+    }
+
+    #[test]
+    fn organisations_that_no_engine_ships_are_those_of_memory_alone() {
+        for kind in Kind::ALL {
+            if matches!(kind.table(), Table::Locked | Table::PerCore) {
+                assert_eq!(kind.engine(), "memory");
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The router's engines, opened as `corelane run` opens them ([`router::engine::open`]) and filled
+//! with the changes that its control plane would send.
+//!
+//! An engine in the kernel forwards on the core that a frame arrives on, and `af-xdp` has a worker
+//! for each queue, so one opened engine serves every number of cores. `af-packet` has a worker for
+//! each core that the process may use: for n workers it is opened by a thread that may use n cores,
+//! as under `taskset`.
+
+use std::thread;
+use std::time::Duration;
+
+use fib::next_hop::Kind as NextHopKind;
+use fib::{NextHop, NextHopEntry, Prefix};
+use host::CoreId;
+use report::units::{Bytes, grouped};
+use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require};
+use tester::result::Entry;
+use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
+
+use crate::case::{Case, FRAME_SIZES, Sample};
+use crate::changer::while_routes_change;
+use crate::device::{Abilities, Device, Setting};
+use crate::error::Error;
+use crate::kernel;
+use crate::kind::Kind;
+use crate::offer::Wanted;
+use crate::routes::Routes;
+use crate::tally::Tally;
+
+/// Making generators and emptying queues.
+const OVERHEAD: Duration = Duration::from_millis(60);
+/// Routes given to the engine at once while loading.
+const ROUTES_AT_ONCE: usize = 16 << 10;
+/// Frames on their way to sockets for each core, at most: half a socket's ring of `af-xdp`, a
+/// quarter of the slots of one of `af-packet`.
+const WINDOW: u32 = 1024;
+/// Opened engines of one kind kept at a time; they differ in their number of workers.
+const KEPT: usize = 4;
+
+struct Router {
+    kind: EngineKind,
+    setting: Setting,
+    /// The one used last is the last.
+    opened: Vec<Opened>,
+    tally: Tally,
+    /// Frames that engines closed since have left to the kernel.
+    left: u64,
+}
+
+/// An engine between two cables.
+struct Opened {
+    // Dropped before the interfaces that it is attached to.
+    engine: Box<dyn Engine>,
+    lanes: Lanes,
+    load: Load,
+    workers: usize,
+}
+
+/// Opens the engine on all cores of the setting and gives it the routes.
+///
+/// # Errors
+/// When the namespaces cannot be made, the engine not opened, or the routes not loaded.
+pub fn open(kind: EngineKind, setting: &Setting) -> Result<Box<dyn Device>, Error> {
+    Ok(Box::new(Router {
+        kind,
+        opened: vec![Opened::new(kind, setting, setting.cores.len())?],
+        setting: setting.clone(),
+        tally: Tally::default(),
+        left: 0,
+    }))
+}
+
+impl Opened {
+    fn new(kind: EngineKind, setting: &Setting, workers: usize) -> Result<Self, Error> {
+        let all = workers == setting.cores.len();
+        let name = match all {
+            true => kind.name().to_owned(),
+            false => format!("{}-{workers}", kind.name()),
+        };
+        let lanes = Lanes::new(&name, &setting.cores, &setting.routes.destinations)?;
+        lanes.dut().set("net.ipv4.ip_forward", "1")?;
+        let keeps_table = kind != EngineKind::XdpKernelFib;
+        if keeps_table {
+            // For what the engine leaves to the kernel, a frame in 65,536 with a checksum that
+            // looks unfinished by chance.
+            let hop = next_hop_address(1);
+            lanes.dut().ip(format!("route add default via {hop}"))?;
+        } else {
+            kernel::load(lanes.dut(), &setting.routes, setting.seed)?;
+        }
+        let mut opened = Self {
+            engine: start(kind, &lanes, &setting.cores[..workers])?,
+            lanes,
+            load: Load::default(),
+            workers,
+        };
+        for end in [opened.lanes.ingress(), opened.lanes.egress()] {
+            let port = Change::Port(Port {
+                ifindex: end.index,
+                name: end.interface.clone(),
+                enabled: true,
+                mac: end.mac,
+                mtu: u32::from(MTU),
+                table: MAIN_TABLE,
+                vlans: Vec::new(),
+            });
+            let engine = &mut opened.engine;
+            opened.lanes.dut().enter(|| engine.apply(&[port]))??;
+        }
+        if keeps_table {
+            opened.fill(&setting.routes, setting.seed)?;
+        }
+        Ok(opened)
+    }
+
+    /// Next hops and all routes of both families, next hops given out at random.
+    fn fill(&mut self, routes: &Routes, seed: u64) -> Result<(), Error> {
+        let hops: Vec<Change> = (1..=NEXT_HOPS)
+            .map(|number| Change::NextHop {
+                id: numbered(number),
+                entry: adjacency(&self.lanes),
+            })
+            .collect();
+        self.engine.apply(&hops)?;
+        let prefixes = &routes.prefixes;
+        let given_out =
+            fib::generated::next_hops(seed, prefixes.v4.len() + prefixes.v6.len(), NEXT_HOPS);
+        let (hops_v4, hops_v6) = given_out.split_at(prefixes.v4.len());
+        let v4 = prefixes.v4.iter().zip(hops_v4);
+        let v4 = v4.map(|(&prefix, &next_hop)| route(prefix, next_hop));
+        let v6 = prefixes.v6.iter().zip(hops_v6);
+        let v6 = v6.map(|(&prefix, &next_hop)| Change::RouteV6 {
+            table: MAIN_TABLE,
+            prefix,
+            next_hop: numbered(next_hop.0),
+        });
+        let changes: Vec<Change> = v4.chain(v6).collect();
+        for part in changes.chunks(ROUTES_AT_ONCE) {
+            host::cleanup::check()?;
+            self.engine.apply(part)?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens an engine between the device's two ports, in its namespace, by a thread that may use
+/// `cores` alone.
+fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn Engine>, Error> {
+    let ports = [lanes.ingress(), lanes.egress()].map(|end| end.interface.clone());
+    let confined = || -> Result<Box<dyn Engine>, Error> {
+        host::cores::allow(cores)?;
+        let open = || engine::open(kind, &ports, Require::Any, false);
+        Ok(lanes.dut().enter(open)??)
+    };
+    thread::scope(|scope| {
+        let opened = scope.spawn(confined).join();
+        opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// What every next hop is: the sink, out of the egress.
+fn adjacency(lanes: &Lanes) -> NextHopEntry {
+    NextHopEntry {
+        kind: NextHopKind::Adjacency,
+        mtu: MTU,
+        port: lanes.egress().index,
+        destination_mac: lanes.sink_mac(),
+        source_mac: lanes.egress().mac,
+        ..NextHopEntry::default()
+    }
+}
+
+fn route(prefix: Prefix<u32>, next_hop: NextHop) -> Change {
+    Change::RouteV4 {
+        table: MAIN_TABLE,
+        prefix,
+        next_hop: numbered(next_hop.0),
+    }
+}
+
+/// The bench's n-th next hop, counted from 1, in the engine's numbers.
+fn numbered(number: u16) -> NextHop {
+    NextHop(engine::fixed::FIRST_FREE + number - 1)
+}
+
+impl Router {
+    /// What keeps a closed loop from outrunning it.
+    const fn pace(&self) -> Pace {
+        if self.kind.has_workers() {
+            Pace::Window(WINDOW)
+        } else {
+            Pace::Call
+        }
+    }
+
+    /// The engine that serves a case, opened if it is not.
+    fn serving(&mut self, workers: usize) -> Result<&mut Opened, Error> {
+        let workers = match self.kind {
+            EngineKind::AfPacket => workers,
+            _ => self.setting.cores.len(),
+        };
+        let found = self.opened.iter().position(|one| one.workers == workers);
+        let opened = match found {
+            Some(place) => self.opened.remove(place),
+            None => Opened::new(self.kind, &self.setting, workers)?,
+        };
+        if self.opened.len() == KEPT {
+            let oldest = self.opened.remove(0);
+            self.left += account(&*oldest.engine, &mut self.tally);
+        }
+        Ok(self.opened.push_mut(opened))
+    }
+}
+
+/// Adds to the tally what an engine says of frames that it did not forward; those that it left to
+/// the kernel, which forwarded them.
+fn account(engine: &dyn Engine, tally: &mut Tally) -> u64 {
+    let mut left = 0;
+    for count in engine.counters().unwrap_or_default().reasons {
+        if count.punted {
+            left += count.frames;
+        } else {
+            tally.explain(count.reason, count.frames);
+        }
+    }
+    left
+}
+
+impl Device for Router {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            kinds: vec![Kind::Router(self.kind)],
+            sizes: &FRAME_SIZES,
+            most_workers: self.setting.cores.len(),
+            takes_changes: self.kind != EngineKind::XdpKernelFib,
+            searched: true,
+            overhead: OVERHEAD,
+        }
+    }
+
+    fn method(&self) -> String {
+        let mut tally = self.tally.clone();
+        let mut left = self.left;
+        let mut table = Bytes(0);
+        let mut mode = "native";
+        for Opened { engine, .. } in &self.opened {
+            table = Bytes(engine.answers().memory());
+            mode = engine.modes().first().map_or(mode, |port| port.mode);
+            left += account(&**engine, &mut tally);
+        }
+        let what = match self.kind {
+            EngineKind::Xdp => {
+                format!("Our program in the kernel, our table ({table}, both address families)")
+            }
+            EngineKind::XdpKernelFib => "Our program in the kernel, which asks the kernel's table \
+                                         for every packet"
+                .to_owned(),
+            EngineKind::AfXdp | EngineKind::AfPacket => format!(
+                "Our program in the kernel gives what our table ({table}) can forward to workers \
+                 behind {} sockets, which look it up again and send it; generator, worker and \
+                 sink share each core, and at most {WINDOW} frames for each core are on their way",
+                match self.kind {
+                    EngineKind::AfPacket => "packet",
+                    _ => "AF_XDP",
+                }
+            ),
+        };
+        let left = match (self.kind, left) {
+            (EngineKind::XdpKernelFib, _) | (_, 0) => String::new(),
+            (_, left) => format!(
+                " {} frames of these the program left to the kernel, which forwarded them.",
+                grouped(left)
+            ),
+        };
+        format!(
+            "{what}; mode {mode}, between the same veth pairs and with the same generator as the \
+             engine kernel. {}{left}",
+            tally.sentence()
+        )
+    }
+
+    fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
+        let pace = self.pace();
+        let prefixes = std::sync::Arc::clone(&self.setting.routes);
+        let Opened {
+            engine,
+            lanes,
+            load,
+            ..
+        } = self.serving(case.workers)?;
+        let change = |changes: &[(Prefix<u32>, NextHop)]| {
+            let changes: Vec<Change> = changes
+                .iter()
+                .map(|&(prefix, hop)| route(prefix, hop))
+                .collect();
+            Ok(engine.apply(&changes)?)
+        };
+        let (carried, changes_per_second) =
+            while_routes_change(case.changes, &prefixes.prefixes.v4, change, || {
+                let wanted = (case.frame_bytes, case.workers);
+                Ok(load.carry(lanes, wanted, pace, trial)?)
+            })?;
+        // A worker that has ended explains why nothing was carried.
+        engine.check()?;
+        self.tally.add(&carried)?;
+        Ok(Sample {
+            frames_per_second: carried.frames_per_second,
+            changes_per_second,
+        })
+    }
+
+    fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+        let pace = self.pace();
+        let opened = self.serving(case.workers)?;
+        let entry = wanted.on_lanes(&opened.lanes, &mut opened.load, case, pace)?;
+        opened.engine.check()?;
+        Ok(entry)
+    }
+}
