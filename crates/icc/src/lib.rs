@@ -31,12 +31,13 @@
 //! memory is checked, a peer that breaks the rules is [`LinkError::Corrupt`]); and it cannot tell a
 //! slow peer from a dead one, only how long it has been silent ([`PeerWatch`]).
 
-#[cfg(not(feature = "loom"))]
 pub mod conformance;
 mod link;
 mod memory;
 mod peer;
 mod ring;
+#[cfg(test)]
+mod ring_tests;
 mod sync;
 
 pub use link::{Link, LinkError, Message, Port, Priority, Side};

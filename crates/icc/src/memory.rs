@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-use crate::sync::{Arc, AtomicU64};
+use super::sync::{Arc, AtomicU64};
 
 /// A fixed number of 64-bit words that two sides can reach. Cloning yields another handle to the
 /// same words.
