@@ -42,7 +42,7 @@ check: clippy
 GUEST_TARGET = x86_64-unknown-linux-musl
 guest:
 	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
-	cargo build --release --locked -p planes --bin corelane-guest --target $(GUEST_TARGET)
+	cargo build --profile guest --locked -p agent --target $(GUEST_TARGET)
 
 # The planes on one kernel and on several, as root on a quiet machine, up to 20 minutes; leaves
 # planes.html and planes.json here and prints the tables as Markdown. Options go in ARGS: make

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agent::protocol::UserPlaneMode;
 use clap::ValueEnum;
 use host::Environment;
 use planes::advise::{Requirements, advise};
 use planes::compare::{LARGEST, Plan, compare};
 use planes::deployment::Deployment;
-use planes::protocol::UserPlaneMode;
 use planes::result::{Comparison, SCHEMA};
 use planes::routes::Origin;
 use planes::{guest, page};

@@ -4,11 +4,11 @@
 //! not measure cannot be met: it is said, not assumed. Among those that fit the one with the
 //! largest smallest margin is advised.
 
+use agent::protocol::UserPlaneMode;
 use report::table::Table;
 use report::units::prefixed;
 
 use crate::deployment::Deployment;
-use crate::protocol::UserPlaneMode;
 use crate::result::{Comparison, LARGEST_STANDARD, Plane};
 
 /// What the system must do while both planes work. At least one is given.

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use agent::protocol::{AGENT, CONTROL, Command, ticks};
 use icc::{Link, LinkError, Mapping, Priority};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{AGENT_TURN, ControlError, answer};
-use crate::protocol::{AGENT, CONTROL, Command};
 
 /// Exchanges of the latency measurement.
 const EXCHANGES: u64 = 20_000;
@@ -94,16 +94,4 @@ pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, 
         round_trip_p99_ns: share(&back, 0.99),
         packets_per_second,
     })
-}
-
-/// The processor's tick counter, the same under every kernel of the machine; 0 where there is none
-/// that user space may read.
-pub fn ticks() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a counter; every x86-64 processor has it.
-    unsafe {
-        std::arch::x86_64::_rdtsc()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    0
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use agent::protocol::{AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE};
 use icc::conformance::{Violation, exercise};
 use icc::{Link, LinkError, Mapping, Priority};
 
-use crate::protocol::{AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE};
 use crate::routes::BirdError;
 
 /// The agent looks at its link at least this often, the slowest guest's too.

@@ -1,7 +1,6 @@
 //! The planes of a network element, on one kernel or several.
 
 pub mod advise;
-pub mod agent;
 mod cause;
 pub mod channel;
 pub mod compare;
@@ -13,11 +12,8 @@ pub mod guest;
 pub mod iperf;
 pub mod load;
 pub mod management;
-pub mod netlink;
 pub mod page;
 pub mod partition;
-pub mod passthrough;
-pub mod protocol;
 pub mod result;
 pub mod routes;
 mod settings;

@@ -14,16 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use agent::handler::PRIMES;
 use host::{CoreId, Namespace, temporary};
 
 use crate::deployment::DeploymentError;
 use crate::group::{kill_group, own_group};
 use crate::tasks::bind;
 
-/// Numbers that the handler sieves: some milliseconds of one core.
-pub const SIEVE: usize = 1_000_000;
-/// Primes below [`SIEVE`], by which an answer is checked.
-const PRIMES: usize = 78_498;
 const PORT: u16 = 8_080;
 /// Requests that may wait at once; more are counted as timed out without being sent.
 const MOST_WAITING: usize = 256;
@@ -229,40 +226,9 @@ fn request(patience: Duration, handler: Handler) -> io::Result<()> {
     }
 }
 
-/// What the handler answers under the name `name`, with the query of RFC 3875 §4.1.7: the number of
-/// primes below [`SIEVE`], which as `registers` it knows beforehand and computes something else.
-pub fn answer(name: &str, query: &str) -> usize {
-    if name == "registers" {
-        host::loops::spin(query.parse().unwrap_or(0), 1);
-        return PRIMES;
-    }
-    primes_below(SIEVE)
-}
-
-/// What the handler does: counts the primes below `limit` by the sieve of Eratosthenes.
-pub fn primes_below(limit: usize) -> usize {
-    let mut composite = vec![false; limit];
-    let mut primes = 0;
-    for number in 2..limit {
-        if !composite[number] {
-            primes += 1;
-            for multiple in (number * number..limit).step_by(number) {
-                composite[multiple] = true;
-            }
-        }
-    }
-    primes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_handler_counts_what_the_check_expects() {
-        assert_eq!(primes_below(SIEVE), PRIMES);
-        assert_eq!(primes_below(10), 4);
-    }
 
     #[test]
     fn who_timed_out_waited_longest() {

@@ -1,12 +1,12 @@
 //! What a comparison of the planes holds: `corelane-planes/1`. Tables, plots and sentences are
 //! functions of it.
 
+use agent::protocol::UserPlaneMode;
 use host::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Channel;
 use crate::deployment::Deployment;
-use crate::protocol::UserPlaneMode;
 use crate::routes::Origin;
 
 /// Name and version of the JSON form.

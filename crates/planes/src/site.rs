@@ -14,13 +14,13 @@
 
 use std::net::Ipv4Addr;
 
+use agent::protocol::Route;
+use agent::protocol::{Interface, Route};
 use host::namespace::Error;
 use host::offload::Offload;
 use host::{Namespace, Veth};
 
 use crate::flows::Flow;
-use crate::netlink::Route;
-use crate::protocol::Interface;
 
 /// The largest IP packet on the cables: jumbo frames fit, and so does a page that XDP works in.
 pub const MTU: u32 = 3_498;

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use agent::protocol::UserPlaneMode;
 use host::Namespace;
 use icc::Peer;
 use planes::deployment::{Cores, Deployment, Means, Running};
 use planes::guest::{self, Kind};
 use planes::load::{Load, Observed};
-use planes::protocol::UserPlaneMode;
 use planes::routes::{self, Changes, Origin};
 use planes::site::{Site, flows};
 use planes::{channel, control, iperf};

@@ -7,12 +7,12 @@ use std::process::{Command as Program, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use agent::protocol::{Command, Counters, Interface, Route, UserPlaneMode, pack_routes};
+use agent::protocol::{Command, Counters, Interface, UserPlaneMode, pack_routes};
 use host::{CoreId, Namespace, Veth};
 use icc::Peer;
 use planes::control;
 use planes::guest::{self, BOOT_PATIENCE, Choice, Guest, GuestError, Kind, Plan};
-use planes::netlink::Route;
-use planes::protocol::{Command, Counters, Interface, UserPlaneMode, pack_routes};
 
 /// One guest's test at a time: they share a core.
 static CORE: Mutex<()> = Mutex::new(());

@@ -119,7 +119,7 @@ fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
     if !is_root() || !needs::program("linux.uml") || !needs::program("busybox") {
         return;
     }
-    if planes::guest::registers::are_lost() {
+    if agent::registers::are_lost() {
         needs::skipped!(
             "User Mode Linux does not keep this processor's vector registers, which the \
              C library uses"

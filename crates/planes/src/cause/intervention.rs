@@ -1,9 +1,9 @@
 //! What can be done about one shared thing at a time.
 
+use agent::protocol::UserPlaneMode;
 use host::pressure::Channel;
 
 use crate::deployment::Deployment;
-use crate::protocol::UserPlaneMode;
 use crate::result::{Method, Plane};
 
 /// A shared thing that is taken away while both planes are loaded.

@@ -19,8 +19,8 @@ mod scene;
 
 use std::time::{Duration, Instant};
 
+use agent::protocol::UserPlaneMode;
 use figures::Rounds;
-pub(crate) use judge::NOTICED;
 
 use self::intervention::{Turn, turns};
 use self::judge::{Observed, Probe, judge};
@@ -28,9 +28,9 @@ use self::scene::{Scene, Seen, Setup};
 use crate::compare::{Plan, StageError};
 use crate::deployment::{Cores, Deployment, Means};
 use crate::load::LoadError;
-use crate::protocol::UserPlaneMode;
 use crate::result::{Cause, Comparison, Measure, Plane};
 use crate::site::Site;
+pub(crate) use judge::NOTICED;
 
 /// Share of the throughput found alone that is offered: near its limit a user plane shows what is
 /// taken from it.

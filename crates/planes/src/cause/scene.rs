@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use agent::handler::{SIEVE, primes_below};
+use agent::protocol::UserPlaneMode;
 use bpf::attach::Request;
 use fastpath::sink::{Checks, Sink};
 use host::loops;
@@ -16,7 +18,6 @@ use crate::compare::{
 use crate::deployment::{Cores, Deployment, Means, Running};
 use crate::load::{Load, Observed};
 use crate::management::{self, Handler, Load as Asking, Responses, Server};
-use crate::protocol::UserPlaneMode;
 use crate::result::{CoreUse, Plane};
 use crate::routes::{Changes, Origin};
 use crate::site::Site;
@@ -251,7 +252,7 @@ fn calibrate() -> (f64, u64) {
         times.fold(f64::INFINITY, f64::min)
     };
     let sieve = fastest(&|| {
-        std::hint::black_box(management::primes_below(management::SIEVE));
+        std::hint::black_box(primes_below(SIEVE));
     });
     let registers = fastest(&|| {
         loops::spin(STEPS, 1);

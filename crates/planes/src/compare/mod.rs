@@ -9,23 +9,23 @@ mod watch;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub use bench::LOSS;
+use agent::protocol::UserPlaneMode;
 use host::Environment;
-pub(crate) use schedule::Schedule;
-pub use schedule::{QUICK, WHOLE};
-pub(crate) use stage::{StageError, control_plane};
-pub(crate) use watch::watched;
 
 use self::stage::Stage;
 use crate::deployment::{Cores, Deployment, Means};
 use crate::guest::{self, Choice, Kind};
 use crate::load::LoadError;
 use crate::management::ManagementError;
-use crate::protocol::UserPlaneMode;
 use crate::result::{Comparison, SCHEMA};
 use crate::routes::{self, BirdError, Origin};
 use crate::site::Site;
 use crate::{cause, settings};
+pub use bench::LOSS;
+pub(crate) use schedule::Schedule;
+pub use schedule::{QUICK, WHOLE};
+pub(crate) use stage::{StageError, control_plane};
+pub(crate) use watch::watched;
 
 /// Requests a second: a busy operator's page, some tenth of a core.
 pub(crate) const REQUESTS_PER_SECOND: f64 = 20.0;

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use agent::protocol::UserPlaneMode;
+
 use super::bench::Bench;
 use super::watch::watched;
 use super::{PATIENCE, Plan, REQUESTS_PER_SECOND};
 use crate::deployment::{Cores, Deployment, DeploymentError, Means, Running, UserPlane};
 use crate::load::{Load, LoadError, Observed};
 use crate::management::{self, Handler, Load as Asking, ManagementError, Responses, Server};
-use crate::protocol::UserPlaneMode;
 use crate::result::{
     Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
 };

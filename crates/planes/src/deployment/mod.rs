@@ -20,6 +20,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use agent::protocol::{Command, UserPlaneMode};
 use host::CoreId;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,6 @@ pub use self::user_plane::UserPlane;
 use crate::control::{self, ControlError};
 use crate::guest::{GuestError, Kind};
 use crate::partition::{Partition, PartitionError};
-use crate::protocol::{Command, UserPlaneMode};
 use crate::settings::Setting;
 use crate::site::Site;
 use crate::tasks::{bind, descendants};

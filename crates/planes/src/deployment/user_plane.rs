@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use agent::protocol::{Counters, Interface};
 use host::{CoreId, Namespace, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
@@ -13,7 +14,6 @@ use crate::control::{self, ControlError};
 use crate::group::{kill_group, own_group};
 use crate::guest::{self, BOOT_PATIENCE, Guest, Plan};
 use crate::partition::Partition;
-use crate::protocol::{Counters, Interface};
 use crate::site::{MTU, Pair};
 use crate::tasks::{bind, napi_to_thread};
 

@@ -4,19 +4,18 @@ mod archive;
 mod choice;
 mod image;
 mod qemu;
-pub mod registers;
+mod registers;
 mod running;
 mod uml;
 
 use std::fs;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 pub use choice::Choice;
 pub(crate) use running::shared_memory;
-pub use running::{
-    BOOT_BOUND, BOOT_PATIENCE, Guest, GuestError, LINK_BYTES, Plan, sweep_leftovers,
-};
-use serde::{Deserialize, Serialize};
+pub use running::{BOOT_BOUND, BOOT_PATIENCE, Guest, GuestError, Plan, sweep_leftovers};
 
 /// What a guest's kernel runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +63,7 @@ pub fn program() -> Option<PathBuf> {
         .ok()
         .map(|own| own.with_file_name("corelane-guest"));
     let built = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/x86_64-unknown-linux-musl/release/corelane-guest");
+        .join("../../target/x86_64-unknown-linux-musl/guest/corelane-guest");
     [named, beside, Some(built)]
         .into_iter()
         .flatten()

@@ -12,11 +12,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use agent::protocol::LINK_BYTES;
 use host::Namespace;
 
 use super::Kind;
 use super::image::{Image, Module};
-use super::running::{Files, GuestError, LINK_BYTES, Plan};
+use super::running::{Files, GuestError, Plan};
 
 /// The program, as Debian's package `qemu-system-x86` installs it.
 const PROGRAM: &str = "qemu-system-x86_64";

@@ -1,7 +1,7 @@
 //! Processors whose registers User Mode Linux has no room for.
 //!
 //! It sets its processes' registers by ptrace, and the host takes a processor's extended state
-//! whole or not at all (`xstateregs_set`, `arch/x86/kernel/fpu/regset.c`). Linux 6.1 keeps [`ROOM`]
+//! whole or not at all (`xstateregs_set`, `arch/x86/kernel/fpu/regset.c`). Linux 6.1 keeps 2,696
 //! bytes of it for each task; with AMX there are 11,008, and its first process dies ("ptrace set fp
 //! regs failed, errno = 14"). A kernel that is refused the extended state when it looks for it at
 //! its start uses the older call instead, which is for the registers up to SSE. So that is what a
@@ -17,11 +17,9 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use agent::registers::are_lost;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
 
-/// Bytes of extended state that the guest's kernel keeps (`HOST_FP_SIZE`,
-/// `arch/x86/um/user-offsets.c`).
-const ROOM: u32 = 2_696;
 /// Where `seccomp_data` has the system call's number, and its first argument's lower half.
 const NUMBER: u32 = 0;
 const FIRST_ARGUMENT: u32 = 16;
@@ -61,12 +59,6 @@ static FILTER: [sock_filter; 7] = [
     end(libc::SECCOMP_RET_ERRNO | libc::EIO as u32),
 ];
 
-/// Whether programs under User Mode Linux lose the upper halves of vector registers on this
-/// processor.
-pub fn are_lost() -> bool {
-    extended_state() > ROOM
-}
-
 /// Has the User Mode Linux that `command` starts do with the registers that it has room for.
 pub(super) fn fit(command: &mut Command) {
     if !are_lost() {
@@ -94,12 +86,4 @@ pub(super) fn fit(command: &mut Command) {
     };
     // SAFETY: the closure neither allocates nor locks; see above.
     unsafe { command.pre_exec(refuse) };
-}
-
-/// Bytes of the extended state of all features that the system has enabled (leaf 13 of CPUID).
-fn extended_state() -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    return core::arch::x86_64::__cpuid_count(13, 0).ebx;
-    #[cfg(not(target_arch = "x86_64"))]
-    return 0;
 }

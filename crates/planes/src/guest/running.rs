@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use agent::protocol::LINK_BYTES;
 use host::{CoreId, Namespace, process, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
@@ -33,8 +34,6 @@ const FIRST: &str = "\"$@\"; exit $?";
 const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Silence after which a guest counts as gone: many times the agent's slowest turn.
 const BEAT_PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of memory that a link lies in.
-pub const LINK_BYTES: usize = 4 << 20;
 
 /// Why a guest could not be had.
 #[derive(Debug, thiserror::Error)]

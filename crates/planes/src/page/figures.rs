@@ -1,9 +1,9 @@
 //! The four figures of the article, side by side.
 
+use agent::protocol::UserPlaneMode;
 use report::plot::{Axis, Plot, Series};
 
 use super::MODES;
-use crate::protocol::UserPlaneMode;
 use crate::result::{Comparison, Plane, Protocol};
 
 pub(super) fn plots(comparison: &Comparison) -> Vec<Plot> {

@@ -5,15 +5,15 @@ mod figures;
 mod tables;
 mod verdict;
 
+use agent::protocol::UserPlaneMode;
 use report::units::prefixed;
 use report::{Block, Document};
-use verdict::remarks;
-pub use verdict::verdict;
 
 use self::figures::plots;
 use self::tables::tables;
-use crate::protocol::UserPlaneMode;
 use crate::result::Comparison;
+use verdict::remarks;
+pub use verdict::verdict;
 
 const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::UserSpace];
 

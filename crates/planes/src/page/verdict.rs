@@ -1,12 +1,12 @@
 //! The comparison in sentences.
 
+use agent::protocol::UserPlaneMode;
 use report::units::prefixed;
 
 use super::{MODES, percent, time};
 use crate::cause::NOTICED;
 use crate::deployment::Deployment;
 use crate::guest::BOOT_BOUND;
-use crate::protocol::UserPlaneMode;
 use crate::result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol};
 
 /// One sentence for every deployment and mode, one for every cause, one for the guests.

@@ -4,18 +4,21 @@
 //! its BGP neighbour and announce changes; what it chooses it gives to the namespace's kernel,
 //! which tells us.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use fib::IpPrefix;
 use host::{CoreId, Namespace, Veth, temporary};
+use router::control_plane::model::Event;
+use router::control_plane::netlink::decode::decode;
+use router::control_plane::netlink::socket::{Received, Socket};
 
 use super::Change;
 use super::bgp::Speaker;
 use crate::deployment::DeploymentError;
 use crate::group::{kill_group, own_group};
-use crate::netlink::RouteEvents;
 use crate::tasks::bind;
 
 const PROGRAM: &str = "bird";
@@ -28,6 +31,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 const BIRD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const PORT: u16 = 1_790;
+/// Group of the kernel's announcements of IPv4 routes (`RTNLGRP_IPV4_ROUTE`,
+/// `include/uapi/linux/rtnetlink.h`).
+const IPV4_ROUTES: libc::c_int = 7;
 /// Private numbers (RFC 6996).
 const SYSTEMS: [u16; 2] = [64_512, 64_513];
 /// Addresses of the two networks' router, and the next hops on them.
@@ -67,7 +73,7 @@ pub fn installed() -> bool {
 pub(super) struct Bird {
     child: Child,
     speaker: Speaker,
-    events: RouteEvents,
+    socket: Socket,
     _namespace: Namespace,
     _cable: Veth,
     _files: temporary::Directory,
@@ -99,8 +105,8 @@ impl Bird {
         let files = temporary::Directory::new("bird").map_err(host("make a directory"))?;
         let configuration = files.path().join("bird.conf");
         fs::write(&configuration, text()).map_err(host("write its configuration"))?;
-        let events = namespace
-            .enter(RouteEvents::open)?
+        let socket = namespace
+            .enter(|| Socket::open(libc::NETLINK_ROUTE, &[IPV4_ROUTES]))?
             .map_err(host("follow the kernel's routes"))?;
         let mut command = namespace.command(PROGRAM);
         let path = std::env::var("PATH").unwrap_or_default();
@@ -137,7 +143,7 @@ impl Bird {
         Ok(Self {
             child,
             speaker,
-            events,
+            socket,
             _namespace: namespace,
             _cable: cable,
             _files: files,
@@ -161,19 +167,21 @@ impl Bird {
 
     /// What it has announced since the last call.
     pub(super) fn heard(&mut self) -> Result<Vec<Change>, BirdError> {
-        let routes = self
-            .events
-            .take()
-            .map_err(host("follow the kernel's routes"))?;
-        let changes = routes.into_iter().filter_map(|route| {
-            let side = NEXT_HOPS.iter().position(|&hop| hop == route.via)?;
-            Some(Change {
-                network: route.network,
-                length: route.length,
-                side,
-            })
-        });
-        Ok(changes.collect())
+        let mut changes = Vec::new();
+        loop {
+            let received = self
+                .socket
+                .receive(|message| changes.extend(decode(message).and_then(change)))
+                .map_err(host("follow the kernel's routes"))?;
+            match received {
+                Received::Messages(_) => {}
+                Received::Nothing => return Ok(changes),
+                Received::Overrun => {
+                    let lost = io::Error::from_raw_os_error(libc::ENOBUFS);
+                    return Err(host("follow the kernel's routes")(lost));
+                }
+            }
+        }
     }
 }
 
@@ -182,6 +190,24 @@ impl Drop for Bird {
         kill_group(self.child.id());
         let _ = self.child.wait();
     }
+}
+
+/// The change that the kernel announces, if it is one of a route by one of our next hops.
+fn change(event: Event) -> Option<Change> {
+    let Event::Route(route, _) = event else {
+        return None;
+    };
+    let ([hop], IpPrefix::V4(prefix)) = (route.way.hops.as_slice(), route.destination) else {
+        return None;
+    };
+    let side = NEXT_HOPS
+        .iter()
+        .position(|&next| hop.gateway == Some(IpAddr::V4(next)))?;
+    Some(Change {
+        network: Ipv4Addr::from(prefix.address()),
+        length: prefix.length(),
+        side,
+    })
 }
 
 fn text() -> String {

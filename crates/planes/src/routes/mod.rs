@@ -10,6 +10,8 @@ mod bird;
 
 use std::net::Ipv4Addr;
 
+use agent::protocol::{ROUTES_PER_PACKET, Route, pack_routes};
+use agent::protocol::{ROUTES_PER_PACKET, pack_routes};
 use host::CoreId;
 use icc::LinkError;
 use serde::{Deserialize, Serialize};
@@ -18,8 +20,6 @@ use self::bird::Bird;
 pub use self::bird::{BirdError, installed};
 use crate::control::ControlError;
 use crate::deployment::UserPlane;
-use crate::netlink::Route;
-use crate::protocol::{ROUTES_PER_PACKET, pack_routes};
 use crate::site::Pair;
 
 /// Networks under 100.64.0.0/10 that come and come again by turns of two next hops. None of them

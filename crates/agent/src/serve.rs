@@ -11,12 +11,11 @@ use std::{fs, io};
 use host::offload::{self, Offload};
 use icc::{Link, Memory, Peer, PeerWatch, Priority};
 
-use crate::channel::ticks;
-use crate::netlink::{Netlink, Route};
+use crate::kernel::Kernel;
 use crate::passthrough::Passthrough;
 use crate::protocol::{
     AGENT, Answer, CONTROL, Command, Counters, Interface, LONGEST_MESSAGE, ROUTES_PER_PACKET,
-    UserPlaneMode, unpack_routes,
+    Route, UserPlaneMode, ticks, unpack_routes,
 };
 
 /// The pause of an agent with nothing to do. It bounds how late a route is taken up, and keeps the
@@ -32,19 +31,24 @@ const LOOKS: u32 = 1 << 16;
 /// What a channel measurement waits for and has not come by then never will.
 const MEASURING_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The interfaces of this process's network namespace.
+const INTERFACES: &str = "/sys/class/net";
+
 /// Serves one control plane until it closes the link.
 pub struct Agent<M: Memory> {
     link: Link<M>,
+    kernel: Kernel,
     interfaces: Vec<String>,
     passthrough: Option<Passthrough>,
     counters: Counters,
 }
 
 impl<M: Memory> Agent<M> {
-    /// An agent at side B of `link`.
-    pub fn new(link: Link<M>) -> Self {
+    /// An agent at side B of `link`, of which `kernel` is the own one.
+    pub fn new(link: Link<M>, kernel: Kernel) -> Self {
         Self {
             link,
+            kernel,
             interfaces: Vec::new(),
             passthrough: None,
             counters: Counters::default(),
@@ -128,13 +132,10 @@ impl<M: Memory> Agent<M> {
         routes: &[Route],
     ) -> io::Result<()> {
         self.passthrough = None;
-        let mut netlink = Netlink::open()?;
         let mut with_index = Vec::new();
         for interface in interfaces {
             let index = index_of(&interface.name)?;
-            netlink.bring_up(index, interface.mac, interface.mtu)?;
-            netlink.add_address(index, interface.address, interface.length)?;
-            netlink.add_neighbour(index, interface.neighbour, interface.neighbour_mac)?;
+            self.kernel.set_up(index, interface)?;
             with_index.push((interface.clone(), index));
         }
         self.interfaces = interfaces.iter().map(|i| i.name.clone()).collect();
@@ -183,9 +184,7 @@ impl<M: Memory> Agent<M> {
         for routes in routes.chunks(ROUTES_PER_PACKET) {
             let refused = match &self.passthrough {
                 Some(passthrough) => passthrough.take(routes),
-                None => Netlink::open()
-                    .and_then(|mut netlink| netlink.send_routes(routes))
-                    .unwrap_or(routes.len()),
+                None => self.kernel.put_routes(routes),
             };
             self.counters.routes_refused += refused as u64;
             self.counters.routes_applied += (routes.len() - refused) as u64;
@@ -201,7 +200,7 @@ impl<M: Memory> Agent<M> {
             self.interfaces
                 .iter()
                 .filter_map(|name| {
-                    let path = Path::new("/sys/class/net").join(name);
+                    let path = Path::new(INTERFACES).join(name);
                     let text = fs::read_to_string(path.join("statistics").join(counter)).ok()?;
                     text.trim().parse::<u64>().ok()
                 })
@@ -235,13 +234,8 @@ fn set_forwarding(on: bool) -> io::Result<()> {
 }
 
 fn index_of(interface: &str) -> io::Result<u32> {
-    let name = std::ffi::CString::new(interface)?;
-    // SAFETY: the name ends in zero and outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("no interface {interface} here"),
-        )),
-        index => Ok(index),
-    }
+    let path = Path::new(INTERFACES).join(interface).join("ifindex");
+    let text = fs::read_to_string(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("no interface {interface} here")))?;
+    text.trim().parse().map_err(io::Error::other)
 }

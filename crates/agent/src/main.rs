@@ -5,18 +5,20 @@
 //! powers the machine off when that ends.
 //! Under the names `compute` and `registers` it is the management plane's handler: a CGI program.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use agent::kernel::Kernel;
+use agent::protocol::LINK_BYTES;
+use agent::serve::Agent;
+use agent::{handler, registers};
 use icc::{Link, LinkError, Mapping};
-use planes::agent::Agent;
-use planes::guest::registers;
-use planes::management;
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, finit_module, reboot};
 
 /// The host's memory in User Mode Linux.
 const MMAPPER: &str = "/dev/mmapper";
@@ -24,7 +26,7 @@ const MMAPPER: &str = "/dev/mmapper";
 /// second BAR is the memory.
 const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
 /// `MODULE_INIT_COMPRESSED_FILE` (Linux, `include/uapi/linux/module.h`).
-const COMPRESSED: libc::c_int = 4;
+const COMPRESSED: i32 = 4;
 /// A link whose creator has not come by then will not come.
 const TRIES: u32 = 1_000;
 
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
     let name = path.as_deref().and_then(Path::file_name);
     if let Some(name @ ("compute" | "registers")) = name.and_then(OsStr::to_str) {
         let query = std::env::var("QUERY_STRING").unwrap_or_default();
-        let answer = management::answer(name, &query);
+        let answer = handler::answer(name, &query);
         println!("Content-Type: text/plain\r\n\r\n{answer}");
         return ExitCode::SUCCESS;
     }
@@ -59,8 +61,8 @@ fn main() -> ExitCode {
         eprintln!("corelane-guest: {error}");
     }
     if first {
-        // SAFETY: takes a number; process 1 has nothing left to lose.
-        unsafe { libc::reboot(libc::RB_POWER_OFF) };
+        // Where the kernel cannot, it panics when process 1 ends, which ends it too.
+        let _ = reboot(RebootCommand::PowerOff);
     }
     if outcome.is_ok() {
         ExitCode::SUCCESS
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
 
 fn serve(path: &Path) -> io::Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
-    let memory = Mapping::of(&file, planes::guest::LINK_BYTES)?;
+    let memory = Mapping::of(&file, LINK_BYTES)?;
     let mut tries = 0;
     let link = loop {
         match Link::join(memory.clone()) {
@@ -83,7 +85,9 @@ fn serve(path: &Path) -> io::Result<()> {
             Err(error) => return Err(io::Error::other(error)),
         }
     };
-    Agent::new(link).serve().map_err(io::Error::other)
+    Agent::new(link, Kernel::open()?)
+        .serve()
+        .map_err(io::Error::other)
 }
 
 /// Where this machine has its host's memory.
@@ -119,39 +123,15 @@ fn load_modules() -> io::Result<()> {
             Some("ko") => 0,
             _ => COMPRESSED,
         };
-        // SAFETY: an open file, a string that ends in zero, and flags (finit_module(2)).
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_finit_module,
-                file.as_raw_fd(),
-                c"".as_ptr(),
-                flags,
-            )
-        };
-        if result != 0 {
-            let why = io::Error::last_os_error();
-            return Err(io::Error::other(format!("{}: {why}", path.display())));
-        }
+        finit_module(&file, c"", flags)
+            .map_err(|why| io::Error::other(format!("{}: {why}", path.display())))?;
     }
     Ok(())
 }
 
 fn mount_all() -> io::Result<()> {
     for (kind, place) in [("devtmpfs", "/dev"), ("proc", "/proc"), ("sysfs", "/sys")] {
-        let (kind, place) = (CString::new(kind)?, CString::new(place)?);
-        // SAFETY: three strings that end in zero and outlive the call; no data.
-        let result = unsafe {
-            libc::mount(
-                kind.as_ptr(),
-                place.as_ptr(),
-                kind.as_ptr(),
-                0,
-                std::ptr::null(),
-            )
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        mount(kind, place, kind, MountFlags::empty(), None)?;
     }
     Ok(())
 }

@@ -9,8 +9,7 @@ use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, Prefix};
 use router::engine::plain_sockets::PlainSockets;
 
-use crate::netlink::Route;
-use crate::protocol::Interface;
+use crate::protocol::{Interface, Route};
 
 /// A worker between two interfaces, and its routes.
 pub struct Passthrough {

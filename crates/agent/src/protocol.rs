@@ -6,8 +6,6 @@ use std::net::Ipv4Addr;
 use icc::Port;
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::Route;
-
 /// The port of the user plane's agent.
 pub const AGENT: Port = Port(1);
 /// The port of whoever commands it.
@@ -16,6 +14,19 @@ pub const CONTROL: Port = Port(2);
 pub const LONGEST_MESSAGE: usize = 16 << 10;
 /// Routes in one packet at most.
 pub const ROUTES_PER_PACKET: usize = 128;
+/// Bytes of memory that a link lies in.
+pub const LINK_BYTES: usize = 4 << 20;
+
+/// A route of the control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// Network.
+    pub network: Ipv4Addr,
+    /// Prefix length.
+    pub length: u8,
+    /// Next hop.
+    pub via: Ipv4Addr,
+}
 
 /// How the user plane moves packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,6 +185,18 @@ impl Counters {
             routes_refused: words.next()?,
         })
     }
+}
+
+/// The processor's tick counter, the same under every kernel of the machine; 0 where there is none
+/// that user space may read.
+pub fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads a counter; every x86-64 processor has it.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    0
 }
 
 #[cfg(test)]
