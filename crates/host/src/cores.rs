@@ -39,6 +39,11 @@ pub fn allowed_cores() -> io::Result<Vec<CoreId>> {
 /// # Errors
 /// When none of them is online and allowed to this process.
 pub fn allow(cores: &[CoreId]) -> io::Result<()> {
+    allow_thread(0, cores)
+}
+
+/// Restricts a thread to `cores`; 0 is the calling one.
+pub(crate) fn allow_thread(thread: libc::pid_t, cores: &[CoreId]) -> io::Result<()> {
     let mut set = empty_set();
     for core in cores {
         if core.0 >= libc::CPU_SETSIZE.unsigned_abs() {
@@ -47,9 +52,9 @@ pub fn allow(cores: &[CoreId]) -> io::Result<()> {
         // SAFETY: the index was checked against the size of the set.
         unsafe { libc::CPU_SET(core.0 as usize, &mut set) };
     }
-    // SAFETY: the kernel reads the given size from `set`; 0 is the calling thread.
+    // SAFETY: the kernel reads the given size from `set`.
     let result =
-        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) };
     if result == 0 {
         Ok(())
     } else {
@@ -65,6 +70,21 @@ fn empty_set() -> libc::cpu_set_t {
 fn contains(set: &libc::cpu_set_t, core: u32) -> bool {
     // SAFETY: callers pass an index below CPU_SETSIZE.
     unsafe { libc::CPU_ISSET(core as usize, set) }
+}
+
+/// Cores in the kernel's list notation, with ranges where there are runs.
+pub fn write_list(cores: &[CoreId]) -> String {
+    let mut numbers: Vec<u32> = cores.iter().map(|core| core.0).collect();
+    numbers.sort_unstable();
+    numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// Reads the kernel's list notation: `0-3,8` is 0, 1, 2, 3, 8. An empty list has no cores.
@@ -120,6 +140,12 @@ mod tests {
         assert_eq!(numbers("0-3,8\n"), [0, 1, 2, 3, 8]);
         assert_eq!(numbers("2,1,2"), [1, 2]);
         assert_eq!(numbers("\n"), [0; 0]);
+    }
+
+    #[test]
+    fn cores_are_written_as_the_kernel_writes_them() {
+        assert_eq!(write_list(&[4, 0, 1, 2].map(CoreId)), "0-2,4");
+        assert_eq!(write_list(&[CoreId(7)]), "7");
     }
 
     #[test]

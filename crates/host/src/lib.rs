@@ -19,10 +19,13 @@ pub mod loops;
 pub mod namespace;
 pub mod noise;
 pub mod offload;
+pub mod partition;
 pub mod pin;
 pub mod pressure;
 pub mod process;
 pub mod realtime;
+pub mod settings;
+pub mod tasks;
 pub mod temporary;
 pub mod topology;
 

@@ -31,7 +31,7 @@ impl RealTime {
     /// # Errors
     /// When the system refuses: neither root nor a limit on real-time priority as high as that.
     pub fn first_in_first_out(priority: i32) -> Result<Self, Refused> {
-        schedule(libc::SCHED_FIFO, priority)?;
+        schedule(0, libc::SCHED_FIFO, priority)?;
         Ok(Self {
             of_this_thread: PhantomData,
         })
@@ -41,17 +41,22 @@ impl RealTime {
 impl Drop for RealTime {
     fn drop(&mut self) {
         // Giving a priority up is always allowed.
-        let _ = schedule(libc::SCHED_OTHER, 0);
+        let _ = schedule(0, libc::SCHED_OTHER, 0);
     }
 }
 
-fn schedule(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+/// Gives a thread a policy; 0 is the calling one.
+pub(crate) fn schedule(
+    thread: libc::pid_t,
+    policy: libc::c_int,
+    priority: libc::c_int,
+) -> io::Result<()> {
     // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid
     // value of each.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
-    // SAFETY: 0 is the calling thread; the parameters are read only and alive during the call.
-    if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } == 0 {
+    // SAFETY: a number and parameters that are read only and alive during the call.
+    if unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) } == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())

@@ -6,8 +6,6 @@ use agent::protocol::{AGENT, Answer, CONTROL, Command, Counters, LONGEST_MESSAGE
 use icc::conformance::{Violation, exercise};
 use icc::{Link, LinkError, Mapping, Priority};
 
-use crate::routes::BirdError;
-
 /// The agent looks at its link at least this often, the slowest guest's too.
 pub(crate) const AGENT_TURN: Duration = Duration::from_millis(20);
 /// How long a command may take.
@@ -19,9 +17,6 @@ pub enum ControlError {
     /// The link between the planes.
     #[error("between control and user plane: {0}")]
     Link(#[from] LinkError),
-    /// Routes from BIRD.
-    #[error(transparent)]
-    Bird(#[from] BirdError),
     /// A transport that is none.
     #[error("the link between the planes does not keep its rules: {0}")]
     Violation(#[from] Violation),

@@ -15,11 +15,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use agent::handler::PRIMES;
+use host::tasks::{TaskError, bind};
 use host::{CoreId, Namespace, temporary};
 
-use crate::deployment::DeploymentError;
 use crate::group::{kill_group, own_group};
-use crate::tasks::bind;
 
 const PORT: u16 = 8_080;
 /// Requests that may wait at once; more are counted as timed out without being sent.
@@ -98,7 +97,7 @@ impl Server {
     ///
     /// # Errors
     /// The kernel keeps another binding.
-    pub fn bind(&self, cores: &[CoreId]) -> Result<(), DeploymentError> {
+    pub fn bind(&self, cores: &[CoreId]) -> Result<(), TaskError> {
         bind(self.child.id(), cores)
     }
 }

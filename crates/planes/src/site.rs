@@ -14,7 +14,6 @@
 
 use std::net::Ipv4Addr;
 
-use agent::protocol::Route;
 use agent::protocol::{Interface, Route};
 use host::namespace::Error;
 use host::offload::Offload;

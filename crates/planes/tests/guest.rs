@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent::protocol::{Command, Counters, Interface, Route, UserPlaneMode, pack_routes};
-use agent::protocol::{Command, Counters, Interface, UserPlaneMode, pack_routes};
 use host::{CoreId, Namespace, Veth};
 use icc::Peer;
 use planes::control;

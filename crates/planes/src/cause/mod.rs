@@ -9,13 +9,14 @@
 //! the same work in registers. A share counts when its interval stands clear of its control's.
 //!
 //! What it cannot tell: shares of things that work together overlap or hide each other, so the sum
-//! is printed and what is left of the whole is named. Aggressors of the crate `scaling` work in
-//! slices of milliseconds, a request computes in one piece.
+//! is printed and what is left of the whole is named. Aggressors (`host::pressure`) work in slices
+//! of milliseconds, a request computes in one piece.
 
 mod intervention;
 mod judge;
 mod removed;
 mod scene;
+mod setup;
 
 use std::time::{Duration, Instant};
 
@@ -24,10 +25,12 @@ use figures::Rounds;
 
 use self::intervention::{Turn, turns};
 use self::judge::{Observed, Probe, judge};
-use self::scene::{Scene, Seen, Setup};
-use crate::compare::{Plan, StageError};
+use self::scene::{Scene, Seen};
+use self::setup::Setup;
 use crate::deployment::{Cores, Deployment, Means};
+use crate::error::StageError;
 use crate::load::LoadError;
+use crate::plan::Plan;
 use crate::result::{Cause, Comparison, Measure, Plane};
 use crate::site::Site;
 pub(crate) use judge::NOTICED;

@@ -1,16 +1,16 @@
 //! One shared thing taken away, and given back when dropped.
 
+use host::partition::Partition;
+use host::settings::{self, Setting};
+use host::tasks::{self, Rank};
 use host::{CoreId, Namespace};
 
 use super::intervention::Removal;
-use super::scene::Setup;
-use crate::compare::StageError;
+use super::setup::Setup;
 use crate::deployment::{Deployment, DeploymentError, Running, host};
+use crate::error::StageError;
 use crate::management::Server;
-use crate::partition::Partition;
 use crate::result::Plane;
-use crate::settings::{self, Setting};
-use crate::tasks::{self, Rank};
 
 /// What is undone when dropped.
 #[derive(Default)]

@@ -1,9 +1,8 @@
 //! Both planes of one deployment, ready for one short trial after the other.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use agent::handler::{SIEVE, primes_below};
-use agent::protocol::UserPlaneMode;
 use bpf::attach::Request;
 use fastpath::sink::{Checks, Sink};
 use host::loops;
@@ -12,29 +11,15 @@ use host::{CoreId, Topology};
 
 use super::intervention::{Removal, Turn};
 use super::removed::Removed;
-use crate::compare::{
-    CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND, StageError, control_plane, watched,
-};
-use crate::deployment::{Cores, Deployment, Means, Running};
+use super::setup::Setup;
+use crate::deployment::{Means, Running};
+use crate::error::StageError;
 use crate::load::{Load, Observed};
 use crate::management::{self, Handler, Load as Asking, Responses, Server};
+use crate::plan::{CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND};
 use crate::result::{CoreUse, Plane};
-use crate::routes::{Changes, Origin};
-use crate::site::Site;
-
-/// What is the same in all trials.
-pub(super) struct Setup<'a> {
-    pub(super) deployment: Deployment,
-    pub(super) mode: UserPlaneMode,
-    pub(super) cores: &'a Cores,
-    pub(super) site: &'a Site,
-    pub(super) payload: u32,
-    /// Frames a second.
-    pub(super) rate: f64,
-    pub(super) trial: Duration,
-    /// Whence route changes.
-    pub(super) origin: Origin,
-}
+use crate::routes::Changes;
+use crate::watch::watched;
 
 /// The planes, and how hard the aggressors press: as much as the other plane works.
 pub(super) struct Scene<'a> {
@@ -78,12 +63,13 @@ impl<'a> Scene<'a> {
         let mut running =
             Running::start(setup.deployment, setup.mode, setup.site, setup.cores, means)?;
         let server = Server::start(&setup.site.device, means.program)?;
-        if setup.deployment != Deployment::SmpFree {
-            server.bind(&setup.cores.others())?;
+        let others = setup.cores.kept_apart(setup.deployment);
+        if let Some(others) = &others {
+            server.bind(others)?;
         }
         let sending = setup.cores.all[0];
         let load = Load::new(setup.site, &mut running, setup.payload, sending)?;
-        let changes = control_plane(setup.origin, setup.deployment, setup.site, setup.cores)?;
+        let changes = Changes::new(setup.origin, &setup.site.pairs, others.as_deref())?;
         let (seconds, steps) = calibrate();
         let mut scene = Self {
             running,

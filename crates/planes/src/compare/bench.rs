@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tester::search::{Bisection, TrialOutcome};
 
-use super::{CHANGES_PER_SECOND, Schedule};
 use crate::deployment::Running;
 use crate::load::{Load, LoadError, Observed};
+use crate::plan::{CHANGES_PER_SECOND, Schedule};
 use crate::routes::Changes;
 
 /// Share of frames that may be lost: on two cores that everything shares, no rate is without any

@@ -4,11 +4,11 @@ use figures::median;
 
 use super::bench::Bench;
 use super::stage::Stage;
-use super::watch::watched;
 use crate::deployment::Deployment;
 use crate::load::{LoadError, Observed};
 use crate::result::Cost;
 use crate::routes::Changes;
+use crate::watch::watched;
 
 /// Messages a second of which the cost is measured: a hundred times what route changes make.
 const MESSAGES_PER_SECOND: u32 = 50_000;

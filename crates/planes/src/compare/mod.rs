@@ -2,83 +2,25 @@
 
 mod bench;
 mod cost;
-mod schedule;
 mod stage;
-mod watch;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use agent::protocol::UserPlaneMode;
-use host::Environment;
+use host::{Environment, settings};
 
 use self::stage::Stage;
-use crate::deployment::{Cores, Deployment, Means};
+use crate::cause;
+use crate::deployment::{Cores, Means};
+use crate::error::StageError;
 use crate::guest::{self, Choice, Kind};
 use crate::load::LoadError;
 use crate::management::ManagementError;
+use crate::plan::{CHANGES_PER_SECOND, Plan, REQUESTS_PER_SECOND};
 use crate::result::{Comparison, SCHEMA};
 use crate::routes::{self, BirdError, Origin};
 use crate::site::Site;
-use crate::{cause, settings};
 pub use bench::LOSS;
-pub(crate) use schedule::Schedule;
-pub use schedule::{QUICK, WHOLE};
-pub(crate) use stage::{StageError, control_plane};
-pub(crate) use watch::watched;
-
-/// Requests a second: a busy operator's page, some tenth of a core.
-pub(crate) const REQUESTS_PER_SECOND: f64 = 20.0;
-/// After which a request counts as timed out.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Route changes a second of the control plane.
-pub(crate) const CHANGES_PER_SECOND: u32 = 500;
-
-/// UDP payloads in bytes, from the least to the largest.
-const PAYLOADS: [u32; 4] = [64, 264, 564, 1_064];
-/// The largest of the article, for a standard frame.
-pub const LARGEST: u32 = 1_464;
-/// The largest that frames here have room for.
-pub const JUMBO: u32 = 3_358;
-
-/// What to compare.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// Deployments.
-    pub deployments: Vec<Deployment>,
-    /// User plane modes.
-    pub modes: Vec<UserPlaneMode>,
-    /// UDP payloads in bytes.
-    pub payloads: Vec<u32>,
-    /// Shorter trials.
-    pub quick: bool,
-    /// Seed, for the record.
-    pub seed: u64,
-    /// What guests' kernels run in; KVM where it works and else User Mode Linux when nothing is
-    /// said.
-    pub guests: Option<Kind>,
-    /// Where route changes come from.
-    pub routes: Origin,
-}
-
-impl Plan {
-    /// Everything there is to compare.
-    pub fn whole(quick: bool, seed: u64) -> Self {
-        Self {
-            deployments: Deployment::ALL.to_vec(),
-            modes: vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
-            payloads: if quick {
-                vec![PAYLOADS[0], LARGEST]
-            } else {
-                PAYLOADS.into_iter().chain([LARGEST, JUMBO]).collect()
-            },
-            quick,
-            seed,
-            guests: None,
-            routes: Origin::Generated,
-        }
-    }
-}
 
 /// Why a comparison could not be made at all.
 #[derive(Debug, thiserror::Error)]

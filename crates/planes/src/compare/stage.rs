@@ -5,46 +5,18 @@ use std::time::{Duration, Instant};
 use agent::protocol::UserPlaneMode;
 
 use super::bench::Bench;
-use super::watch::watched;
-use super::{PATIENCE, Plan, REQUESTS_PER_SECOND};
-use crate::deployment::{Cores, Deployment, DeploymentError, Means, Running, UserPlane};
-use crate::load::{Load, LoadError, Observed};
+use crate::deployment::{Cores, Deployment, Means, Running, UserPlane};
+use crate::error::StageError;
+use crate::load::{Load, Observed};
 use crate::management::{self, Handler, Load as Asking, ManagementError, Responses, Server};
+use crate::plan::{PATIENCE, Plan, REQUESTS_PER_SECOND};
 use crate::result::{
     Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
 };
-use crate::routes::{BirdError, Changes, Origin};
+use crate::routes::Changes;
 use crate::site::Site;
+use crate::watch::watched;
 use crate::{channel, iperf};
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StageError {
-    #[error(transparent)]
-    Deployment(#[from] DeploymentError),
-    #[error(transparent)]
-    Control(#[from] crate::control::ControlError),
-    #[error(transparent)]
-    Routes(#[from] BirdError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Management(#[from] ManagementError),
-    #[error(transparent)]
-    Namespace(#[from] host::namespace::Error),
-}
-
-/// Where route changes come from in a deployment: on the cores of the control plane, where it has
-/// cores.
-pub(crate) fn control_plane(
-    origin: Origin,
-    deployment: Deployment,
-    site: &Site,
-    cores: &Cores,
-) -> Result<Changes, BirdError> {
-    let others = cores.others();
-    let bound = (deployment != Deployment::SmpFree).then_some(others.as_slice());
-    Changes::new(origin, &site.pairs, bound)
-}
 
 /// One deployment in one mode.
 pub(super) struct Stage<'a> {
@@ -71,11 +43,12 @@ impl Stage<'_> {
             comparison.channels.push(self.channel(&mut running)?);
         }
         let server = Server::start(&self.site.device, means.program)?;
-        if self.deployment != Deployment::SmpFree {
-            server.bind(&self.cores.others())?;
+        let others = self.cores.kept_apart(self.deployment);
+        if let Some(others) = &others {
+            server.bind(others)?;
         }
         comparison.cells.push(self.requests(0, false, &self.ask()?));
-        let mut changes = self.changes()?;
+        let mut changes = Changes::new(self.plan.routes, &self.site.pairs, others.as_deref())?;
         let sending = self.cores.all[0];
         let schedule = self.plan.schedule();
         for (number, &payload) in self.plan.payloads.iter().enumerate() {
@@ -135,11 +108,6 @@ impl Stage<'_> {
             cost: None,
             boot_seconds,
         })
-    }
-
-    /// Where route changes come from, on the control plane's cores.
-    fn changes(&self) -> Result<Changes, BirdError> {
-        control_plane(self.plan.routes, self.deployment, self.site, self.cores)
     }
 
     /// What became of the changes of this stage.

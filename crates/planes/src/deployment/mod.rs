@@ -22,16 +22,16 @@ use std::time::Duration;
 
 use agent::protocol::{Command, UserPlaneMode};
 use host::CoreId;
+use host::partition::{Partition, PartitionError};
+use host::settings::Setting;
+use host::tasks::{TaskError, bind, descendants};
 use serde::{Deserialize, Serialize};
 
 use self::user_plane::Home;
 pub use self::user_plane::UserPlane;
 use crate::control::{self, ControlError};
 use crate::guest::{GuestError, Kind};
-use crate::partition::{Partition, PartitionError};
-use crate::settings::Setting;
 use crate::site::Site;
-use crate::tasks::{bind, descendants};
 
 /// A way to put the planes on cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,6 +106,11 @@ impl Cores {
             .filter(|&core| core != self.user)
             .collect()
     }
+
+    /// The same in a deployment that keeps the planes apart; `None` where they float.
+    pub(crate) fn kept_apart(&self, deployment: Deployment) -> Option<Vec<CoreId>> {
+        (deployment != Deployment::SmpFree).then(|| self.others())
+    }
 }
 
 /// Why a deployment could not be had.
@@ -114,6 +119,9 @@ pub enum DeploymentError {
     /// Its guest.
     #[error(transparent)]
     Guest(#[from] GuestError),
+    /// Its tasks' cores and ranks.
+    #[error(transparent)]
+    Task(#[from] TaskError),
     /// Its partition.
     #[error(transparent)]
     Partition(#[from] PartitionError),
@@ -134,19 +142,6 @@ pub enum DeploymentError {
     /// The agent did not come up.
     #[error("the user plane's agent did not come up within {} s", AGENT_PATIENCE.as_secs())]
     Agent,
-    /// A binding that the kernel did not keep.
-    #[error(
-        "the kernel runs {what} on cores {found}, not on {wanted}: the deployment is not what it \
-         claims"
-    )]
-    NotBound {
-        /// Which thread or process.
-        what: String,
-        /// Where it may run.
-        found: String,
-        /// Where it should.
-        wanted: String,
-    },
 }
 
 /// What user planes are made of.

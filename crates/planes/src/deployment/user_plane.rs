@@ -6,6 +6,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use agent::protocol::{Counters, Interface};
+use host::partition::Partition;
+use host::tasks::{bind, napi_to_thread};
 use host::{CoreId, Namespace, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
@@ -13,9 +15,7 @@ use super::{AGENT_PATIENCE, DeploymentError, Means, host};
 use crate::control::{self, ControlError};
 use crate::group::{kill_group, own_group};
 use crate::guest::{self, BOOT_PATIENCE, Guest, Plan};
-use crate::partition::Partition;
 use crate::site::{MTU, Pair};
-use crate::tasks::{bind, napi_to_thread};
 
 const BEAT_PATIENCE: Duration = Duration::from_secs(2);
 const GUEST_MEMORY_MIB: u32 = 128;

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use host::{CoreId, Namespace};
 
-use super::Kind;
-use super::running::{Guest, GuestError, Plan};
+use super::plan::{GuestError, Kind, Plan};
+use super::running::Guest;
 
 const DEVICE: &str = "/dev/kvm";
 /// `KVM_GET_API_VERSION` and what it has answered since Linux 2.6.22.

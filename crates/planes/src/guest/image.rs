@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::running::{GuestError, host};
+use super::plan::{GuestError, host};
 
 /// Where distributions put kernels; their modules are in `../lib/modules/<version>`.
 const BOOT: &str = "/boot";

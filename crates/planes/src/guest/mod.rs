@@ -3,6 +3,7 @@
 mod archive;
 mod choice;
 mod image;
+mod plan;
 mod qemu;
 mod registers;
 mod running;
@@ -11,47 +12,10 @@ mod uml;
 use std::fs;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 pub use choice::Choice;
+pub use plan::{BOOT_BOUND, BOOT_PATIENCE, GuestError, Kind, Plan};
 pub(crate) use running::shared_memory;
-pub use running::{BOOT_BOUND, BOOT_PATIENCE, Guest, GuestError, Plan, sweep_leftovers};
-
-/// What a guest's kernel runs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// User Mode Linux: a kernel that is a program.
-    UserModeLinux,
-    /// A virtual machine on KVM.
-    Kvm,
-    /// A virtual machine whose processor is emulated: slow, for machines that have neither.
-    Emulated,
-}
-
-impl Kind {
-    /// As tables call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::UserModeLinux => "User Mode Linux",
-            Self::Kvm => "KVM",
-            Self::Emulated => "QEMU without KVM",
-        }
-    }
-
-    /// The name that the guest's kernel gives an interface.
-    pub fn interface(self, index: usize) -> String {
-        match self {
-            Self::UserModeLinux => format!("vec{index}"),
-            Self::Kvm | Self::Emulated => format!("eth{index}"),
-        }
-    }
-
-    /// Whether the guest reads the same tick counter as its host. A virtual machine's begins anew.
-    pub fn shares_ticks(self) -> bool {
-        self == Self::UserModeLinux
-    }
-}
+pub use running::{Guest, sweep_leftovers};
 
 /// The static program for guests: what `CORELANE_GUEST` names, else the file `corelane-guest`
 /// beside this program, else what `make guest` built in the source tree that this program was

@@ -15,9 +15,8 @@ use std::process::Command;
 use agent::protocol::LINK_BYTES;
 use host::Namespace;
 
-use super::Kind;
 use super::image::{Image, Module};
-use super::running::{Files, GuestError, Plan};
+use super::plan::{Files, GuestError, Kind, Plan};
 
 /// The program, as Debian's package `qemu-system-x86` installs it.
 const PROGRAM: &str = "qemu-system-x86_64";

@@ -7,26 +7,23 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agent::protocol::LINK_BYTES;
-use host::{CoreId, Namespace, process, temporary};
+use host::tasks::child_of;
+use host::{process, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
 use super::archive::Archive;
 use super::image::Module;
-use super::{Kind, qemu, uml};
+use super::plan::{Files, GuestError, Kind, Plan, host};
+use super::{qemu, uml};
 use crate::group::{kill, kill_group, own_group};
-use crate::tasks::child_of;
 
 /// Every guest's name begins so, followed by the process that started it.
 const NAME: &str = "corelane-guest-";
-/// What a guest's boot should take at most; reports say when it took longer.
-pub const BOOT_BOUND: Duration = Duration::from_secs(3);
-/// How long a guest may take that is known to work.
-pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
 /// The first process of a guest's process namespace: the kernel is its child, for a first process
 /// cannot abort (`pid_namespaces(7)`).
 const FIRST: &str = "\"$@\"; exit $?";
@@ -34,78 +31,6 @@ const FIRST: &str = "\"$@\"; exit $?";
 const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Silence after which a guest counts as gone: many times the agent's slowest turn.
 const BEAT_PATIENCE: Duration = Duration::from_secs(2);
-
-/// Why a guest could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum GuestError {
-    /// A program or a kernel that guests of this kind need is missing.
-    #[error("{0}")]
-    NotInstalled(String),
-    /// The program for the guest is missing.
-    #[error("{path}: {source}; build it with \"make guest\"")]
-    NoProgram {
-        /// Where it was looked for.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Files or processes of the host failed.
-    #[error("cannot {doing}: {source}")]
-    Host {
-        /// What was being done.
-        doing: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Bridges and taps.
-    #[error(transparent)]
-    Cable(host::namespace::Error),
-    /// The link could not be made.
-    #[error(transparent)]
-    Link(#[from] icc::LinkError),
-    /// The guest ended or stayed silent.
-    #[error("the guest did not come up ({outcome}); the end of its console:\n{console}")]
-    Boot {
-        /// Exit status or time passed.
-        outcome: String,
-        /// Its last lines.
-        console: String,
-    },
-}
-
-/// What a guest is to have.
-#[derive(Debug, Clone)]
-pub struct Plan<'a> {
-    /// Whose kernel it is and what runs it.
-    pub kind: Kind,
-    /// The core that all of the guest runs on.
-    pub core: CoreId,
-    /// Where its interfaces lie.
-    pub namespace: &'a Namespace,
-    /// Interfaces of the namespace; in the guest they have the names of [`Kind::interface`], in
-    /// this order.
-    pub interfaces: &'a [&'a str],
-    /// Largest IP packet on them in bytes.
-    pub mtu: u32,
-    /// Memory in MiB.
-    pub memory_mib: u32,
-    /// The static program that becomes the guest's first process.
-    pub program: &'a Path,
-    /// A guest that has not joined its link by then has failed.
-    pub patience: Duration,
-}
-
-/// What a kernel is started with, beside the plan.
-pub(super) struct Files {
-    /// The name by which our guests are known.
-    pub(super) name: String,
-    /// A place for its files.
-    pub(super) directory: PathBuf,
-    /// The file system that it boots from.
-    pub(super) initramfs: PathBuf,
-    /// The memory of the link, [`LINK_BYTES`] long.
-    pub(super) shared: PathBuf,
-}
 
 /// A running guest and the link to it.
 pub struct Guest {
@@ -323,10 +248,6 @@ fn file_system(program: &[u8], modules: &[Module]) -> Vec<u8> {
         );
     }
     archive.finish()
-}
-
-pub(super) fn host(doing: &'static str) -> impl Fn(io::Error) -> GuestError {
-    move |source| GuestError::Host { doing, source }
 }
 
 #[cfg(test)]

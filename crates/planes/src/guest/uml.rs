@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::image::Module;
+use super::plan::{Files, GuestError, Plan};
 use super::registers;
-use super::running::{Files, GuestError, Plan};
 
 /// The kernel's program, as Debian installs it.
 const KERNEL: &str = "/usr/bin/linux.uml";

@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use fastpath::generate::{Destinations, Frames};
 use host::{CoreId, Pinned, RealTime};
-use stream::Stream;
 use tester::clock::now_ns;
 
-use crate::control;
+use crate::control::ControlError;
 use crate::deployment::Running;
 use crate::flows::Flow;
-use crate::routes::Changes;
+use crate::routes::{Changes, RoutesError};
 use crate::site::{Site, flows};
+use stream::Stream;
 
 /// What becomes due in this time is sent at once.
 const TICK: Duration = Duration::from_micros(250);
@@ -57,7 +57,10 @@ pub enum LoadError {
     Port(#[from] port::PortError),
     /// The user plane.
     #[error(transparent)]
-    Control(#[from] control::ControlError),
+    Control(#[from] ControlError),
+    /// The control plane's route changes.
+    #[error(transparent)]
+    Routes(#[from] RoutesError),
     /// A trial that received more than it sent has counted wrongly.
     #[error(
         "{received} different frames received of {sent} sent: a device duplicates or keeps frames \

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use fib::IpPrefix;
+use host::tasks::{TaskError, bind};
 use host::{CoreId, Namespace, Veth, temporary};
 use router::control_plane::model::Event;
 use router::control_plane::netlink::decode::decode;
@@ -17,9 +18,7 @@ use router::control_plane::netlink::socket::{Received, Socket};
 
 use super::Change;
 use super::bgp::Speaker;
-use crate::deployment::DeploymentError;
 use crate::group::{kill_group, own_group};
-use crate::tasks::bind;
 
 const PROGRAM: &str = "bird";
 /// Debian installs it where not every user's path leads.
@@ -59,7 +58,7 @@ pub enum BirdError {
     Namespace(#[from] host::namespace::Error),
     /// Its cores.
     #[error("routes from BIRD: {0}")]
-    Bound(Box<DeploymentError>),
+    Bound(#[from] TaskError),
 }
 
 /// Whether it is installed.
@@ -137,7 +136,7 @@ impl Bird {
             }
         };
         if let Some(cores) = cores {
-            bind(process, cores).map_err(|error| BirdError::Bound(Box::new(error)))?;
+            bind(process, cores)?;
         }
         let child = started.0.take().ok_or(BirdError::NotInstalled)?;
         Ok(Self {

@@ -11,14 +11,12 @@ mod bird;
 use std::net::Ipv4Addr;
 
 use agent::protocol::{ROUTES_PER_PACKET, Route, pack_routes};
-use agent::protocol::{ROUTES_PER_PACKET, pack_routes};
 use host::CoreId;
 use icc::LinkError;
 use serde::{Deserialize, Serialize};
 
 use self::bird::Bird;
 pub use self::bird::{BirdError, installed};
-use crate::control::ControlError;
 use crate::deployment::UserPlane;
 use crate::site::Pair;
 
@@ -46,6 +44,17 @@ impl Origin {
             Self::Bird => "BIRD",
         }
     }
+}
+
+/// Why route changes do not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RoutesError {
+    /// Their origin.
+    #[error(transparent)]
+    Bird(#[from] BirdError),
+    /// The link to a user plane.
+    #[error("between control and user plane: {0}")]
+    Link(#[from] LinkError),
 }
 
 /// A change: a network, and by which side of the user plane it is reached now.
@@ -132,8 +141,8 @@ impl Changes {
     /// many were made. Those of BIRD come later, at one of the next calls.
     ///
     /// # Errors
-    /// [`ControlError`], except for a full link: those changes are made again.
-    pub fn send(&mut self, planes: &mut [UserPlane], count: usize) -> Result<usize, ControlError> {
+    /// [`RoutesError`]. A full link is none: those changes are made again.
+    pub fn send(&mut self, planes: &mut [UserPlane], count: usize) -> Result<usize, RoutesError> {
         let made = match &mut self.source {
             Source::Bird(bird) => {
                 bird.announce(&Change::following(self.next, count))?;
@@ -171,7 +180,7 @@ impl Changes {
         &mut self,
         planes: &mut [UserPlane],
         changes: &[Change],
-    ) -> Result<usize, ControlError> {
+    ) -> Result<usize, RoutesError> {
         let mut passed = 0;
         for changes in changes.chunks(ROUTES_PER_PACKET) {
             for (plane, ways) in planes.iter_mut().zip(&self.ways) {

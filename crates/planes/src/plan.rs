@@ -1,4 +1,5 @@
-//! How long everything takes: every phase's length, and a bound of the whole.
+//! What to compare, under which load, and how long everything takes: every phase's length, and a
+//! bound of the whole.
 //!
 //! A comparison runs unattended, so its length is planned, not found out: each search has a most
 //! length, the causes have a total, and [`Plan::longest`] is the sum. The figures of a run are as
@@ -7,11 +8,83 @@
 
 use std::time::Duration;
 
-use super::Plan;
+use agent::protocol::UserPlaneMode;
+
 use crate::deployment::Deployment;
+use crate::guest::Kind;
 use crate::iperf;
 use crate::load::{DRAIN, RESIDUAL};
 use crate::result::{LARGEST_STANDARD, Protocol};
+use crate::routes::Origin;
+
+/// Requests a second: a busy operator's page, some tenth of a core.
+pub(crate) const REQUESTS_PER_SECOND: f64 = 20.0;
+/// After which a request counts as timed out.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// Route changes a second of the control plane.
+pub(crate) const CHANGES_PER_SECOND: u32 = 500;
+
+/// UDP payloads in bytes, from the least to the largest.
+const PAYLOADS: [u32; 4] = [64, 264, 564, 1_064];
+/// The largest of the article, for a standard frame.
+pub const LARGEST: u32 = 1_464;
+/// The largest that frames here have room for.
+pub const JUMBO: u32 = 3_358;
+
+/// What to compare.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Deployments.
+    pub deployments: Vec<Deployment>,
+    /// User plane modes.
+    pub modes: Vec<UserPlaneMode>,
+    /// UDP payloads in bytes.
+    pub payloads: Vec<u32>,
+    /// Shorter trials.
+    pub quick: bool,
+    /// Seed, for the record.
+    pub seed: u64,
+    /// What guests' kernels run in; KVM where it works and else User Mode Linux when nothing is
+    /// said.
+    pub guests: Option<Kind>,
+    /// Where route changes come from.
+    pub routes: Origin,
+}
+
+impl Plan {
+    /// Everything there is to compare.
+    pub fn whole(quick: bool, seed: u64) -> Self {
+        Self {
+            deployments: Deployment::ALL.to_vec(),
+            modes: vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
+            payloads: if quick {
+                vec![PAYLOADS[0], LARGEST]
+            } else {
+                PAYLOADS.into_iter().chain([LARGEST, JUMBO]).collect()
+            },
+            quick,
+            seed,
+            guests: None,
+            routes: Origin::Generated,
+        }
+    }
+
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule::of(self.quick)
+    }
+
+    /// The time that the comparison takes at most, when no request times out.
+    pub fn longest(&self) -> Duration {
+        let schedule = self.schedule();
+        let stages = self.deployments.iter().flat_map(|&deployment| {
+            (0..self.modes.len())
+                .map(move |mode| schedule.stage(deployment, &self.payloads, mode == 0))
+        });
+        let guests = self.deployments.iter().any(|of| of.own_kernel()) && self.guests.is_none();
+        let choice = if guests { CHOICE } else { Duration::ZERO };
+        stages.sum::<Duration>() + schedule.causes + choice
+    }
+}
 
 /// The whole matrix ends within this.
 pub const WHOLE: Duration = Duration::from_mins(20);
@@ -146,24 +219,6 @@ impl Schedule {
             + self.asking
             + (alone + beside) * payloads.len() as u32
             + (opinion + opinion.max(self.asking)) * opinions
-    }
-}
-
-impl Plan {
-    pub(crate) fn schedule(&self) -> Schedule {
-        Schedule::of(self.quick)
-    }
-
-    /// The time that the comparison takes at most, when no request times out.
-    pub fn longest(&self) -> Duration {
-        let schedule = self.schedule();
-        let stages = self.deployments.iter().flat_map(|&deployment| {
-            (0..self.modes.len())
-                .map(move |mode| schedule.stage(deployment, &self.payloads, mode == 0))
-        });
-        let guests = self.deployments.iter().any(|of| of.own_kernel()) && self.guests.is_none();
-        let choice = if guests { CHOICE } else { Duration::ZERO };
-        stages.sum::<Duration>() + schedule.causes + choice
     }
 }
 

@@ -13,7 +13,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use host::{CoreId, process};
+use crate::cores::write_list;
+use crate::{CoreId, process};
 
 const NAME: &str = "corelane-partition-";
 
@@ -85,7 +86,7 @@ impl Partition {
             .collect();
         if rest.is_empty() || cores.is_empty() {
             return Err(PartitionError::All {
-                isolated: cpu_list(cores),
+                isolated: write_list(cores),
             });
         }
         sweep_leftovers();
@@ -128,7 +129,7 @@ impl Partition {
         for (set, cores) in [(&others, rest), (&self.isolated, cores)] {
             fs::create_dir(set).map_err(at(set))?;
             write(&set.join("cpuset.mems"), &memory)?;
-            write(&set.join("cpuset.cpus"), &cpu_list(cores))?;
+            write(&set.join("cpuset.cpus"), &write_list(cores))?;
         }
         write(&self.isolated.join("cpuset.cpu_exclusive"), "1")?;
         move_tasks(&self.root, &others);
@@ -136,21 +137,21 @@ impl Partition {
         write(&self.isolated.join("cpuset.sched_load_balance"), "0")?;
         confirm(
             &self.isolated.join("cpuset.effective_cpus"),
-            &cpu_list(cores),
+            &write_list(cores),
         )?;
-        confirm(&others.join("cpuset.effective_cpus"), &cpu_list(rest))?;
+        confirm(&others.join("cpuset.effective_cpus"), &write_list(rest))?;
         confirm(&self.root.join("cpuset.sched_load_balance"), "0")
     }
 
     fn isolate_v2(&self, cores: &[CoreId]) -> Result<(), PartitionError> {
         write(&self.root.join("cgroup.subtree_control"), "+cpuset")?;
         fs::create_dir(&self.isolated).map_err(at(&self.isolated))?;
-        write(&self.isolated.join("cpuset.cpus"), &cpu_list(cores))?;
+        write(&self.isolated.join("cpuset.cpus"), &write_list(cores))?;
         write(&self.isolated.join("cpuset.cpus.partition"), "isolated")?;
         confirm(&self.isolated.join("cpuset.cpus.partition"), "isolated")?;
         confirm(
             &self.isolated.join("cpuset.cpus.effective"),
-            &cpu_list(cores),
+            &write_list(cores),
         )
     }
 }
@@ -242,21 +243,6 @@ fn find_controller(
         .or_else(|| mounts.clone().find(v1).map(of(Version::V1)))
 }
 
-/// Cores as the kernel writes them: ranges where there are runs.
-pub(crate) fn cpu_list(cores: &[CoreId]) -> String {
-    let mut numbers: Vec<u32> = cores.iter().map(|core| core.0).collect();
-    numbers.sort_unstable();
-    numbers
-        .chunk_by(|a, b| a + 1 == *b)
-        .map(|run| match run {
-            [one] => one.to_string(),
-            [first, .., last] => format!("{first}-{last}"),
-            [] => String::new(),
-        })
-        .collect::<Vec<_>>()
-        .join(",")
-}
-
 fn confirm(path: &Path, wanted: &str) -> Result<(), PartitionError> {
     let found = read(path)?;
     if found == wanted {
@@ -310,12 +296,6 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_written_as_the_kernel_writes_them() {
-        assert_eq!(cpu_list(&[4, 0, 1, 2].map(CoreId)), "0-2,4");
-        assert_eq!(cpu_list(&[CoreId(7)]), "7");
-    }
-
-    #[test]
     fn isolating_all_cores_is_refused() {
         let all = [CoreId(0), CoreId(1)];
         let error = Partition::isolate(&all, &all).unwrap_err();
@@ -326,8 +306,8 @@ mod tests {
     /// isolated core, and come back to it when the partition is gone.
     #[test]
     fn free_threads_stay_off_the_isolated_core() {
-        let all = host::allowed_cores().unwrap();
-        if !host::process::is_root() || all.len() < 2 {
+        let all = crate::allowed_cores().unwrap();
+        if !process::is_root() || all.len() < 2 {
             needs::skipped!("needs root and two cores");
             return;
         }

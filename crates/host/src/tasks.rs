@@ -1,31 +1,66 @@
-//! Other tasks of the machine: which cores they may use, and whether they come before the rest.
+//! Tasks of the machine: who started them, which cores they may use, who comes first on one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::{fs, io};
 
-use host::{CoreId, Namespace};
+use crate::cores::{allow_thread, write_list};
+use crate::realtime::schedule;
+use crate::{CoreId, Namespace};
 
-use crate::deployment::{DeploymentError, host};
-use crate::partition::cpu_list;
+/// Why a task is not where, or not before whom, it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// The system refuses.
+    #[error("cannot {doing}: {source}")]
+    Refused {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A binding that the kernel did not keep.
+    #[error(
+        "the kernel runs thread {thread} on cores {found}, not on {wanted}: leave the cpuset or \
+         taskset that forbids these cores"
+    )]
+    NotBound {
+        /// Which thread.
+        thread: u32,
+        /// Where it may run.
+        found: String,
+        /// Where it should.
+        wanted: String,
+    },
+}
+
+fn refused(doing: &str) -> impl Fn(io::Error) -> TaskError {
+    let doing = doing.to_owned();
+    move |source| TaskError::Refused {
+        doing: doing.clone(),
+        source,
+    }
+}
 
 /// Binds every thread of a process to some cores and reads back that they are.
-pub(crate) fn bind(pid: u32, cores: &[CoreId]) -> Result<(), DeploymentError> {
-    let wanted = cpu_list(cores);
-    let output = Command::new("taskset")
-        .args(["-a", "-c", "-p", &wanted, &pid.to_string()])
-        .output()
-        .map_err(host("run taskset (package util-linux)"))?;
-    for thread in threads(pid).map_err(host("list threads"))? {
+///
+/// # Errors
+/// [`TaskError`].
+pub fn bind(process: u32, cores: &[CoreId]) -> Result<(), TaskError> {
+    let wanted = write_list(cores);
+    for thread in threads(process).map_err(refused("list a process's threads"))? {
+        let allowed = libc::pid_t::try_from(thread)
+            .map_err(io::Error::other)
+            .and_then(|thread| allow_thread(thread, cores));
         let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let found = status
             .lines()
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
             .map_or("none", str::trim);
-        if !output.status.success() || found != wanted {
-            return Err(DeploymentError::NotBound {
-                what: format!("thread {thread}"),
+        if allowed.is_err() || found != wanted {
+            return Err(TaskError::NotBound {
+                thread,
                 found: found.to_owned(),
                 wanted,
             });
@@ -35,7 +70,10 @@ pub(crate) fn bind(pid: u32, cores: &[CoreId]) -> Result<(), DeploymentError> {
 }
 
 /// The threads of a process.
-pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+///
+/// # Errors
+/// When it is gone.
+pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
     Ok(entries
         .flatten()
@@ -44,7 +82,7 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
 }
 
 /// A process and all that stem from it.
-pub(crate) fn descendants(ancestor: u32) -> Vec<u32> {
+pub fn descendants(ancestor: u32) -> Vec<u32> {
     let mut found = vec![ancestor];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
@@ -55,7 +93,7 @@ pub(crate) fn descendants(ancestor: u32) -> Vec<u32> {
 }
 
 /// A child of a process.
-pub(crate) fn child_of(parent: u32) -> Option<u32> {
+pub fn child_of(parent: u32) -> Option<u32> {
     children_of(parent).pop_first()
 }
 
@@ -81,7 +119,7 @@ fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
 
 /// Who comes first on a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rank {
+pub enum Rank {
     /// Takes turns with the others.
     Normal,
     /// The first-in-first-out policy with this priority, 1 to 99 (sched(7)): before all normal
@@ -90,46 +128,43 @@ pub(crate) enum Rank {
 }
 
 /// Gives one thread a rank; its children inherit it.
-pub(crate) fn rank(thread: u32, rank: Rank) -> io::Result<()> {
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn rank(thread: u32, rank: Rank) -> io::Result<()> {
     let (policy, priority) = match rank {
         Rank::Normal => (libc::SCHED_OTHER, 0),
         Rank::First(priority) => (libc::SCHED_FIFO, priority),
     };
-    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid
-    // value of each.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = priority;
     let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
-    // SAFETY: a number and parameters that are read only and alive during the call.
-    match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    schedule(thread, policy, priority)
 }
 
 /// Gives an interface's NAPI a thread of its own on `core`, before all normal tasks there: a
 /// softirq comes before tasks too, and a thread without that waits for milliseconds while the
 /// cable's 256 places fill.
-pub(crate) fn napi_to_thread(
-    device: &Namespace,
-    interface: &str,
-    core: CoreId,
-) -> Result<(), DeploymentError> {
+///
+/// # Errors
+/// [`TaskError`].
+pub fn napi_to_thread(device: &Namespace, interface: &str, core: CoreId) -> Result<(), TaskError> {
     let before = napi_threads(interface);
     threaded(device, interface, true)?;
     for &thread in napi_threads(interface).difference(&before) {
         bind(thread, &[core])?;
-        rank(thread, Rank::First(1)).map_err(host("give a NAPI thread a real-time priority"))?;
+        rank(thread, Rank::First(1)).map_err(refused("give a NAPI thread a real-time priority"))?;
     }
     Ok(())
 }
 
 /// Has NAPI run as a softirq again, on the core where packets arrive.
-pub(crate) fn napi_to_softirq(device: &Namespace, interface: &str) -> Result<(), DeploymentError> {
+///
+/// # Errors
+/// [`TaskError::Refused`].
+pub fn napi_to_softirq(device: &Namespace, interface: &str) -> Result<(), TaskError> {
     threaded(device, interface, false)
 }
 
-fn threaded(device: &Namespace, interface: &str, on: bool) -> Result<(), DeploymentError> {
+fn threaded(device: &Namespace, interface: &str, on: bool) -> Result<(), TaskError> {
     let doing = format!(
         "switch threaded NAPI of {interface} {}",
         if on { "on" } else { "off" }
@@ -143,15 +178,15 @@ fn threaded(device: &Namespace, interface: &str, on: bool) -> Result<(), Deploym
         .args(["-c", &line])
         .stdin(Stdio::null())
         .status()
-        .map_err(host(&doing))?;
+        .map_err(refused(&doing))?;
     if status.success() {
         return Ok(());
     }
-    Err(host(&doing)(io::Error::other(status.to_string())))
+    Err(refused(&doing)(io::Error::other(status.to_string())))
 }
 
 /// NAPI threads by the interface's name: `napi/u0-1234`.
-pub(crate) fn napi_threads(interface: &str) -> BTreeSet<u32> {
+pub fn napi_threads(interface: &str) -> BTreeSet<u32> {
     let prefix = format!("napi/{interface}-");
     processes(|directory| {
         let name = fs::read_to_string(directory.join("comm")).ok()?;
@@ -162,6 +197,7 @@ pub(crate) fn napi_threads(interface: &str) -> BTreeSet<u32> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
+    use std::process::Command;
 
     use super::*;
 
@@ -175,7 +211,7 @@ mod tests {
         assert_eq!(descendants(leader.id()), [leader.id()]);
         assert!(descendants(std::process::id()).contains(&leader.id()));
         assert_eq!(threads(leader.id()).unwrap(), [leader.id()]);
-        if host::process::is_root() {
+        if crate::process::is_root() {
             rank(leader.id(), Rank::First(1)).unwrap();
             rank(leader.id(), Rank::Normal).unwrap();
         } else {

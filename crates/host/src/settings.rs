@@ -8,16 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, io};
 
-use host::{CoreId, process};
-
-use crate::partition::cpu_list;
+use crate::cores::write_list;
+use crate::{CoreId, process};
 
 const JOURNAL: &str = "/run";
 const NAME: &str = "corelane-setting-";
 
 /// One setting with another value, until dropped.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub struct Setting {
     path: PathBuf,
     before: String,
     note: PathBuf,
@@ -28,7 +27,7 @@ impl Setting {
     ///
     /// # Errors
     /// The kernel refuses, or the former value cannot be noted; nothing is changed then.
-    pub(crate) fn change(path: &Path, value: &str) -> io::Result<Self> {
+    pub fn change(path: &Path, value: &str) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let before = fs::read_to_string(path)?.trim().to_owned();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +53,7 @@ impl Drop for Setting {
 }
 
 /// Gives back what dead processes had changed.
-pub(crate) fn sweep_leftovers() {
+pub fn sweep_leftovers() {
     for entry in fs::read_dir(JOURNAL).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name
@@ -73,18 +72,18 @@ pub(crate) fn sweep_leftovers() {
 
 /// Has all interrupt lines of devices that can be moved come to `cores`. Those that cannot (the
 /// kernel places them itself, or they belong to one core) stay.
-pub(crate) fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
+pub fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
     let lines = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
     lines
         .filter_map(|line| {
             let file = line.path().join("smp_affinity_list");
-            Setting::change(&file, &cpu_list(cores)).ok()
+            Setting::change(&file, &write_list(cores)).ok()
         })
         .collect()
 }
 
 /// Has the kernel's unbound workers run on `cores` (Linux, `Documentation/core-api/workqueue.rst`).
-pub(crate) fn workers_to(cores: &[CoreId]) -> io::Result<Setting> {
+pub fn workers_to(cores: &[CoreId]) -> io::Result<Setting> {
     let mask = cores.iter().fold(0_u64, |mask, core| {
         mask | 1_u64.checked_shl(core.0).unwrap_or(0)
     });
@@ -104,7 +103,7 @@ mod tests {
             needs::skipped!("the journal in {JOURNAL} needs root");
             return;
         }
-        let directory = host::temporary::Directory::new("settings").unwrap();
+        let directory = crate::temporary::Directory::new("settings").unwrap();
         let file = directory.path().join("setting");
         fs::write(&file, "before\n").unwrap();
         let changed = Setting::change(&file, "after").unwrap();
