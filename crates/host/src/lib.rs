@@ -18,6 +18,7 @@ pub mod favour;
 pub mod loops;
 pub mod namespace;
 pub mod noise;
+pub mod observe;
 pub mod offload;
 pub mod partition;
 pub mod pin;

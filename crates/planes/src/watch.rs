@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use host::CoreId;
-use scaling::harness::observe::{Interrupts, Times};
+use host::observe::{Interrupts, Times};
 
 use crate::result::CoreUse;
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use host::cores::CoreId;
 use host::environment::Environment;
+use host::observe::Interrupts;
 use host::topology::Topology;
 
 use crate::cause::blame::{self, Cause};
@@ -11,7 +12,6 @@ use crate::cause::counters::Inflation;
 use crate::cause::split::{Split, split};
 use crate::harness::beside::{Mutual, beside};
 use crate::harness::notes::Note;
-use crate::harness::observe::Interrupts;
 use crate::harness::order::{boundaries, order};
 use crate::harness::pace::Pace;
 use crate::harness::plan::{Job, Mode, Placement, Setting};

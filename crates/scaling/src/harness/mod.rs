@@ -1,7 +1,7 @@
 //! Running commands on chosen cores and counting what they cost.
 //!
 //! [`order`] says which cores come first, [`plan`] what one setting runs, [`keeper`] runs it and
-//! leaves nothing behind, [`observe`] reads what the kernel counted meanwhile, [`sweep`] does
+//! leaves nothing behind, [`host::observe`] reads what the kernel counted meanwhile, [`sweep`] does
 //! rounds of settings in random order, as many as [`pace`] allows, [`beside`] two commands together
 //! with the help of [`background`], and [`notes`] says what was odd about a command or the machine.
 
@@ -12,7 +12,6 @@ pub mod beside;
 pub mod interrupts;
 pub mod keeper;
 pub mod notes;
-pub mod observe;
 mod oddities;
 pub mod one_core;
 pub mod order;

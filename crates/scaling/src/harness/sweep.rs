@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use figures::{Rounds, median};
 use host::cores::CoreId;
+use host::observe::{TICK, Times};
 use serde::{Deserialize, Serialize};
 
 use super::keeper::Outcome;
 use super::notes::Note;
-use super::observe::{TICK, Times};
 use super::oddities::oddities;
 use super::pace::{Pace, REPEATS};
 use super::plan::{Job, Placement, Setting, rate_printed};

@@ -7,11 +7,11 @@ use std::time::Duration;
 use figures::quantile;
 use host::cores::CoreId;
 use host::loops;
+use host::observe::{Interrupts, TICK, Times};
 use host::pin::Pinned;
 use host::realtime::RealTime;
 
 use super::realtime;
-use crate::harness::observe::{Interrupts, TICK, Times};
 
 /// A loop.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use host::cores::CoreId;
+use crate::CoreId;
 
 /// Seconds in a tick of `/proc/stat`: `USER_HZ` is 100 on every architecture that Linux has for us.
 pub const TICK: f64 = 0.01;
