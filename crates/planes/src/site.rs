@@ -15,12 +15,16 @@
 use std::net::Ipv4Addr;
 
 use agent::protocol::{Interface, Route};
+use host::bed::{Plan, Side, side};
 use host::namespace::Error;
 use host::offload::Offload;
-use host::{Namespace, Veth};
+use host::{Bed, Namespace, Veth};
 
 use crate::flows::Flow;
 
+const SENDER: &str = "sender";
+const DEVICE: &str = "device";
+const RECEIVER: &str = "receiver";
 /// The largest IP packet on the cables: jumbo frames fit, and so does a page that XDP works in.
 pub const MTU: u32 = 3_498;
 
@@ -73,64 +77,64 @@ impl Site {
     /// # Errors
     /// No root, no `ip`, or what `ip` says.
     pub fn new(planes: u8) -> Result<Self, Error> {
-        let mut site = Self {
-            sender: Namespace::new("sender")?,
-            device: Namespace::new("device")?,
-            receiver: Namespace::new("receiver")?,
-            pairs: Vec::new(),
-        };
-        for number in 0..planes {
-            let names = ["s", "u", "v", "r"].map(|letter| format!("{letter}{number}"));
-            let [s, u, v, r] = names.each_ref().map(String::as_str);
-            let pair = Pair {
-                number,
-                input: Veth::new((&site.sender, s), (&site.device, u), 1)?,
-                output: Veth::new((&site.receiver, r), (&site.device, v), 1)?,
-            };
-            for (namespace, interface) in [
-                (&site.sender, s),
-                (&site.device, u),
-                (&site.device, v),
-                (&site.receiver, r),
-            ] {
-                namespace.ip(format!("link set {interface} mtu {}", MTU))?;
-            }
-            for interface in [u, v] {
-                // A cable's end polls (has NAPI, which can be bound to a core) only with this on.
-                site.device
-                    .switch(interface, Offload::GenericReceive, true)?;
-                // And it is not to glue segments together that a user plane in user space would
-                // have to cut again.
-                let most = (MTU + 1).to_string();
-                site.device
-                    .ip(format!("link set {interface} gro_max_size {most}"))?;
-            }
-            for (namespace, interface) in [(&site.sender, s), (&site.receiver, r)] {
-                offloads_off(namespace, interface)?;
-            }
-            for (namespace, interface, host, beyond) in [
-                (&site.sender, s, pair.sender(), pair.network(19)),
-                (&site.receiver, r, pair.receiver(), pair.network(18)),
-            ] {
-                let (network, router) = (format!("{beyond}/24"), gateway(host).to_string());
-                namespace.ip(format!("addr add {host}/24 dev {interface}"))?;
-                namespace.ip(format!("route add {network} via {router}"))?;
-            }
-            site.pairs.push(pair);
-        }
-        Ok(site)
+        let ends = |number: u8| ["s", "u", "v", "r"].map(|letter| format!("{letter}{number}"));
+        let places = [SENDER, DEVICE, RECEIVER].into_iter();
+        let bare = places.fold(Bed::plan().mtu(MTU), Plan::namespace);
+        let bed = (0..planes).fold(bare, |plan, number| {
+            let [s, u, v, r] = ends(number);
+            let [sender, receiver] = [18, 19].map(|side| host_of(side, number));
+            plan.cable(outside(SENDER, &s, sender, network(19, number)), inside(&u))
+                .cable(
+                    outside(RECEIVER, &r, receiver, network(18, number)),
+                    inside(&v),
+                )
+        });
+        let bed = bed.lay()?;
+        let cables = bed.cables().chunks_exact(2).zip(0..);
+        Ok(Self {
+            sender: bed.namespace(SENDER)?.clone(),
+            device: bed.namespace(DEVICE)?.clone(),
+            receiver: bed.namespace(RECEIVER)?.clone(),
+            pairs: cables
+                .map(|(cables, number)| Pair {
+                    number,
+                    input: cables[0].clone(),
+                    output: cables[1].clone(),
+                })
+                .collect(),
+        })
     }
+}
+
+/// A host's end. It sends frames as they would be on a wire: no segments of 64 KiB that only
+/// virtual cables carry and that no user plane in user space could take.
+fn outside(place: &str, interface: &str, host: Ipv4Addr, beyond: Ipv4Addr) -> Side {
+    side(place, interface)
+        .address(format!("{host}/24"))
+        .route(format!("{beyond}/24"), gateway(host))
+        .switch(Offload::TcpSegments, false)
+        .switch(Offload::GenericSegments, false)
+        .switch(Offload::Checksums, false)
+}
+
+/// The device's end. A cable's end polls (has NAPI, which can be bound to a core) only when it
+/// joins segments; and it is not to glue together what a user plane in user space would have to cut
+/// again.
+fn inside(interface: &str) -> Side {
+    side(DEVICE, interface)
+        .link(&format!("gro_max_size {}", MTU + 1))
+        .switch(Offload::GenericReceive, true)
 }
 
 impl Pair {
     /// The sender's address.
     pub fn sender(&self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, self.number + 1, 2)
+        host_of(18, self.number)
     }
 
     /// The receiver's address.
     pub fn receiver(&self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 19, self.number + 1, 2)
+        host_of(19, self.number)
     }
 
     /// The routes by which its user plane carries the load's flows.
@@ -142,10 +146,6 @@ impl Pair {
             via,
         })
         .to_vec()
-    }
-
-    fn network(&self, side: u8) -> Ipv4Addr {
-        Ipv4Addr::new(198, side, self.number + 1, 0)
     }
 
     /// The user plane's two interfaces under the names that they have where its agent runs. With a
@@ -171,24 +171,14 @@ impl Pair {
     }
 }
 
-/// Has a host send frames as they would be on a wire: no segments of 64 KiB that only virtual
-/// cables carry and that no user plane in user space could take.
-fn offloads_off(namespace: &Namespace, interface: &str) -> Result<(), Error> {
-    let arguments = format!("-K {interface} tso off gso off tx off");
-    let failed = |message: String| Error::Ip {
-        arguments: format!("(ethtool) {arguments}"),
-        message,
-    };
-    let output = namespace
-        .command("ethtool")
-        .args(arguments.split(' '))
-        .output()
-        .map_err(|error| failed(error.to_string()))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()))
-    }
+/// The host on one side of a user plane.
+fn host_of(side: u8, number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(198, side, number + 1, 2)
+}
+
+/// The network of that host.
+fn network(side: u8, number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(198, side, number + 1, 0)
 }
 
 /// The router on a host's network is its first address.
