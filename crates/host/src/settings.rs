@@ -83,6 +83,9 @@ pub fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
 }
 
 /// Has the kernel's unbound workers run on `cores` (Linux, `Documentation/core-api/workqueue.rst`).
+///
+/// # Errors
+/// As [`Setting::change`].
 pub fn workers_to(cores: &[CoreId]) -> io::Result<Setting> {
     let mask = cores.iter().fold(0_u64, |mask, core| {
         mask | 1_u64.checked_shl(core.0).unwrap_or(0)
