@@ -6,3 +6,8 @@ mod router;
 mod scale;
 mod study;
 mod tester;
+
+use std::sync::Mutex;
+
+/// Held by each test that measures: it would take the cores from another.
+static CORES: Mutex<()> = Mutex::new(());

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,6 @@ use serde_json::Value;
 const ROUTES: &str =
     "1.0.0.0/8\n1.2.0.0/16\n2.0.0.0/9\n100.64.0.0/10\n203.0.113.0/24\n2001:db8::/32\n";
 
-/// One study at a time: they would take the cores from each other.
-static CORES: Mutex<()> = Mutex::new(());
-
 struct Place {
     directory: Directory,
     _alone: MutexGuard<'static, ()>,
@@ -26,7 +23,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let alone = CORES.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = Directory::new("study").unwrap();
         std::fs::write(directory.path().join("routes.txt"), ROUTES).unwrap();
         Self {

@@ -1,6 +1,6 @@
 //! Every deployment forwards for real, takes routes over its link, and gives back what it took.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent::protocol::UserPlaneMode;
@@ -22,9 +22,6 @@ fn pings(from: &Namespace, to: &str, bytes: &str) -> bool {
         .success()
 }
 
-/// One site at a time: its namespaces are named after this process.
-static SITE: Mutex<()> = Mutex::new(());
-
 /// What a running deployment is put on, for one test at a time.
 struct Place {
     running: Running,
@@ -35,7 +32,7 @@ struct Place {
 
 /// Starts `deployment`; `None`, with a word why, where this machine cannot have it.
 fn start(deployment: Deployment, mode: UserPlaneMode) -> Option<Place> {
-    let alone = SITE.lock().unwrap_or_else(PoisonError::into_inner);
+    let alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
     let skipped = |why: &str| {
         needs::skipped!("{}: {why}", deployment.name());
         None

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command as Program, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use agent::protocol::{Command, Counters, Interface, Route, UserPlaneMode, pack_routes};
@@ -13,8 +13,6 @@ use icc::Peer;
 use planes::control;
 use planes::guest::{self, BOOT_PATIENCE, Choice, Guest, GuestError, Kind, Plan};
 
-/// One guest's test at a time: they share a core.
-static CORE: Mutex<()> = Mutex::new(());
 /// Tells a copy of this program that it is to boot a guest and wait for its own end.
 const VICTIM: &str = "CORELANE_TEST_VICTIM";
 
@@ -111,7 +109,7 @@ fn needs() -> Option<std::path::PathBuf> {
 }
 
 fn forwards_takes_routes_and_dies_alone(kind: Kind) {
-    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(program) = needs() else { return };
     let net = net();
     let plan = Plan {
@@ -181,7 +179,7 @@ fn a_virtual_machine_forwards_takes_routes_and_dies_alone() {
 /// A crash of a guest's kernel ends that guest. Host and the other guest do not notice.
 #[test]
 fn a_crash_stays_in_its_guest() {
-    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(program) = needs() else { return };
     let places = ["crash0", "crash1"].map(|name| Namespace::new(name).unwrap());
     let plans = places
@@ -245,7 +243,7 @@ fn processes_with(word: &str) -> Vec<String> {
 
 fn killed_control_leaves_nothing(kind: &str) {
     use std::io::BufRead;
-    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
     if needs().is_none() {
         return;
     }
@@ -304,7 +302,7 @@ fn a_virtual_machine_does_not_outlive_its_killed_starter() {
 /// Whatever this machine has, there is a kind of guests and a reason for it, and that kind boots.
 #[test]
 fn the_kind_that_is_chosen_boots() {
-    let _alone = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(program) = needs() else { return };
     let namespace = Namespace::new("chosen").unwrap();
     let core = plan(Kind::Kvm, &namespace, &program).core;

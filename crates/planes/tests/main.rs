@@ -2,3 +2,8 @@
 
 mod deployments;
 mod guest;
+
+use std::sync::Mutex;
+
+/// Held by each test that measures: it would take the cores from another.
+static CORES: Mutex<()> = Mutex::new(());

@@ -1,7 +1,7 @@
 //! Load on every core at once, closed loop and at a rate, with the kernel between the cables: what
 //! arrives, and where the rest went. Needs root.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use host::CoreId;
@@ -17,8 +17,6 @@ const LENGTH: Duration = Duration::from_millis(50);
 const LOWER: u32 = 0x0a00_0000;
 const UPPER: u32 = 0x0a80_0000;
 
-/// One at a time: they would take the cores from each other.
-static CORES: Mutex<()> = Mutex::new(());
 /// Longest search: on a machine whose cores others have it would go on for long.
 const SEARCH: Duration = Duration::from_secs(5);
 /// What the token bucket lets through, frames/s.
@@ -30,7 +28,7 @@ fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'sta
     if !needs::root("for network namespaces and eBPF") {
         return None;
     }
-    let guard = CORES
+    let guard = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut cores: Vec<CoreId> = host::allowed_cores().unwrap();

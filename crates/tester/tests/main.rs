@@ -7,3 +7,8 @@ mod reset;
 mod support;
 mod traffic;
 mod veth;
+
+use std::sync::Mutex;
+
+/// Held by each test that measures: it would take the cores from another.
+static CORES: Mutex<()> = Mutex::new(());

@@ -1,8 +1,6 @@
 //! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding.
 //! Needs root.
 
-use std::sync::Mutex;
-
 use tester::bench;
 use tester::engine::Engine;
 use tester::link::ports::Ports;
@@ -19,9 +17,6 @@ use crate::support::{root, subject};
 fn order(size: u32, family: Family) -> Order {
     crate::support::order(size, family, Schedule::constant(20_000.0, 0.1))
 }
-
-/// One at a time: they would take the cores from each other.
-static CORES: Mutex<()> = Mutex::new(());
 
 /// A trial that the tester conducted as intended and that lost nothing; `None`, aloud, on a machine
 /// too busy for one.
@@ -44,7 +39,7 @@ fn cable_and_kernel_lose_nothing_at_a_low_rate() {
     if !root() {
         return;
     }
-    let _alone = CORES
+    let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut bench = Bench::new(1500, true).unwrap();
@@ -120,7 +115,7 @@ fn a_kernel_that_does_not_forward_is_named() {
     if !root() {
         return;
     }
-    let _alone = CORES
+    let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let bench = Bench::new(1500, false).unwrap();
@@ -135,7 +130,7 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
     if !root() {
         return;
     }
-    let _alone = CORES
+    let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let bench = Bench::new(1500, true).unwrap();
@@ -185,7 +180,7 @@ fn packet_sockets_carry_every_byte() {
     if !root() {
         return;
     }
-    let _alone = CORES
+    let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let bench = Bench::new(1500, true).unwrap();

@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-/// One run at a time: they would take the cores from each other.
-static CORES: Mutex<()> = Mutex::new(());
-
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    CORES.lock().unwrap_or_else(PoisonError::into_inner)
+    crate::CORES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn root() -> bool {
