@@ -1,8 +1,10 @@
-//! The kernel's own type information (`/sys/kernel/btf/vmlinux`, `Documentation/bpf/btf.rst`), as
-//! far as the recorder needs it: where a field lies in a structure of the running kernel, and which
-//! arguments a tracepoint hands over.
+//! Type information (BTF, `Documentation/bpf/btf.rst`), as far as we need it. Of the running kernel
+//! (`/sys/kernel/btf/vmlinux`): where a field lies in a structure, and which arguments a tracepoint
+//! hands over. Of an object file: what its maps are like.
 
 use std::path::Path;
+
+use crate::sys::MapDefinition;
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER: usize = 24;
@@ -11,14 +13,25 @@ const MEMBER: usize = 12;
 
 /// `BTF_KIND_*` of `include/uapi/linux/btf.h`, those that are looked at.
 mod kind {
+    pub(super) const INTEGER: u32 = 1;
     pub(super) const POINTER: u32 = 2;
+    pub(super) const ARRAY: u32 = 3;
     pub(super) const STRUCT: u32 = 4;
     pub(super) const UNION: u32 = 5;
+    pub(super) const ENUMERATION: u32 = 6;
     pub(super) const TYPEDEF: u32 = 8;
+    pub(super) const VOLATILE: u32 = 9;
+    pub(super) const RESTRICT: u32 = 11;
     pub(super) const FUNCTION_PROTOTYPE: u32 = 13;
+    pub(super) const VARIABLE: u32 = 14;
+    pub(super) const SECTION: u32 = 15;
 }
 
+/// How deeply types are nested at most; broken information could have circles.
+const DEPTH: u32 = 32;
+
 /// Type information, read.
+#[derive(Debug)]
 pub struct Btf {
     bytes: Vec<u8>,
     /// Where each type begins in `bytes`, by its number.
@@ -44,7 +57,8 @@ impl Btf {
         Self::parse(std::fs::read(path).ok()?)
     }
 
-    fn parse(bytes: Vec<u8>) -> Option<Self> {
+    /// Reads the content of such a file, or of an object's section `.BTF`.
+    pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         let word = |at: usize| word(&bytes, at);
         if bytes.get(..2)? != MAGIC.to_le_bytes() {
             return None;
@@ -65,6 +79,65 @@ impl Btf {
             types,
             strings,
         })
+    }
+
+    /// All of it, as the kernel reads it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The number of the type that lists a section's variables.
+    pub fn section(&self, name: &str) -> Option<u32> {
+        self.find(kind::SECTION, name)
+    }
+
+    /// The map of this name: a variable whose structure says by its members' types what the map is
+    /// like (`__uint` and `__type` of libbpf's `bpf_helpers.h`).
+    pub fn map(&self, name: &str) -> Option<MapDefinition> {
+        let variable = self.head(self.find(kind::VARIABLE, name)?)?;
+        // Each member is a pointer: to the type that is meant, or to an array as long as the number.
+        let member = |name| {
+            let (_, pointer) = self.member(variable.refers, name, DEPTH)?;
+            Some(self.head(pointer)?.refers)
+        };
+        let number = |name| Some(self.array(member(name)?)?.1);
+        let (key_type, value_type) = (member("key"), member("value"));
+        let size = |number| self.size_of(number, DEPTH);
+        Some(MapDefinition {
+            name: name.to_owned(),
+            kind: number("type")?,
+            key_size: key_type.map_or_else(|| number("key_size"), size)?,
+            value_size: value_type.map_or_else(|| number("value_size"), size)?,
+            entries: number("max_entries")?,
+            flags: number("map_flags").unwrap_or_default(),
+            key_type: key_type.unwrap_or_default(),
+            value_type: value_type.unwrap_or_default(),
+        })
+    }
+
+    /// An array's element and length.
+    fn array(&self, number: u32) -> Option<(u32, u32)> {
+        let at = *self.types.get(number as usize)?;
+        (self.head(number)?.kind == kind::ARRAY).then_some((
+            word(&self.bytes, at + TYPE)?,
+            word(&self.bytes, at + TYPE + 8)?,
+        ))
+    }
+
+    /// In bytes.
+    fn size_of(&self, number: u32, depth: u32) -> Option<u32> {
+        let head = self.head(number)?;
+        let depth = depth.checked_sub(1)?;
+        match head.kind {
+            kind::INTEGER | kind::STRUCT | kind::UNION | kind::ENUMERATION => Some(head.refers),
+            kind::POINTER => Some(8),
+            kind::TYPEDEF | kind::VOLATILE..=kind::RESTRICT => self.size_of(head.refers, depth),
+            kind::ARRAY => {
+                let (element, length) = self.array(number)?;
+                self.size_of(element, depth)?.checked_mul(length)
+            }
+            _ => None,
+        }
     }
 
     fn head(&self, number: u32) -> Option<Head> {
@@ -109,7 +182,7 @@ impl Btf {
         let mut number = self.find(kind::STRUCT, structure)?;
         let mut bits = 0;
         for name in path {
-            let (offset, field) = self.member(number, name)?;
+            let (offset, field) = self.member(number, name, DEPTH)?;
             bits += offset;
             number = field;
         }
@@ -117,8 +190,9 @@ impl Btf {
     }
 
     /// A member's offset in bits and its type; members of nameless structures inside count too.
-    fn member(&self, structure: u32, name: &str) -> Option<(u32, u32)> {
+    fn member(&self, structure: u32, name: &str, depth: u32) -> Option<(u32, u32)> {
         let head = self.head(structure)?;
+        let depth = depth.checked_sub(1)?;
         if !matches!(head.kind, kind::STRUCT | kind::UNION) {
             return None;
         }
@@ -133,7 +207,7 @@ impl Btf {
                 return Some((offset, field));
             }
             if self.is_called(called, "")
-                && let Some((inside, field)) = self.member(field, name)
+                && let Some((inside, field)) = self.member(field, name, depth)
             {
                 return Some((offset + inside, field));
             }

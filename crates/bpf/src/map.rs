@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::{fs, io};
 
-use crate::object::MapDefinition;
-use crate::{Error, Result, sys};
+use crate::sys::{self, MapDefinition};
+use crate::{Error, Result};
 
 /// Plain data that may be copied to and from a map byte by byte.
 ///
@@ -51,29 +51,28 @@ pub struct Map {
 }
 
 impl Map {
-    /// Creates it in the kernel.
+    /// Creates it in the kernel; `types` is what the numbers of types in `definition` belong to.
     ///
     /// # Errors
     /// [`Error::CreateMap`].
-    pub fn create(definition: MapDefinition) -> Result<Self> {
-        let descriptor = sys::map_create(
-            &definition.name,
-            definition.kind,
-            definition.key_size,
-            definition.value_size,
-            definition.entries,
-            definition.flags,
-            None,
-        )
-        .map_err(|error| Error::CreateMap {
-            map: definition.name.clone(),
-            bytes: u64::from(definition.value_size) * u64::from(definition.entries),
-            error,
-        })?;
+    pub fn create(definition: MapDefinition, types: Option<BorrowedFd<'_>>) -> Result<Self> {
+        let descriptor =
+            sys::map_create(&definition, None, types).map_err(|error| Error::CreateMap {
+                map: definition.name.clone(),
+                bytes: u64::from(definition.value_size) * u64::from(definition.entries),
+                error,
+            })?;
         Ok(Self {
             definition: Arc::new(definition),
             descriptor: Arc::new(descriptor),
         })
+    }
+
+    /// Sets an array's only value for good: programs and we can read it.
+    pub(crate) fn freeze(&self, value: &[u8]) -> Result<()> {
+        sys::map_update(self.as_fd(), &0_u32.to_ne_bytes(), value)
+            .and_then(|()| sys::map_freeze(self.as_fd()))
+            .map_err(self.failed("setting it for good"))
     }
 
     /// Shape and name.

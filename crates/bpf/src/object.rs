@@ -1,85 +1,80 @@
-//! Reads eBPF objects: ELF, with maps as plain records, and two kinds of
-//! relocation.
+//! Reads eBPF objects in libbpf's form (`docs.kernel.org/bpf/libbpf`): ELF, with maps in section
+//! `.maps` that the types in section `.BTF` describe, and constants in section `.rodata`.
 //!
-//! A program refers to a map by its symbol in section `maps`, and to a load-time constant by an
-//! undefined symbol. Both are a 16-byte "load 64-bit immediate" in the code; [`Object`] keeps where
-//! they are, [`crate::program::Loader`] fills them in. Subprograms that are not inlined, global
-//! variables and debug information are not read: the programs have none.
+//! A program refers to a map or a constant by a 16-byte "load 64-bit immediate"; [`Object`] keeps
+//! where they are, [`crate::program::Loader`] fills them in. Subprograms that are not inlined and
+//! writable variables are refused.
 
-use crate::sys::{Hook, Instruction};
+use std::ffi::CStr;
+
+use object::elf::R_BPF_64_64;
+use object::read::elf::ElfFile64;
+use object::{
+    Architecture, LittleEndian, Object as _, ObjectSection, ObjectSymbol, RelocationFlags,
+    RelocationTarget, SectionIndex, SymbolKind,
+};
+
+use crate::btf::Btf;
+use crate::sys::{self, Hook, Instruction, MapDefinition};
 use crate::{Error, Result};
 
-/// A map as the C source declares it; the loader may change the number of entries or the value's
-/// size before it creates it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MapDefinition {
-    /// Its name in the C source.
-    pub name: String,
-    /// `BPF_MAP_TYPE_…`.
-    pub kind: u32,
-    /// Bytes of a key.
-    pub key_size: u32,
-    /// Bytes of a value.
-    pub value_size: u32,
-    /// How many.
-    pub entries: u32,
-    /// `BPF_F_…`.
-    pub flags: u32,
-}
+/// The section of constants, and the name of the map that holds them.
+pub(crate) const CONSTANTS: &str = ".rodata";
 
 /// What an instruction refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reference {
-    /// The map at this position of [`Object::maps`].
-    Map(usize),
-    /// The load-time constant of this name.
-    Constant(String),
+pub struct Reference {
+    /// Index of the instruction, the first half of a "load 64-bit immediate".
+    pub at: usize,
+    /// Place in [`Object::maps`].
+    pub map: usize,
+    /// Bytes from the beginning of the map's first value, when a constant is meant and not the map.
+    pub offset: Option<u32>,
 }
 
-/// One program: the code of one `xdp/NAME`, `tc/NAME` or `socket/NAME` section.
+/// One program: a function in a section of a name that [`Hook`] knows.
 #[derive(Clone, Debug)]
 pub struct Code {
     /// Where it runs.
     pub hook: Hook,
-    /// NAME of the section.
+    /// Name of the function.
     pub name: String,
+    /// `BPF_F_…` of the section's kind.
+    pub flags: u32,
     /// Instructions, references not filled in.
     pub instructions: Vec<Instruction>,
-    /// Instruction index and what belongs there.
-    pub references: Vec<(usize, Reference)>,
+    /// What belongs into them.
+    pub references: Vec<Reference>,
+}
+
+/// A load-time constant.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// Its name in the C source.
+    pub name: String,
+    /// Where it lies in [`Object::constant_bytes`].
+    pub bytes: std::ops::Range<usize>,
 }
 
 /// A parsed object file.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Object {
-    /// Maps in the order of the file.
+    /// Maps in the order of the file; the constants' is the last.
     pub maps: Vec<MapDefinition>,
+    /// The constants.
+    pub constants: Vec<Constant>,
+    /// The value of the constants' map.
+    pub constant_bytes: Vec<u8>,
     /// Programs in the order of the file.
     pub programs: Vec<Code>,
     /// For the kernel: helpers for GPL programs need a compatible one.
     pub license: String,
+    /// Types, to be shown with the maps.
+    pub types: Btf,
 }
 
-struct Section<'a> {
-    name: String,
-    kind: u32,
-    link: u32,
-    info: u32,
-    data: &'a [u8],
-}
+type Elf<'a> = ElfFile64<'a, LittleEndian>;
 
-struct Symbol {
-    name: String,
-    section: u16,
-    value: u64,
-}
-
-const SECTION_SYMBOLS: u32 = 2;
-const SECTION_RELOCATIONS: u32 = 9;
-const SECTION_NOBITS: u32 = 8;
-const MACHINE_BPF: u16 = 247;
-const RELOCATION_64_64: u32 = 1;
-const MAP_RECORD: usize = 20;
 /// `BPF_LD | BPF_IMM | BPF_DW`.
 const LOAD_IMMEDIATE_64: u8 = 0x18;
 
@@ -89,224 +84,173 @@ impl Object {
     /// # Errors
     /// [`Error::Object`] names what is missing or of an unknown kind.
     pub fn parse(file: &[u8]) -> Result<Self> {
-        let sections = sections(file)?;
-        let symbols = symbols(&sections)?;
-        let maps_section = sections.iter().position(|section| section.name == "maps");
-        let (maps, map_offsets) = maps(&sections, &symbols, maps_section)?;
-        let license = sections
-            .iter()
-            .find(|section| section.name == "license")
-            .map(|section| text(section.data, 0))
-            .unwrap_or_default();
+        let elf = Elf::parse(file).map_err(|error| broken("file", error))?;
+        if elf.architecture() != Architecture::Bpf {
+            return Err(broken("file", "not for the eBPF machine"));
+        }
+        let types = Btf::parse(data(&elf, ".BTF")?.to_vec())
+            .ok_or_else(|| broken(".BTF", "no types that can be read"))?;
+        let license = CStr::from_bytes_until_nul(data(&elf, "license")?)
+            .map_err(|error| broken("license", error))?;
+        let license = license.to_string_lossy().into_owned();
+
+        let (mut maps, mut places) = (Vec::new(), Vec::new());
+        for (name, at, _) in variables(&elf, ".maps")? {
+            let definition = types.map(name);
+            maps.push(definition.ok_or_else(|| broken(name, "no map in libbpf's form"))?);
+            places.push(at);
+        }
+        let mut constants = Vec::new();
+        let mut constant_bytes = Vec::new();
+        if elf.section_by_name(CONSTANTS).is_some() {
+            constant_bytes = data(&elf, CONSTANTS)?.to_vec();
+            for (name, at, size) in variables(&elf, CONSTANTS)? {
+                let (name, bytes) = (name.to_owned(), at..at.saturating_add(size));
+                if constant_bytes.get(bytes.clone()).is_none() || size > size_of::<u64>() {
+                    return Err(broken(&name, "not a word in its section"));
+                }
+                constants.push(Constant { name, bytes });
+            }
+            maps.push(MapDefinition {
+                name: CONSTANTS.to_owned(),
+                kind: sys::TYPE_ARRAY,
+                key_size: 4,
+                value_size: constant_bytes.len() as u32,
+                entries: 1,
+                flags: sys::MAP_READ_ONLY,
+                key_type: 0,
+                value_type: types.section(CONSTANTS).unwrap_or_default(),
+            });
+        }
 
         let mut programs = Vec::new();
-        for (index, section) in sections.iter().enumerate() {
-            let (hook, name) = match section.name.split_once('/') {
-                Some(("xdp", name)) => (Hook::Xdp, name),
-                Some(("tc", name)) => (Hook::Tc, name),
-                Some(("socket", name)) => (Hook::Socket, name),
-                _ => continue,
+        for section in elf.sections() {
+            let name = section.name().map_err(|error| broken("section", error))?;
+            let Some((hook, flags)) = Hook::of_section(name) else {
+                continue;
             };
-            let instructions = instructions(section)?;
-            let mut references = Vec::new();
-            for relocations in sections
-                .iter()
-                .filter(|s| s.kind == SECTION_RELOCATIONS && s.info as usize == index)
-            {
-                for record in relocations.data.chunks_exact(16) {
-                    let at = number(record, 0, 8)? as usize / 8;
-                    let info = number(record, 8, 8)?;
-                    let symbol = symbols
-                        .get((info >> 32) as usize)
-                        .ok_or_else(|| broken("relocation", "symbol out of range"))?;
-                    if info as u32 != RELOCATION_64_64
-                        || instructions.get(at).map(|i| i.code) != Some(LOAD_IMMEDIATE_64)
-                        || at + 1 >= instructions.len()
-                    {
-                        return Err(broken(name, "a relocation that is not a 64-bit immediate"));
-                    }
-                    let reference = if symbol.section == 0 {
-                        Reference::Constant(symbol.name.clone())
-                    } else if Some(symbol.section as usize) == maps_section {
-                        let map = map_offsets
-                            .iter()
-                            .position(|&offset| offset == symbol.value)
-                            .ok_or_else(|| broken(&symbol.name, "not the start of a map record"))?;
-                        Reference::Map(map)
-                    } else {
-                        return Err(broken(&symbol.name, "neither a map nor a constant"));
-                    };
-                    references.push((at, reference));
-                }
+            let code = section.data().map_err(|error| broken(name, error))?;
+            let references = references(&elf, section.index(), code, &places)?;
+            for (name, at, size) in symbols(&elf, section.index(), SymbolKind::Text)? {
+                let (first, end) = (at / 8, at.saturating_add(size) / 8);
+                programs.push(Code {
+                    hook,
+                    name: name.to_owned(),
+                    flags,
+                    instructions: code
+                        .get(at..at.saturating_add(size))
+                        .and_then(instructions)
+                        .ok_or_else(|| broken(name, "not a whole number of instructions"))?,
+                    references: (references.iter())
+                        .filter(|reference| (first..end).contains(&reference.at))
+                        .map(|reference| Reference {
+                            at: reference.at - first,
+                            ..reference.clone()
+                        })
+                        .collect(),
+                });
             }
-            programs.push(Code {
-                hook,
-                name: name.to_owned(),
-                instructions,
-                references,
-            });
         }
         Ok(Self {
             maps,
+            constants,
+            constant_bytes,
             programs,
             license,
+            types,
         })
     }
 }
 
-fn broken(thing: &str, what: &str) -> Error {
+fn broken(thing: &str, what: impl std::fmt::Display) -> Error {
     Error::Object(format!("{thing}: {what}"))
 }
 
-/// Little-endian number of `size` bytes at `offset`.
-fn number(data: &[u8], offset: usize, size: usize) -> Result<u64> {
-    let bytes = offset
-        .checked_add(size)
-        .and_then(|end| data.get(offset..end))
-        .ok_or_else(|| broken("file", "cut short"))?;
-    Ok(bytes
-        .iter()
-        .rev()
-        .fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
+fn data<'a>(elf: &Elf<'a>, name: &str) -> Result<&'a [u8]> {
+    let section = elf.section_by_name(name);
+    let section = section.ok_or_else(|| broken("file", format!("no section {name}")))?;
+    section.data().map_err(|error| broken(name, error))
 }
 
-fn text(data: &[u8], offset: usize) -> String {
-    let bytes = data.get(offset..).unwrap_or_default();
-    let end = bytes
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-fn sections(file: &[u8]) -> Result<Vec<Section<'_>>> {
-    // 64-bit, little-endian, current version.
-    if !file.starts_with(b"\x7fELF\x02\x01\x01") {
-        return Err(broken("file", "not a 64-bit little-endian ELF file"));
-    }
-    if number(file, 18, 2)? as u16 != MACHINE_BPF {
-        return Err(broken("file", "not for the eBPF machine"));
-    }
-    let table = number(file, 40, 8)? as usize;
-    let count = number(file, 60, 2)? as usize;
-    let names = number(file, 62, 2)? as usize;
-    let mut sections = Vec::with_capacity(count);
-    for index in 0..count {
-        let at = table.saturating_add(index * 64);
-        let kind = number(file, at + 4, 4)? as u32;
-        number(file, at + 56, 8)?; // the whole record is there
-        let (offset, size) = (
-            number(file, at + 24, 8)? as usize,
-            number(file, at + 32, 8)? as usize,
-        );
-        let data = if kind == SECTION_NOBITS {
-            &[][..]
-        } else {
-            offset
-                .checked_add(size)
-                .and_then(|end| file.get(offset..end))
-                .ok_or_else(|| broken("section", "outside the file"))?
-        };
-        sections.push((
-            number(file, at, 4)? as usize,
-            Section {
-                name: String::new(),
-                kind,
-                link: number(file, at + 40, 4)? as u32,
-                info: number(file, at + 44, 4)? as u32,
-                data,
-            },
-        ));
-    }
-    let strings = sections
-        .get(names)
-        .map(|(_, section)| section.data)
-        .ok_or_else(|| broken("file", "no section names"))?;
-    Ok(sections
-        .into_iter()
-        .map(|(name, section)| Section {
-            name: text(strings, name),
-            ..section
+/// The variables of the section of this name, if there is one: as [`symbols`].
+fn variables<'a>(elf: &Elf<'a>, section: &str) -> Result<Vec<(&'a str, usize, usize)>> {
+    elf.section_by_name(section)
+        .map_or(Ok(Vec::new()), |section| {
+            symbols(elf, section.index(), SymbolKind::Data)
         })
-        .collect())
 }
 
-fn symbols(sections: &[Section<'_>]) -> Result<Vec<Symbol>> {
-    let table = sections
-        .iter()
-        .find(|section| section.kind == SECTION_SYMBOLS)
-        .ok_or_else(|| broken("file", "no symbol table"))?;
-    let strings = sections
-        .get(table.link as usize)
-        .ok_or_else(|| broken("file", "no symbol names"))?
-        .data;
-    table
-        .data
-        .chunks_exact(24)
-        .map(|record| {
-            Ok(Symbol {
-                name: text(strings, number(record, 0, 4)? as usize),
-                section: number(record, 6, 2)? as u16,
-                value: number(record, 8, 8)?,
-            })
-        })
-        .collect()
-}
-
-/// The maps, and each one's offset in its section.
-fn maps(
-    sections: &[Section<'_>],
-    symbols: &[Symbol],
-    section: Option<usize>,
-) -> Result<(Vec<MapDefinition>, Vec<u64>)> {
-    let Some(index) = section else {
-        return Ok((Vec::new(), Vec::new()));
-    };
-    let data = sections[index].data;
+/// Name, place and size of what a section holds of one kind, in order.
+fn symbols<'a>(
+    elf: &Elf<'a>,
+    section: SectionIndex,
+    kind: SymbolKind,
+) -> Result<Vec<(&'a str, usize, usize)>> {
     let mut found = Vec::new();
-    for symbol in symbols
-        .iter()
-        .filter(|s| s.section as usize == index && !s.name.is_empty())
-    {
-        let field = |i: usize| number(data, symbol.value as usize + 4 * i, 4).map(|n| n as u32);
-        found.push((
-            MapDefinition {
-                name: symbol.name.clone(),
-                kind: field(0)?,
-                key_size: field(1)?,
-                value_size: field(2)?,
-                entries: field(3)?,
-                flags: field(4)?,
-            },
-            symbol.value,
-        ));
+    for symbol in elf.symbols() {
+        if symbol.section_index() == Some(section) && symbol.kind() == kind {
+            let name = symbol.name().map_err(|error| broken("symbol", error))?;
+            found.push((name, symbol.address() as usize, symbol.size() as usize));
+        }
     }
-    found.sort_by_key(|(_, offset)| *offset);
-    if found.len() * MAP_RECORD != data.len() {
-        return Err(broken(
-            "maps",
-            "section holds something else than map records",
-        ));
-    }
-    Ok(found.into_iter().unzip())
+    found.sort_by_key(|&(_, at, _)| at);
+    Ok(found)
 }
 
-fn instructions(section: &Section<'_>) -> Result<Vec<Instruction>> {
-    if section.data.is_empty() || !section.data.len().is_multiple_of(8) {
-        return Err(broken(&section.name, "not a whole number of instructions"));
+/// What the code of a section refers to; `maps` are the maps' places in theirs.
+fn references(
+    elf: &Elf<'_>,
+    section: SectionIndex,
+    code: &[u8],
+    maps: &[usize],
+) -> Result<Vec<Reference>> {
+    let mut found = Vec::new();
+    let relocations = elf.section_by_index(section).map(|s| s.relocations());
+    for (place, relocation) in relocations.map_err(|error| broken("section", error))? {
+        let RelocationTarget::Symbol(symbol) = relocation.target() else {
+            return Err(broken("relocation", "to no symbol"));
+        };
+        let symbol = elf.symbol_by_index(symbol);
+        let symbol = symbol.map_err(|error| broken("relocation", error))?;
+        let name = symbol.name().unwrap_or_default();
+        let at = place as usize / 8;
+        // Both halves of the instruction.
+        let bytes = code.get(at * 8..at * 8 + 16).and_then(instructions);
+        let first = match bytes.as_deref() {
+            Some([first, _]) if first.code == LOAD_IMMEDIATE_64 => *first,
+            _ => return Err(broken(name, "not the operand of a 64-bit load")),
+        };
+        if !matches!(relocation.flags(), RelocationFlags::Elf { r_type } if r_type == R_BPF_64_64) {
+            return Err(broken(name, "a relocation of another kind"));
+        }
+        let target = symbol.section_index();
+        let target = target.and_then(|index| elf.section_by_index(index).ok());
+        let target = target.as_ref().and_then(|section| section.name().ok());
+        let value = symbol.address() as usize + first.immediate as usize;
+        let (map, offset) = match target {
+            Some(".maps") => {
+                let map = maps.iter().position(|&map| map == value);
+                let map = map.ok_or_else(|| broken(name, "not the beginning of a map"))?;
+                (map, None)
+            }
+            Some(CONSTANTS) => (maps.len(), Some(value as u32)),
+            _ => return Err(broken(name, "neither a map nor a constant")),
+        };
+        found.push(Reference { at, map, offset });
     }
-    section
-        .data
-        .chunks_exact(8)
-        .map(|record| {
-            Ok(Instruction {
-                code: record[0],
-                registers: record[1],
-                offset: (number(record, 2, 2)? as u16).cast_signed(),
-                immediate: (number(record, 4, 4)? as u32).cast_signed(),
-            })
-        })
-        .collect()
+    Ok(found)
+}
+
+fn instructions(code: &[u8]) -> Option<Vec<Instruction>> {
+    let (records, rest) = code.as_chunks::<8>();
+    let instruction = |&[code, registers, o0, o1, i0, i1, i2, i3]: &[u8; 8]| Instruction {
+        code,
+        registers,
+        offset: i16::from_le_bytes([o0, o1]),
+        immediate: i32::from_le_bytes([i0, i1, i2, i3]),
+    };
+    let whole = rest.is_empty() && !records.is_empty();
+    whole.then(|| records.iter().map(instruction).collect())
 }
 
 #[cfg(test)]
@@ -327,14 +271,7 @@ mod tests {
             .find(|map| map.name == "destinations")
             .unwrap();
         assert_eq!((destinations.key_size, destinations.value_size), (4, 16));
-        let constants: Vec<_> = object.programs[0]
-            .references
-            .iter()
-            .filter_map(|(_, reference)| match reference {
-                Reference::Constant(name) => Some(name.as_str()),
-                Reference::Map(_) => None,
-            })
-            .collect();
+        let constants: Vec<_> = object.constants.iter().map(|c| c.name.as_str()).collect();
         assert!(constants.contains(&"STREAM") && constants.contains(&"IPV6"));
     }
 

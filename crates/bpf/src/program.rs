@@ -1,12 +1,12 @@
 //! From a parsed object to programs in the kernel: set constants, size maps, create, patch, load.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::map::Map;
-use crate::object::{Code, Object, Reference};
-use crate::sys::{self, Hook, Instruction, RunResult};
+use crate::object::{CONSTANTS, Code, Object};
+use crate::sys::{self, Instruction, MapDefinition, RunResult};
 use crate::{Error, Result};
 
 /// How much of a refused program's log an error carries, in lines.
@@ -14,6 +14,8 @@ const LOG_LINES: usize = 12;
 const LOG_BYTES: usize = 1 << 20;
 /// `BPF_PSEUDO_MAP_FD`: the immediate is a map's descriptor.
 const PSEUDO_MAP: u8 = 1;
+/// `BPF_PSEUDO_MAP_VALUE`: the same, and the second half's is an offset in its first value.
+const PSEUDO_MAP_VALUE: u8 = 2;
 
 /// Collects what must be known before the programs of an object are loaded.
 #[derive(Debug)]
@@ -21,7 +23,6 @@ pub struct Loader {
     object: Object,
     constants: HashMap<String, u64>,
     shared: HashMap<String, Map>,
-    flags: u32,
 }
 
 impl Loader {
@@ -34,7 +35,6 @@ impl Loader {
             object: Object::parse(file)?,
             constants: HashMap::new(),
             shared: HashMap::new(),
-            flags: 0,
         })
     }
 
@@ -66,12 +66,14 @@ impl Loader {
         Ok(self)
     }
 
-    /// Sets how large a map's values are, in bytes.
+    /// Sets how large a map's values are, in bytes; their type is then no longer known.
     ///
     /// # Errors
     /// [`Error::Object`] when there is no such map.
     pub fn value_size(mut self, map: &str, bytes: u32) -> Result<Self> {
-        self.definition(map)?.value_size = bytes;
+        let definition = self.definition(map)?;
+        definition.value_size = bytes;
+        (definition.key_type, definition.value_type) = (0, 0);
         Ok(self)
     }
 
@@ -82,15 +84,7 @@ impl Loader {
         self
     }
 
-    /// Lets the programs receive frames of more than one buffer (jumbo frames); their bounds then
-    /// cover the first.
-    #[must_use]
-    pub fn accept_fragments(mut self) -> Self {
-        self.flags |= sys::PROGRAM_FRAGS;
-        self
-    }
-
-    fn definition(&mut self, name: &str) -> Result<&mut crate::object::MapDefinition> {
+    fn definition(&mut self, name: &str) -> Result<&mut MapDefinition> {
         self.object
             .maps
             .iter_mut()
@@ -103,62 +97,65 @@ impl Loader {
     /// # Errors
     /// [`Error::CreateMap`], [`Error::Refused`] with the end of the verifier's log,
     /// [`Error::Object`] for a constant that was not set or that no program uses.
-    pub fn load(self) -> Result<Loaded> {
+    pub fn load(mut self) -> Result<Loaded> {
+        self.set_constants()?;
+        // Types only serve who looks at the maps from outside: without them all works.
+        let types = sys::btf_load(self.object.types.bytes()).ok();
         let mut maps = Vec::with_capacity(self.object.maps.len());
         for definition in &self.object.maps {
             maps.push(match self.shared.get(&definition.name) {
                 Some(map) => map.clone(),
-                None => Map::create(definition.clone())?,
+                None => Map::create(definition.clone(), types.as_ref().map(AsFd::as_fd))?,
             });
-        }
-        for name in self.constants.keys() {
-            let used = self.object.programs.iter().any(|code| {
-                code.references
-                    .iter()
-                    .any(|(_, r)| matches!(r, Reference::Constant(constant) if constant == name))
-            });
-            if !used {
-                return Err(Error::Object(format!("no program uses constant `{name}`")));
+            if let (Some(map), CONSTANTS) = (maps.last(), &*definition.name) {
+                map.freeze(&self.object.constant_bytes)?;
             }
         }
+        let load = |code| load_one(code, &maps, &self.object.license);
         let programs = self
             .object
             .programs
             .iter()
-            .map(|code| self.load_one(code, &maps))
+            .map(load)
             .collect::<Result<_>>()?;
         Ok(Loaded { maps, programs })
     }
 
-    fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
-        let mut instructions = code.instructions.clone();
-        for (at, reference) in &code.references {
-            let (source, value) = match reference {
-                Reference::Map(index) => {
-                    use std::os::fd::AsRawFd;
-                    (PSEUDO_MAP, maps[*index].as_fd().as_raw_fd() as u64)
-                }
-                Reference::Constant(name) => {
-                    let value = self.constants.get(name).ok_or_else(|| {
-                        Error::Object(format!("constant `{name}` of `{}` is not set", code.name))
-                    })?;
-                    (0, *value)
-                }
-            };
-            // The parser has checked that `at` is the first half of a 64-bit load and that the
-            // second follows.
-            let first = &mut instructions[*at];
-            first.registers = first.registers & 0x0f | source << 4;
-            first.immediate = (value as u32).cast_signed();
-            instructions[*at + 1].immediate = ((value >> 32) as u32).cast_signed();
+    /// Writes the constants to where the programs read them: each of them, and no others.
+    fn set_constants(&mut self) -> Result<()> {
+        for constant in &self.object.constants {
+            let name = &constant.name;
+            let value = self
+                .constants
+                .remove(name)
+                .ok_or_else(|| Error::Object(format!("constant `{name}` is not set")))?;
+            // The parser has checked that it is a word in these bytes.
+            let bytes = &mut self.object.constant_bytes[constant.bytes.clone()];
+            bytes.copy_from_slice(&value.to_le_bytes()[..bytes.len()]);
         }
-        let flags = match code.hook {
-            Hook::Xdp => self.flags,
-            Hook::Tc | Hook::Socket => 0,
-        };
-        let flags = flags | sys::PROGRAM_UNALIGNED;
-        load_code(code, &instructions, &self.object.license, flags)
+        match self.constants.keys().next() {
+            Some(name) => Err(Error::Object(format!("no program uses constant `{name}`"))),
+            None => Ok(()),
+        }
     }
+}
+
+fn load_one(code: &Code, maps: &[Map], license: &str) -> Result<Program> {
+    let mut instructions = code.instructions.clone();
+    for reference in &code.references {
+        let source = match reference.offset {
+            Some(_) => PSEUDO_MAP_VALUE,
+            None => PSEUDO_MAP,
+        };
+        // The parser has checked that there is the first half of a 64-bit load, and that the second
+        // follows.
+        let first = &mut instructions[reference.at];
+        first.registers = first.registers & 0x0f | source << 4;
+        first.immediate = maps[reference.map].as_fd().as_raw_fd();
+        instructions[reference.at + 1].immediate = reference.offset.unwrap_or(0).cast_signed();
+    }
+    let flags = code.flags | sys::PROGRAM_UNALIGNED;
+    load_code(code, &instructions, license, flags)
 }
 
 /// Loads quietly; only a refusal costs the time of a second attempt with a log.

@@ -1,10 +1,9 @@
-/* What every program here shares: the map declaration that our loader reads, load-time constants,
- * and the packet's bounds.
+/* What every program here shares: how maps and load-time constants are declared, and the packet's
+ * bounds. The form is libbpf's, so its tools read these objects too.
  *
- * MAP: a plain struct in section "maps"; the loader (crate bpf) creates the map and patches its
- * descriptor in. CONSTANT: an undefined symbol whose *address* is the value; the loader patches a
- * 64-bit immediate in, so the verifier sees a number, removes the branches that it rules out, and
- * the program that runs is made for this one configuration. */
+ * CONSTANT: a word in .rodata, which the loader (crate bpf) writes and freezes before it loads the
+ * programs. So the verifier knows its value, removes the branches that it rules out, and the
+ * program that runs is made for this one configuration. */
 #ifndef CORELANE_COMMON_H
 #define CORELANE_COMMON_H
 
@@ -12,22 +11,24 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-struct map_definition {
-	__u32 type, key_size, value_size, max_entries, flags;
-};
+#define MAP(name, map_type, key_type, value_type, entries, flags)                                                                  \
+	struct {                                                                                                                   \
+		__uint(type, map_type);                                                                                            \
+		__type(key, key_type);                                                                                             \
+		__type(value, value_type);                                                                                         \
+		__uint(max_entries, entries);                                                                                      \
+		__uint(map_flags, flags);                                                                                          \
+	} name SEC(".maps")
+/* Of devices or sockets, which have no type that a tool could show. */
+#define MAP_OF_TARGETS(name, map_type, entries)                                                                                    \
+	struct {                                                                                                                   \
+		__uint(type, map_type);                                                                                            \
+		__uint(key_size, 4);                                                                                               \
+		__uint(value_size, 4);                                                                                             \
+		__uint(max_entries, entries);                                                                                      \
+	} name SEC(".maps")
 
-#define MAP(name, map_type, key, value, entries, map_flags)                                                                        \
-	struct map_definition name __attribute__((section("maps"), used)) = {                                                      \
-		.type = map_type, .key_size = key, .value_size = value, .max_entries = entries, .flags = map_flags}
-
-#define CONSTANT(name) extern const char name[]
-/* clang knows that the address of a symbol is never null: the empty asm makes it forget. */
-#define VALUE(name)                                                                                                                \
-	({                                                                                                                         \
-		__u64 value_of = (__u64)name;                                                                                      \
-		asm("" : "+r"(value_of));                                                                                          \
-		value_of;                                                                                                          \
-	})
+#define CONSTANT(name) const volatile __u64 name = 0
 
 #define INLINE static __attribute__((always_inline)) inline
 
@@ -38,6 +39,6 @@ struct map_definition {
 INLINE void *packet_start(const struct xdp_md *context) { return (void *)(__u64)context->data; }
 INLINE void *packet_end(const struct xdp_md *context) { return (void *)(__u64)context->data_end; }
 
-char _license[] __attribute__((section("license"), used)) = "Dual MIT/GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";
 
 #endif

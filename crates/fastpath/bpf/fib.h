@@ -24,11 +24,11 @@ struct table {
 	__u32 root4, nodes4, root6, nodes6;
 };
 
-MAP(tables, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct table), 1, BPF_F_MMAPABLE);
-MAP(root4, BPF_MAP_TYPE_ARRAY, 4, 4, 1, BPF_F_MMAPABLE);
-MAP(root6, BPF_MAP_TYPE_ARRAY, 4, 4, 1, BPF_F_MMAPABLE);
-MAP(nodes4, BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE);
-MAP(nodes6, BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE);
+MAP(tables, BPF_MAP_TYPE_ARRAY, __u32, struct table, 1, BPF_F_MMAPABLE);
+MAP(root4, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
+MAP(root6, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
+MAP(nodes4, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
+MAP(nodes6, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
 
 INLINE __u32 popcount(__u64 x)
 {
@@ -59,16 +59,16 @@ INLINE __u16 search4(const struct table *table, __u32 address)
 	const __u32 *root = bpf_map_lookup_elem(&root4, &zero);
 	const __u64 *nodes = bpf_map_lookup_elem(&nodes4, &zero);
 	__u64 first = table->root4 + (address >> 14);
-	if (!root || !nodes || first >= VALUE(ROOTS4))
+	if (!root || !nodes || first >= ROOTS4)
 		return 0;
 	__u32 entry = *(volatile const __u32 *)(root + first);
 	/* Three steps at most: bits 18, 24 and 30. */
 	if (entry >> KIND_BITS)
-		entry = step(nodes, VALUE(NODES4), table->nodes4, entry, (address >> 8) & 63);
+		entry = step(nodes, NODES4, table->nodes4, entry, (address >> 8) & 63);
 	if (entry >> KIND_BITS)
-		entry = step(nodes, VALUE(NODES4), table->nodes4, entry, (address >> 2) & 63);
+		entry = step(nodes, NODES4, table->nodes4, entry, (address >> 2) & 63);
 	if (entry >> KIND_BITS)
-		entry = step(nodes, VALUE(NODES4), table->nodes4, entry, (address << 4) & 63);
+		entry = step(nodes, NODES4, table->nodes4, entry, (address << 4) & 63);
 	return entry;
 }
 
@@ -82,7 +82,7 @@ INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 	 */
 	__u32 global = high >> 61 == 1, shift = global ? 18 : 6;
 	__u64 first = table->root6 + (global ? (high >> 46) & 0x7fff : 0x8000 + (high >> 58));
-	if (!root || !nodes || first >= VALUE(ROOTS6))
+	if (!root || !nodes || first >= ROOTS6)
 		return 0;
 	__u32 entry = *(volatile const __u32 *)(root + first);
 	high = high << shift | low >> (64 - shift);
@@ -90,7 +90,7 @@ INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 	for (int i = 0; i < STEPS6; i++) {
 		if (!(entry >> KIND_BITS))
 			break;
-		entry = step(nodes, VALUE(NODES6), table->nodes6, entry, high >> 58);
+		entry = step(nodes, NODES6, table->nodes6, entry, high >> 58);
 		high = high << 6 | low >> 58;
 		low <<= 6;
 	}

@@ -16,6 +16,7 @@
 #include "ports.h"
 #include "rewrite.h"
 
+CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
 CONSTANT(PARTIAL);    /* 1: frames with checksums still to be completed can arrive here */
 CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
@@ -32,10 +33,10 @@ struct egress {
 	__u16 flags;
 };
 
-MAP(egresses, BPF_MAP_TYPE_HASH, 4, sizeof(struct egress), 4096, 0);
-MAP(out, BPF_MAP_TYPE_DEVMAP, 4, 4, PORTS, 0);
+MAP(egresses, BPF_MAP_TYPE_HASH, __u32, struct egress, 4096, 0);
+MAP_OF_TARGETS(out, BPF_MAP_TYPE_DEVMAP, PORTS);
 /* Keys: port * QUEUES + queue. */
-MAP(sockets, BPF_MAP_TYPE_XSKMAP, 4, 4, PORTS * QUEUES, 0);
+MAP_OF_TARGETS(sockets, BPF_MAP_TYPE_XSKMAP, PORTS * QUEUES);
 
 /* Counts a frame that goes no further here, and says what becomes of it. */
 INLINE int leave(struct port_counters *counters, enum reason reason)
@@ -78,7 +79,7 @@ INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
 	enum reason reason = follow(&number, hash, &entry);
 	if (reason != REASONS)
 		return reason;
-	if ((entry->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC) && !VALUE(SOCKETS))
+	if ((entry->flags & FLAG_NO_REDIRECT) && !GENERIC && !SOCKETS)
 		return NO_REDIRECT;
 	if (entry->mtu && way->ip > entry->mtu)
 		return TOO_BIG;
@@ -115,7 +116,7 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	const struct egress *egress = bpf_map_lookup_elem(&egresses, &ifindex);
 	if (!egress)
 		return UNKNOWN_PORT;
-	if ((egress->flags & FLAG_NO_REDIRECT) && !VALUE(GENERIC))
+	if ((egress->flags & FLAG_NO_REDIRECT) && !GENERIC)
 		return NO_REDIRECT;
 	way->next_hop = 0;
 	__builtin_memcpy(way->addresses, query->dmac, 6);
@@ -136,11 +137,11 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 		return fault;
 	way->ip = ipv4_total_length(&ip);
 
-	if (VALUE(PARTIAL) && !ipv4_is_fragment(&ip) &&
+	if (PARTIAL && !ipv4_is_fragment(&ip) &&
 	    is_partial(at + 20, end, ipv4_protocol(&ip), (__u64)ip.word[3] + ip.word[4], way->ip - 20))
 		return PARTIAL_CHECKSUM;
 
-	if (VALUE(KERNEL_FIB)) {
+	if (KERNEL_FIB) {
 		struct bpf_fib_lookup query = {
 			.family = AF_INET,
 			.l4_protocol = ipv4_protocol(&ip),
@@ -164,7 +165,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, end, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
 		fault = resolve(way, number, hash);
 	}
-	if (fault == REASONS && !VALUE(SOCKETS))
+	if (fault == REASONS && !SOCKETS)
 		ipv4_hop((struct ipv4 *)at, &ip);
 	return fault;
 }
@@ -180,7 +181,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		return fault;
 	way->ip = 40 + ipv6_payload_length(&ip);
 
-	if (VALUE(PARTIAL)) {
+	if (PARTIAL) {
 		__u64 sum = 0;
 #pragma unroll
 		for (int i = 1; i < 5; i++)
@@ -189,7 +190,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 			return PARTIAL_CHECKSUM;
 	}
 
-	if (VALUE(KERNEL_FIB)) {
+	if (KERNEL_FIB) {
 		struct bpf_fib_lookup query = {
 			.family = AF_INET6,
 			.l4_protocol = ipv6_next_header(&ip),
@@ -209,19 +210,20 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u32 hash = flow_hash(ip.word[1] ^ (ip.word[2] * 31), ip.word[3] ^ (ip.word[4] * 31), at + 40, end, ipv6_next_header(&ip), 0);
 		fault = resolve(way, number, hash);
 	}
-	if (fault == REASONS && !VALUE(SOCKETS))
+	if (fault == REASONS && !SOCKETS)
 		ipv6_hop((struct ipv6 *)at, &ip);
 	return fault;
 }
 
-__attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context)
+/* Frames of several buffers, too: bounds then cover the first. */
+SEC("xdp.frags") int forward(struct xdp_md *context)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), number = VALUE(PORT);
+	__u32 cpu = bpf_get_smp_processor_id(), number = PORT;
 	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
 	const struct port *port = bpf_map_lookup_elem(&ports, &number);
-	if (!row || !port || VALUE(PORT) >= PORTS)
+	if (!row || !port || PORT >= PORTS)
 		return XDP_PASS;
-	struct port_counters *mine = row + VALUE(PORT);
+	struct port_counters *mine = row + PORT;
 
 	__u8 *data = packet_start(context);
 	const __u8 *end = packet_end(context);
@@ -245,7 +247,7 @@ __attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context
 		way.tag = 0x10000 | bpf_ntohs(*(__u16 *)(data + 14));
 		way.type = *(__u16 *)(data + 16);
 		start = ETHERNET_LENGTH + TAG_LENGTH;
-		__u32 key = VALUE(PORT) << 16 | (way.tag & 0xfff);
+		__u32 key = PORT << 16 | (way.tag & 0xfff);
 		way.in = bpf_map_lookup_elem(&vlans, &key);
 		if (!way.in)
 			return leave(mine, UNKNOWN_VLAN);
@@ -267,12 +269,12 @@ __attribute__((section("xdp/forward"), used)) int forward(struct xdp_md *context
 	if (reason != REASONS)
 		return leave(mine, reason);
 
-	if (VALUE(SOCKETS)) {
+	if (SOCKETS) {
 		/* A socket takes frames of one buffer. */
-		if (way.length > VALUE(SOCKETS) || way.length > end - data)
+		if (way.length > SOCKETS || way.length > end - data)
 			return leave(mine, TOO_BIG);
 		__u32 queue = context->rx_queue_index;
-		if (queue >= QUEUES || bpf_redirect_map(&sockets, VALUE(PORT) * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)
+		if (queue >= QUEUES || bpf_redirect_map(&sockets, PORT * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)
 			return leave(mine, NO_WORKER);
 	} else {
 		if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))

@@ -45,11 +45,11 @@ struct state {
 	__u64 allowance; /* 2^-16 ns: what is owed after a delay is repaid a tenth above the rate, not at once */
 };
 
-MAP(templates, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct template), 1, 0);
-MAP(states, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct state), 1, BPF_F_MMAPABLE);
-MAP(destinations, BPF_MAP_TYPE_ARRAY, 4, 16, 1, BPF_F_MMAPABLE); /* network order; IPv4 in the first four bytes */
-MAP(lengths, BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0);                    /* frame lengths in bytes without FCS */
-MAP(out, BPF_MAP_TYPE_DEVMAP, 4, 4, 1, 0);
+MAP(templates, BPF_MAP_TYPE_ARRAY, __u32, struct template, 1, 0);
+MAP(states, BPF_MAP_TYPE_ARRAY, __u32, struct state, 1, BPF_F_MMAPABLE);
+MAP(destinations, BPF_MAP_TYPE_ARRAY, __u32, __u32[4], 1, BPF_F_MMAPABLE); /* network order; IPv4 in the first four bytes */
+MAP(lengths, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0);                    /* frame lengths in bytes without FCS */
+MAP_OF_TARGETS(out, BPF_MAP_TYPE_DEVMAP, 1);
 
 INLINE __u16 fold(__u64 sum)
 {
@@ -95,25 +95,25 @@ INLINE int build(struct xdp_md *context, struct template *template, struct state
 
 	__u16 udp_length = bpf_htons(length - l4);
 	__u32 source_port = template->source_port;
-	if (VALUE(SOURCE_PORTS) > 1) {
+	if (SOURCE_PORTS > 1) {
 		source_port = (source_port + state->port) & 0xffff;
-		state->port = state->port + 1 >= VALUE(SOURCE_PORTS) ? 0 : state->port + 1;
+		state->port = state->port + 1 >= SOURCE_PORTS ? 0 : state->port + 1;
 	}
 	source_port = bpf_htons(source_port);
 
 	__u64 sent = ++state->sent;
-	__u64 now = VALUE(STAMP_EVERY) && !(sent & (VALUE(STAMP_EVERY) - 1)) ? bpf_ktime_get_ns() : 0;
+	__u64 now = STAMP_EVERY && !(sent & (STAMP_EVERY - 1)) ? bpf_ktime_get_ns() : 0;
 	signature->magic = SIGNATURE_MAGIC;
-	signature->stream = VALUE(STREAM);
+	signature->stream = STREAM;
 	signature->sequence = sent;
 	signature->sent_ns = now;
 
 	__u64 udp_sum = (__u64)template->udp_sum + source_port + 2 * (__u64)udp_length;
-	udp_sum += SIGNATURE_MAGIC + VALUE(STREAM) + (__u32)sent + (now >> 32) + (__u32)now;
+	udp_sum += SIGNATURE_MAGIC + STREAM + (__u32)sent + (now >> 32) + (__u32)now;
 	/* The signature may begin at an odd offset of the sum's 16-bit words only if the length is
 	 * odd: then its bytes are swapped. */
 	if (length & 1) {
-		__u64 rest = SIGNATURE_MAGIC + VALUE(STREAM) + (__u32)sent + (now >> 32) + (__u32)now;
+		__u64 rest = SIGNATURE_MAGIC + STREAM + (__u32)sent + (now >> 32) + (__u32)now;
 		udp_sum -= rest;
 		rest = (__u16)~fold(rest);
 		udp_sum += ((rest << 8) | (rest >> 8)) & 0xffff;
@@ -173,38 +173,38 @@ INLINE int due(struct state *state)
 	return 0;
 }
 
-__attribute__((section("xdp/generate"), used)) int generate(struct xdp_md *context)
+SEC("xdp") int generate(struct xdp_md *context)
 {
-	__u32 zero = 0, length = VALUE(FRAME_LENGTH);
+	__u32 zero = 0, length = FRAME_LENGTH;
 	struct template *template = bpf_map_lookup_elem(&templates, &zero);
 	struct state *state = bpf_map_lookup_elem(&states, &zero);
 	if (!template || !state)
 		return XDP_ABORTED;
-	if (VALUE(PACED) && !due(state))
+	if (PACED && !due(state))
 		return XDP_DROP;
 
 	__u32 position = state->position;
 	const __u32 *destination = bpf_map_lookup_elem(&destinations, &position);
 	if (!destination)
 		return XDP_ABORTED;
-	state->position = position + 1 >= VALUE(DESTINATIONS) ? 0 : position + 1;
+	state->position = position + 1 >= DESTINATIONS ? 0 : position + 1;
 
-	if (VALUE(LENGTHS) > 1) {
+	if (LENGTHS > 1) {
 		__u32 size = state->size;
 		const __u32 *wanted = bpf_map_lookup_elem(&lengths, &size);
 		if (!wanted)
 			return XDP_ABORTED;
 		length = *wanted;
-		state->size = size + 1 >= VALUE(LENGTHS) ? 0 : size + 1;
+		state->size = size + 1 >= LENGTHS ? 0 : size + 1;
 		__s64 have = packet_end(context) - packet_start(context);
 		OPAQUE(have);
 		if (bpf_xdp_adjust_tail(context, (__s64)length - have))
 			return XDP_ABORTED;
 	}
 
-	if (VALUE(IPV6))
-		return VALUE(VLAN) ? build(context, template, state, destination, length, 18, 1)
+	if (IPV6)
+		return VLAN ? build(context, template, state, destination, length, 18, 1)
 				   : build(context, template, state, destination, length, 14, 1);
-	return VALUE(VLAN) ? build(context, template, state, destination, length, 18, 0)
+	return VLAN ? build(context, template, state, destination, length, 18, 0)
 			   : build(context, template, state, destination, length, 14, 0);
 }

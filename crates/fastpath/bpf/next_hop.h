@@ -28,12 +28,11 @@ struct next_hop {
 /* In `flags`: the egress is no port of ours. */
 #define FLAG_UNKNOWN_PORT 2
 
-CONSTANT(SLOTS);   /* entries of `next_hops` */
 CONSTANT(BUCKETS); /* entries of `buckets` */
 
-MAP(slots, BPF_MAP_TYPE_ARRAY, 4, 4 << 16, 1, BPF_F_MMAPABLE);
-MAP(next_hops, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct next_hop), 1, BPF_F_MMAPABLE);
-MAP(buckets, BPF_MAP_TYPE_ARRAY, 4, 2, 1, BPF_F_MMAPABLE);
+MAP(slots, BPF_MAP_TYPE_ARRAY, __u32, __u32[1 << 16], 1, BPF_F_MMAPABLE);
+MAP(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, 1, BPF_F_MMAPABLE);
+MAP(buckets, BPF_MAP_TYPE_ARRAY, __u32, __u16, 1, BPF_F_MMAPABLE);
 
 /* The entry of a next hop; null only in a program that the verifier imagines. */
 INLINE const struct next_hop *next_hop_entry(__u16 number)
@@ -53,7 +52,7 @@ INLINE __u16 group_member(const struct next_hop *group, __u32 hash)
 	__u32 zero = 0, size = group->group_size;
 	__u64 index = group->group_first + (((__u64)hash * size) >> 32);
 	const __u16 *members = bpf_map_lookup_elem(&buckets, &zero);
-	if (!members || size == 0 || index >= VALUE(BUCKETS))
+	if (!members || size == 0 || index >= BUCKETS)
 		return 0;
 	return *(volatile const __u16 *)(members + index);
 }

@@ -6,8 +6,6 @@
 #include "common.h"
 #include "reasons.h"
 
-CONSTANT(PORT); /* this port's place in `ports`, `out` and the counters */
-
 #define PORTS 64
 
 /* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it
@@ -38,11 +36,11 @@ INLINE _Bool is_stale(const struct port *port)
 	return bpf_jiffies64() > *(volatile const __u64 *)&port->until;
 }
 
-MAP(ports, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port), PORTS, BPF_F_MMAPABLE);
+MAP(ports, BPF_MAP_TYPE_ARRAY, __u32, struct port, PORTS, BPF_F_MMAPABLE);
 /* Tagged frames: key is port << 16 | VLAN identifier. */
-MAP(vlans, BPF_MAP_TYPE_HASH, 4, sizeof(struct port), 4096, 0);
+MAP(vlans, BPF_MAP_TYPE_HASH, __u32, struct port, 4096, 0);
 /* One element for each CPU. */
-MAP(counters, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct port_counters) * PORTS, 1, BPF_F_MMAPABLE);
-MAP(carried, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct carried) << 16, 1, BPF_F_MMAPABLE);
+MAP(counters, BPF_MAP_TYPE_ARRAY, __u32, struct port_counters[PORTS], 1, BPF_F_MMAPABLE);
+MAP(carried, BPF_MAP_TYPE_ARRAY, __u32, struct carried[1 << 16], 1, BPF_F_MMAPABLE);
 
 #endif

@@ -41,12 +41,12 @@ struct stream {
 	__u32 reserved[15]; /* one cache line each */
 };
 
-MAP(counters, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct counters), 1, 0);
-MAP(latencies, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct histogram), 1, 0);
-MAP(variations, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct histogram), 1, 0);
-MAP(streams, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct stream), 1, BPF_F_MMAPABLE);
-MAP(since, BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE); /* CLOCK_MONOTONIC, ns */
-MAP(seen, BPF_MAP_TYPE_ARRAY, 4, 4, 1, BPF_F_MMAPABLE);
+MAP(counters, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct counters, 1, 0);
+MAP(latencies, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct histogram, 1, 0);
+MAP(variations, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct histogram, 1, 0);
+MAP(streams, BPF_MAP_TYPE_ARRAY, __u32, struct stream, 1, BPF_F_MMAPABLE);
+MAP(since, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE); /* CLOCK_MONOTONIC, ns */
+MAP(seen, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
 
 /* Position of the highest bit set, by halving: eBPF has no such instruction. */
 INLINE __u32 highest_bit(__u64 value)
@@ -79,8 +79,8 @@ INLINE void add(void *map, __u64 value)
 
 INLINE void sequence(struct counters *counters, const struct signature *signature)
 {
-	__u32 stream = signature->stream % (__u32)VALUE(STREAMS), number = signature->sequence;
-	__u32 slot = stream * (__u32)VALUE(WINDOW) + (number & (__u32)(VALUE(WINDOW) - 1));
+	__u32 stream = signature->stream % (__u32)STREAMS, number = signature->sequence;
+	__u32 slot = stream * (__u32)WINDOW + (number & (__u32)(WINDOW - 1));
 	struct stream *state = bpf_map_lookup_elem(&streams, &stream);
 	__u32 *seen_slot = bpf_map_lookup_elem(&seen, &slot);
 	if (!state || !seen_slot)
@@ -135,7 +135,8 @@ INLINE void latency(struct counters *counters, __u64 sent)
 	counters->last_ns = now;
 }
 
-__attribute__((section("xdp/sink"), used)) int sink(struct xdp_md *context)
+/* Frames of several buffers, too: the signature is then looked for in the first. */
+SEC("xdp.frags") int sink(struct xdp_md *context)
 {
 	__u32 zero = 0;
 	struct counters *mine = bpf_map_lookup_elem(&counters, &zero);
@@ -144,7 +145,7 @@ __attribute__((section("xdp/sink"), used)) int sink(struct xdp_md *context)
 	if (!mine)
 		return XDP_ABORTED;
 
-	if (VALUE(CHECK)) {
+	if (CHECK) {
 		if (length < sizeof(struct signature) || length > 4096)
 			goto other;
 		__u64 offset = length - sizeof(struct signature);
@@ -154,13 +155,13 @@ __attribute__((section("xdp/sink"), used)) int sink(struct xdp_md *context)
 		const struct signature *signature = (void *)(data + offset);
 		if ((void *)(signature + 1) > (void *)end || signature->magic != SIGNATURE_MAGIC)
 			goto other;
-		if (VALUE(LATENCY) && signature->sent_ns && from_before(signature->sent_ns)) {
+		if (LATENCY && signature->sent_ns && from_before(signature->sent_ns)) {
 			mine->before++;
 			return XDP_DROP;
 		}
-		if (VALUE(SEQUENCE))
+		if (SEQUENCE)
 			sequence(mine, signature);
-		if (VALUE(LATENCY) && signature->sent_ns)
+		if (LATENCY && signature->sent_ns)
 			latency(mine, signature->sent_ns);
 	}
 	mine->frames++;

@@ -13,14 +13,14 @@ struct counters {
 	__u64 steered, kernel;
 };
 
-MAP(sockets, BPF_MAP_TYPE_XSKMAP, 4, 4, 64, 0);
-/* Keys: 16 bytes, IPv4 as ::ffff:a.b.c.d. */
-MAP(local, BPF_MAP_TYPE_HASH, 16, 1, 4096, 0);
-MAP(counters, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct counters), 1, 0);
-
 struct address {
 	__u32 word[4];
 };
+
+MAP_OF_TARGETS(sockets, BPF_MAP_TYPE_XSKMAP, 64);
+/* Keys: 16 bytes, IPv4 as ::ffff:a.b.c.d. */
+MAP(local, BPF_MAP_TYPE_HASH, struct address, __u8, 4096, 0);
+MAP(counters, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct counters, 1, 0);
 
 INLINE _Bool is_for_worker(struct xdp_md *context)
 {
@@ -29,7 +29,7 @@ INLINE _Bool is_for_worker(struct xdp_md *context)
 
 	if (data + ETHERNET_LENGTH + 20 > end)
 		return 0;
-	if (VALUE(STATION) && (*(__u64 *)data & MAC_MASK) != VALUE(STATION))
+	if (STATION && (*(__u64 *)data & MAC_MASK) != STATION)
 		return 0;
 	__u16 type = *(__u16 *)(data + 12);
 	if (type == bpf_htons(TYPE_IPV4)) {
@@ -58,7 +58,7 @@ INLINE _Bool is_for_worker(struct xdp_md *context)
 	return !bpf_map_lookup_elem(&local, &destination);
 }
 
-__attribute__((section("xdp/steer"), used)) int steer(struct xdp_md *context)
+SEC("xdp") int steer(struct xdp_md *context)
 {
 	__u32 zero = 0;
 	struct counters *mine = bpf_map_lookup_elem(&counters, &zero);

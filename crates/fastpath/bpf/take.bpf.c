@@ -14,6 +14,7 @@
 #include "parse.h"
 #include "ports.h"
 
+CONSTANT(PORT);    /* this port's place in `ports`, `notes` and the counters */
 CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag */
 
 #define NEXT (-1) /* TCX_NEXT: as if this program were not here */
@@ -32,7 +33,7 @@ struct said {
 	__u16 next_hop;
 };
 
-MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct said), PORTS, 0);
+MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct said, PORTS, 0);
 
 /* Follows the table's answer for a packet of `bytes` bytes. */
 INLINE enum reason find(struct said *said, __u16 number, __u32 hash, __u32 bytes)
@@ -75,7 +76,7 @@ INLINE enum reason find6(struct said *said, const struct table *table, const __u
 INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 {
 	__u8 bytes[FRONT + HEADERS + 6] __attribute__((aligned(8))) = {};
-	__u32 number = VALUE(PORT), shown = context->len;
+	__u32 number = PORT, shown = context->len;
 	const struct port *in = bpf_map_lookup_elem(&ports, &number);
 	if (!in || !(*(volatile const __u64 *)&in->station & STATION_ENABLED))
 		return PORT_DISABLED;
@@ -96,7 +97,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 			return OTHER_PROTOCOL;
 		/* Identifier 0 marks a priority only (IEEE 802.1Q §9.6). */
 		if (vid) {
-			__u32 key = VALUE(PORT) << 16 | vid;
+			__u32 key = PORT << 16 | vid;
 			in = bpf_map_lookup_elem(&vlans, &key);
 			if (!in)
 				return UNKNOWN_VLAN;
@@ -108,7 +109,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	__u16 type = *(__u16 *)(bytes + FRONT + 12);
 	if (type != bpf_htons(TYPE_IPV4) && type != bpf_htons(TYPE_IPV6))
 		return OTHER_PROTOCOL;
-	if (context->len > VALUE(LONGEST))
+	if (context->len > LONGEST)
 		return TOO_BIG;
 	__u32 place = in->table, available = context->len - ETHERNET_LENGTH;
 	const struct table *table = bpf_map_lookup_elem(&tables, &place);
@@ -120,9 +121,9 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	return find6(said, table, at, shown - ETHERNET_LENGTH, available);
 }
 
-__attribute__((section("socket/hear"), used)) int hear(struct __sk_buff *context)
+SEC("socket") int hear(struct __sk_buff *context)
 {
-	__u32 number = VALUE(PORT);
+	__u32 number = PORT;
 	struct said *said = bpf_map_lookup_elem(&notes, &number);
 	if (!said)
 		return 0;
@@ -132,15 +133,15 @@ __attribute__((section("socket/hear"), used)) int hear(struct __sk_buff *context
 	return reason == REASONS ? EVERYTHING : 0;
 }
 
-__attribute__((section("tc/take"), used)) int take(struct __sk_buff *context)
+SEC("tc") int take(struct __sk_buff *context)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), number = VALUE(PORT);
+	__u32 cpu = bpf_get_smp_processor_id(), number = PORT;
 	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
 	struct said *said = bpf_map_lookup_elem(&notes, &number);
 	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
-	if (!row || !said || !carried_here || VALUE(PORT) >= PORTS)
+	if (!row || !said || !carried_here || PORT >= PORTS)
 		return NEXT;
-	struct port_counters *mine = row + VALUE(PORT);
+	struct port_counters *mine = row + PORT;
 	enum reason reason = said->length == context->len ? said->reason : NO_WORKER;
 	said->length = 0;
 

@@ -6,7 +6,7 @@
  * how many ticks the word holds. */
 #include "ports.h"
 
-__attribute__((section("xdp/vouch"), used)) int vouch(struct xdp_md *context)
+SEC("xdp") int vouch(struct xdp_md *context)
 {
 	__u8 *data = packet_start(context);
 	if (data + sizeof(__u64) > (__u8 *)packet_end(context))

@@ -221,7 +221,6 @@ impl Sink {
             .constant("WINDOW", u64::from(checks.window))
             .entries("streams", checks.streams)?
             .entries("seen", slots as u32)?
-            .accept_fragments()
             .load()?;
         Ok(Self {
             program: loaded.program("sink")?,

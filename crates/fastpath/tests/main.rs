@@ -4,4 +4,5 @@ mod common;
 mod forwarder;
 mod generator;
 mod network;
+mod standard;
 mod xsk;

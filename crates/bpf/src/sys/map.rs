@@ -10,6 +10,11 @@ const MAP_LOOKUP_ELEM: i32 = 1;
 const MAP_UPDATE_ELEM: i32 = 2;
 const MAP_DELETE_ELEM: i32 = 3;
 
+const MAP_FREEZE: i32 = 22;
+const BTF_LOAD: i32 = 18;
+
+/// `BPF_F_RDONLY_PROG`: programs cannot write it.
+pub const MAP_READ_ONLY: u32 = 1 << 7;
 /// `BPF_F_MMAPABLE`.
 pub const MAP_MMAPABLE: u32 = 1 << 10;
 /// `BPF_MAP_TYPE_ARRAY`.
@@ -17,20 +22,37 @@ pub const TYPE_ARRAY: u32 = 2;
 /// `BPF_MAP_TYPE_ARRAY_OF_MAPS`.
 pub const TYPE_ARRAY_OF_MAPS: u32 = 12;
 
-/// Creates a map. `name` is what `bpftool map` shows (15 characters); `inner` is an example of what
-/// a map of maps holds.
+/// What a map is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapDefinition {
+    /// Its name in the C source; `bpftool map` shows 15 characters.
+    pub name: String,
+    /// `BPF_MAP_TYPE_…`.
+    pub kind: u32,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// How many.
+    pub entries: u32,
+    /// `BPF_F_…`.
+    pub flags: u32,
+    /// Number of the key's type in the object's type information; 0: none.
+    pub key_type: u32,
+    /// The same of the value's.
+    pub value_type: u32,
+}
+
+/// Creates a map; `inner` is an example of what a map of maps holds, `types` what
+/// [`btf_load`] gave for the numbers in `definition`.
 ///
 /// # Errors
 /// The kernel's: `EPERM` without the capabilities, `EINVAL` for a shape or flag that it does not
 /// know, `ENOMEM`.
 pub fn map_create(
-    name: &str,
-    kind: u32,
-    key_size: u32,
-    value_size: u32,
-    entries: u32,
-    flags: u32,
+    definition: &MapDefinition,
     inner: Option<BorrowedFd<'_>>,
+    types: Option<BorrowedFd<'_>>,
 ) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Argument {
@@ -42,18 +64,61 @@ pub fn map_create(
         inner: u32,
         numa_node: u32,
         name: [u8; 16],
+        ifindex: u32,
+        types: u32,
+        key_type: u32,
+        value_type: u32,
     }
     let mut argument = Argument {
-        kind,
-        key_size,
-        value_size,
-        entries,
-        flags,
+        kind: definition.kind,
+        key_size: definition.key_size,
+        value_size: definition.value_size,
+        entries: definition.entries,
+        flags: definition.flags,
         inner: inner.map_or(0, |map| map.as_raw_fd() as u32),
         numa_node: 0,
-        name: object_name(name),
+        name: object_name(&definition.name),
+        ifindex: 0,
+        types: types.map_or(0, |types| types.as_raw_fd() as u32),
+        key_type: types.map_or(0, |_| definition.key_type),
+        value_type: types.map_or(0, |_| definition.value_type),
     };
     call(MAP_CREATE, &mut argument).map(descriptor)
+}
+
+/// Forbids every change of a map from user space; with [`MAP_READ_ONLY`] the verifier then takes
+/// its values for constants.
+///
+/// # Errors
+/// The kernel's; `EBUSY` when it is mapped into memory for writing.
+pub fn map_freeze(map: BorrowedFd<'_>) -> io::Result<()> {
+    let mut descriptor = map.as_raw_fd() as u32;
+    call(MAP_FREEZE, &mut descriptor).map(drop)
+}
+
+/// Hands type information to the kernel, for maps to refer to.
+///
+/// # Errors
+/// The kernel's: `EINVAL` for kinds of types that it does not know.
+pub fn btf_load(types: &[u8]) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Argument {
+        types: u64,
+        log: u64,
+        size: u32,
+        log_size: u32,
+        log_level: u32,
+        reserved: u32,
+    }
+    let mut argument = Argument {
+        types: types.as_ptr() as u64,
+        log: 0,
+        size: types.len() as u32,
+        log_size: 0,
+        log_level: 0,
+        reserved: 0,
+    };
+    call(BTF_LOAD, &mut argument).map(descriptor)
 }
 
 #[repr(C)]

@@ -12,10 +12,11 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 pub use map::{
-    MAP_MMAPABLE, TYPE_ARRAY, TYPE_ARRAY_OF_MAPS, map_create, map_delete, map_lookup, map_update,
+    MAP_MMAPABLE, MAP_READ_ONLY, MapDefinition, TYPE_ARRAY, TYPE_ARRAY_OF_MAPS, btf_load,
+    map_create, map_delete, map_freeze, map_lookup, map_update,
 };
 pub use program::{
-    Hook, Instruction, PROGRAM_FRAGS, PROGRAM_UNALIGNED, link_create, link_detach, program_load,
+    Hook, Instruction, PROGRAM_UNALIGNED, link_create, link_detach, program_load,
     tracepoint_attach, tracing_program_load,
 };
 pub use run::{Context, RunResult, run_dry, run_live};

@@ -29,17 +29,30 @@ const ATTACH_RAW_TRACEPOINT: u32 = 23;
 /// kernel was configured for. The machines that we run on can.
 pub const PROGRAM_UNALIGNED: u32 = 1 << 1;
 /// `BPF_F_XDP_HAS_FRAGS`: the program can be given frames of more than one buffer.
-pub const PROGRAM_FRAGS: u32 = 1 << 5;
+const PROGRAM_FRAGS: u32 = 1 << 5;
 
 /// Where a program is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// `xdp/NAME`: in the driver or right behind it.
+    /// In the driver or right behind it.
     Xdp,
-    /// `tc/NAME`: at tc, after packet sockets have had their copy.
+    /// At tc, after packet sockets have had their copy.
     Tc,
-    /// `socket/NAME`: the filter of a socket.
+    /// The filter of a socket.
     Socket,
+}
+
+impl Hook {
+    /// Where programs of an object's section run, and the `BPF_F_…` that belong to it.
+    pub(crate) fn of_section(name: &str) -> Option<(Self, u32)> {
+        Some(match name {
+            "xdp" => (Self::Xdp, 0),
+            "xdp.frags" => (Self::Xdp, PROGRAM_FRAGS),
+            "tc" => (Self::Tc, 0),
+            "socket" => (Self::Socket, 0),
+            _ => return None,
+        })
+    }
 }
 
 /// One eBPF instruction, as in the kernel's `struct bpf_insn`.

@@ -14,8 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bpf::map::Map;
-use bpf::object::MapDefinition;
-use bpf::sys;
+use bpf::sys::{self, MapDefinition};
 
 use crate::{Error, Result};
 
@@ -43,29 +42,22 @@ pub(super) struct Grace {
 impl Grace {
     /// Creates the map and starts the thread.
     pub(super) fn start() -> Result<Self> {
-        let inner = Map::create(MapDefinition {
-            name: "grace_inner".to_owned(),
-            kind: sys::TYPE_ARRAY,
+        let of_one = |name: &str, kind| MapDefinition {
+            name: name.to_owned(),
+            kind,
             key_size: 4,
             value_size: 4,
             entries: 1,
-            flags: 0,
-        })?;
+            ..MapDefinition::default()
+        };
+        let inner = Map::create(of_one("grace_inner", sys::TYPE_ARRAY), None)?;
         let failed = |error| bpf::Error::CreateMap {
             map: "grace".to_owned(),
             bytes: 4,
             error,
         };
-        let outer = sys::map_create(
-            "grace",
-            sys::TYPE_ARRAY_OF_MAPS,
-            4,
-            4,
-            1,
-            0,
-            Some(inner.as_fd()),
-        )
-        .map_err(failed)?;
+        let outer = of_one("grace", sys::TYPE_ARRAY_OF_MAPS);
+        let outer = sys::map_create(&outer, Some(inner.as_fd()), None).map_err(failed)?;
         let shared = Arc::new(Shared::default());
         let seen = Arc::clone(&shared);
         let thread = std::thread::Builder::new()

@@ -125,8 +125,7 @@ impl Load<'_> {
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
             .constant("SOCKETS", u64::from(longest))
             .entries("counters", self.cpus as u32)?
-            .entries("carried", self.cpus as u32)?
-            .accept_fragments();
+            .entries("carried", self.cpus as u32)?;
         if longest == 0 {
             // Kernels without AF_XDP do not know the kind that sockets need.
             loader = loader.unused("sockets")?;

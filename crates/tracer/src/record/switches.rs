@@ -23,8 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bpf::assemble::Assembler;
 use bpf::btf::Btf;
 use bpf::map::{Map, MappedArray};
-use bpf::object::MapDefinition;
-use bpf::sys;
+use bpf::sys::{self, MapDefinition};
 
 use crate::event::{Context, Kind, Left, Tid};
 
@@ -86,14 +85,18 @@ impl Switches {
         let map = |name: &str, value_size: usize, entries: usize| {
             let entries =
                 u32::try_from(entries).map_err(|_| "too many cores for rings of this size")?;
-            Map::create(MapDefinition {
-                name: name.to_owned(),
-                kind: sys::TYPE_ARRAY,
-                key_size: 4,
-                value_size: value_size as u32,
-                entries,
-                flags: sys::MAP_MMAPABLE,
-            })
+            Map::create(
+                MapDefinition {
+                    name: name.to_owned(),
+                    kind: sys::TYPE_ARRAY,
+                    key_size: 4,
+                    value_size: value_size as u32,
+                    entries,
+                    flags: sys::MAP_MMAPABLE,
+                    ..MapDefinition::default()
+                },
+                None,
+            )
             .map_err(|error| error.to_string())
         };
         let records = map(
