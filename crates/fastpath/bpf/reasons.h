@@ -1,6 +1,5 @@
 /* Why a frame was not forwarded: one reason each, in the order of the packet's way. The same names
- * as in the user plane of the router and in src/forward/reason.rs, which a test compares with this
- * file. */
+ * and fates as in src/forward/reason.rs, which a test compares with this file. */
 #ifndef CORELANE_REASONS_H
 #define CORELANE_REASONS_H
 

@@ -5,6 +5,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
+use fastpath::forward::Reason;
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -13,7 +14,7 @@ use port::packet::PacketPort;
 use port::pool::Layout;
 use port::{Burst, Pool, Port};
 use router::engine::plain_sockets::PlainSockets;
-use router::user_plane::{PortCount, Reason};
+use router::user_plane::PortCount;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

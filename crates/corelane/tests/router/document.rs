@@ -128,13 +128,13 @@ fn every_command_of_the_first_chapter_works_as_typed() {
 #[test]
 fn every_reason_and_key_is_explained() {
     let text = document();
-    for reason in fastpath::forward::reason::REASONS {
-        let name = format!("`{}`", reason.name);
+    for reason in fastpath::forward::Reason::ALL {
+        let name = format!("`{}`", reason.name());
         let row = text
             .lines()
             .find(|line| line.starts_with('|') && line.contains(&name));
         let row = row.unwrap_or_else(|| panic!("docs/router.md does not explain {name}"));
-        let fate = if reason.punted {
+        let fate = if reason.is_punted() {
             "| kernel |"
         } else {
             "| dropped |"

@@ -3,13 +3,13 @@
 
 use bpf::map::{Map, MappedArray};
 
-use super::reason::{REASONS, Reason};
+use super::Reason;
 
 /// Places for ports: `PORTS` of the C source.
 pub(super) const PORTS: usize = 64;
 const FIELDS: usize = 4;
 /// 64-bit words of `struct port_counters`, rounded up to whole cache lines.
-const PORT_WORDS: usize = (FIELDS + REASONS.len()).next_multiple_of(8);
+const PORT_WORDS: usize = (FIELDS + Reason::COUNT).next_multiple_of(8);
 
 /// Frames of one port on one CPU since the program was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +27,16 @@ pub struct PortCounters {
     pub forwarded: u64,
     /// Their bytes as received.
     pub forwarded_bytes: u64,
-    /// The others, each under one reason; in the order of [`REASONS`].
-    pub reasons: [u64; REASONS.len()],
+    /// The others, each under one reason; in the order of [`Reason::ALL`].
+    pub reasons: [u64; Reason::COUNT],
 }
 
 impl PortCounters {
     /// Reasons with frames.
     pub fn reasons(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
-        REASONS
-            .into_iter()
+        Reason::ALL
+            .iter()
+            .copied()
             .zip(self.reasons)
             .filter(|(_, frames)| *frames > 0)
     }
@@ -43,7 +44,7 @@ impl PortCounters {
     /// Frames under the reason of this name.
     pub fn reason(&self, name: &str) -> u64 {
         self.reasons()
-            .find(|(reason, _)| reason.name == name)
+            .find(|(reason, _)| reason.name() == name)
             .map_or(0, |(_, frames)| frames)
     }
 }

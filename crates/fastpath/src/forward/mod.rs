@@ -16,7 +16,7 @@
 //! Each port has its own copy of the program with the port's number as a constant. A port forwards
 //! only while [`Forwarder::set_port`] says so; attached and not enabled, all of its frames are the
 //! kernel's. Everything that is not plain forwarding is the kernel's too, under a counted
-//! [`reason`].
+//! [`Reason`].
 //!
 //! Who follows the kernel's routes may vouch for them some times a second: when it falls silent,
 //! all frames are the kernel's ([`Forwarder::vouch`]).
@@ -37,7 +37,8 @@ mod answers;
 mod counters;
 mod grace;
 mod ports;
-pub mod reason;
+mod reason;
+mod step;
 mod storage;
 mod vouch;
 mod workers;
@@ -55,6 +56,8 @@ use fib::{NextHopEntry, NextHopTable};
 use grace::Grace;
 use ports::Port;
 pub use ports::{PortSettings, VlanSettings};
+pub use reason::Reason;
+pub use step::Step;
 use storage::Arrays;
 pub use storage::Capacity;
 use vouch::Vouch;

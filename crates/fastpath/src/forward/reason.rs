@@ -1,86 +1,203 @@
-//! Why a frame was not forwarded: the names behind the numbers of `bpf/reasons.h`.
+//! Why a frame was not forwarded: exactly one reason each, for all engines, so that the sums close:
+//! *received = forwarded + every reason*.
+//!
+//! This is the one list. `bpf/reasons.h` has the same names in the same order with the same fates,
+//! which a test compares; the workers in user space count by the numbers of this one. The name is
+//! the same in source, statistics, metrics and traces. A reason belongs to the [`Step`] of the
+//! packet's way at which the frame leaves it.
+//!
+//! Dropped are frames that no host may see again, and those that a route says to lose. All others
+//! are the kernel's: it delivers, answers, fragments, counts or drops them as it would without us.
 
-/// What became of a frame that was not forwarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// The same in source, output and metrics, and for all engines.
-    pub name: &'static str,
-    /// True: the kernel has it. False: it was dropped.
-    pub punted: bool,
+use super::Step;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $step:ident, $fate:ident;)*) => {
+        /// Why a frame was not forwarded.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Reason {
+            /// Every reason, in the order of the packet's way.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name in statistics, metrics and traces.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The step at which the frame left the way.
+            pub const fn step(self) -> Step {
+                match self { $(Self::$variant => Step::$step,)* }
+            }
+
+            /// Whether the kernel has the frame; otherwise it was dropped.
+            pub const fn is_punted(self) -> bool {
+                match self { $(Self::$variant => reasons!($fate),)* }
+            }
+        }
+    };
+    (Kernel) => { true };
+    (Dropped) => { false };
 }
 
-const fn kernel(name: &'static str) -> Reason {
-    Reason { name, punted: true }
+reasons! {
+    /// The port is switched off for forwarding.
+    PortDisabled = "port-disabled", EthernetInput, Kernel;
+    /// Nobody vouches for the routes any more.
+    Stale = "stale", EthernetInput, Kernel;
+    /// Shorter than an Ethernet header, or than the tag it announces.
+    Runt = "runt", EthernetInput, Dropped;
+    /// For a group or for everybody: ARP, neighbour discovery, routing protocols.
+    LinkGroup = "link-group", EthernetInput, Kernel;
+    /// For another station on the link.
+    OtherStation = "other-station", EthernetInput, Kernel;
+    /// Tagged for a VLAN that no table is attached to.
+    UnknownVlan = "unknown-vlan", EthernetInput, Kernel;
+    /// Neither IPv4 nor IPv6.
+    OtherProtocol = "other-protocol", EthernetInput, Kernel;
+    /// RFC 1812 §5.2.2 (1): fewer than 20 bytes.
+    Ipv4Truncated = "ipv4-truncated", Ipv4Input, Dropped;
+    /// RFC 1812 §5.2.2 (3): the version is not 4.
+    Ipv4Version = "ipv4-version", Ipv4Input, Dropped;
+    /// RFC 1812 §5.2.2 (4): the header length is impossible.
+    Ipv4HeaderLength = "ipv4-header-length", Ipv4Input, Dropped;
+    /// RFC 1812 §5.2.2 (2): the header checksum is wrong.
+    Ipv4Checksum = "ipv4-checksum", Ipv4Input, Dropped;
+    /// RFC 1812 §5.2.2 (5): the total length does not hold the header.
+    Ipv4TotalLength = "ipv4-total-length", Ipv4Input, Dropped;
+    /// RFC 1812 §5.2.2: the total length says more than the link delivered.
+    Ipv4Overrun = "ipv4-overrun", Ipv4Input, Dropped;
+    /// RFC 1812 §5.3.7: a source nobody can answer; the kernel counts it and can log it, and
+    /// forwards from 169.254/16.
+    Ipv4SourceMartian = "ipv4-source-martian", Ipv4Input, Kernel;
+    /// RFC 1812 §5.3.7: a destination no router may forward to; the kernel counts it.
+    Ipv4DestinationMartian = "ipv4-destination-martian", Ipv4Input, Kernel;
+    /// Multicast or limited broadcast.
+    Ipv4Group = "ipv4-group", Ipv4Input, Kernel;
+    /// RFC 1812 §5.2.6: options.
+    Ipv4Options = "ipv4-options", Ipv4Input, Kernel;
+    /// RFC 1812 §5.3.1: the time to live is used up; the kernel answers "time exceeded".
+    Ipv4TimeToLive = "ipv4-time-to-live", Ipv4Input, Kernel;
+    /// RFC 8200 §3: fewer than 40 bytes.
+    Ipv6Truncated = "ipv6-truncated", Ipv6Input, Dropped;
+    /// RFC 8200 §3: the version is not 6.
+    Ipv6Version = "ipv6-version", Ipv6Input, Dropped;
+    /// RFC 8200 §3: the payload length says more than the link delivered.
+    Ipv6Overrun = "ipv6-overrun", Ipv6Input, Dropped;
+    /// RFC 4291: a source nobody can answer; the kernel counts it, or says that it is beyond the
+    /// source's scope.
+    Ipv6SourceMartian = "ipv6-source-martian", Ipv6Input, Kernel;
+    /// RFC 4291: a destination that stays on its link or host.
+    Ipv6DestinationMartian = "ipv6-destination-martian", Ipv6Input, Kernel;
+    /// Multicast.
+    Ipv6Group = "ipv6-group", Ipv6Input, Kernel;
+    /// RFC 8200 §4.3: hop-by-hop options.
+    Ipv6HopByHop = "ipv6-hop-by-hop", Ipv6Input, Kernel;
+    /// RFC 8200 §3: the hop limit is used up; the kernel answers "time exceeded".
+    Ipv6HopLimit = "ipv6-hop-limit", Ipv6Input, Kernel;
+    /// RFC 1071 in part: the sum of the transport header is still to be completed.
+    PartialChecksum = "partial-checksum", NextHop, Kernel;
+    /// No route to the destination; the kernel answers.
+    NoRoute = "no-route", NextHop, Kernel;
+    /// The route says: the kernel's (local delivery, a neighbour not yet resolved).
+    Punt = "punt", NextHop, Kernel;
+    /// The route says: drop silently.
+    Blackhole = "blackhole", NextHop, Dropped;
+    /// The route says: unreachable; the kernel answers.
+    Unreachable = "unreachable", NextHop, Kernel;
+    /// The route says: prohibited; the kernel answers.
+    Prohibit = "prohibit", NextHop, Kernel;
+    /// A group of next hops without a usable member.
+    EmptyGroup = "empty-group", NextHop, Dropped;
+    /// The next hop leaves by a port that this worker has not got.
+    UnknownPort = "unknown-port", NextHop, Kernel;
+    /// The egress takes no redirected frames.
+    NoRedirect = "no-redirect", NextHop, Kernel;
+    /// No worker behind the queue, or not any more.
+    NoWorker = "no-worker", NextHop, Kernel;
+    /// Longer than the egress takes; the kernel fragments or answers "too big".
+    TooBig = "too-big", NextHop, Kernel;
+    /// No room for a tag in front of the frame.
+    NoHeadroom = "no-headroom", EthernetOutput, Dropped;
+    /// The egress port took no more frames.
+    TransmitFull = "transmit-full", Transmit, Dropped;
 }
 
-const fn dropped(name: &'static str) -> Reason {
-    Reason {
-        name,
-        punted: false,
-    }
+impl Reason {
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
 }
-
-/// All reasons, in the order of `enum reason`.
-pub const REASONS: [Reason; 39] = [
-    kernel("port-disabled"),
-    kernel("stale"),
-    dropped("runt"),
-    kernel("link-group"),
-    kernel("other-station"),
-    kernel("unknown-vlan"),
-    kernel("other-protocol"),
-    dropped("ipv4-truncated"),
-    dropped("ipv4-version"),
-    dropped("ipv4-header-length"),
-    dropped("ipv4-checksum"),
-    dropped("ipv4-total-length"),
-    dropped("ipv4-overrun"),
-    kernel("ipv4-source-martian"),
-    kernel("ipv4-destination-martian"),
-    kernel("ipv4-group"),
-    kernel("ipv4-options"),
-    kernel("ipv4-time-to-live"),
-    dropped("ipv6-truncated"),
-    dropped("ipv6-version"),
-    dropped("ipv6-overrun"),
-    kernel("ipv6-source-martian"),
-    kernel("ipv6-destination-martian"),
-    kernel("ipv6-group"),
-    kernel("ipv6-hop-by-hop"),
-    kernel("ipv6-hop-limit"),
-    kernel("partial-checksum"),
-    kernel("no-route"),
-    kernel("punt"),
-    dropped("blackhole"),
-    kernel("unreachable"),
-    kernel("prohibit"),
-    dropped("empty-group"),
-    kernel("unknown-port"),
-    kernel("no-redirect"),
-    kernel("no-worker"),
-    kernel("too-big"),
-    dropped("no-headroom"),
-    dropped("transmit-full"),
-];
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
+    fn names_are_distinct_and_in_the_order_of_the_way() {
+        let names: BTreeSet<_> = Reason::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), Reason::COUNT);
+        assert!(
+            Reason::ALL
+                .windows(2)
+                .all(|pair| pair[0].step() <= pair[1].step())
+        );
+        assert!(
+            Reason::ALL
+                .iter()
+                .enumerate()
+                .all(|(index, &reason)| reason as usize == index)
+        );
+    }
+
+    const SOURCE: &str = include_str!("../../bpf/reasons.h");
+
+    /// What lies between two marks of the C source.
+    fn between(first: &str, last: &str) -> &'static str {
+        let rest = SOURCE.split_once(first).unwrap().1;
+        rest.split_once(last).unwrap().0
+    }
+
+    fn named(word: &str) -> Reason {
+        let name = word.to_lowercase().replace('_', "-");
+        let known = |reason: &&Reason| reason.name() == name;
+        *Reason::ALL.iter().find(known).expect(word)
+    }
+
+    #[test]
     fn the_names_are_those_of_the_c_source_in_its_order() {
-        let source = include_str!("../../bpf/reasons.h");
-        let body = source
-            .split_once("enum reason {")
-            .and_then(|(_, rest)| rest.split_once("};"))
-            .unwrap()
-            .0;
-        let names: Vec<_> = body
-            .split(',')
-            .map(|name| name.trim().to_lowercase().replace('_', "-"))
-            .filter(|name| !name.is_empty() && name != "reasons")
-            .collect();
-        let ours: Vec<_> = REASONS.iter().map(|reason| reason.name).collect();
-        assert_eq!(names, ours);
+        let names = between("enum reason {", "REASONS");
+        let names = names.split(',').map(str::trim);
+        let theirs: Vec<_> = names.filter(|name| !name.is_empty()).map(named).collect();
+        assert_eq!(theirs, Reason::ALL);
+    }
+
+    #[test]
+    fn the_fates_are_those_of_the_c_source() {
+        let mut dropped = BTreeSet::new();
+        let terms = between("#define IS_DROPPED(reason)", "#endif").replace('\\', " ");
+        for term in terms.split("||") {
+            let bounds: Vec<_> = term
+                .split(|c: char| !c.is_ascii_uppercase() && !c.is_ascii_digit() && c != '_')
+                .filter(|word| !word.is_empty())
+                .map(named)
+                .collect();
+            let (first, last) = match (bounds[..].as_ref(), term.matches("==").count()) {
+                (&[one], 1) => (one, one),
+                (&[first, last], 0) => (first, last),
+                _ => panic!("neither one reason nor a range: {term}"),
+            };
+            let range = |reason: &&Reason| (first..=last).contains(reason);
+            dropped.extend(Reason::ALL.iter().copied().filter(|reason| range(&reason)));
+        }
+        for reason in Reason::ALL {
+            let name = reason.name();
+            assert_eq!(reason.is_punted(), !dropped.contains(reason), "{name}");
+        }
     }
 }

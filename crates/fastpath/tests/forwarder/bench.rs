@@ -3,8 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::reason::REASONS;
-use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings, VlanSettings};
+use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings, Reason, VlanSettings};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fib::next_hop::Kind;
 use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
@@ -142,8 +141,15 @@ impl Bench {
         let before = self.count(name);
         let (verdict, after) = self.run(frame);
         assert_eq!(self.count(name), before + 1, "{name}: {:?}", self.counts());
-        let reason = REASONS.iter().find(|reason| reason.name == name).unwrap();
-        assert_eq!(verdict, if reason.punted { PASS } else { DROP }, "{name}");
+        let reason = Reason::ALL
+            .iter()
+            .find(|reason| reason.name() == name)
+            .unwrap();
+        assert_eq!(
+            verdict,
+            if reason.is_punted() { PASS } else { DROP },
+            "{name}"
+        );
         assert_eq!(after, frame, "{name}: changed");
     }
 
@@ -161,7 +167,7 @@ impl Bench {
             .iter()
             .flat_map(|port| {
                 port.reasons()
-                    .map(|(reason, frames)| (reason.name, frames))
+                    .map(|(reason, frames)| (reason.name(), frames))
                     .collect::<Vec<_>>()
             })
             .collect()

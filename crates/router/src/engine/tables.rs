@@ -143,8 +143,8 @@ pub(super) fn reasons(count: &forward::PortCounters) -> impl Iterator<Item = Rea
     count.reasons().map(|(reason, frames)| ReasonCount {
         ifindex: count.ifindex,
         core: count.cpu,
-        reason: reason.name,
-        punted: reason.punted,
+        reason: reason.name(),
+        punted: reason.is_punted(),
         frames,
     })
 }

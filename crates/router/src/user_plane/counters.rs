@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Reason, Step};
+use fastpath::forward::{Reason, Step};
 
 /// A number that one thread writes and others read.
 #[derive(Debug, Default)]

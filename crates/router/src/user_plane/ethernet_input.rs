@@ -1,11 +1,11 @@
 //! Ethernet input: is the frame for us, on which VLAN, and what does it carry?
 
+use fastpath::forward::Reason;
 use port::pool::LINE;
 use port::{Frame, Pool};
 use wire::ethernet::{self, MacAddress};
 use wire::vlan;
 
-use super::Reason;
 use super::worker::Attached;
 
 /// What a frame for us carries, and the number of the table it is looked up in. The packet begins

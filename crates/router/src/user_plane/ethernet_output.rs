@@ -1,11 +1,10 @@
 //! Ethernet output: the neighbour's address, our own, and the tag of the egress VLAN.
 
+use fastpath::forward::Reason;
 use fib::NextHopEntry;
 use port::pool::LINE;
 use port::{Frame, Pool};
 use wire::vlan;
-
-use super::Reason;
 
 /// Writes both addresses over the old ones, which lie in the same order in the entry.
 #[inline]

@@ -3,12 +3,11 @@
 // Bits instead of branches on purpose: a burst of right headers must not mispredict.
 #![allow(clippy::needless_bitwise_bool)]
 
+use fastpath::forward::Reason;
 use port::pool::LINE;
 use port::{Frame, Pool};
 use wire::ethernet::{HEADER_LENGTH as LINK, MINIMUM_FRAME};
 use wire::ipv4::{self, Fault};
-
-use super::Reason;
 
 /// Where the destination address is in a line.
 const DESTINATION: usize = LINK + 16;

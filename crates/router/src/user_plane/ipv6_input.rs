@@ -1,10 +1,9 @@
 //! IPv6 input: the header checks of RFC 8200 and the addresses that RFC 4291 keeps at home.
 
+use fastpath::forward::Reason;
 use port::{Frame, Pool};
 use wire::ethernet::{HEADER_LENGTH as LINK, MINIMUM_FRAME};
 use wire::ipv6::{self, Fault};
-
-use super::Reason;
 
 /// The destination address, or why the packet is not forwarded. Link padding is cut off.
 #[inline]

@@ -24,8 +24,6 @@
 
 pub mod counters;
 pub mod memory_engine;
-pub mod reason;
-pub mod step;
 pub mod test_traffic;
 pub mod worker;
 
@@ -43,6 +41,5 @@ mod receive;
 mod transmit;
 
 pub use counters::{PortCount, PortCounters};
-pub use reason::{Disposition, Reason};
-pub use step::Step;
+pub use fastpath::forward::{Reason, Step};
 pub use worker::{PortSettings, VlanSettings, Worker};

@@ -2,12 +2,13 @@
 //! flow's hash; exceptions end the way here; the egress port is one of this worker's, and the
 //! packet fits it.
 
+use fastpath::forward::Reason;
 use fib::next_hop::{Kind, NextHops};
 use fib::{NextHop, NextHopEntry};
 use port::{Frame, Pool};
 use wire::ethernet::HEADER_LENGTH as LINK;
 
-use super::{Reason, flow_hash};
+use super::flow_hash;
 
 /// Which of the worker's ports has a number: one array, indexed by the number.
 #[derive(Debug, Default)]

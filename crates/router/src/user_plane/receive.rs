@@ -1,8 +1,9 @@
 //! Receive: a burst comes from a port.
 
+use fastpath::forward::Step;
 use port::{Burst, Pool, Port, PortError};
 
-use super::{PortCounters, Step};
+use super::PortCounters;
 
 /// Takes a burst and counts it; says how many frames.
 #[inline]

@@ -1,9 +1,10 @@
 //! Transmit: a burst for each egress port. What a full port does not take is dropped and counted,
 //! not held back: a worker never waits.
 
+use fastpath::forward::{Reason, Step};
 use port::{Burst, Pool, Port, PortError};
 
-use super::{PortCounters, Reason, Step};
+use super::PortCounters;
 
 /// Gives the burst to the port, counts both ways, and leaves the burst empty.
 #[inline]

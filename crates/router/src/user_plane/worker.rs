@@ -5,11 +5,11 @@
 //! whoever watches, who only reads.
 //!
 //! What it cannot do: reassemble or fragment, answer with ICMP, resolve neighbours. A frame that
-//! needs one of these has a [`Reason`](super::Reason) with the kernel as its
-//! [`Disposition`](super::Disposition).
+//! needs one of these has a [`Reason`](fastpath::forward::Reason) by which it is the kernel's.
 
 use std::sync::Arc;
 
+use fastpath::forward::Step;
 use fib::NextHop;
 use fib::organisation::Reader;
 use port::pool::LINE;
@@ -20,8 +20,8 @@ use super::ethernet_input::{self, Input};
 use super::lane::Lane;
 use super::next_hop::{self, Egress};
 use super::{
-    PortCounters, Step, ethernet_output, ipv4_forward, ipv4_input, ipv6_forward, ipv6_input,
-    lookup, receive, transmit,
+    PortCounters, ethernet_output, ipv4_forward, ipv4_input, ipv6_forward, ipv6_input, lookup,
+    receive, transmit,
 };
 
 /// How a port receives.

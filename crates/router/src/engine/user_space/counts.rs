@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fastpath::forward::Forwarder;
+use fastpath::forward::{Forwarder, Reason};
 
 use crate::engine::workers::Workers;
 use crate::engine::{Counters, PortCount, ReasonCount, tables};
-use crate::user_plane::{self, Reason};
+use crate::user_plane;
 
 /// The program counts what stays in the kernel, on the core that received it; workers count the
 /// rest, on theirs, those that have been stopped in `past`, by interface index and core. A frame is

@@ -1,5 +1,5 @@
-//! The steps of a packet's way. Each has a file of its name in this directory and a row of its name
-//! in the statistics.
+//! The steps of a packet's way. In the router's user plane each has a file of its name, and a row
+//! of its name in the statistics.
 
 /// One step of the packet's way, in the order in which a frame takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
