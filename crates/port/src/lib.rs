@@ -13,6 +13,7 @@
 
 pub mod burst;
 pub mod memory;
+mod option;
 pub mod packet;
 pub mod pcap;
 pub mod pool;

@@ -66,7 +66,7 @@ impl Outlet {
     ///
     /// # Errors
     /// It needs `CAP_NET_ADMIN`.
-    pub fn with_room(self, bytes: i32) -> Result<Self, PortError> {
+    pub fn with_room(self, bytes: usize) -> Result<Self, PortError> {
         self.0.room(bytes)?;
         Ok(self)
     }

@@ -19,7 +19,8 @@
 //! sets.
 
 use std::io;
-use std::ptr::NonNull;
+
+use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use crate::{Burst, PortError};
 
@@ -152,16 +153,11 @@ impl Layout {
 /// The frame buffers of one worker.
 #[derive(Debug)]
 pub struct Pool {
-    memory: NonNull<u8>,
-    /// Bytes mapped: the buffers, and a line of slack behind the last for [`Pool::line`].
-    mapped: usize,
+    /// The buffers, and a line of slack behind the last for [`Pool::line`].
+    memory: MmapRaw,
     layout: Layout,
     free: Vec<u32>,
 }
-
-// SAFETY: the mapping is private to the pool and reached only through it; moving the pool to
-// another thread moves the whole right to it.
-unsafe impl Send for Pool {}
 
 impl Pool {
     /// Maps the memory, in huge pages where the kernel gives them, and fills the free stack.
@@ -181,34 +177,13 @@ impl Pool {
         {
             return Err(refuse(io::Error::from(io::ErrorKind::InvalidInput)));
         }
-        // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing of
-        // ours.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                mapped,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(refuse(io::Error::last_os_error()));
-        }
-        let Some(memory) = NonNull::new(address.cast::<u8>()) else {
-            return Err(refuse(io::Error::from(io::ErrorKind::OutOfMemory)));
-        };
-        // Miri knows no huge pages.
+        let memory = MmapOptions::new().len(mapped).map_anon().map_err(refuse)?;
+        // Miri knows no huge pages; a refusal only costs speed.
         #[cfg(not(miri))]
-        // SAFETY: the range is the mapping just made; a refusal only costs speed.
-        unsafe {
-            libc::madvise(address, mapped, libc::MADV_HUGEPAGE)
-        };
+        let _ignored = memory.advise(Advice::HugePage);
         let free = (0..layout.buffers).rev().collect();
         Ok(Self {
-            memory,
-            mapped,
+            memory: memory.into(),
             layout,
             free,
         })
@@ -225,8 +200,8 @@ impl Pool {
     }
 
     /// The memory of all buffers, for a kernel that is to write into it; valid as long as the pool.
-    pub fn memory(&self) -> (NonNull<u8>, usize) {
-        (self.memory, self.mapped - LINE)
+    pub fn memory(&self) -> (*mut u8, usize) {
+        (self.memory.as_mut_ptr(), self.memory.len() - LINE)
     }
 
     /// The longest frame that a fresh buffer holds.
@@ -314,7 +289,10 @@ impl Pool {
     #[inline]
     fn offset(&self, frame: &Frame, bytes: usize) -> usize {
         let offset = frame.buffer as usize * self.layout.stride as usize + usize::from(frame.start);
-        assert!(offset + bytes <= self.mapped, "a frame of another pool");
+        assert!(
+            offset + bytes <= self.memory.len(),
+            "a frame of another pool"
+        );
         offset
     }
 
@@ -325,7 +303,7 @@ impl Pool {
         let offset = self.offset(frame, length);
         // SAFETY: `offset` has checked that the range lies in the mapping, which lives as long as
         // `self`; nobody writes to it while `self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(offset), length) }
+        unsafe { std::slice::from_raw_parts(self.memory.as_mut_ptr().add(offset), length) }
     }
 
     /// The bytes of a frame, to change.
@@ -334,7 +312,7 @@ impl Pool {
         let length = usize::from(frame.length);
         let offset = self.offset(frame, length);
         // SAFETY: as in `bytes`; `self` is borrowed for writing, so this is the only reference.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(offset), length) }
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(offset), length) }
     }
 
     /// The 64 bytes that begin with the frame, whatever its length: behind a shorter frame they are
@@ -344,7 +322,7 @@ impl Pool {
         let offset = self.offset(frame, LINE);
         // SAFETY: `offset` has checked that 64 bytes lie in the mapping; an array of bytes has no
         // alignment and no invalid values, and the mapping came zeroed.
-        unsafe { &*self.memory.as_ptr().add(offset).cast::<[u8; LINE]>() }
+        unsafe { &*self.memory.as_mut_ptr().add(offset).cast::<[u8; LINE]>() }
     }
 
     /// The 64 bytes that begin with the frame, to change.
@@ -352,14 +330,7 @@ impl Pool {
     pub fn line_mut(&mut self, frame: &Frame) -> &mut [u8; LINE] {
         let offset = self.offset(frame, LINE);
         // SAFETY: as in `line`; `self` is borrowed for writing, so this is the only reference.
-        unsafe { &mut *self.memory.as_ptr().add(offset).cast::<[u8; LINE]>() }
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        // SAFETY: the range is the mapping made in `new`; no reference outlives `self`.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.mapped) };
+        unsafe { &mut *self.memory.as_mut_ptr().add(offset).cast::<[u8; LINE]>() }
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) const FEW: f64 = 50.0;
 const BURST: usize = 16;
 /// Bytes of frames on their way, with all that the kernel counts to them: more than a cable's end
 /// takes, so that it is the end that is full.
-const ROOM: i32 = 4 << 20;
+const ROOM: usize = 4 << 20;
 /// Where an IPv4 datagram's UDP checksum is; zero: none (RFC 768).
 const UDP_CHECKSUM: std::ops::Range<usize> = 40..42;
 

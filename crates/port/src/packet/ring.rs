@@ -4,9 +4,9 @@
 //! writing the frame; we clear it after reading. Nothing else synchronises the two, so the status
 //! is read with Acquire and written with Release.
 
-use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use memmap2::MmapRaw;
 
 use super::socket::Socket;
 use crate::PortError;
@@ -19,15 +19,11 @@ const LEAST_BLOCK: usize = 1 << 16;
 /// A ring and our place in it.
 #[derive(Debug)]
 pub(super) struct Ring {
-    memory: NonNull<u8>,
-    bytes: usize,
+    memory: MmapRaw,
     slot_bytes: usize,
     slots: usize,
     next: usize,
 }
-
-// SAFETY: the mapping belongs to the ring alone; moving the ring moves the whole right to read it.
-unsafe impl Send for Ring {}
 
 /// A frame that the kernel has handed over.
 #[derive(Debug)]
@@ -68,7 +64,6 @@ impl Ring {
         let memory = socket.map_ring(&request, bytes)?;
         Ok(Self {
             memory,
-            bytes,
             slot_bytes,
             slots,
             next: 0,
@@ -82,7 +77,7 @@ impl Ring {
         // `tpacket2_hdr`, whose first field is the aligned status word that both sides access
         // atomically.
         let (start, status) = unsafe {
-            let start = self.memory.as_ptr().add(self.next * self.slot_bytes);
+            let start = self.memory.as_mut_ptr().add(self.next * self.slot_bytes);
             (start, AtomicU32::from_ptr(start.cast()))
         };
         let flags = status.load(Ordering::Acquire);
@@ -128,13 +123,5 @@ impl Ring {
         while let Some(slot) = self.next() {
             slot.release();
         }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the range is the mapping that `map_ring` made; no slot outlives `self`.
-        let result = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
-        debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 }

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::NonNull;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use wire::ethernet::MacAddress;
 
 use super::Interface;
-use crate::{Burst, Pool, PortError};
+use crate::{Burst, Pool, PortError, option};
 
 /// Receive frames of every protocol (`ETH_P_ALL`).
 pub(super) const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
@@ -25,18 +26,13 @@ pub(super) struct Socket {
 impl Socket {
     /// A socket that receives nothing yet.
     pub(super) fn new(name: &str) -> Result<Self, PortError> {
-        // SAFETY: no pointers are passed.
-        let descriptor =
-            unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if descriptor < 0 {
-            return Err(failed(
-                name,
-                "open a packet socket",
-                io::Error::last_os_error(),
-            ));
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let descriptor = net::socket_with(
+            AddressFamily::PACKET,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|source| failed(name, "open a packet socket", source.into()))?;
         Ok(Self {
             descriptor,
             name: name.to_owned(),
@@ -102,32 +98,8 @@ impl Socket {
         value: &T,
         action: &'static str,
     ) -> Result<(), PortError> {
-        self.option_of(libc::SOL_PACKET, option, value, action)
-    }
-
-    fn option_of<T>(
-        &self,
-        level: libc::c_int,
-        option: libc::c_int,
-        value: &T,
-        action: &'static str,
-    ) -> Result<(), PortError> {
-        let size = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the kernel reads `size` bytes from `value`, which is that long.
-        let result = unsafe {
-            libc::setsockopt(
-                self.as_raw_fd(),
-                level,
-                option,
-                std::ptr::from_ref(value).cast(),
-                size,
-            )
-        };
-        if result < 0 {
-            Err(self.error(action))
-        } else {
-            Ok(())
-        }
+        option::set(&self.descriptor, libc::SOL_PACKET, option, value)
+            .map_err(|source| failed(&self.name, action, source))
     }
 
     /// Does not hear what leaves by the interface.
@@ -141,29 +113,15 @@ impl Socket {
 
     /// Hears only what an eBPF program for sockets lets through.
     pub(super) fn filter(&self, program: BorrowedFd<'_>) -> Result<(), PortError> {
-        let descriptor = program.as_raw_fd();
-        let size = size_of_val(&descriptor) as libc::socklen_t;
-        // SAFETY: the kernel reads `size` bytes from `descriptor`, which is that long.
-        let result = unsafe {
-            libc::setsockopt(
-                self.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ATTACH_BPF,
-                (&raw const descriptor).cast(),
-                size,
-            )
-        };
-        if result < 0 {
-            Err(self.error("attach a filter"))
-        } else {
-            Ok(())
-        }
+        let (level, option, value) = (libc::SOL_SOCKET, libc::SO_ATTACH_BPF, program.as_raw_fd());
+        option::set(&self.descriptor, level, option, &value)
+            .map_err(|source| failed(&self.name, "attach a filter", source))
     }
 
     /// Lets so many bytes of frames be on their way at once (socket(7)).
-    fn room(&self, bytes: i32) -> Result<(), PortError> {
-        let option = libc::SO_SNDBUFFORCE;
-        self.option_of(libc::SOL_SOCKET, option, &bytes, "enlarge the send buffer")
+    fn room(&self, bytes: usize) -> Result<(), PortError> {
+        sockopt::set_socket_send_buffer_size_force(&self.descriptor, bytes)
+            .map_err(|source| failed(&self.name, "enlarge the send buffer", source.into()))
     }
 
     /// Sends straight to the driver.
@@ -186,26 +144,14 @@ impl Socket {
         &self,
         request: &libc::tpacket_req,
         bytes: usize,
-    ) -> Result<NonNull<u8>, PortError> {
+    ) -> Result<MmapRaw, PortError> {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         self.option(libc::PACKET_VERSION, &version, "choose the ring's version")?;
         self.option(libc::PACKET_RX_RING, request, "make the receive ring")?;
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing of ours.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                access,
-                flags,
-                self.as_raw_fd(),
-                0,
-            )
-        };
-        match NonNull::new(memory.cast::<u8>()) {
-            Some(memory) if memory.as_ptr().cast() != libc::MAP_FAILED => Ok(memory),
-            _ => Err(self.error("map the receive ring")),
-        }
+        MmapOptions::new()
+            .len(bytes)
+            .map_raw(&self.descriptor)
+            .map_err(|source| failed(&self.name, "map the receive ring", source))
     }
 
     /// Begins to receive frames of `protocol` from the interface.
@@ -228,49 +174,26 @@ impl Socket {
     /// Whether the interface is still there and up: the kernel marks the sockets of one that is
     /// not.
     pub(super) fn state(&self) -> Result<(), PortError> {
-        let mut error: libc::c_int = 0;
-        let mut size = size_of_val(&error) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `size` bytes into `error`, which is that long.
-        let result = unsafe {
-            libc::getsockopt(
-                self.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ERROR,
-                (&raw mut error).cast(),
-                &raw mut size,
-            )
-        };
-        match (result, error) {
-            (0, 0) => Ok(()),
-            (0, code) => {
-                Err(self.classify(io::Error::from_raw_os_error(code), "use the interface"))
-            }
-            _ => Err(self.error("ask for the socket's state")),
+        match sockopt::socket_error(&self.descriptor) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(state)) => Err(self.classify(state.into(), "use the interface")),
+            Err(source) => Err(failed(
+                &self.name,
+                "ask for the socket's state",
+                source.into(),
+            )),
         }
     }
 
     /// Frames that found no free slot since the last call.
     pub(super) fn lost(&self) -> u64 {
-        let mut statistics = libc::tpacket_stats {
+        let none = libc::tpacket_stats {
             tp_packets: 0,
             tp_drops: 0,
         };
-        let mut size = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `size` bytes into `statistics`, which is that long.
-        let result = unsafe {
-            libc::getsockopt(
-                self.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut size,
-            )
-        };
-        if result == 0 {
-            u64::from(statistics.tp_drops)
-        } else {
-            0
-        }
+        let level = libc::SOL_PACKET;
+        option::get(&self.descriptor, level, libc::PACKET_STATISTICS, none)
+            .map_or(0, |found| u64::from(found.tp_drops))
     }
 
     fn classify(&self, source: io::Error, action: &'static str) -> PortError {
@@ -317,7 +240,7 @@ impl Sender {
     }
 
     /// Lets so many bytes of frames be on their way at once.
-    pub(super) fn room(&self, bytes: i32) -> Result<(), PortError> {
+    pub(super) fn room(&self, bytes: usize) -> Result<(), PortError> {
         self.socket.room(bytes)
     }
 

@@ -1,7 +1,9 @@
 //! Several queues of one interface as one port, for a worker that serves more than one.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::XskPort;
 use crate::{Burst, Pool, Port, PortError};
@@ -59,26 +61,9 @@ impl XskInterface {
 }
 
 fn watch(queues: &[XskPort]) -> io::Result<OwnedFd> {
-    // SAFETY: no memory involved.
-    let descriptor = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: just opened, owned by nobody else.
-    let any = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let any = epoll::create(CreateFlags::CLOEXEC)?;
     for queue in queues {
-        let mut event = libc::epoll_event {
-            events: libc::EPOLLIN as u32,
-            u64: 0,
-        };
-        let socket = queue.as_fd().as_raw_fd();
-        // SAFETY: the kernel reads the event given.
-        let added = unsafe {
-            libc::epoll_ctl(any.as_raw_fd(), libc::EPOLL_CTL_ADD, socket, &raw mut event)
-        };
-        if added != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        epoll::add(&any, queue, EventData::new_u64(0), EventFlags::IN)?;
     }
     Ok(any)
 }

@@ -43,6 +43,7 @@ use std::sync::Arc;
 
 pub use interface::XskInterface;
 pub use queues::receive_queues;
+use rustix::net::xdp::SocketAddrXdpFlags;
 pub use socket::Statistics;
 use socket::{Rings, Socket};
 
@@ -51,14 +52,6 @@ use crate::{Burst, Frame, Pool, Port, PortError};
 
 /// Bytes that the kernel keeps free in front of each frame it receives (`XDP_PACKET_HEADROOM`).
 pub const HEADROOM: u16 = 256;
-/// `XDP_SHARED_UMEM` of the bind flags.
-const SHARED_UMEM: u16 = 1 << 0;
-/// `XDP_COPY`.
-const COPY: u16 = 1 << 1;
-/// `XDP_ZEROCOPY`.
-const ZERO_COPY: u16 = 1 << 2;
-/// `XDP_USE_NEED_WAKEUP`.
-const USE_NEED_WAKEUP: u16 = 1 << 3;
 /// Most kicks for one burst before the rest is left for the next call.
 const KICKS: usize = 8;
 
@@ -158,12 +151,14 @@ impl XskPort {
                 source,
             }
         };
-        let ifindex = socket::interface_index(interface).map_err(failed("find the interface"))?;
         let socket = Socket::open().map_err(failed("open an AF_XDP socket"))?;
+        let ifindex = socket
+            .interface_index(interface)
+            .map_err(failed("find the interface"))?;
         let (start, bytes) = pool.memory();
         if memory.first.is_none() {
             socket
-                .register(start.as_ptr(), bytes, pool.layout().stride)
+                .register(start, bytes, pool.layout().stride)
                 .map_err(failed("register the pool's memory"))?;
         }
         let rings = socket
@@ -180,13 +175,13 @@ impl XskPort {
         port.fill(pool);
         let flags = if memory.first.is_some() {
             // The first socket's choice holds for all.
-            SHARED_UMEM
+            SocketAddrXdpFlags::XDP_SHARED_UMEM
         } else {
-            USE_NEED_WAKEUP
+            SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
                 | match options.copying {
-                    Copying::Any => 0,
-                    Copying::Never => ZERO_COPY,
-                    Copying::Always => COPY,
+                    Copying::Any => SocketAddrXdpFlags::empty(),
+                    Copying::Never => SocketAddrXdpFlags::XDP_ZEROCOPY,
+                    Copying::Always => SocketAddrXdpFlags::XDP_COPY,
                 }
         };
         port.socket

@@ -6,27 +6,14 @@
 //! an element's place is its index modulo the size, a power of two. Each side keeps a copy of the
 //! other's index and looks again only when the copy says that nothing is left.
 
+use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{io, ptr};
 
-/// A mapping of one ring.
-#[derive(Debug)]
-struct Mapping {
-    start: *mut u8,
-    bytes: usize,
-}
-
-// SAFETY: the mapping belongs to the process, and only the ring that owns it uses it.
-unsafe impl Send for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: exactly what `map` got; the ring that goes with it held the only pointers.
-        unsafe { libc::munmap(self.start.cast(), self.bytes) };
-    }
-}
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::io::Errno;
+use rustix::net::xdp::XdpRingOffset;
 
 /// One ring with elements of type `T`, seen from our side: producer of FILL and TX, consumer of RX
 /// and COMPLETION.
@@ -41,7 +28,7 @@ pub(super) struct Ring<T> {
     own: u32,
     /// The kernel's index as last seen.
     other: u32,
-    _mapping: Mapping,
+    _mapping: MmapRaw,
     element: PhantomData<T>,
 }
 
@@ -52,39 +39,34 @@ impl<T: Copy> Ring<T> {
     /// Maps the ring of `size` elements at page offset `page` of the socket.
     pub(super) fn map(
         socket: BorrowedFd<'_>,
-        offsets: &libc::xdp_ring_offset,
+        offsets: &XdpRingOffset,
         size: u32,
-        page: i64,
+        page: u64,
     ) -> io::Result<Self> {
         debug_assert!(size.is_power_of_two());
-        let bytes = offsets.desc as usize + size as usize * size_of::<T>();
-        // SAFETY: a new shared mapping at an address of the kernel's choice.
-        let start = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                socket.as_raw_fd(),
-                page,
-            )
+        // Before Linux 5.4 rings had no flags.
+        let Some(flags) = offsets.flags else {
+            return Err(Errno::OPNOTSUPP.into());
         };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = start.cast::<u8>();
+        let bytes = offsets.desc as usize + size as usize * size_of::<T>();
+        let mapping = MmapOptions::new()
+            .offset(page)
+            .len(bytes)
+            .populate()
+            .map_raw(&socket)?;
+        let start = mapping.as_mut_ptr();
         // SAFETY: the kernel gave these offsets for this mapping; it aligns them for what lies
         // there.
         let at = |offset: u64| unsafe { start.add(offset as usize) };
         let mut ring = Self {
             producer: at(offsets.producer).cast(),
             consumer: at(offsets.consumer).cast(),
-            flags: at(offsets.flags).cast(),
+            flags: at(flags).cast(),
             elements: at(offsets.desc).cast(),
             size,
             own: 0,
             other: 0,
-            _mapping: Mapping { start, bytes },
+            _mapping: mapping,
             element: PhantomData,
         };
         // A new ring is empty: both indices are equal, as a rule zero.
