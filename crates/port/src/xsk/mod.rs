@@ -151,10 +151,8 @@ impl XskPort {
                 source,
             }
         };
+        let ifindex = socket::interface_index(interface).map_err(failed("find the interface"))?;
         let socket = Socket::open().map_err(failed("open an AF_XDP socket"))?;
-        let ifindex = socket
-            .interface_index(interface)
-            .map_err(failed("find the interface"))?;
         let (start, bytes) = pool.memory();
         if memory.first.is_none() {
             socket

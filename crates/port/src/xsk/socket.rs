@@ -57,11 +57,6 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// The index of an interface in the socket's network namespace.
-    pub(super) fn interface_index(&self, interface: &str) -> io::Result<u32> {
-        Ok(netdevice::name_to_index(&self.0, interface)?)
-    }
-
     /// Registers memory of `bytes` bytes in chunks of `chunk`.
     pub(super) fn register(&self, memory: *const u8, bytes: usize, chunk: u32) -> io::Result<()> {
         let registration = XdpUmemReg {
@@ -179,4 +174,11 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// The index of an interface in the calling thread's network namespace.
+pub(super) fn interface_index(interface: &str) -> io::Result<u32> {
+    // An AF_XDP socket cannot be asked.
+    let socket = net::socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
+    Ok(netdevice::name_to_index(socket, interface)?)
 }
