@@ -5,6 +5,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::keeper::{Keeper, KeeperError, Spec};
 
 /// A running background command; dropping it ends the command and waits until it is gone.
@@ -72,11 +74,9 @@ impl Drop for Background {
         // The order to cut may arrive between two runs and is forgotten then, so it is given until
         // it is heard.
         while !thread.is_finished() {
-            let pid = self.keeper.load(Ordering::Acquire);
-            if pid > 1 {
-                // SAFETY: the thread reaps its keeper only when it ends, so until then the number
-                // is the keeper's.
-                unsafe { libc::kill(pid, libc::SIGUSR1) };
+            // The thread reaps its keeper only when it ends: until then the number is the keeper's.
+            if let Some(pid) = Pid::from_raw(self.keeper.load(Ordering::Acquire)) {
+                let _ = kill_process(pid, Signal::USR1);
             }
             thread::sleep(Duration::from_millis(2));
         }

@@ -8,12 +8,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr;
 
 use figures::Rounds;
 use host::cores::CoreId;
+use rustix::process::{self, Pid, Signal, WaitOptions};
 
 use super::plan::{Job, Placement, Setting};
 use super::runs::{Runs, SweepError};
@@ -37,7 +37,7 @@ impl Line {
 /// Interrupts that are somewhere else while this lives.
 struct Steering {
     lines: Vec<Line>,
-    guard: libc::pid_t,
+    guard: Pid,
 }
 
 impl Steering {
@@ -76,67 +76,57 @@ impl Steering {
 
 impl Drop for Steering {
     fn drop(&mut self) {
-        // SAFETY: the guard is our child and not reaped; on SIGTERM it writes the lines back and
-        // ends.
-        unsafe {
-            libc::kill(self.guard, libc::SIGTERM);
-            libc::waitpid(self.guard, ptr::null_mut(), 0);
-        }
+        // The guard is our child and not reaped; on SIGTERM it writes the lines back and ends.
+        let _ = process::kill_process(self.guard, Signal::TERM);
+        let _ = process::waitpid(Some(self.guard), WaitOptions::empty());
     }
 }
 
 /// Forks the process that puts the lines back at the end.
-fn guard(lines: &[Line]) -> io::Result<libc::pid_t> {
+fn guard(lines: &[Line]) -> io::Result<Pid> {
     const LOOK_NS: libc::c_long = 50_000_000;
-    // SAFETY: getpid has no preconditions.
-    let parent = unsafe { libc::getpid() };
-    // SAFETY: an all-zero set is initialised by sigemptyset before use.
-    let end = unsafe {
+    let parent = process::getpid();
+    // Blocked before the fork, an order to end that comes at once waits until the guard looks for
+    // it.
+    // SAFETY: sigemptyset initialises the one set, the call that blocks fills the other.
+    let (end, before) = unsafe {
         let mut end: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut end);
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::sigaddset(&raw mut end, signal);
         }
-        end
-    };
-    // Blocked before the fork, an order to end that comes at once waits until the guard looks for
-    // it. SAFETY: both sets are alive; the old one is filled by the call.
-    let before = unsafe {
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const end, &raw mut before);
-        before
+        (end, before)
     };
     // SAFETY: the child makes system calls on memory laid out before the fork and allocates nothing
     // (signal-safety(7)).
     let forked = unsafe { libc::fork() };
     if forked != 0 {
-        let result = if forked < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(forked)
-        };
+        let failed = io::Error::last_os_error();
         // SAFETY: the set was filled above.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
-        return result;
-    }
-    // SAFETY: plain system calls; every pointer is alive, and the descriptors were copied by the
-    // fork.
-    unsafe {
-        libc::setsid();
-        let look = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: LOOK_NS,
+        let child = if forked < 0 {
+            None
+        } else {
+            Pid::from_raw(forked)
         };
-        while libc::getppid() == parent
-            && libc::sigtimedwait(&raw const end, ptr::null_mut(), &raw const look) < 0
-        {}
-        for line in lines {
-            let file = line.file.as_raw_fd();
-            libc::lseek(file, 0, libc::SEEK_SET);
-            libc::write(file, line.before.as_ptr().cast(), line.before.len());
-        }
-        libc::_exit(0)
+        return child.ok_or(failed);
     }
+    let _ = process::setsid();
+    let look = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: LOOK_NS,
+    };
+    // SAFETY: both pointers are alive during the call.
+    let told = || unsafe { libc::sigtimedwait(&raw const end, ptr::null_mut(), &raw const look) };
+    while process::getppid() == Some(parent) && told() < 0 {}
+    for line in lines {
+        // What the kernel refuses now it will refuse again.
+        let _ = line.write(&line.before);
+    }
+    // SAFETY: ends this process without running anything of the copied parent.
+    unsafe { libc::_exit(0) }
 }
 
 /// Why interrupts were not moved, in words.

@@ -24,12 +24,16 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::AsFd;
 use std::ptr;
 use std::time::Duration;
 
 use launch::Launch;
-use libc::pid_t;
+use rustix::event::{self, PollFd, PollFlags, Timespec};
+use rustix::fs;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{self, Pid, Signal, WaitOptions};
 use thiserror::Error;
 
 /// What a keeper runs.
@@ -109,6 +113,11 @@ pub const TAIL: usize = 64 * 1024;
 const GRACE: Duration = Duration::from_millis(50);
 /// How long a process asked to end may take before it is killed.
 const POLITE: Duration = Duration::from_millis(200);
+/// How often a wait for the command looks whether it is interrupted.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// Why a run has no outcome.
 #[derive(Debug, Error)]
@@ -132,8 +141,11 @@ pub enum KeeperError {
     Interrupted,
 }
 
-fn system(what: &'static str) -> impl FnOnce(io::Error) -> KeeperError {
-    move |source| KeeperError::System { what, source }
+fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> KeeperError {
+    move |source| KeeperError::System {
+        what,
+        source: source.into(),
+    }
 }
 
 /// The outcome as it travels through the pipe: plain numbers, fewer bytes than `PIPE_BUF`.
@@ -157,7 +169,7 @@ struct Wire {
 
 /// A running keeper. It belongs to the thread that made it: the kernel ends it with that thread.
 pub struct Keeper {
-    pid: pid_t,
+    pid: Pid,
     go: File,
     reply: File,
     output: Option<File>,
@@ -177,46 +189,41 @@ impl Keeper {
                 io::ErrorKind::InvalidInput,
             )));
         }
-        let (go_read, go) = pipe().map_err(system("make a pipe"))?;
-        let (reply, reply_write) = pipe().map_err(system("make a pipe"))?;
+        let (go_read, go) = pipe_with(PipeFlags::CLOEXEC).map_err(system("make a pipe"))?;
+        let (reply, reply_write) = pipe_with(PipeFlags::CLOEXEC).map_err(system("make a pipe"))?;
         let null = File::options()
             .read(true)
             .write(true)
             .open("/dev/null")
             .map_err(system("open /dev/null"))?;
         let (output, output_write) = if spec.capture {
-            let (read, write) = pipe().map_err(system("make a pipe"))?;
-            set_nonblocking(read.as_raw_fd()).map_err(system("set up a pipe"))?;
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(system("make a pipe"))?;
+            fs::fcntl_setfl(&read, fs::OFlags::NONBLOCK).map_err(system("set up a pipe"))?;
             (Some(read), Some(write))
         } else {
             (None, None)
         };
         let launch = Launch::prepare(spec, &null, output_write.as_ref())
             .map_err(system("prepare the command"))?;
-        // SAFETY: getpid has no preconditions.
-        let parent = unsafe { libc::getpid() };
+        let parent = process::getpid();
         // SAFETY: the child only runs `keep`, which allocates nothing and makes system calls only.
-        match unsafe { libc::fork() } {
-            -1 => Err(system("start a process")(io::Error::last_os_error())),
-            0 => {
-                child::keep(
-                    &launch,
-                    parent,
-                    go_read.as_raw_fd(),
-                    reply_write.as_raw_fd(),
-                );
-                // SAFETY: _exit ends this process without running anything of the copied parent.
-                unsafe { libc::_exit(0) }
-            }
-            pid => Ok(Self {
-                pid,
-                go: File::from(go),
-                reply: File::from(reply),
-                output: output.map(File::from),
-                interrupted,
-                bound_to_this_thread: PhantomData,
-            }),
+        let forked = unsafe { libc::fork() };
+        if forked < 0 {
+            return Err(system("start a process")(io::Error::last_os_error()));
         }
+        let Some(pid) = Pid::from_raw(forked) else {
+            child::keep(&launch, parent, go_read.as_fd(), reply_write.as_fd());
+            // SAFETY: _exit ends this process without running anything of the copied parent.
+            unsafe { libc::_exit(0) }
+        };
+        Ok(Self {
+            pid,
+            go: File::from(go),
+            reply: File::from(reply),
+            output: output.map(File::from),
+            interrupted,
+            bound_to_this_thread: PhantomData,
+        })
     }
 
     /// Runs the command once and waits for it.
@@ -239,8 +246,8 @@ impl Keeper {
 
     /// Ends the run under way early; [`Self::finish`] then tells what it cost so far, as timed out.
     pub fn cut(&self) {
-        // SAFETY: the keeper is our child and not reaped, so its number is its own.
-        unsafe { libc::kill(self.pid, libc::SIGUSR1) };
+        // The keeper is our child and not reaped, so its number is its own.
+        let _ = process::kill_process(self.pid, Signal::USR1);
     }
 
     /// Waits for the run that [`Self::begin`] started.
@@ -253,21 +260,22 @@ impl Keeper {
             if (self.interrupted)() {
                 return Err(KeeperError::Interrupted);
             }
-            let mut watched = [
-                poll_for(self.reply.as_raw_fd()),
-                poll_for(self.output.as_ref().map_or(-1, AsRawFd::as_raw_fd)),
-            ];
-            // SAFETY: `watched` is an array of two initialised pollfd, alive during the call.
-            let ready = unsafe { libc::poll(watched.as_mut_ptr(), 2, 100) };
-            if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                return Err(system("wait for the command")(io::Error::last_os_error()));
+            let mut watched = [&self.reply]
+                .into_iter()
+                .chain(&self.output)
+                .map(|file| PollFd::new(file, PollFlags::IN))
+                .collect::<Vec<_>>();
+            match event::poll(&mut watched, Some(&LOOK)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(system("wait for the command")(error)),
             }
-            if watched[1].revents != 0
-                && let Some(output) = &mut self.output
-            {
+            let is_ready =
+                |place: usize| (watched.get(place)).is_some_and(|pipe| !pipe.revents().is_empty());
+            let (replied, has_printed) = (is_ready(0), is_ready(1));
+            if has_printed && let Some(output) = &mut self.output {
                 printed.drain(output);
             }
-            if ready > 0 && watched[0].revents != 0 {
+            if replied {
                 break;
             }
         }
@@ -286,18 +294,15 @@ impl Keeper {
 
     /// The keeper's process number: the parent or an ancestor of everything the command starts.
     pub const fn pid(&self) -> i32 {
-        self.pid
+        self.pid.as_raw_pid()
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // SAFETY: the keeper is our child and not reaped; on SIGTERM it ends its children and
-        // itself.
-        unsafe {
-            libc::kill(self.pid, libc::SIGTERM);
-            libc::waitpid(self.pid, ptr::null_mut(), 0);
-        }
+        // The keeper is our child and not reaped; on SIGTERM it ends its children and itself.
+        let _ = process::kill_process(self.pid, Signal::TERM);
+        let _ = process::waitpid(Some(self.pid), WaitOptions::empty());
     }
 }
 
@@ -354,32 +359,5 @@ fn outcome(wire: &Wire, mut printed: Printed) -> Outcome {
         cycles: event(2),
         printed: printed.bytes,
         tail: printed.tail,
-    }
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: both descriptors are new and belong to nobody else.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
-}
-
-fn set_nonblocking(fd: RawFd) -> io::Result<()> {
-    // SAFETY: plain fcntl on a descriptor that the caller holds.
-    if unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-const fn poll_for(fd: RawFd) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
     }
 }

@@ -2,7 +2,6 @@
 //! cores the flusher runs at the same time, and when it has nothing to write to, it is faster than
 //! the clients.
 
-use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -85,8 +84,8 @@ impl Ring {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    records: u64,
+pub(super) struct Seen {
+    pub(super) records: u64,
     fullest: u64,
     waits: u64,
     lost: u64,
@@ -162,7 +161,7 @@ fn told(one: &Seen, two: &Seen) -> String {
     )
 }
 
-fn measure(client: CoreId, flusher: CoreId, writes: bool, time: Duration) -> Seen {
+pub(super) fn measure(client: CoreId, flusher: CoreId, writes: bool, time: Duration) -> Seen {
     let (ring, stop) = (Ring::new(), AtomicBool::new(false));
     thread::scope(|scope| {
         let flush = scope.spawn(|| {
@@ -227,14 +226,8 @@ fn log(ring: &Ring, time: Duration) -> Seen {
 
 /// The flusher: returns how many records it took in their order.
 fn flush(ring: &Ring, stop: &AtomicBool, writes: bool) -> u64 {
-    let path = std::env::temp_dir().join(format!("corelane-logger-{}", std::process::id()));
-    let mut file = if writes {
-        File::create(&path).ok()
-    } else {
-        None
-    };
     // Without a name the file goes away with this thread.
-    let _ = fs::remove_file(&path);
+    let mut file = writes.then(tempfile::tempfile).and_then(Result::ok);
     let mut expected = 0;
     loop {
         let ended = stop.load(Ordering::Acquire);

@@ -1,7 +1,6 @@
 //! The load that runs beside a control loop: logging to a file, transferring over the network,
 //! computing.
 
-use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{Seek, Write};
 use std::net::UdpSocket;
@@ -66,11 +65,10 @@ impl Drop for OtherLoad {
 }
 
 fn log(stop: &AtomicBool) {
-    let path = std::env::temp_dir().join(format!("corelane-log-{}", std::process::id()));
-    let file = File::create(&path);
     // Without a name the file goes away with this thread.
-    let _ = fs::remove_file(&path);
-    let Ok(mut file) = file else { return };
+    let Ok(mut file) = tempfile::tempfile() else {
+        return;
+    };
     let block = [b'x'; 4096];
     while !stop.load(Ordering::Acquire) {
         for _ in 0..256 {

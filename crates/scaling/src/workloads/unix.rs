@@ -1,13 +1,13 @@
 //! A set of small loops in the manner of `UnixBench`, as one copy and as a copy on every core. The
 //! index is against this machine's own single copy (10), not against a workstation of 1995.
 
-use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use figures::geometric_mean;
+use rustix::process::getppid;
 
 use super::{Body, Kind, Loop, Workload};
 use crate::result::ScaleResult;
@@ -78,8 +78,8 @@ fn floats() -> Body {
 fn system_calls() -> Body {
     Box::new(|| {
         for _ in 0..200 {
-            // SAFETY: getppid has no preconditions; it is never answered from user space.
-            black_box(unsafe { libc::getppid() });
+            // Never answered from user space.
+            black_box(getppid());
         }
         200.0
     })
@@ -136,17 +136,11 @@ fn processes() -> Body {
     })
 }
 
-fn file_copy() -> Body {
-    let path = std::env::temp_dir().join(format!("corelane-unix-{}", std::process::id()));
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path);
+pub(super) fn file_copy() -> Body {
     // The file has no name while it is used, so nothing is left whatever happens.
-    let _ = fs::remove_file(&path);
-    let Ok(mut file) = file else { return nothing() };
+    let Ok(mut file) = tempfile::tempfile() else {
+        return nothing();
+    };
     let mut block = [7_u8; 1024];
     Box::new(move || {
         let mut turn = || -> std::io::Result<()> {

@@ -1,23 +1,26 @@
 //! What runs in the keeper after the fork: system calls only, no allocation (`signal-safety(7)`).
 
-use std::os::fd::RawFd;
-use std::ptr;
-use std::time::Duration;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+use std::{ptr, slice};
 
-use libc::{c_int, pid_t};
+use libc::c_int;
+use rustix::io;
+use rustix::process::{self, Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::events::Events;
 use super::launch::Launch;
 use super::process_list::for_each_process;
-use super::{GRACE, POLITE, Wire, poll_for};
+use super::{GRACE, POLITE, Wire};
 
-/// The keeper's life: wait for a byte, run, reply.
-pub(super) fn keep(launch: &Launch, parent: pid_t, go: RawFd, reply: RawFd) {
+/// The keeper's life: wait for a byte, run, reply. No call before the loop is ever refused.
+pub(super) fn keep(launch: &Launch, parent: Pid, go: BorrowedFd<'_>, reply: BorrowedFd<'_>) {
+    let _ = process::setsid();
+    let _ = process::set_parent_process_death_signal(Some(Signal::TERM));
+    let _ = process::set_child_subreaper(Some(process::getpid()));
     // SAFETY: plain system calls on this process; the signal set is initialised by sigemptyset.
     let signals = unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         let mut signals: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut signals);
         for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGUSR1] {
@@ -25,12 +28,12 @@ pub(super) fn keep(launch: &Launch, parent: pid_t, go: RawFd, reply: RawFd) {
             libc::sigaddset(&raw mut signals, signal);
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const signals, ptr::null_mut());
-        // The parent may have died before PR_SET_PDEATHSIG took hold.
-        if libc::getppid() != parent {
-            return;
-        }
         signals
     };
+    // The parent may have died before its death became a signal.
+    if process::getppid() != Some(parent) {
+        return;
+    }
     let events = if launch.count_events {
         Events::open()
     } else {
@@ -41,10 +44,14 @@ pub(super) fn keep(launch: &Launch, parent: pid_t, go: RawFd, reply: RawFd) {
         if !wait_for_go(go, &signals) {
             return;
         }
-        let wire = run_once(launch, &signals, &events, &mut pinned);
-        // SAFETY: `wire` is plain numbers, shorter than PIPE_BUF, so it is written whole.
-        let written = unsafe { libc::write(reply, (&raw const wire).cast(), size_of::<Wire>()) };
-        if written < 0 {
+        let Some(wire) = run_once(launch, &signals, &events, &mut pinned) else {
+            return;
+        };
+        // SAFETY: `wire` is plain numbers without padding.
+        let bytes =
+            unsafe { slice::from_raw_parts((&raw const wire).cast::<u8>(), size_of::<Wire>()) };
+        // Shorter than PIPE_BUF, so it is written whole.
+        if io::write(reply, bytes).is_err() {
             return;
         }
     }
@@ -52,50 +59,38 @@ pub(super) fn keep(launch: &Launch, parent: pid_t, go: RawFd, reply: RawFd) {
 
 /// Waits for a byte on `go` or for the order to end. SIGTERM is blocked, so it is looked for beside
 /// the pipe.
-fn wait_for_go(go: RawFd, signals: &libc::sigset_t) -> bool {
+fn wait_for_go(go: BorrowedFd<'_>, signals: &libc::sigset_t) -> bool {
     loop {
-        // SAFETY: one initialised pollfd; the mask lets SIGTERM and the others interrupt the wait
-        // only here.
-        unsafe {
-            let mut watched = poll_for(go);
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut none);
-            let ready = libc::ppoll(
-                &raw mut watched,
-                1,
-                ptr::null(),
-                signals_without_end(signals, &mut none),
-            );
-            if ready == 1 {
-                let mut byte = 0_u8;
-                return libc::read(go, (&raw mut byte).cast(), 1) == 1;
-            }
+        let mut watched = libc::pollfd {
+            fd: go.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut idle = *signals;
+        // SAFETY: one initialised pollfd and an initialised set. While idle the default action of
+        // SIGTERM ends the keeper at once: it has no children then.
+        let ready = unsafe {
+            libc::sigdelset(&raw mut idle, libc::SIGTERM);
+            libc::ppoll(&raw mut watched, 1, ptr::null(), &raw const idle)
+        };
+        if ready == 1 {
+            return io::read(go, &mut [0_u8]) == Ok(1);
         }
     }
 }
 
-/// While idle the default action of SIGTERM ends the keeper at once: it has no children then.
-fn signals_without_end(
-    signals: &libc::sigset_t,
-    room: &mut libc::sigset_t,
-) -> *const libc::sigset_t {
-    *room = *signals;
-    // SAFETY: `room` is an initialised set.
-    unsafe { libc::sigdelset(room, libc::SIGTERM) };
-    room
-}
-
+/// Runs every copy once; `None` when told to end instead.
 fn run_once(
     launch: &Launch,
     signals: &libc::sigset_t,
     events: &Events,
     pinned: &mut Option<usize>,
-) -> Wire {
+) -> Option<Wire> {
     let mut wire = Wire::default();
     drop_pending_cut(signals);
     let before = children_usage();
     let events_before = events.read();
-    let start = now();
+    let start = Instant::now();
     let mut running = 0;
     for (place, mask) in launch.masks.iter().enumerate() {
         set_mask(
@@ -124,13 +119,12 @@ fn run_once(
             (wire.kind, wire.value) = (4, error);
         }
     }
-    let deadline = start + launch.timeout.as_nanos() as u64;
     let mut end_asked = false;
     while running > 0 {
-        let (pid, status) = reap(libc::WNOHANG);
-        if pid > 0 {
+        if let Ok(Some((pid, status))) = process::wait(WaitOptions::NOHANG) {
+            let pid = pid.as_raw_pid();
             if let Some(copy) = launch.pids.iter().find(|copy| copy.get() == pid) {
-                let took = now() - start;
+                let took = start.elapsed().as_nanos() as u64;
                 wire.wall_ns = wire.wall_ns.max(took);
                 wire.copies_per_second += 1e9 / took as f64;
                 copy.set(-pid); // ended, its group may live on
@@ -141,15 +135,15 @@ fn run_once(
             }
             continue;
         }
-        let left = deadline.saturating_sub(now());
-        let signal = if left == 0 {
+        let left = launch.timeout.saturating_sub(start.elapsed());
+        let signal = if left.is_zero() {
             libc::SIGUSR1
         } else {
             wait_signal(signals, left)
         };
         if signal == libc::SIGUSR1 || signal == libc::SIGTERM {
             wire.kind = 3;
-            wire.wall_ns = wire.wall_ns.max(now() - start);
+            wire.wall_ns = wire.wall_ns.max(start.elapsed().as_nanos() as u64);
             end_asked = signal == libc::SIGTERM;
             break;
         }
@@ -169,96 +163,80 @@ fn run_once(
             wire.events[place] = b - a;
         }
     }
-    if end_asked {
-        // SAFETY: everything was ended by `clear`; the parent has gone or does not want an answer.
-        unsafe { libc::_exit(0) };
-    }
-    wire
+    (!end_asked).then_some(wire)
 }
 
 /// Puts this process on the cores of a copy, which inherits them. A setting with one copy does this
 /// once only.
-fn set_mask(mask: &libc::cpu_set_t, place: usize, pinned: &mut Option<usize>, copies: usize) {
+fn set_mask(mask: &CpuSet, place: usize, pinned: &mut Option<usize>, copies: usize) {
     if copies == 1 && *pinned == Some(place) {
         return;
     }
-    // SAFETY: the set has the size that is passed.
-    unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), mask) };
+    // The kernel refuses cores that have gone; the run then has those that it had.
+    let _ = sched_setaffinity(None, mask);
     *pinned = Some(place);
 }
 
 /// Ends whatever still runs and reaps it; returns how many processes had to be ended after a
 /// command that ended itself.
 fn clear(launch: &Launch, signals: &libc::sigset_t, cut_short: bool) -> u32 {
-    let start = now();
+    let start = Instant::now();
+    let patience = if cut_short { Duration::ZERO } else { GRACE };
     let mut ended = 0;
     loop {
-        let (pid, _) = reap(libc::WNOHANG);
-        if pid < 0 {
-            return if cut_short { 0 } else { ended }; // no children left
+        match process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
+            Err(_) => return if cut_short { 0 } else { ended }, // no children left
         }
-        if pid > 0 {
-            continue;
-        }
-        let waited = Duration::from_nanos(now() - start);
-        let patience = if cut_short { Duration::ZERO } else { GRACE };
+        let waited = start.elapsed();
         if waited >= patience {
             let signal = if waited < patience + POLITE {
-                libc::SIGTERM
+                Signal::TERM
             } else {
-                libc::SIGKILL
+                Signal::KILL
             };
             for copy in &launch.pids {
-                let group = copy.get().abs();
-                if group > 1 {
-                    // SAFETY: a process group that a child of ours leads or led; members are
-                    // descendants of ours.
-                    unsafe { libc::kill(-group, signal) };
+                // A process group that a child of ours leads or led; members are descendants of
+                // ours.
+                if let Some(group) = Pid::from_raw(copy.get().abs()) {
+                    let _ = process::kill_process_group(group, signal);
                 }
             }
             ended = ended.max(signal_children(signal));
         }
-        wait_signal(signals, 2_000_000);
+        wait_signal(signals, Duration::from_millis(2));
     }
 }
 
 /// Sends `signal` to every direct child of this process; returns their number. Orphans of the
 /// command are direct children because this process is a subreaper; what they leave behind follows
 /// in the next round.
-fn signal_children(signal: c_int) -> u32 {
+fn signal_children(signal: Signal) -> u32 {
     let mut count = 0;
-    // SAFETY: getpid has no preconditions.
-    let own = unsafe { libc::getpid() };
+    let own = process::getpid();
     for_each_process(|pid, parent| {
         if parent == own {
-            // SAFETY: a child of ours that is not reaped keeps its number.
-            unsafe { libc::kill(pid, signal) };
+            // A child of ours that is not reaped keeps its number.
+            let _ = process::kill_process(pid, signal);
             count += 1;
         }
     });
     count
 }
 
-fn judge(status: c_int) -> (i32, i32) {
-    if libc::WIFSIGNALED(status) {
-        (2, libc::WTERMSIG(status))
-    } else if libc::WEXITSTATUS(status) == 0 {
-        (0, 0)
-    } else {
-        (1, libc::WEXITSTATUS(status))
+fn judge(status: WaitStatus) -> (i32, i32) {
+    match (status.terminating_signal(), status.exit_status()) {
+        (Some(signal), _) => (2, signal),
+        (None, Some(code @ 1..)) => (1, code),
+        _ => (0, 0),
     }
 }
 
-fn reap(flags: c_int) -> (pid_t, c_int) {
-    let mut status = 0;
-    // SAFETY: `status` is alive during the call.
-    (unsafe { libc::waitpid(-1, &raw mut status, flags) }, status)
-}
-
-fn wait_signal(signals: &libc::sigset_t, nanoseconds: u64) -> c_int {
+fn wait_signal(signals: &libc::sigset_t, limit: Duration) -> c_int {
     let limit = libc::timespec {
-        tv_sec: (nanoseconds / 1_000_000_000).cast_signed(),
-        tv_nsec: (nanoseconds % 1_000_000_000).cast_signed(),
+        tv_sec: limit.as_secs().cast_signed(),
+        tv_nsec: limit.subsec_nanos().into(),
     };
     // SAFETY: both pointers are alive during the call; no information about the signal is asked
     // for.
@@ -272,7 +250,7 @@ fn drop_pending_cut(signals: &libc::sigset_t) {
     unsafe {
         libc::sigdelset(&raw mut cut, libc::SIGTERM);
     }
-    while wait_signal(&cut, 0) > 0 {}
+    while wait_signal(&cut, Duration::ZERO) > 0 {}
 }
 
 fn children_usage() -> libc::rusage {
@@ -286,15 +264,4 @@ fn children_usage() -> libc::rusage {
 
 const fn micros(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64
-}
-
-/// Nanoseconds of the monotonic clock.
-fn now() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is alive during the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

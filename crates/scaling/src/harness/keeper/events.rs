@@ -1,13 +1,13 @@
 //! Events counted over a process tree.
 
-use std::os::fd::RawFd;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// Counters that follow this process and everything it starts (`perf_event_open(2)`, `inherit`).
-pub(super) struct Events([RawFd; 3]);
+pub(super) struct Events([Option<OwnedFd>; 3]);
 
 impl Events {
     pub(super) const fn none() -> Self {
-        Self([-1; 3])
+        Self([const { None }; 3])
     }
 
     /// Migrations, instructions, cycles; what the machine or its policy does not give stays closed.
@@ -36,25 +36,26 @@ impl Events {
             attributes.size = size_of::<perf::perf_event_attr>() as u32;
             attributes.set_inherit(1);
             // SAFETY: the attributes are complete and alive during the call; pid 0 is this process.
+            // A descriptor that is new belongs to nobody else.
             unsafe {
-                perf_event_open_sys::perf_event_open(
+                let counter = perf_event_open_sys::perf_event_open(
                     &raw mut attributes,
                     0,
                     -1,
                     -1,
                     libc::c_ulong::from(perf::PERF_FLAG_FD_CLOEXEC),
-                )
+                );
+                (counter >= 0).then(|| OwnedFd::from_raw_fd(counter))
             }
         }))
     }
 
     pub(super) fn read(&self) -> [Option<u64>; 3] {
-        self.0.map(|fd| {
-            let mut value = 0_u64;
-            // SAFETY: an event without read format answers with eight bytes; a closed one (-1)
-            // answers with an error.
-            let count = unsafe { libc::read(fd, (&raw mut value).cast(), 8) };
-            (count == 8).then_some(value)
+        self.0.each_ref().map(|counter| {
+            // An event without read format answers with eight bytes.
+            let mut value = [0_u8; 8];
+            let count = rustix::io::read(counter.as_ref()?, &mut value).ok()?;
+            (count == value.len()).then(|| u64::from_ne_bytes(value))
         })
     }
 }

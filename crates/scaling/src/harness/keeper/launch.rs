@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::{io, ptr};
 
 use libc::{c_char, c_int, pid_t};
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::Spec;
 
@@ -16,8 +17,8 @@ use super::Spec;
 pub(super) struct Launch {
     pub(super) argv: Vec<*mut c_char>,
     pub(super) envp: Vec<*mut c_char>,
-    pub(super) masks: Vec<Option<libc::cpu_set_t>>,
-    pub(super) home: libc::cpu_set_t,
+    pub(super) masks: Vec<Option<CpuSet>>,
+    pub(super) home: CpuSet,
     pub(super) pids: Vec<Cell<pid_t>>,
     pub(super) timeout: Duration,
     pub(super) count_events: bool,
@@ -84,7 +85,7 @@ impl Launch {
                 .iter()
                 .map(|cores| cores.as_deref().map(mask_of))
                 .collect(),
-            home: own_mask()?,
+            home: sched_getaffinity(None)?,
             pids: spec.copies.iter().map(|_| Cell::new(0)).collect(),
             timeout: spec.timeout,
             count_events: spec.count_events,
@@ -113,25 +114,10 @@ fn check(error: c_int) -> io::Result<()> {
     }
 }
 
-fn mask_of(cores: &[u32]) -> libc::cpu_set_t {
-    // SAFETY: all zeroes is the empty set; CPU_SET checks its bound.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &core in cores {
-            libc::CPU_SET(core as usize, &mut set);
-        }
-        set
+fn mask_of(cores: &[u32]) -> CpuSet {
+    let mut set = CpuSet::new();
+    for &core in cores {
+        set.set(core as usize);
     }
-}
-
-fn own_mask() -> io::Result<libc::cpu_set_t> {
-    // SAFETY: the set is zeroed and has the size that is passed.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0 {
-            Ok(set)
-        } else {
-            Err(io::Error::last_os_error())
-        }
-    }
+    set
 }
