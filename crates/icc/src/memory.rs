@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::ptr::NonNull;
+
+use memmap2::{MmapOptions, MmapRaw};
 
 use super::sync::{Arc, AtomicU64};
 
@@ -47,18 +47,7 @@ impl Memory for Heap {
 /// memfd), or two kernels (`/dev/mmapper` inside a User Mode Linux guest, whose memory is a file of
 /// the host; a PCI BAR of an ivshmem device).
 #[derive(Clone)]
-pub struct Mapping(Arc<Mapped>);
-
-struct Mapped {
-    start: NonNull<AtomicU64>,
-    words: usize,
-}
-
-// SAFETY: the mapping is plain shared memory that lives until the last handle drops, and it is only
-// reached through atomics.
-unsafe impl Send for Mapped {}
-// SAFETY: as above; `&AtomicU64` may be shared between threads.
-unsafe impl Sync for Mapped {}
+pub struct Mapping(Arc<MmapRaw>);
 
 impl Mapping {
     /// Maps the first `bytes` of `file` (rounded down to whole words) for reading and writing.
@@ -77,44 +66,21 @@ impl Mapping {
                 ),
             ));
         }
-        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(start.cast()).ok_or_else(io::Error::last_os_error)?;
-        Ok(Self(Arc::new(Mapped {
-            start,
-            words: bytes / 8,
-        })))
+        let mapped = MmapOptions::new().len(bytes).map_raw(file)?;
+        Ok(Self(Arc::new(mapped)))
     }
 }
 
 impl Memory for Mapping {
     fn len(&self) -> usize {
-        self.0.words
+        self.0.len() / 8
     }
 
     fn word(&self, index: usize) -> &AtomicU64 {
-        assert!(index < self.0.words, "word {index} of {}", self.0.words);
+        assert!(index < self.len(), "word {index} of {}", self.len());
+        let start = self.0.as_mut_ptr().cast::<AtomicU64>();
         // SAFETY: the index is inside the mapping, which is page aligned, lives as long as `self`,
         // and is only ever reached as atomics, so writes of another process are no data race.
-        unsafe { self.0.start.add(index).as_ref() }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: start and length are those of the mapping made in `Mapping::of`, unmapped once.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * 8) };
+        unsafe { &*start.add(index) }
     }
 }

@@ -47,7 +47,8 @@ static corelane_mark *corelane_marker_take(uint32_t kind, const void *address, s
     if (!page) {
         char path[64];
         corelane_marker_path(path, sizeof path);
-        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        unlink(path);
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0) return NULL;
         void *memory = ftruncate(fd, (off_t)size) ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         close(fd);

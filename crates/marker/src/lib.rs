@@ -10,8 +10,8 @@
 //!
 //! ```
 //! let table = std::sync::Mutex::new(0_u64);
-//! let name = marker::name_lock(&raw const table as usize, size_of_val(&table), "forwarding
-//! table");
+//! let address = &raw const table as usize;
+//! let name = marker::name_lock(address, size_of_val(&table), "forwarding table");
 //! let frames = marker::Progress::new("frames");
 //! *table.lock().unwrap() += 1;
 //! frames.add(1);
@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering;
 
 use page::Entry;
 pub use page::{Kind, Mark, Reader, read};
+use rustix::time::{ClockId, clock_gettime};
 
 /// A lock's name; forgotten when dropped.
 #[derive(Debug)]
@@ -99,12 +100,7 @@ impl CountedLock {
 }
 
 fn now() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: writes one timespec to a valid place.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 

@@ -1,10 +1,11 @@
 //! The shared memory: a head and entries of two cache lines. The C header writes the same layout.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
 
 /// "CLMARK", version 1.
 const MAGIC: u64 = 0x0031_4b52_414d_4c43;
@@ -70,57 +71,63 @@ fn path(process: u32) -> String {
     format!("/dev/shm/corelane-marker-{process}")
 }
 
-fn map(file: &File, writable: bool) -> Option<&'static Page> {
-    if file.metadata().ok()?.len() < size_of::<Page>() as u64 {
-        return None;
+/// A page in our memory.
+struct Mapped(MmapRaw);
+
+impl Mapped {
+    fn of(file: &File, writable: bool) -> Option<Self> {
+        if file.metadata().ok()?.len() < size_of::<Page>() as u64 {
+            return None;
+        }
+        let mut options = MmapOptions::new();
+        options.len(size_of::<Page>());
+        let mapping = if writable {
+            options.map_raw(file)
+        } else {
+            options.map_raw_read_only(file)
+        };
+        mapping.ok().map(Self)
     }
-    let protection = if writable {
-        libc::PROT_READ | libc::PROT_WRITE
-    } else {
-        libc::PROT_READ
-    };
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let base = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            size_of::<Page>(),
-            protection,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if base == libc::MAP_FAILED {
-        return None;
+
+    fn page(&self) -> &Page {
+        let page = self.0.as_ptr().cast::<Page>();
+        // SAFETY: the mapping is page-aligned, as long as a `Page`, and made of atomics, for which
+        // every bit pattern is valid; it lives as long as `self`.
+        unsafe { &*page }
     }
-    // SAFETY: the mapping is page-aligned, as long as a `Page`, and made of atomics, for which
-    // every bit pattern is valid; whoever keeps it unmaps it only when no reference is left
-    // (`Reader`), or never.
-    Some(unsafe { &*base.cast::<Page>() })
+}
+
+/// Makes the page of `process`. Whatever has its name is taken away first and not written to:
+/// anybody may make files in that place.
+fn make(process: u32) -> Option<Mapped> {
+    let path = path(process);
+    let _ = std::fs::remove_file(&path);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .ok()?;
+    file.set_len(size_of::<Page>() as u64).ok()?;
+    let mapped = Mapped::of(&file, true)?;
+    let head = &mapped.page().head;
+    head.process.store(process, Ordering::Relaxed);
+    head.magic.store(MAGIC, Ordering::Release);
+    Some(mapped)
 }
 
 /// This process' page, made at the first call.
 fn mine() -> Option<&'static Page> {
-    static MINE: OnceLock<Option<&'static Page>> = OnceLock::new();
-    *MINE.get_or_init(|| {
+    static MINE: OnceLock<Option<Mapped>> = OnceLock::new();
+    let mapped = MINE.get_or_init(|| {
         sweep();
-        let process = std::process::id();
-        let options = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path(process));
-        let file = options.ok()?;
-        file.set_len(size_of::<Page>() as u64).ok()?;
-        let page = map(&file, true)?;
-        page.head.process.store(process, Ordering::Relaxed);
-        page.head.magic.store(MAGIC, Ordering::Release);
+        let mapped = make(std::process::id())?;
         // SAFETY: registers a function without arguments that lives as long as the program.
         unsafe { libc::atexit(remove) };
-        Some(page)
-    })
+        Some(mapped)
+    });
+    mapped.as_ref().map(Mapped::page)
 }
 
 extern "C" fn remove() {
@@ -187,9 +194,7 @@ pub(crate) fn give_back(entry: &Entry) {
 }
 
 /// Another process' page, held open: what it counted last can be read after its end.
-pub struct Reader {
-    page: &'static Page,
-}
+pub struct Reader(Mapped);
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -202,28 +207,28 @@ impl std::fmt::Debug for Reader {
 impl Reader {
     /// Opens the page of `process`; `None` when it has none.
     pub fn open(process: u32) -> Option<Self> {
-        let page = map(&File::open(path(process)).ok()?, false)?;
-        let reader = Self { page };
-        (page.head.magic.load(Ordering::Acquire) == MAGIC && reader.process() == process)
-            .then_some(reader)
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path(process));
+        let reader = Self(Mapped::of(&file.ok()?, false)?);
+        let magic = reader.0.page().head.magic.load(Ordering::Acquire);
+        (magic == MAGIC && reader.process() == process).then_some(reader)
     }
 
     /// Whose page it is.
     pub fn process(&self) -> u32 {
-        self.page.head.process.load(Ordering::Relaxed)
+        self.0.page().head.process.load(Ordering::Relaxed)
     }
 
     /// The marks there are now.
     pub fn marks(&self) -> Vec<Mark> {
-        self.page.entries.iter().filter_map(Entry::read).collect()
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        let base = std::ptr::from_ref(self.page).cast_mut().cast();
-        // SAFETY: the mapping made in `open`; this value held its only reference.
-        unsafe { libc::munmap(base, size_of::<Page>()) };
+        self.0
+            .page()
+            .entries
+            .iter()
+            .filter_map(Entry::read)
+            .collect()
     }
 }
 
@@ -253,5 +258,36 @@ impl Entry {
             count: self.count.load(Ordering::Relaxed),
             held: self.held.load(Ordering::Relaxed),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn planted_links_are_neither_written_nor_read_through() {
+        let theirs = std::env::temp_dir().join(format!("marker-theirs-{}", std::process::id()));
+        std::fs::write(&theirs, "kept").expect("a directory for temporary files");
+        // Numbers of processes that live and mark nothing.
+        let [kept, followed] = [1, std::os::unix::process::parent_id()];
+        for process in [kept, followed] {
+            let _ = std::fs::remove_file(path(process));
+        }
+        symlink(&theirs, path(kept)).expect("nothing has the name");
+        let page = make(kept).expect("the link does not hinder it");
+        assert_eq!(
+            std::fs::read_to_string(&theirs).ok().as_deref(),
+            Some("kept")
+        );
+        assert_eq!(Reader::open(kept).map(|page| page.process()), Some(kept));
+        symlink(path(kept), path(followed)).expect("nothing has the name");
+        page.page().head.process.store(followed, Ordering::Relaxed);
+        assert!(Reader::open(followed).is_none());
+        for made in [path(kept).into(), path(followed).into(), theirs] {
+            std::fs::remove_file(made).expect("made above");
+        }
     }
 }
