@@ -3,6 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::setpriority_process;
+use rustix::thread::gettid;
+use rustix::time::ClockId;
 
 use super::catalogue::Decoder;
 use super::ear::Ear;
@@ -113,18 +117,17 @@ impl Drain {
     }
 
     fn sleep(&self) {
-        let mut polls: Vec<libc::pollfd> = self
+        let mut polls: Vec<PollFd<'_>> = self
             .cores
             .iter()
-            .map(|core| libc::pollfd {
-                fd: core.owner(),
-                events: libc::POLLIN,
-                revents: 0,
-            })
+            .map(|core| PollFd::from_borrowed_fd(core.owner(), PollFlags::IN))
             .collect();
-        // SAFETY: the array lives through the call and its length is given. Being interrupted only
-        // makes the turn early.
-        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, self.tick) };
+        let tick = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(self.tick) * 1_000_000,
+        };
+        // Being interrupted only makes the turn early.
+        let _ = poll(&mut polls, Some(&tick));
     }
 
     fn turn(&mut self, last: bool) -> Result<(), RecordError> {
@@ -187,15 +190,13 @@ impl Drain {
 /// Asks the scheduler to run this thread before others (a late reader loses events) and tells its
 /// number.
 fn go_first() -> Tid {
-    const FIRST: libc::c_int = -20;
-    // SAFETY: no memory arguments; a refusal only means more risk of loss, which is counted.
-    unsafe {
-        let tid = libc::gettid();
-        libc::setpriority(libc::PRIO_PROCESS, tid as libc::id_t, FIRST);
-        tid as Tid
-    }
+    const FIRST: i32 = -20;
+    let thread = gettid();
+    // A refusal only means more risk of loss, which is counted.
+    let _ = setpriority_process(Some(thread), FIRST);
+    thread.as_raw_pid() as Tid
 }
 
 fn thread_time() -> u64 {
-    super::machine::clock(libc::CLOCK_THREAD_CPUTIME_ID) as u64
+    machine::clock(ClockId::ThreadCPUTime) as u64
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::event::{TaskChange, TaskNews, Tid};
 use crate::trace::Header;
 
@@ -38,27 +40,22 @@ pub(crate) fn header() -> Header {
         host: read("/proc/sys/kernel/hostname"),
         cores: core_file("online"),
         isolated: core_file("isolated"),
-        boot_offset: clock(libc::CLOCK_BOOTTIME) - clock(libc::CLOCK_MONOTONIC),
-        real_offset: clock(libc::CLOCK_REALTIME) - clock(libc::CLOCK_MONOTONIC),
+        boot_offset: clock(ClockId::Boottime) - clock(ClockId::Monotonic),
+        real_offset: clock(ClockId::Realtime) - clock(ClockId::Monotonic),
         interrupt_names: interrupt_names(&read("/proc/interrupts")),
         ..Header::default()
     }
 }
 
 /// A clock's reading in nanoseconds.
-pub(crate) fn clock(id: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: writes one timespec to a valid place.
-    unsafe { libc::clock_gettime(id, &raw mut time) };
+pub(crate) fn clock(id: ClockId) -> i64 {
+    let time = clock_gettime(id);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Now, on the clock of all events.
 pub(crate) fn now() -> u64 {
-    clock(libc::CLOCK_MONOTONIC) as u64
+    clock(ClockId::Monotonic) as u64
 }
 
 fn interrupt_names(table: &str) -> Vec<(u16, String)> {

@@ -7,8 +7,7 @@ use super::{RecordError, System};
 
 /// What to do about a refused `perf_event_open`.
 pub(super) fn refusal(cause: &io::Error, system: &System) -> RecordError {
-    // SAFETY: geteuid cannot fail and has no arguments.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = rustix::process::geteuid().is_root();
     explain(cause, system, root)
 }
 

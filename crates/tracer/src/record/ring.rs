@@ -5,63 +5,48 @@
 //! has been read with acquire order, and give them back by storing `data_tail` with release order.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use memmap2::{MmapOptions, MmapRaw};
 use perf_event_open_sys::bindings::perf_event_mmap_page;
+use rustix::param::page_size;
 
 /// A mapped ring.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    head: *mut perf_event_mmap_page,
-    base: *mut u8,
+    memory: MmapRaw,
     page: usize,
     size: usize,
     scratch: Vec<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone; only the atomics of its first page are shared,
-// with the kernel.
-unsafe impl Send for Ring {}
-
 impl Ring {
     /// Maps `pages` (a power of two) data pages of the event `fd`.
     pub(crate) fn map(fd: &OwnedFd, pages: usize) -> io::Result<Self> {
-        // SAFETY: sysconf has no memory arguments.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let page = page_size();
         let size = pages * page;
-        // SAFETY: a new mapping at an address of the kernel's choice; nothing of ours is replaced.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                page + size,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
-            head: base.cast(),
-            base: base.cast(),
+            memory: MmapOptions::new().len(page + size).map_raw(fd)?,
             page,
             size,
             scratch: Vec::new(),
         })
     }
 
+    fn description(&self) -> *mut perf_event_mmap_page {
+        self.memory.as_mut_ptr().cast()
+    }
+
     fn head(&self) -> &AtomicU64 {
         // SAFETY: the first page is a perf_event_mmap_page for as long as `self` lives; the field
         // is 8-byte aligned, and both sides treat it as an atomic word.
-        unsafe { AtomicU64::from_ptr(&raw mut (*self.head).data_head) }
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.description()).data_head) }
     }
 
     fn tail(&self) -> &AtomicU64 {
         // SAFETY: as for `head`.
-        unsafe { AtomicU64::from_ptr(&raw mut (*self.head).data_tail) }
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.description()).data_tail) }
     }
 
     /// Hands every record in the ring, oldest first, to `take` (type, misc, body without its 8-byte
@@ -73,7 +58,7 @@ impl Ring {
             let offset = (at % self.size as u64) as usize;
             // SAFETY: `offset` lies in the data area and records are 8-byte aligned, so the 8-byte
             // head does not wrap; the kernel does not write between tail and head.
-            let start = unsafe { self.base.add(self.page + offset) };
+            let start = unsafe { self.memory.as_ptr().add(self.page + offset) };
             // SAFETY: as above.
             let record_head = unsafe { std::slice::from_raw_parts(start, 8) };
             let kind = u32::from_le_bytes([
@@ -99,7 +84,10 @@ impl Ring {
                     .extend_from_slice(unsafe { std::slice::from_raw_parts(start.add(8), first) });
                 // SAFETY: the record's rest at the beginning of the data area.
                 let rest = unsafe {
-                    std::slice::from_raw_parts(self.base.add(self.page), length - 8 - first)
+                    std::slice::from_raw_parts(
+                        self.memory.as_ptr().add(self.page),
+                        length - 8 - first,
+                    )
                 };
                 self.scratch.extend_from_slice(rest);
                 take(kind, &self.scratch);
@@ -107,12 +95,5 @@ impl Ring {
             at += length as u64;
         }
         self.tail().store(at, Ordering::Release);
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping made in `map`, which nothing refers to any more.
-        unsafe { libc::munmap(self.base.cast(), self.page + self.size) };
     }
 }

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::param::page_size;
+use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
+
 use super::drain::{Drain, Drained};
 use super::points::{paths, points, switches};
 use super::refusal::refusal;
@@ -94,8 +97,7 @@ impl Recording {
             stacks: options.stacks,
             ..machine::header()
         };
-        let page = 4096;
-        let pages = options.ring_bytes.div_ceil(page).next_power_of_two();
+        let pages = options.ring_bytes.div_ceil(page_size()).next_power_of_two();
         let formats = tracefs::formats(&options.system, &paths(options))?;
         let switches = switches(options, &mut header);
         let (decoders, wanted) = points(
@@ -244,9 +246,8 @@ impl Recording {
             self.exit = status.to_string();
             return;
         }
-        // SAFETY: a signal to our own child, which has not been waited for, so its number is still
-        // its own.
-        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+        // It has not been waited for, so its number is still its own.
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         let patience = Instant::now() + Duration::from_secs(2);
         while Instant::now() < patience {
             if let Ok(Some(status)) = child.try_wait() {
@@ -310,19 +311,12 @@ fn spawn(words: &[std::ffi::OsString]) -> Result<Child, RecordError> {
 
 /// Every core and tracepoint needs a descriptor; the soft limit of 1024 is too few for many cores.
 fn raise_file_limit(needed: usize) {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: writes one rlimit to a valid place.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return;
-    }
-    let wanted = (needed + 256) as libc::rlim_t;
-    if limit.rlim_cur < wanted {
-        limit.rlim_cur = wanted.min(limit.rlim_max);
-        // SAFETY: reads one rlimit from a valid place. A refusal shows itself when the descriptors
-        // run out.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    let wanted = needed as u64 + 256;
+    let mut limit = getrlimit(Resource::Nofile);
+    // No limit is none.
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(limit.maximum.map_or(wanted, |most| wanted.min(most)));
+        // A refusal shows itself when the descriptors run out.
+        let _ = setrlimit(Resource::Nofile, limit);
     }
 }

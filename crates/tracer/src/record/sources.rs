@@ -4,9 +4,10 @@
 //! however the program ends.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys as sys;
+use rustix::param::page_size;
 use sys::bindings::{self, perf_event_attr};
 
 use super::refusal::refusal;
@@ -65,8 +66,8 @@ impl Core {
         })
     }
 
-    pub(crate) fn owner(&self) -> RawFd {
-        self.owner.as_raw_fd()
+    pub(crate) fn owner(&self) -> BorrowedFd<'_> {
+        self.owner.as_fd()
     }
 
     /// Lets the events flow, the thread news first.
@@ -91,14 +92,11 @@ impl Core {
     pub(crate) fn lost(&self) -> Option<u64> {
         let mut total = 0;
         for fd in self.points.iter().chain(std::iter::once(&self.owner)) {
-            let mut answer = [0_u64; 2];
-            let bytes = std::mem::size_of_val(&answer);
-            // SAFETY: reads at most the array's size into it.
-            let got = unsafe { libc::read(fd.as_raw_fd(), answer.as_mut_ptr().cast(), bytes) };
-            if usize::try_from(got) != Ok(bytes) {
-                return None;
-            }
-            total += answer[1];
+            let mut answer = [0; 16];
+            let [_, lost] = (rustix::io::read(fd, &mut answer) == Ok(answer.len()))
+                .then(|| answer.as_chunks::<8>().0)
+                .and_then(<[_]>::as_array)?;
+            total += u64::from_ne_bytes(*lost);
         }
         Some(total)
     }
@@ -115,17 +113,20 @@ fn check(result: i32) -> io::Result<()> {
 fn open(attr: &mut perf_event_attr, cpu: u16) -> io::Result<OwnedFd> {
     let any_process = -1;
     let flags = bindings::PERF_FLAG_FD_CLOEXEC as libc::c_ulong;
-    // SAFETY: `attr` is a valid structure whose size field is set; the kernel copies it.
-    let mut fd = unsafe { sys::perf_event_open(attr, any_process, i32::from(cpu), -1, flags) };
-    if fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+    // SAFETY: `attr` is a valid structure whose size field is set; the kernel copies it. The
+    // descriptor is new, and nobody else owns it.
+    let open = |attr: &mut perf_event_attr| unsafe {
+        let fd = sys::perf_event_open(attr, any_process, i32::from(cpu), -1, flags);
+        check(fd).map(|()| OwnedFd::from_raw_fd(fd))
+    };
+    open(attr).or_else(|cause| {
+        if cause.raw_os_error() != Some(libc::EINVAL) {
+            return Err(cause);
+        }
         // Kernels before 6.0 do not know PERF_FORMAT_LOST.
         attr.read_format = 0;
-        // SAFETY: as above.
-        fd = unsafe { sys::perf_event_open(attr, any_process, i32::from(cpu), -1, flags) };
-    }
-    check(fd)?;
-    // SAFETY: a descriptor just made, which nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        open(attr)
+    })
 }
 
 fn base_attr() -> perf_event_attr {
@@ -157,7 +158,7 @@ fn side_attr(pages: usize) -> perf_event_attr {
     attr.set_comm(1);
     attr.set_comm_exec(1);
     attr.set_watermark(1);
-    attr.__bindgen_anon_2.wakeup_watermark = (pages * 4096 / 2) as u32;
+    attr.__bindgen_anon_2.wakeup_watermark = (pages * page_size() / 2) as u32;
     attr
 }
 

@@ -4,8 +4,10 @@
 //! mounted, a thread takes a mount namespace of its own, mounts it there, reads, and ends: the
 //! mount ends with it, however the program ends.
 
-use std::ffi::CString;
 use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::{RecordError, System};
 
@@ -54,41 +56,14 @@ fn read_all(root: &Path, events: &[String]) -> Vec<Option<String>> {
 
 fn mount_for_this_thread(place: &Path) -> Result<PathBuf, RecordError> {
     let failed =
-        |what: &str| RecordError::NoTracefs(format!("{what}: {}", std::io::Error::last_os_error()));
-    let target = &place.to_string_lossy();
-    // SAFETY: unshare concerns this thread alone; it has no memory arguments.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(failed(
-            "it is not mounted, and a private mount namespace was refused",
-        ));
-    }
-    mount("none", "/", None, libc::MS_REC | libc::MS_PRIVATE)
-        .map_err(|()| failed("making the mounts private failed"))?;
-    mount(
-        "tracefs",
-        target,
-        Some("tracefs"),
-        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-    )
-    .map_err(|()| failed("mounting it was refused"))?;
+        |what: &'static str| move |cause| RecordError::NoTracefs(format!("{what}: {cause}"));
+    // SAFETY: this thread alone gets a mount namespace; its descriptors stay shared.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(failed(
+        "it is not mounted, and a private mount namespace was refused",
+    ))?;
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change("/", private).map_err(failed("making the mounts private failed"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("tracefs", place, "tracefs", flags, None).map_err(failed("mounting it was refused"))?;
     Ok(place.to_path_buf())
-}
-
-fn mount(source: &str, target: &str, kind: Option<&str>, flags: libc::c_ulong) -> Result<(), ()> {
-    let source = CString::new(source).map_err(drop)?;
-    let target = CString::new(target).map_err(drop)?;
-    let kind = kind.map(CString::new).transpose().map_err(drop)?;
-    let kind = kind.as_ref().map_or(std::ptr::null(), |kind| kind.as_ptr());
-    // SAFETY: all pointers are to terminated strings that live through the call, or null where
-    // mount(2) allows it.
-    let result = unsafe {
-        libc::mount(
-            source.as_ptr(),
-            target.as_ptr(),
-            kind,
-            flags,
-            std::ptr::null(),
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(()) }
 }

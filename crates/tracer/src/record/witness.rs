@@ -7,6 +7,8 @@
 //! can be read when the window has closed, and are.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use marker::{Kind as MarkKind, Reader};
 
@@ -233,28 +235,13 @@ impl Witness {
 /// The eight words from 16 bytes before `address`, if the process still has them.
 fn words_around(process: Tid, address: u64) -> Option<[u32; 8]> {
     const BEFORE: u64 = 16;
-    let mut words = [0_u32; 8];
-    let local = libc::iovec {
-        iov_base: words.as_mut_ptr().cast(),
-        iov_len: size_of_val(&words),
-    };
-    let remote = libc::iovec {
-        iov_base: address.checked_sub(BEFORE)? as *mut libc::c_void,
-        iov_len: size_of_val(&words),
-    };
-    // SAFETY: the kernel writes at most the array's size into it and checks the other process'
-    // addresses itself.
-    let got = unsafe {
-        libc::process_vm_readv(
-            process as libc::pid_t,
-            &raw const local,
-            1,
-            &raw const remote,
-            1,
-            0,
-        )
-    };
-    (usize::try_from(got) == Ok(size_of_val(&words))).then_some(words)
+    let mut bytes = [0; 32];
+    let memory = File::open(format!("/proc/{process}/mem")).ok()?;
+    memory
+        .read_exact_at(&mut bytes, address.checked_sub(BEFORE)?)
+        .ok()?;
+    let (words, _) = bytes.as_chunks::<4>();
+    Some(std::array::from_fn(|at| u32::from_ne_bytes(words[at])))
 }
 
 fn marked_processes() -> Vec<u32> {
