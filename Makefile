@@ -54,9 +54,8 @@ planes: build guest
 
 # The core against what it must hold: the second core's gain, what route changes cost, size,
 # building time; then minutes of fuzzing.
-bench:
-	@scripts/setup
-	@CORELANE_PREFIXES=$(PREFIXES) cargo bench --locked --quiet -p corelane --bench forwarding
+bench: build
+	@$(CORELANE) study --bounds --engine memory $(addprefix --routes ,$(PREFIXES))
 	@cargo run --release --locked --quiet -p fib --example peers changes
 	@scripts/fuzz
 
@@ -102,8 +101,8 @@ bpf:
 
 # The router's speed on veth pairs, engines and peers by turns in one run, and how fast it follows
 # the kernel. Needs root and some five minutes; prints ratios beside what they must be.
-bench-router:
-	scripts/bench-router
+bench-router: build
+	scripts/bench-router $(addprefix --routes ,$(PREFIXES)) $(ARGS)
 
 # What tracing costs, with what must be reached: slowdown, time for each event beside perf record,
 # bytes, analysis, page. Needs root, 40 s.

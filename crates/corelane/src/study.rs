@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use study::choice::{self, Wishes};
+use dut::error::Error;
+use study::bounds;
+use study::choice::{self, Choice, Wishes};
 use study::measure;
 use study::page;
 use study::plan::Effort;
@@ -13,7 +15,7 @@ use study::plots;
 use study::readme;
 use study::result::Study;
 
-use crate::common::{Outcome, ResultOptions};
+use crate::common::{self, Outcome, ResultOptions};
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
@@ -44,17 +46,27 @@ pub(crate) struct Arguments {
     /// Measure nothing: show what FILE, a study.json, holds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "cores", "routes", "seconds"])]
     from: Option<PathBuf>,
+    /// Hold what the forwarding must reach against what it does: each figure beside its bound, exit
+    /// code 3 when one is missed
+    #[arg(long, conflicts_with_all = ["from", "plots", "markdown"])]
+    bounds: bool,
     #[command(flatten)]
     output: ResultOptions,
 }
 
+/// Exit code when a bound is missed.
+const MISSED: u8 = 3;
+
 /// Measures, or reads what was measured, and shows it.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.bounds {
+        return hold(arguments);
+    }
     let study = match &arguments.from {
         Some(file) => Study::read(file)?,
         None => take(arguments)?,
     };
-    print!("{}", report::terminal::render(&page::summary(&study)));
+    common::print(&report::terminal::render(&page::summary(&study)))?;
 
     // What was read is not written again unless asked for.
     let json = arguments.output.json.as_deref();
@@ -88,15 +100,40 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the study.
-fn take(arguments: &Arguments) -> Result<Study, dut::error::Error> {
+/// What to measure with, by the options and by this machine.
+fn choose(arguments: &Arguments) -> Result<Choice, Error> {
     host::cleanup::on_signal()?;
     host::namespace::sweep_leftovers();
-    let choice = choice::choose(&Wishes {
+    choice::choose(&Wishes {
         engines: &arguments.engine,
         cores: arguments.cores,
         routes: arguments.routes.clone(),
-    })?;
+    })
+}
+
+/// Holds the bounds against what is measured.
+fn hold(arguments: &Arguments) -> Outcome {
+    let options = &arguments.output;
+    let time = arguments.seconds.map(Duration::from_secs);
+    let bounds = bounds::measure(&choose(arguments)?, options.quick, time, options.seed)?;
+    let document = bounds.document();
+    common::print(&report::terminal::render(&document))?;
+    if let Some(json) = &options.json {
+        report::json::write(json, &bounds)?;
+    }
+    if let Some(html) = &options.html {
+        report::html::write(html, &document)?;
+    }
+    Ok(if bounds.all_hold() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(MISSED)
+    })
+}
+
+/// Runs the study.
+fn take(arguments: &Arguments) -> Result<Study, Error> {
+    let choice = choose(arguments)?;
     let mut effort = if arguments.output.quick {
         Effort::QUICK
     } else {

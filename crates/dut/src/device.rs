@@ -1,10 +1,14 @@
 //! Devices as those who measure see them.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastpath::generate::Destinations;
 use host::CoreId;
 use tester::result::Entry;
+use tester::sizes::Family;
+use tester::veth::lanes::Lanes;
 
 #[cfg(doc)]
 use crate::case::FRAME_SIZES;
@@ -23,6 +27,45 @@ pub struct Setting {
     pub routes: Arc<Routes>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Of the frames.
+    pub family: Family,
+    /// The core of a device that does not share its generator's; it is then sent more than it can
+    /// take.
+    pub apart: Option<CoreId>,
+}
+
+impl Setting {
+    /// IPv4 frames, each core with its generator, worker and sink.
+    pub fn new(cores: &[CoreId], routes: &Arc<Routes>, seed: u64) -> Self {
+        Self {
+            cores: cores.to_vec(),
+            routes: Arc::clone(routes),
+            seed,
+            family: Family::Ipv4,
+            apart: None,
+        }
+    }
+
+    /// A generator and a sink on each core, and what a device needs between them.
+    pub(crate) fn lanes(&self, name: &str) -> Result<Lanes, Error> {
+        let destinations = match self.family {
+            Family::Ipv4 => {
+                let all = self.routes.destinations.iter();
+                Destinations::V4(all.copied().map(Ipv4Addr::from_bits).collect())
+            }
+            Family::Ipv6 => {
+                let all = self.routes.destinations_v6(self.seed)?.into_iter();
+                Destinations::V6(all.map(Ipv6Addr::from_bits).collect())
+            }
+        };
+        let lanes = match self.family {
+            Family::Ipv4 => Lanes::new(name, &self.cores, destinations)?,
+            Family::Ipv6 => Lanes::new(&format!("{name}-v6"), &self.cores, destinations)?,
+        };
+        lanes.dut().set("net.ipv4.ip_forward", "1")?;
+        lanes.dut().set("net.ipv6.conf.all.forwarding", "1")?;
+        Ok(lanes)
+    }
 }
 
 /// What a device can be asked to do.

@@ -1,20 +1,21 @@
 //! Engine `kernel`: Linux's own forwarding, the baseline of every engine between interfaces.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
 use host::Namespace;
 use tester::result::Entry;
-use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address};
+use tester::sizes::Family;
+use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address, next_hop_address_v6};
 
 use crate::case::{Case, FRAME_SIZES, Sample};
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::offer::Wanted;
-use crate::routes::Routes;
 use crate::tally::Tally;
 
 /// Making generators and emptying queues.
@@ -32,9 +33,8 @@ struct Kernel {
 /// # Errors
 /// When a namespace cannot be made or a route is refused.
 pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
-    let lanes = Lanes::new("kernel", &setting.cores, &setting.routes.destinations)?;
-    lanes.dut().set("net.ipv4.ip_forward", "1")?;
-    load(lanes.dut(), &setting.routes, setting.seed)?;
+    let lanes = setting.lanes("kernel")?;
+    load(lanes.dut(), setting)?;
     Ok(Box::new(Kernel {
         lanes,
         load: Load::default(),
@@ -80,20 +80,20 @@ impl Device for Kernel {
     }
 }
 
-/// Puts every IPv4 route into the kernel's table, next hops given out at random.
+/// Puts every route of the frames' family into the kernel's table, next hops given out at random.
 ///
 /// # Errors
 /// When a route is refused.
-pub fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
-    let next_hops = fib::generated::next_hops(seed, routes.prefixes.v4.len(), NEXT_HOPS);
-    let mut batch = String::with_capacity(routes.prefixes.v4.len() * 48);
-    for (prefix, next_hop) in routes.prefixes.v4.iter().zip(next_hops) {
-        let _ = writeln!(
-            batch,
-            "route append {prefix} via {} dev out",
-            next_hop_address(next_hop.0)
-        );
-    }
+pub(crate) fn load(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
+    let prefixes = &setting.routes.prefixes;
+    let hop: fn(u16) -> IpAddr = match setting.family {
+        Family::Ipv4 => |number| next_hop_address(number).into(),
+        Family::Ipv6 => |number| next_hop_address_v6(number).into(),
+    };
+    let batch = match setting.family {
+        Family::Ipv4 => batch(&prefixes.v4, hop, setting.seed),
+        Family::Ipv6 => batch(&prefixes.v6, hop, setting.seed),
+    };
     let mut ip = std::process::Command::new("ip")
         .args(["-n", dut.name(), "-batch", "-"])
         .stdin(Stdio::piped())
@@ -115,4 +115,18 @@ pub fn load(dut: &Namespace, routes: &Routes, seed: u64) -> Result<(), Error> {
         return Err(format!("the kernel did not take the routes: {words}").into());
     }
     Ok(written?)
+}
+
+/// A line of `ip -batch` for each prefix.
+fn batch<P: Display>(prefixes: &[P], hop: fn(u16) -> IpAddr, seed: u64) -> String {
+    let next_hops = fib::generated::next_hops(seed, prefixes.len(), NEXT_HOPS);
+    let mut batch = String::with_capacity(prefixes.len() * 48);
+    for (prefix, next_hop) in prefixes.iter().zip(next_hops) {
+        let _ = writeln!(
+            batch,
+            "route append {prefix} via {} dev out",
+            hop(next_hop.0)
+        );
+    }
+    batch
 }

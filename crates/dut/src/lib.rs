@@ -14,3 +14,4 @@ pub mod open;
 pub mod router;
 pub mod routes;
 pub mod tally;
+pub mod testpmd;

@@ -30,11 +30,11 @@ struct Memory {
     table_bytes: Bytes,
 }
 
-/// Builds a table of each organisation.
+/// The engine with one table organisation, filled with the setting's routes.
 ///
 /// # Errors
 /// When the tables do not fit into memory.
-pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
+pub fn engine(organisation: TableOrganisation, setting: &Setting) -> Result<MemoryEngine, Error> {
     let prefixes = &setting.routes.prefixes;
     let next_hops = fib::generated::next_hops(
         setting.seed,
@@ -57,10 +57,21 @@ pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
             .collect(),
         next_hops: NEXT_HOPS,
     };
-    let build = |organisation| MemoryEngine::build(organisation, &routes, setting.cores.len());
+    Ok(MemoryEngine::build(
+        organisation,
+        &routes,
+        setting.cores.len(),
+    )?)
+}
+
+/// Builds a table of each organisation.
+///
+/// # Errors
+/// When the tables do not fit into memory.
+pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
     let engines = TableOrganisation::ALL
         .into_iter()
-        .map(build)
+        .map(|organisation| engine(organisation, setting))
         .collect::<Result<Vec<_>, _>>()?;
     let shared = engines
         .iter()

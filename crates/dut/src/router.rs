@@ -73,12 +73,12 @@ pub fn open(kind: EngineKind, setting: &Setting) -> Result<Box<dyn Device>, Erro
 impl Opened {
     fn new(kind: EngineKind, setting: &Setting, workers: usize) -> Result<Self, Error> {
         let all = workers == setting.cores.len();
-        let name = match all {
-            true => kind.name().to_owned(),
-            false => format!("{}-{workers}", kind.name()),
+        let name = if all {
+            kind.name().to_owned()
+        } else {
+            format!("{}-{workers}", kind.name())
         };
-        let lanes = Lanes::new(&name, &setting.cores, &setting.routes.destinations)?;
-        lanes.dut().set("net.ipv4.ip_forward", "1")?;
+        let lanes = setting.lanes(&name)?;
         let keeps_table = kind != EngineKind::XdpKernelFib;
         if keeps_table {
             // For what the engine leaves to the kernel, a frame in 65,536 with a checksum that
@@ -86,10 +86,14 @@ impl Opened {
             let hop = next_hop_address(1);
             lanes.dut().ip(format!("route add default via {hop}"))?;
         } else {
-            kernel::load(lanes.dut(), &setting.routes, setting.seed)?;
+            kernel::load(lanes.dut(), setting)?;
         }
+        let cores = match &setting.apart {
+            Some(core) => std::slice::from_ref(core),
+            None => &setting.cores[..workers],
+        };
         let mut opened = Self {
-            engine: start(kind, &lanes, &setting.cores[..workers])?,
+            engine: start(kind, &lanes, cores)?,
             lanes,
             load: Load::default(),
             workers,
@@ -186,7 +190,7 @@ fn numbered(number: u16) -> NextHop {
 impl Router {
     /// What keeps a closed loop from outrunning it.
     const fn pace(&self) -> Pace {
-        if self.kind.has_workers() {
+        if self.kind.has_workers() && self.setting.apart.is_none() {
             Pace::Window(WINDOW)
         } else {
             Pace::Call

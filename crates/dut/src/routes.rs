@@ -23,6 +23,23 @@ pub struct Routes {
     pub from: String,
 }
 
+impl Routes {
+    /// IPv6 destinations, each inside a random prefix.
+    ///
+    /// # Errors
+    /// When the table has no IPv6 prefix.
+    pub fn destinations_v6(&self, seed: u64) -> Result<Vec<u128>, Error> {
+        if self.prefixes.v6.is_empty() {
+            return Err(format!("{} has no IPv6 prefix; give at least one", self.from).into());
+        }
+        Ok(fib::generated::addresses_hitting(
+            seed,
+            &self.prefixes.v6,
+            DESTINATIONS,
+        ))
+    }
+}
+
 /// Reads `file`, or generates a table from `seed`.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 //! devices of the crate `dut`, its rows are the [`result`], and everything shown is a function of
 //! that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
 
+pub mod bounds;
 pub mod choice;
 pub mod measure;
 mod no_loss;

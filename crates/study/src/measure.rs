@@ -29,11 +29,7 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     let mut progress = Progress::new(0);
     progress.step("routing table");
     let routes = routes::load(choice.routes.as_deref(), seed)?;
-    let setting = Setting {
-        cores: choice.cores.clone(),
-        routes: Arc::new(routes),
-        seed,
-    };
+    let setting = Setting::new(&choice.cores, &Arc::new(routes), seed);
     let mut engines: Vec<Box<dyn Device>> = Vec::new();
     for &kind in &choice.engines {
         host::cleanup::check()?;

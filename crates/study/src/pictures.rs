@@ -5,12 +5,18 @@
 //! that it costs them nothing. Root only; without it the study is whole but for the pictures, and
 //! says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use dut::case::SMALLEST;
+use dut::device::Setting;
 use dut::error::Error;
+use dut::memory;
+use dut::routes::Routes;
 use fib::TableOrganisation;
+use host::CoreId;
 use port::memory::Replay;
-use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
+use router::user_plane::memory_engine::Trial;
 use router::user_plane::test_traffic::{self, Destinations};
 use serde::{Deserialize, Serialize};
 use tracer::analyse::Analysis;
@@ -23,7 +29,6 @@ const LENGTH: Duration = Duration::from_millis(600);
 const ROUTES: usize = 20_000;
 /// Frames replayed.
 const FRAMES: usize = 4096;
-const NEXT_HOPS: u16 = 16;
 /// The lock of the locked organisation covers this many bytes, the table behind it more.
 const LOCK_BYTES: usize = 64;
 
@@ -40,7 +45,7 @@ pub(crate) struct Picture {
 }
 
 /// Takes the pictures, or says in a sentence why there are none.
-pub(crate) fn take(cores: &[host::CoreId], seed: u64) -> Result<Vec<Picture>, String> {
+pub(crate) fn take(cores: &[CoreId], seed: u64) -> Result<Vec<Picture>, String> {
     let explain = |error: Error| format!("No traces were taken: {error}.");
     let Some(two) = cores.get(..2) else {
         return Err("No traces were taken: they compare one core with two.".to_owned());
@@ -50,7 +55,7 @@ pub(crate) fn take(cores: &[host::CoreId], seed: u64) -> Result<Vec<Picture>, St
             "No traces were taken: the profiler needs root (`sudo corelane study`).".to_owned(),
         );
     }
-    let traffic = Traffic::new(seed).map_err(explain)?;
+    let traffic = Traffic::new(two, seed).map_err(explain)?;
     [
         (
             "One core: the worker runs without a break",
@@ -78,27 +83,26 @@ pub(crate) fn take(cores: &[host::CoreId], seed: u64) -> Result<Vec<Picture>, St
 }
 
 struct Traffic {
-    routes: Routes,
-    frames: std::sync::Arc<Replay>,
+    setting: Setting,
+    frames: Arc<Replay>,
 }
 
 impl Traffic {
-    fn new(seed: u64) -> Result<Self, Error> {
-        let mut prefixes = fib::generated::internet(seed).v4;
-        prefixes.truncate(ROUTES);
-        let destinations = fib::generated::addresses_hitting(seed, &prefixes, FRAMES);
-        let smallest = dut::case::SMALLEST as usize;
-        let frames = std::sync::Arc::new(test_traffic::frames(
-            Destinations::V4(&destinations),
-            smallest,
-        )?);
-        let hops = fib::generated::next_hops(seed, prefixes.len(), NEXT_HOPS);
+    fn new(cores: &[CoreId], seed: u64) -> Result<Self, Error> {
+        let mut prefixes = fib::generated::internet(seed);
+        prefixes.v4.truncate(ROUTES);
+        prefixes.v6.clear();
+        let destinations = fib::generated::addresses_hitting(seed, &prefixes.v4, FRAMES);
+        let frames = test_traffic::frames(Destinations::V4(&destinations), SMALLEST as usize)?;
         let routes = Routes {
-            v4: prefixes.into_iter().zip(hops).collect(),
-            v6: Vec::new(),
-            next_hops: NEXT_HOPS,
+            prefixes,
+            destinations,
+            from: String::new(),
         };
-        Ok(Self { routes, frames })
+        Ok(Self {
+            setting: Setting::new(cores, &Arc::new(routes), seed),
+            frames: Arc::new(frames),
+        })
     }
 
     fn picture(
@@ -106,9 +110,9 @@ impl Traffic {
         number: usize,
         title: &str,
         organisation: TableOrganisation,
-        cores: &[host::CoreId],
+        cores: &[CoreId],
     ) -> Result<Picture, Error> {
-        let engine = MemoryEngine::build(organisation, &self.routes, cores.len())?;
+        let engine = memory::engine(organisation, &self.setting)?;
         let _name = engine.lock_address().map(|address| {
             marker::name_lock(address, LOCK_BYTES, fib::organisation::Locked::LOCK_NAME)
         });

@@ -1,9 +1,11 @@
 //! Load on every core at once, closed loop and at a rate, with the kernel between the cables: what
 //! arrives, and where the rest went. Needs root.
 
+use std::net::Ipv4Addr;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
+use fastpath::generate::Destinations;
 use host::CoreId;
 use tester::bench::{Subject, throughput};
 use tester::profile::Profile;
@@ -40,10 +42,10 @@ fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'sta
             } else {
                 LOWER
             };
-            half + 1 + number
+            Ipv4Addr::from_bits(half + 1 + number)
         })
         .collect();
-    let lanes = Lanes::new(name, &cores, &destinations).unwrap();
+    let lanes = Lanes::new(name, &cores, Destinations::V4(destinations)).unwrap();
     let dut = lanes.dut();
     dut.set("net.ipv4.ip_forward", "1").unwrap();
     let hop = next_hop_address(1).to_string();

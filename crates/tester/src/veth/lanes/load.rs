@@ -7,7 +7,7 @@
 //! is on the way at any time ([`Pace::Window`]); a generator that has to wait sleeps, for the core
 //! is the workers' too. Whether frames were lost all the same is counted, and where.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -17,7 +17,7 @@ use fastpath::generate::{Destinations, Frames, Generator};
 use host::{CoreId, Pinned};
 
 use super::ledger::Reading;
-use super::{INGRESS, Lanes, Losses};
+use super::{INGRESS, INGRESS_V6, Lanes, Losses};
 use crate::disturbance::Watch;
 use crate::frame::{DESTINATION_PORT, SOURCE_PORT, TIME_TO_LIVE};
 use crate::rig::RigError;
@@ -152,18 +152,24 @@ fn make(
     } else {
         Generator::new
     };
-    let share = lanes.destinations.len().div_ceil(cores).max(1);
     let (near, far) = (&lanes.generator, &lanes.ingress);
     let each = (0..cores).map(|core| {
-        // With fewer destinations than cores some are sent to by several.
-        let from = (core * share).min(lanes.destinations.len().saturating_sub(share));
-        let own = &lanes.destinations[from..(from + share).min(lanes.destinations.len())];
-        let frames = Frames {
+        let (source, destinations) = match &lanes.destinations {
+            Destinations::V4(all) => (
+                IpAddr::V4(Ipv4Addr::from_bits(INGRESS.to_bits() + 1)),
+                Destinations::V4(share(all, core, cores)),
+            ),
+            Destinations::V6(all) => (
+                IpAddr::V6(Ipv6Addr::from_bits(INGRESS_V6.to_bits() + 1)),
+                Destinations::V6(share(all, core, cores)),
+            ),
+        };
+        let mut frames = Frames {
             source_mac: near.mac,
             destination_mac: far.mac,
             vlan: None,
-            source: IpAddr::V4(Ipv4Addr::from_bits(INGRESS.to_bits() + 1)),
-            destinations: Destinations::V4(own.iter().copied().map(Ipv4Addr::from_bits).collect()),
+            source,
+            destinations,
             source_port: SOURCE_PORT,
             source_ports: 1,
             destination_port: DESTINATION_PORT,
@@ -172,9 +178,18 @@ fn make(
             stream: 0,
             stamp_every: 0,
         };
+        frames.lengths[0] = frames.lengths[0].max(frames.shortest());
         Ok(near.namespace.enter(|| new(near.index, &frames))??)
     });
     each.collect()
+}
+
+/// The part of `all` that is the `core`-th of `cores`'. With fewer destinations than cores some are
+/// sent to by several.
+fn share<A: Copy>(all: &[A], core: usize, cores: usize) -> Vec<A> {
+    let share = all.len().div_ceil(cores).max(1);
+    let from = (core * share).min(all.len().saturating_sub(share));
+    all[from..(from + share).min(all.len())].to_vec()
 }
 
 /// What the generators share.

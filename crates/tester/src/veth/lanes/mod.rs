@@ -19,9 +19,10 @@ mod ledger;
 mod load;
 mod rig;
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bpf::attach::Request;
+use fastpath::generate::Destinations;
 use fastpath::sink::{Checks, Sink};
 use host::bed::End;
 use host::offload::Offload;
@@ -36,6 +37,9 @@ use crate::rig::RigError;
 const INGRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// The device's address towards the sink; the next hops follow it.
 const EGRESS: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
+/// The same for IPv6.
+const INGRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
+const EGRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 1);
 /// Next hops behind the egress that routes can be given out to, all at the sink.
 pub const NEXT_HOPS: u16 = 16;
 /// MTU of the cables, bytes.
@@ -49,16 +53,16 @@ pub struct Lanes {
     sink_end: End,
     sink: Sink,
     cores: Vec<CoreId>,
-    destinations: Vec<u32>,
+    destinations: Destinations,
 }
 
 impl Lanes {
     /// Builds it; `name` tells its namespaces from those of others. Frames go to `destinations`,
-    /// IPv4 addresses.
+    /// all of one address family.
     ///
     /// # Errors
     /// Without root, or when the kernel refuses a namespace, a cable or a program.
-    pub fn new(name: &str, cores: &[CoreId], destinations: &[u32]) -> Result<Self, RigError> {
+    pub fn new(name: &str, cores: &[CoreId], destinations: Destinations) -> Result<Self, RigError> {
         let generator = Namespace::new(&format!("{name}-generator"))?;
         let dut = Namespace::new(&format!("{name}-dut"))?;
         let sink_side = Namespace::new(&format!("{name}-sink"))?;
@@ -73,10 +77,21 @@ impl Lanes {
             dut.set(&format!("net.ipv4.conf.{key}.rp_filter"), "0")?;
         }
         let sink_mac = output.b.mac.map(|byte| format!("{byte:02x}")).join(":");
+        let is_v6 = matches!(destinations, Destinations::V6(_));
+        if is_v6 {
+            dut.ip(format!("address add {INGRESS_V6}/64 dev in nodad"))?;
+            dut.ip(format!("address add {EGRESS_V6}/64 dev out nodad"))?;
+        }
         for next_hop in 1..=NEXT_HOPS {
-            let address = next_hop_address(next_hop);
-            let line = format!("neighbour add {address} lladdr {sink_mac} dev out nud permanent");
-            dut.ip(line)?;
+            let mut addresses = vec![next_hop_address(next_hop).to_string()];
+            if is_v6 {
+                addresses.push(next_hop_address_v6(next_hop).to_string());
+            }
+            for address in addresses {
+                dut.ip(format!(
+                    "neighbour add {address} lladdr {sink_mac} dev out nud permanent"
+                ))?;
+            }
         }
         dut.switch("in", Offload::GenericReceive, true)?;
         let mut sink = Sink::new(Checks::COUNT)?;
@@ -88,7 +103,7 @@ impl Lanes {
             sink_end: output.b,
             sink,
             cores: cores.to_vec(),
-            destinations: destinations.to_vec(),
+            destinations,
         })
     }
 
@@ -145,4 +160,9 @@ impl Lanes {
 /// The address of a next hop, counted from 1: behind the device's egress.
 pub fn next_hop_address(next_hop: u16) -> Ipv4Addr {
     Ipv4Addr::from_bits(EGRESS.to_bits() + u32::from(next_hop))
+}
+
+/// The same for IPv6.
+pub fn next_hop_address_v6(next_hop: u16) -> Ipv6Addr {
+    Ipv6Addr::from_bits(EGRESS_V6.to_bits() + u128::from(next_hop))
 }

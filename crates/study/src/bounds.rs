@@ -1,0 +1,501 @@
+//! What forwarding must hold: ratios and figures of one run beside their bounds.
+//!
+//! Everything is measured once in each of interleaved rounds, on the devices that the study
+//! measures; a ratio is taken within a round and shown with the interval of its median. Engines in
+//! the kernel share each core with generator and sink. `af-xdp` and its peer `testpmd` have the
+//! last core to themselves, on cables of one queue, and the generator sends from the first core
+//! more than they can take.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dut::case::{Case, SMALLEST, Sample};
+use dut::device::{Device, Setting};
+use dut::error::Error;
+use dut::kind::Kind;
+use dut::{memory, routes, testpmd};
+use fib::TableOrganisation;
+use figures::{Estimate, Interval, Rounds};
+use host::Environment;
+use report::{Document, Progress, Table};
+use router::engine::EngineKind;
+use serde::Serialize;
+use tester::sizes::Family;
+
+use crate::choice::Choice;
+
+/// Name and version of the JSON form.
+const SCHEMA: &str = "corelane-study-bounds/1";
+/// How often everything is measured.
+const ROUNDS: usize = 11;
+/// Length of a trial.
+const TRIAL: Duration = Duration::from_millis(700);
+/// How long a device may take until its first frame arrives.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A trial that asks whether it has.
+const LOOK: Duration = Duration::from_millis(20);
+
+const SHARED: Kind = Kind::Memory(TableOrganisation::Shared);
+const PER_CORE: Kind = Kind::Memory(TableOrganisation::PerCore);
+const XDP: Kind = Kind::Router(EngineKind::Xdp);
+const KERNEL_FIB: Kind = Kind::Router(EngineKind::XdpKernelFib);
+
+/// Everything that was held against a bound.
+#[derive(Debug, Serialize)]
+pub struct Bounds {
+    schema: &'static str,
+    environment: Environment,
+    /// What the ratios are made of.
+    rates: Vec<Rates>,
+    bounds: Vec<Bound>,
+    /// What was not measured, and why.
+    left_out: Vec<String>,
+}
+
+/// The rounds of one subject, frames/s.
+#[derive(Debug, Serialize)]
+struct Rates {
+    what: String,
+    frames_per_second: Vec<f64>,
+}
+
+/// A figure beside its bounds.
+#[derive(Debug, Serialize)]
+struct Bound {
+    what: String,
+    must: Option<Limit>,
+    goal: Option<Limit>,
+    median: f64,
+    interval: Option<Interval>,
+}
+
+/// What a figure must be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Limit {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Limit {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+        }
+    }
+
+    fn in_words(self) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("≥ {bound}"),
+            Self::AtMost(bound) => format!("≤ {bound}"),
+        }
+    }
+}
+
+impl Bound {
+    /// `goal`, `must` or `missed`: the best that it reaches. A goal alone cannot be missed.
+    fn word(&self) -> &'static str {
+        let holds = |limit: Option<Limit>| limit.is_some_and(|limit| limit.holds(self.median));
+        match (self.must, self.goal) {
+            (_, Some(_)) if holds(self.goal) => "goal",
+            (Some(_), _) if holds(self.must) => "must",
+            (Some(_), _) => "missed",
+            (None, _) => "",
+        }
+    }
+}
+
+/// A device as the bounds want it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// Beside its generator on each core.
+    Beside(Kind, Family),
+    /// `af-xdp`, alone on the last core.
+    Apart(Family),
+    /// `testpmd`, in its place.
+    Testpmd(Family),
+}
+
+impl Place {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Beside(kind, _) => kind,
+            Self::Apart(_) | Self::Testpmd(_) => Kind::Router(EngineKind::AfXdp),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Beside(Kind::Memory(_), _) => {
+                format!("memory, {} table", self.kind().table())
+            }
+            Self::Beside(_, family) | Self::Apart(family) => {
+                format!("{}, {family}", self.kind().engine())
+            }
+            Self::Testpmd(family) => format!("testpmd macswap, {family}"),
+        }
+    }
+
+    fn open(self, choice: &Choice, setting: &Setting) -> Result<Box<dyn Device>, Error> {
+        let with = |family, cores: &[host::CoreId], apart| Setting {
+            cores: cores.to_vec(),
+            family,
+            apart,
+            ..setting.clone()
+        };
+        match (self, &choice.cores[..]) {
+            (Self::Beside(kind, family), cores) => {
+                dut::open::open(kind, &with(family, cores, None))
+            }
+            (Self::Apart(family), [first, .., last]) => {
+                dut::open::open(self.kind(), &with(family, &[*first], Some(*last)))
+            }
+            (Self::Testpmd(family), [first, .., last]) => {
+                testpmd::open(&with(family, &[*first], None), *last)
+            }
+            _ => Err("a device apart from its generator needs two cores".into()),
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Subject {
+    place: Place,
+    workers: usize,
+    changes: u64,
+}
+
+/// A ratio of two subjects and what it must hold.
+struct Claim {
+    what: String,
+    ours: Subject,
+    other: Subject,
+    /// What is missing of the ratio to 1 instead of the ratio.
+    lost: bool,
+    must: Option<Limit>,
+    goal: Option<Limit>,
+}
+
+/// All of them on so many cores.
+fn claims(cores: usize) -> Vec<Claim> {
+    let at = |place, workers, changes| Subject {
+        place,
+        workers,
+        changes,
+    };
+    let least = |must, goal| (Some(Limit::AtLeast(must)), Some(Limit::AtLeast(goal)));
+    let mut all = Vec::new();
+    let mut add = |what: String, ours, other, lost, (must, goal)| {
+        all.push(Claim {
+            what,
+            ours,
+            other,
+            lost,
+            must,
+            goal,
+        });
+    };
+    for kind in [SHARED, PER_CORE] {
+        let place = Place::Beside(kind, Family::Ipv4);
+        let name = place.name();
+        if cores > 1 {
+            // The bounds are for two.
+            let limits = if cores == 2 {
+                least(1.9, 1.97)
+            } else {
+                (None, None)
+            };
+            let what = format!("{name}: {cores} workers against one");
+            add(what, at(place, cores, 0), at(place, 1, 0), false, limits);
+        }
+        for changes in [10_000, 100_000, 1_000_000] {
+            let limits = match changes {
+                100_000 => (Some(Limit::AtMost(0.05)), None),
+                1_000_000 => (None, Some(Limit::AtMost(0.02))),
+                _ => (None, None),
+            };
+            let what = format!("{name}: share lost at {changes} route changes/s");
+            let (ours, other) = (at(place, cores, changes), at(place, cores, 0));
+            add(what, ours, other, true, limits);
+        }
+    }
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let beside = |kind, workers| at(Place::Beside(kind, family), workers, 0);
+        let xdp = beside(XDP, 1);
+        for (kind, limits) in [
+            (Kind::Kernel, least(3.5, 5.0)),
+            (KERNEL_FIB, least(2.3, 3.2)),
+        ] {
+            let what = format!("xdp against {}, {family}", kind.engine());
+            add(what, xdp, beside(kind, 1), false, limits);
+        }
+        if cores > 1 {
+            let what = format!("af-xdp against testpmd macswap, {family}");
+            let (ours, other) = (Place::Apart(family), Place::Testpmd(family));
+            add(
+                what,
+                at(ours, 1, 0),
+                at(other, 1, 0),
+                false,
+                least(1.0, 1.3),
+            );
+        }
+        if cores > 1 && family == Family::Ipv4 {
+            let what = "xdp against xdp-kernel-fib on two cores, IPv4".to_owned();
+            let two = beside(XDP, 2);
+            add(what, two, beside(KERNEL_FIB, 2), false, least(2.3, 3.2));
+            let what = "xdp: two cores against one, IPv4".to_owned();
+            add(what, two, xdp, false, least(1.85, 1.95));
+        }
+    }
+    all
+}
+
+/// Measures everything that `choice` allows; trials share `time` where it is given.
+///
+/// # Errors
+/// When a device cannot be opened or measured, or the user interrupts.
+pub fn measure(
+    choice: &Choice,
+    quick: bool,
+    time: Option<Duration>,
+    seed: u64,
+) -> Result<Bounds, Error> {
+    let mut left_out = choice.left_out.clone();
+    let mut claims = claims(choice.cores.len());
+    claims.retain(|claim| {
+        [claim.ours, claim.other].iter().all(|subject| {
+            let wanted = subject.place.kind().engine();
+            choice.engines.iter().any(|kind| kind.engine() == wanted)
+        })
+    });
+    if choice.cores.len() < 2 {
+        left_out.push("Not measured on one core: what a second one gains, testpmd.".to_owned());
+    }
+    if !testpmd::is_here() {
+        let before = claims.len();
+        claims.retain(|claim| !matches!(claim.other.place, Place::Testpmd(_)));
+        if claims.len() < before {
+            left_out.push("Not measured: testpmd, of Debian's package dpdk.".to_owned());
+        }
+    }
+    let mut subjects: Vec<Subject> = Vec::new();
+    for subject in claims.iter().flat_map(|claim| [claim.ours, claim.other]) {
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
+    }
+    let routes = Arc::new(routes::load(choice.routes.as_deref(), seed)?);
+    let setting = Setting::new(&choice.cores, &routes, seed);
+    let mut progress = Progress::new(0);
+    let mut devices: Vec<(Place, Box<dyn Device>)> = Vec::new();
+    for subject in &subjects {
+        if serving(&mut devices, subject.place).is_none() {
+            host::cleanup::check()?;
+            progress.step(&format!("preparing {}", subject.place.name()));
+            let mut device = subject.place.open(choice, &setting)?;
+            await_frames(&mut *device, *subject)?;
+            devices.push((subject.place, device));
+        }
+    }
+    let rounds = if quick { 5 } else { ROUNDS };
+    let trial = time.map_or(TRIAL, |time| time / (rounds * subjects.len().max(1)) as u32);
+    let mut measured: Rounds<Sample> = Rounds::new(subjects.len(), seed);
+    let mut progress = Progress::new(rounds * subjects.len());
+    measured.run(rounds, |index| {
+        host::cleanup::check()?;
+        let subject = subjects[index];
+        progress.step(&subject.place.name());
+        let device = serving(&mut devices, subject.place).ok_or("a subject without device")?;
+        device.measure(&case(subject), trial)
+    })?;
+    drop(progress);
+    let rate = |sample: &Sample| sample.frames_per_second;
+    let index = |subject| subjects.iter().position(|other| *other == subject);
+    let mut bounds: Vec<Bound> = claims
+        .into_iter()
+        .filter_map(|claim| {
+            let mut ratios = measured.ratios(index(claim.ours)?, index(claim.other)?, rate);
+            if claim.lost {
+                ratios = ratios.iter().map(|kept| 1.0 - kept).collect();
+            }
+            let estimate = Estimate::of(&ratios, seed);
+            Some(Bound {
+                what: claim.what,
+                must: claim.must,
+                goal: claim.goal,
+                median: estimate.value,
+                interval: Some(estimate.interval),
+            })
+        })
+        .collect();
+    if choice
+        .engines
+        .iter()
+        .any(|kind| kind.engine() == SHARED.engine())
+    {
+        bounds.extend(tables(&setting)?);
+    }
+    let rates = subjects.iter().enumerate().map(|(index, subject)| {
+        let Subject {
+            place,
+            workers,
+            changes,
+        } = subject;
+        Rates {
+            what: format!(
+                "{}, workers: {workers}, route changes/s: {changes}",
+                place.name()
+            ),
+            frames_per_second: measured.values(index, rate),
+        }
+    });
+    Ok(Bounds {
+        schema: SCHEMA,
+        environment: Environment::read(env!("CARGO_PKG_VERSION"), seed),
+        rates: rates.collect(),
+        bounds,
+        left_out,
+    })
+}
+
+fn case(subject: Subject) -> Case {
+    Case {
+        kind: subject.place.kind(),
+        workers: subject.workers,
+        frame_bytes: SMALLEST,
+        changes: subject.changes,
+    }
+}
+
+/// The opened device of a place; one without a network has all tables.
+fn serving(devices: &mut [(Place, Box<dyn Device>)], place: Place) -> Option<&mut dyn Device> {
+    let same = |other: Place| {
+        let both = [other.kind(), place.kind()];
+        other == place || both.iter().all(|kind| matches!(kind, Kind::Memory(_)))
+    };
+    let found = devices.iter_mut().find(|(other, _)| same(*other))?;
+    Some(&mut *found.1)
+}
+
+/// Waits until a device that has just been opened forwards.
+fn await_frames(device: &mut dyn Device, subject: Subject) -> Result<(), Error> {
+    let begun = Instant::now();
+    while device.measure(&case(subject), LOOK)?.frames_per_second <= 0.0 {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("{} forwards nothing", subject.place.name()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Size and building time of the shared tables.
+fn tables(setting: &Setting) -> Result<[Bound; 2], Error> {
+    let begun = Instant::now();
+    let engine = memory::engine(TableOrganisation::Shared, setting)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let mebibytes = engine.memory().used() as f64 / f64::from(1 << 20);
+    let most = |what: &str, median, must, goal| Bound {
+        what: what.to_owned(),
+        must: Some(Limit::AtMost(must)),
+        goal: Some(Limit::AtMost(goal)),
+        median,
+        interval: None,
+    };
+    Ok([
+        most("building both tables, shared, s", seconds, 1.5, 0.3),
+        most("both tables, MiB", mebibytes, 6.0, 4.5),
+    ])
+}
+
+impl Bounds {
+    /// Whether every figure holds what it must.
+    pub fn all_hold(&self) -> bool {
+        self.bounds.iter().all(|bound| bound.word() != "missed")
+    }
+
+    /// Each figure beside its bounds.
+    pub fn document(&self) -> Document {
+        let mut table = Table::new("Ratios within a round, and figures")
+            .text("what")
+            .number("must")
+            .number("goal")
+            .number("median")
+            .number("interval")
+            .text("");
+        for bound in &self.bounds {
+            let limit = |limit: Option<Limit>| limit.map_or(String::new(), Limit::in_words);
+            let interval = bound.interval.as_ref();
+            table.push([
+                bound.what.clone(),
+                limit(bound.must),
+                limit(bound.goal),
+                format!("{:.3}", bound.median),
+                interval.map_or(String::new(), |of| {
+                    format!("{:.3} to {:.3}", of.low, of.high)
+                }),
+                bound.word().to_owned(),
+            ]);
+        }
+        let mut rates = Table::new("Frames a second")
+            .text("what")
+            .number("M/s, median");
+        for Rates {
+            what,
+            frames_per_second,
+        } in &self.rates
+        {
+            let median = figures::median(frames_per_second) / 1e6;
+            rates.push([what.clone(), format!("{median:.3}")]);
+        }
+        let verdict = if self.all_hold() {
+            "Every figure holds what it must."
+        } else {
+            "Missed: a figure does not hold what it must."
+        };
+        let mut document = Document::new("What forwarding must hold").verdict(verdict);
+        for sentence in &self.left_out {
+            document = document.verdict(sentence.clone());
+        }
+        document.blocks.push(report::Block::Table(table));
+        document.blocks.push(report::Block::Table(rates));
+        document.environment(self.environment.facts())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(must: Option<Limit>, goal: Option<Limit>, median: f64) -> Bound {
+        Bound {
+            what: String::new(),
+            must,
+            goal,
+            median,
+            interval: None,
+        }
+    }
+
+    #[test]
+    fn a_figure_reaches_its_goal_or_what_it_must_or_misses() {
+        let least = |value| Some(Limit::AtLeast(value));
+        let most = |value| Some(Limit::AtMost(value));
+        assert_eq!(bound(least(1.9), least(1.97), 1.98).word(), "goal");
+        assert_eq!(bound(least(1.9), least(1.97), 1.9).word(), "must");
+        assert_eq!(bound(least(1.9), least(1.97), 1.89).word(), "missed");
+        assert_eq!(bound(most(0.05), None, 0.04).word(), "must");
+        assert_eq!(bound(most(0.05), None, 0.06).word(), "missed");
+        assert_eq!(bound(None, most(0.02), 0.06).word(), "");
+    }
+
+    #[test]
+    fn the_bounds_for_two_cores_are_all_there() {
+        let claims = claims(2);
+        let with_must = claims.iter().filter(|claim| claim.must.is_some());
+        assert_eq!(with_must.count(), 2 + 2 + 8);
+        assert!(super::claims(1).iter().all(|claim| claim.ours.workers == 1));
+    }
+}
