@@ -6,6 +6,7 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 use crate::cores::CoreId;
+use crate::observe::Times;
 
 /// Share of stolen time above which a trial is called noisy.
 pub const NOISY_STEAL: f64 = 0.001;
@@ -13,8 +14,7 @@ pub const NOISY_STEAL: f64 = 0.001;
 /// A reading of the counters at one moment.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    stolen: u64,
-    total: u64,
+    times: Times,
     voluntary: u64,
     involuntary: u64,
 }
@@ -40,12 +40,9 @@ impl Noise {
 impl Reading {
     /// Reads the counters now: steal of `cores`, switches of this process with all its threads.
     pub fn now(cores: &[CoreId]) -> Self {
-        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let (stolen, total) = cpu_time(&stat, cores);
         let usage = resource_usage();
         Self {
-            stolen,
-            total,
+            times: Times::now(cores),
             voluntary: usage.ru_nvcsw.unsigned_abs(),
             involuntary: usage.ru_nivcsw.unsigned_abs(),
         }
@@ -53,13 +50,13 @@ impl Reading {
 
     /// What happened from this reading to a later one.
     pub fn until(&self, later: &Self) -> Noise {
-        let total = later.total.saturating_sub(self.total);
-        let stolen = later.stolen.saturating_sub(self.stolen);
+        let passed = self.times.until(&later.times);
+        let total = passed.total();
         Noise {
-            steal: if total == 0 {
-                0.0
+            steal: if total > 0.0 {
+                passed.steal / total
             } else {
-                stolen as f64 / total as f64
+                0.0
             },
             voluntary_switches: later.voluntary.saturating_sub(self.voluntary),
             involuntary_switches: later.involuntary.saturating_sub(self.involuntary),
@@ -75,28 +72,6 @@ pub fn waited_ns(thread: libc::pid_t) -> u64 {
     words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// Stolen and total ticks of `cores`, from the text of `/proc/stat`. Guest time is part of user
-/// time and not added again.
-fn cpu_time(stat: &str, cores: &[CoreId]) -> (u64, u64) {
-    const STEAL: usize = 7;
-    let mut sums = (0, 0);
-    for line in stat.lines() {
-        let mut words = line.split_whitespace();
-        let core = words
-            .next()
-            .and_then(|name| name.strip_prefix("cpu")?.parse().ok());
-        if core.is_some_and(|core| cores.contains(&CoreId(core))) {
-            let ticks: Vec<u64> = words
-                .take(STEAL + 1)
-                .filter_map(|word| word.parse().ok())
-                .collect();
-            sums.0 += ticks.get(STEAL).copied().unwrap_or(0);
-            sums.1 += ticks.iter().sum::<u64>();
-        }
-    }
-    sums
-}
-
 fn resource_usage() -> libc::rusage {
     // SAFETY: rusage is plain integers, for which all zeros is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -109,27 +84,20 @@ fn resource_usage() -> libc::rusage {
 mod tests {
     use super::*;
 
-    const STAT: &str = "cpu  100 0 0 0 0 0 0 50 0 0\ncpu0 10 1 2 80 3 0 1 3 7 0\ncpu1 20 0 0 80 0 \
-                        0 0 0 0 0\nintr 5\n";
-
-    #[test]
-    fn steal_is_summed_over_the_cores_asked_for() {
-        assert_eq!(cpu_time(STAT, &[CoreId(0)]), (3, 100));
-        assert_eq!(cpu_time(STAT, &[CoreId(0), CoreId(1)]), (3, 200));
-        assert_eq!(cpu_time(STAT, &[CoreId(7)]), (0, 0));
-    }
-
     #[test]
     fn difference_of_two_readings() {
+        let times = |steal, idle| Times {
+            idle,
+            steal,
+            ..Times::default()
+        };
         let first = Reading {
-            stolen: 10,
-            total: 1_000,
+            times: times(10.0, 990.0),
             voluntary: 1,
             involuntary: 2,
         };
         let second = Reading {
-            stolen: 15,
-            total: 2_000,
+            times: times(15.0, 1_985.0),
             voluntary: 4,
             involuntary: 2,
         };

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::CoreId;
+use crate::cores::CoreId;
 
 /// Seconds in a tick of `/proc/stat`: `USER_HZ` is 100 on every architecture that Linux has for us.
 pub const TICK: f64 = 0.01;
 
-/// Time of some cores, summed, in seconds. Its grain is [`TICK`].
+/// Time of some cores, summed, in seconds. Its grain is [`TICK`]. Guests' time is part of `busy`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Times {
     /// In user and system mode, in interrupts and softirqs.
@@ -26,6 +26,11 @@ impl Times {
     /// Reads the times of `cores` now. Where `/proc/stat` cannot be read all are 0.
     pub fn now(cores: &[CoreId]) -> Self {
         parse_stat(&fs::read_to_string("/proc/stat").unwrap_or_default(), cores)
+    }
+
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.busy + self.idle + self.steal
     }
 
     /// What passed from `self` to `later`.
@@ -146,8 +151,12 @@ fn parse_counts(text: &str, kind: &str, cores: &[CoreId], counts: &mut BTreeMap<
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "whole ticks")]
 mod tests {
     use super::*;
+
+    const STAT: &str = "cpu  100 0 0 0 0 0 0 50 0 0\ncpu0 10 1 2 80 3 0 1 3 7 0\ncpu1 20 0 0 80 0 \
+                        0 0 0 0 0\nintr 5\n";
 
     #[test]
     fn times_of_chosen_cores_are_summed() {
@@ -157,6 +166,13 @@ mod tests {
         assert!((times.busy - 1.58).abs() < 1e-9 && (times.idle - 10.2).abs() < 1e-9);
         assert!((times.steal - 0.3).abs() < 1e-9 && (times.interrupt - 0.07).abs() < 1e-9);
         assert_eq!(parse_stat("", &[CoreId(0)]), Times::default());
+        let seen = |cores: &[CoreId]| {
+            let times = parse_stat(STAT, cores);
+            [times.steal, times.total()].map(|seconds| (seconds / TICK).round())
+        };
+        assert_eq!(seen(&[CoreId(0)]), [3.0, 100.0]);
+        assert_eq!(seen(&[CoreId(0), CoreId(1)]), [3.0, 200.0]);
+        assert_eq!(seen(&[CoreId(7)]), [0.0, 0.0]);
     }
 
     #[test]
