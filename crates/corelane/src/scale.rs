@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod forecasts;
+mod forward;
 mod suite;
 mod workload;
 

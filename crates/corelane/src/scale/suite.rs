@@ -19,6 +19,7 @@ use scaling::workloads::findings::Findings;
 use scaling::workloads::{self, Kind, Loop, Prepared, Workload, plan};
 use serde::Serialize;
 
+use super::forward;
 use super::workload::MARK;
 use super::{deliver_document, request};
 use crate::common::{Outcome, ResultOptions};
@@ -59,6 +60,11 @@ struct SuiteResult {
     workloads: Vec<WorkloadResult>,
 }
 
+/// The workloads of the crate `scaling`, and our own engine's.
+fn workloads() -> impl Iterator<Item = &'static Workload> {
+    workloads::all().iter().chain([&forward::WORKLOAD])
+}
+
 /// The list, as text, with the time that each takes here.
 pub(crate) fn list() -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
     let bench = bench(false, 0, false)?;
@@ -67,7 +73,7 @@ pub(crate) fn list() -> Result<String, Box<dyn std::error::Error + Send + Sync>>
         .number("at most")
         .text("what it does");
     let mut all = Duration::ZERO;
-    for workload in workloads::all() {
+    for workload in workloads() {
         let time = plan::planned(workload, &bench);
         all += time;
         table.push([
@@ -119,12 +125,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {
     if names.iter().any(|name| name == "all") {
-        return Ok(workloads::all().iter().collect());
+        return Ok(workloads().collect());
     }
     names
         .iter()
         .map(|name| {
-            workloads::find(name)
+            workloads()
+                .find(|workload| workload.name == name)
                 .ok_or_else(|| format!("no workload is called {name:?}; see `corelane scale list`"))
         })
         .collect()
@@ -338,4 +345,19 @@ fn document(results: &[WorkloadResult], environment: &Environment) -> Document {
         document = document.text(format!("It {took}"));
     }
     document.environment(environment.facts())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_engine_is_a_workload_by_a_name_of_its_own() {
+        let named = |name: &str| workloads().filter(|one| one.name == name).count();
+        assert!(workloads().all(|one| named(one.name) == 1 && one.sentence.ends_with('.')));
+        assert_eq!(
+            choose(&["forward".to_owned()]).map(|found| found.len()),
+            Ok(1)
+        );
+    }
 }

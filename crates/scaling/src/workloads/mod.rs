@@ -13,7 +13,6 @@ pub mod compile;
 pub mod control_loop;
 pub mod fifo;
 pub mod findings;
-pub mod forward;
 pub mod keysearch;
 pub mod logger;
 pub mod memory;
@@ -101,7 +100,7 @@ pub struct Prepared {
     pub keep: Option<host::temporary::Directory>,
 }
 
-/// All workloads, in the order of the list.
+/// The workloads of this crate, in the order of the list. Callers add their own to them.
 pub fn all() -> &'static [Workload] {
     &[
         memory::MEMORY,
@@ -118,7 +117,6 @@ pub fn all() -> &'static [Workload] {
         poll::WORKLOAD,
         logger::WORKLOAD,
         fifo::WORKLOAD,
-        forward::WORKLOAD,
     ]
 }
 

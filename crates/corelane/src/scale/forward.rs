@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fib::TableOrganisation;
-use figures::{Random, median, median_interval};
+use figures::{Rounds, median};
 use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
-
-use super::bench::{Bench, Unable};
-use super::findings::Findings;
-use super::{Kind, Workload};
+use scaling::workloads::bench::{Bench, Unable};
+use scaling::workloads::findings::Findings;
+use scaling::workloads::{Kind, Workload};
 
 /// The workload.
-pub const WORKLOAD: Workload = Workload {
+pub(crate) const WORKLOAD: Workload = Workload {
     name: "forward",
     sentence: "Forwards 64-byte frames from memory with our own engine, its table under one lock, \
                shared, or one for each core.",
@@ -30,19 +29,19 @@ const BUILD: Duration = Duration::from_millis(500);
 /// Time of a trial.
 const TRIAL: Duration = Duration::from_millis(150);
 
-fn rounds(bench: &Bench) -> u32 {
+fn rounds(bench: &Bench) -> usize {
     if bench.quick { 3 } else { 7 }
 }
 
 fn planned(bench: &Bench) -> Duration {
-    TableOrganisation::ALL.len() as u32 * (BUILD + 2 * rounds(bench) * bench.time(TRIAL))
+    let trials = 2 * rounds(bench) as u32;
+    TableOrganisation::ALL.len() as u32 * (BUILD + trials * bench.time(TRIAL))
 }
 
 fn run(bench: &Bench) -> Result<Findings, Unable> {
     bench.two()?;
     let cores = bench.cores.len();
     let failed = |error: &dyn std::error::Error| Unable::Failed(error.to_string());
-    let mut random = Random::new(bench.seed);
     // Networks of 24 bits from 1.0.0.0 on, no two the same, none that forwarding would refuse.
     let prefixes: Vec<fib::Prefix<u32>> = (0..ROUTES as u32)
         .filter_map(|n| fib::Prefix::new(0x0100_0000 + (n << 8), 24).ok())
@@ -63,48 +62,34 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     let mut words = Vec::new();
     for organisation in TableOrganisation::ALL {
         let engine = MemoryEngine::build(organisation, &routes, cores).map_err(|e| failed(&e))?;
-        let mut rates = [Vec::new(), Vec::new()];
-        for _ in 0..rounds(bench) {
-            let first = random.below(2);
-            for place in [first, 1 - first] {
-                if (bench.interrupted)() {
-                    return Err(Unable::Interrupted);
-                }
-                let used = &bench.cores[..if place == 0 { 1 } else { cores }];
-                let trial = Trial {
-                    cores: used,
-                    frames: &frames,
-                    duration,
-                    route_changes_per_second: 0,
-                };
-                rates[place].push(
-                    engine
-                        .run(&trial)
-                        .map_err(|e| failed(&e))?
-                        .frames_per_second(),
-                );
+        // One core, and all of them.
+        let mut rates = Rounds::new(2, bench.seed);
+        rates.run(rounds(bench), |place| {
+            if (bench.interrupted)() {
+                return Err(Unable::Interrupted);
             }
-        }
-        let ratios: Vec<f64> = rates[1]
-            .iter()
-            .zip(&rates[0])
-            .map(|(many, one)| many / one)
-            .collect();
-        let interval = median_interval(&ratios, bench.seed);
+            let trial = Trial {
+                cores: &bench.cores[..if place == 0 { 1 } else { cores }],
+                frames: &frames,
+                duration,
+                route_changes_per_second: 0,
+            };
+            let outcome = engine.run(&trial).map_err(|e| failed(&e))?;
+            Ok(outcome.frames_per_second())
+        })?;
+        let gain = rates.ratio(1, 0, f64::clone);
         let name = organisation.name();
         let times = format!(
             "{:.2} [{:.2}, {:.2}]",
-            median(&ratios),
-            interval.low,
-            interval.high
+            gain.value, gain.interval.low, gain.interval.high
         );
         words.push(format!("{name} {times}"));
         findings.line(
             format!("table {name}"),
             "",
             [
-                format!("{:.2} Mpps", median(&rates[0]) / 1e6),
-                format!("{:.2} Mpps", median(&rates[1]) / 1e6),
+                format!("{:.2} Mpps", median(rates.of(0)) / 1e6),
+                format!("{:.2} Mpps", median(rates.of(1)) / 1e6),
                 times,
             ],
         );
