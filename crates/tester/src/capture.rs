@@ -44,7 +44,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads a classic capture file. Frames longer than `largest` bytes with FCS are left out too.
+    /// Reads a capture file. Frames longer than `largest` bytes with FCS are left out too.
     ///
     /// # Errors
     /// The file cannot be read, or holds nothing that can be replayed.

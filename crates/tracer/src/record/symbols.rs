@@ -253,7 +253,8 @@ fn parse_maps(text: &str) -> Vec<Mapping> {
     let mut firsts: HashMap<String, u64> = HashMap::new();
     let mut found: Vec<Mapping> = Vec::new();
     for line in text.lines() {
-        let mut parts = line.split_whitespace();
+        // The last part, the path, may have blanks.
+        let mut parts = line.splitn(6, ' ');
         let Some((start, end)) = parts.next().and_then(|range| range.split_once('-')) else {
             continue;
         };
@@ -261,7 +262,7 @@ fn parse_maps(text: &str) -> Vec<Mapping> {
         else {
             continue;
         };
-        let path = parts.nth(4).unwrap_or_default().to_owned();
+        let path = parts.nth(4).unwrap_or_default().trim_start().to_owned();
         if path.is_empty()
             && let Some(before) = found.last()
             && before.end == start
@@ -308,6 +309,19 @@ mod tests {
         let function =
             table.function(a_static_of_this_program_is_named as *const () as u64 - mapping.first);
         assert!(function.is_some_and(|name| name.contains("a_static_of_this_program_is_named")));
+    }
+
+    #[test]
+    fn a_path_may_have_blanks_and_zeroed_memory_belongs_to_the_file_before_it() {
+        let maps = parse_maps(
+            "1000-2000 r-xp 00000000 fd:01 42                         /opt/my program\n2000-3000 \
+             rw-p 00000000 00:00 0 \n5000-6000 rw-p 00000000 00:00 0                  [heap]\n",
+        );
+        let found = |address| containing(&maps, address).map(|mapping| mapping.path.as_str());
+        assert_eq!(found(0x1800), Some("/opt/my program"));
+        assert_eq!(found(0x2800), Some("/opt/my program"));
+        assert_eq!(found(0x5800), Some("[heap]"));
+        assert_eq!(maps[1].first, 0x1000);
     }
 
     #[test]
