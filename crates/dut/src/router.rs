@@ -152,7 +152,7 @@ impl Opened {
 fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn Engine>, Error> {
     let ports = [lanes.ingress(), lanes.egress()].map(|end| end.interface.clone());
     let confined = || -> Result<Box<dyn Engine>, Error> {
-        host::cores::allow(cores)?;
+        host::cores::bind(0, cores)?;
         let open = || engine::open(kind, &ports, Require::Any, false);
         Ok(lanes.dut().enter(open)??)
     };

@@ -14,7 +14,8 @@ use fastpath::generate::{Destinations, Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
-use host::bed::End;
+use host::bed::{Bed, side};
+use host::offload::Offload;
 use host::{Namespace, Veth};
 
 use crate::common::{cannot_run, in_namespace, veth};
@@ -31,27 +32,30 @@ struct Net {
 }
 
 impl Net {
-    fn new(name: &str) -> Self {
-        let space = |part: &str| Namespace::new(&format!("{name}{part}")).unwrap();
-        let (a, router, b) = (space("a"), space("r"), space("b"));
-        let left = Veth::new((&a, "p0"), (&router, "r0"), 2).unwrap();
-        let right = Veth::new((&router, "r1"), (&b, "p1"), 2).unwrap();
-        router.set("net.ipv4.ip_forward", "1").unwrap();
-        for (space, line) in [
-            (&a, "address add 10.0.0.2/24 dev p0"),
-            (&a, "route add default via 10.0.0.1"),
-            (&b, "address add 10.0.1.2/24 dev p1"),
-            (&b, "route add default via 10.0.1.1"),
-            (&router, "address add 10.0.0.1/24 dev r0"),
-            (&router, "address add 10.0.1.1/24 dev r1"),
-        ] {
-            space.ip(line).unwrap();
-        }
+    fn new() -> Self {
         // Redirected frames reach a veth whose peer has GRO.
-        ethtool(&left.a, "gro on");
-        ethtool(&right.b, "gro on");
+        let host = |place, interface, address| {
+            let end = side(place, interface).address(address);
+            end.switch(Offload::GenericReceive, true)
+        };
+        let bed = Bed::plan()
+            .queues(2)
+            .set("router", "net.ipv4.ip_forward", "1")
+            .cable(
+                host("a", "p0", "10.0.0.2/24"),
+                side("router", "r0").address("10.0.0.1/24"),
+            )
+            .cable(
+                side("router", "r1").address("10.0.1.1/24"),
+                host("b", "p1", "10.0.1.2/24"),
+            )
+            .ip("a", "route add default via 10.0.0.1")
+            .ip("b", "route add default via 10.0.1.1")
+            .lay()
+            .unwrap();
+        let [left, right] = [0, 1].map(|cable: usize| bed.cables()[cable].clone());
         Self {
-            router,
+            router: bed.namespace("router").unwrap().clone(),
             left,
             right,
         }
@@ -126,18 +130,6 @@ impl Net {
     }
 }
 
-fn ethtool(end: &End, what: &str) {
-    let status = end
-        .namespace
-        .command("ethtool")
-        .args(["-K", &end.interface])
-        .args(what.split(' '))
-        .stdout(Stdio::null())
-        .status()
-        .expect("the ethtool command");
-    assert!(status.success(), "ethtool -K {} {what}", end.interface);
-}
-
 fn forwarded(forwarder: &Forwarder) -> u64 {
     forwarder
         .port_counters()
@@ -159,10 +151,12 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
     if cannot_run() {
         return;
     }
-    let net = Net::new("tcp");
+    let net = Net::new();
     for request in [Request::Native, Request::Generic] {
         for end in [&net.left.a, &net.right.b] {
-            ethtool(end, "tx on");
+            end.namespace
+                .switch(&end.interface, Offload::Checksums, true)
+                .unwrap();
         }
         let forwarder = net.forwarder(request);
         net.transfer(4 << 20);
@@ -173,7 +167,9 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
         );
 
         for end in [&net.left.a, &net.right.b] {
-            ethtool(end, "tx off");
+            end.namespace
+                .switch(&end.interface, Offload::Checksums, false)
+                .unwrap();
         }
         let before = forwarded(&forwarder);
         net.transfer(4 << 20);
@@ -350,7 +346,7 @@ fn a_killed_process_leaves_the_kernel_forwarding() {
     if cannot_run() {
         return;
     }
-    let net = Net::new("kill");
+    let net = Net::new();
     let has_program = || {
         let links = net.router.ip("-details link show r0").unwrap();
         links.contains("xdp")

@@ -51,29 +51,6 @@ pub struct Veth {
     pub b: End,
 }
 
-impl Veth {
-    /// Lays a cable from interface `a.1` in `a.0` to interface `b.1` in `b.0`, with `queues`
-    /// receive and transmit queues at each end.
-    ///
-    /// # Errors
-    /// As [`Plan::lay`].
-    pub fn new(a: (&Namespace, &str), b: (&Namespace, &str), queues: u32) -> Result<Self, Error> {
-        let place = |namespace: &Namespace| Place {
-            namespace: namespace.clone(),
-            lines: String::new(),
-        };
-        let mut bed = Bed {
-            places: vec![place(a.0), place(b.0)],
-            cables: Vec::new(),
-        };
-        let [one, other] = [a, b].map(|(place, name)| side(place.own_name(), name));
-        bed.add(&Bed::plan().queues(queues).cable(one, other))?;
-        bed.cables
-            .pop()
-            .ok_or_else(|| Error::NoPlace(a.1.to_owned()))
-    }
-}
-
 /// One end of a cable, planned.
 #[derive(Clone, Debug)]
 pub struct Side {

@@ -2,7 +2,10 @@
 
 use std::{fmt, io};
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
+
+use crate::process;
 
 /// A logical CPU as Linux numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,56 +23,32 @@ impl fmt::Display for CoreId {
 /// # Errors
 /// When the kernel refuses to say, which it does not for the calling thread.
 pub fn allowed_cores() -> io::Result<Vec<CoreId>> {
-    let mut set = empty_set();
-    // SAFETY: the kernel writes at most the given size into `set`, which is that large; 0 is the
-    // calling thread.
-    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let cores = 0..libc::CPU_SETSIZE.unsigned_abs();
-    Ok(cores
-        .filter(|&core| contains(&set, core))
-        .map(CoreId)
-        .collect())
+    allowed_to(0)
 }
 
-/// Restricts the calling thread to `cores`.
+/// The cores that a thread may run on, ascending; 0 is the calling one.
 ///
 /// # Errors
-/// When none of them is online and allowed to this process.
-pub fn allow(cores: &[CoreId]) -> io::Result<()> {
-    allow_thread(0, cores)
+/// When there is no such thread.
+pub fn allowed_to(thread: u32) -> io::Result<Vec<CoreId>> {
+    let set = sched_getaffinity(process::pid(thread))?;
+    let cores = (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core));
+    Ok(cores.map(|core| CoreId(core as u32)).collect())
 }
 
 /// Restricts a thread to `cores`; 0 is the calling one.
-pub(crate) fn allow_thread(thread: libc::pid_t, cores: &[CoreId]) -> io::Result<()> {
-    let mut set = empty_set();
+///
+/// # Errors
+/// When there is no such thread, or none of the cores can be used.
+pub fn bind(thread: u32, cores: &[CoreId]) -> io::Result<()> {
+    let mut set = CpuSet::new();
     for core in cores {
-        if core.0 >= libc::CPU_SETSIZE.unsigned_abs() {
+        if core.0 as usize >= CpuSet::MAX_CPU {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: the index was checked against the size of the set.
-        unsafe { libc::CPU_SET(core.0 as usize, &mut set) };
+        set.set(core.0 as usize);
     }
-    // SAFETY: the kernel reads the given size from `set`.
-    let result =
-        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-fn empty_set() -> libc::cpu_set_t {
-    // SAFETY: a cpu_set_t is an array of integers, for which all zeros is the empty set.
-    unsafe { std::mem::zeroed() }
-}
-
-fn contains(set: &libc::cpu_set_t, core: u32) -> bool {
-    // SAFETY: callers pass an index below CPU_SETSIZE.
-    unsafe { libc::CPU_ISSET(core as usize, set) }
+    Ok(sched_setaffinity(process::pid(thread), &set)?)
 }
 
 /// Cores in the kernel's list notation, with ranges where there are runs.
@@ -102,7 +81,7 @@ pub fn parse_list(text: &str) -> Result<Vec<CoreId>, String> {
         let number = |word: &str| {
             word.parse::<u32>()
                 .ok()
-                .filter(|&core| core < libc::CPU_SETSIZE.unsigned_abs())
+                .filter(|&core| (core as usize) < CpuSet::MAX_CPU)
                 .ok_or_else(|| {
                     format!("\"{part}\" is no core or range of cores; write them as 0-3,8")
                 })

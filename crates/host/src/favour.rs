@@ -10,20 +10,62 @@
 //! `sched_rt_runtime_us`; the deadline server of Linux 6.12). So it is for what is over before:
 //! [`Urgent`].
 
+use std::marker::PhantomData;
 use std::time::Duration;
 use std::{io, mem};
 
-const FIRST: i32 = -20;
+use rustix::process::getpriority_process;
+
+use crate::process;
+
+/// Highest weight of the fair scheduler.
+const HIGHEST: i32 = -20;
 /// Shortest slice that the kernel grants a fair thread, ns (`sched_setattr(2)`, since Linux 6.12;
 /// ignored before).
 const SLICE_NS: u64 = 100_000;
 
-/// Favours a thread by its id; 0 is the calling one. Kernel threads may be favoured too.
+/// Who comes first on a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// Takes turns with the others, with the weight that it has.
+    Normal,
+    /// The highest weight and the shortest slice.
+    Favoured,
+    /// The first-in-first-out policy with this priority, 1 to 99 (sched(7)): before all others.
+    First(u32),
+}
+
+/// Gives a thread, also one of the kernel's, a rank; 0 is the calling one.
 ///
 /// # Errors
-/// Without root, or when there is no such thread.
-pub fn favour(thread: libc::pid_t) -> io::Result<()> {
-    set(thread, FIRST, SLICE_NS)
+/// Without root, or when there is no such thread or priority.
+pub fn rank(thread: u32, rank: Rank) -> io::Result<()> {
+    match rank {
+        Rank::Normal => set(thread, libc::SCHED_OTHER, 0, weight(thread)?, 0),
+        Rank::Favoured => set(thread, libc::SCHED_OTHER, 0, HIGHEST, SLICE_NS),
+        Rank::First(priority) => set(thread, libc::SCHED_FIFO, priority, 0, 0),
+    }
+}
+
+fn weight(thread: u32) -> io::Result<i32> {
+    Ok(getpriority_process(process::pid(thread))?)
+}
+
+fn set(thread: u32, policy: i32, priority: u32, nice: i32, slice_ns: u64) -> io::Result<()> {
+    // SAFETY: plain integers, for which zeros are the ordinary policy.
+    let mut wanted: libc::sched_attr = unsafe { mem::zeroed() };
+    wanted.size = mem::size_of::<libc::sched_attr>() as u32;
+    wanted.sched_policy = policy.cast_unsigned();
+    wanted.sched_priority = priority;
+    wanted.sched_nice = nice;
+    wanted.sched_runtime = slice_ns;
+    // SAFETY: the structure outlives the call, which reads as many bytes as its size says.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const wanted, 0) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Favours the calling thread until dropped; does nothing where that is not allowed.
@@ -31,17 +73,16 @@ pub fn favour(thread: libc::pid_t) -> io::Result<()> {
 pub struct Favoured {
     /// What to go back to; it speaks of the thread that made it.
     before: Option<i32>,
-    _here: std::marker::PhantomData<*const ()>,
+    _here: PhantomData<*const ()>,
 }
 
 impl Favoured {
     /// Favours the calling thread.
     pub fn now() -> Self {
-        // SAFETY: 0 is the calling thread; takes and returns integers.
-        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let before = weight(0).ok();
         Self {
-            before: favour(0).is_ok().then_some(before),
-            _here: std::marker::PhantomData,
+            before: before.filter(|_| rank(0, Rank::Favoured).is_ok()),
+            _here: PhantomData,
         }
     }
 }
@@ -50,7 +91,7 @@ impl Drop for Favoured {
     fn drop(&mut self) {
         if let Some(nice) = self.before {
             // Giving a privilege up is always allowed.
-            let _ = set(0, nice, 0);
+            let _ = set(0, libc::SCHED_OTHER, 0, nice, 0);
         }
     }
 }
@@ -60,7 +101,7 @@ impl Drop for Favoured {
 /// Does nothing where that is not allowed.
 #[derive(Debug)]
 pub struct Urgent {
-    others: Vec<libc::pid_t>,
+    others: Vec<u32>,
     /// Dropped last.
     _favoured: Favoured,
 }
@@ -70,13 +111,13 @@ impl Urgent {
     pub const LONGEST: Duration = Duration::from_millis(900);
 
     /// Makes the calling thread and `others` urgent.
-    pub fn now(others: &[libc::pid_t]) -> Self {
+    pub fn now(others: &[u32]) -> Self {
         let favoured = Favoured::now();
-        let _ = first_in_first_out(0);
+        let _ = rank(0, Rank::First(1));
         let others = others.iter().copied();
         Self {
             others: others
-                .filter(|&thread| first_in_first_out(thread).is_ok())
+                .filter(|&thread| rank(thread, Rank::First(1)).is_ok())
                 .collect(),
             _favoured: favoured,
         }
@@ -87,35 +128,8 @@ impl Drop for Urgent {
     fn drop(&mut self) {
         for &thread in &self.others {
             // It may have ended meanwhile.
-            let _ = favour(thread);
+            let _ = rank(thread, Rank::Favoured);
         }
-    }
-}
-
-fn first_in_first_out(thread: libc::pid_t) -> io::Result<()> {
-    // SAFETY: plain integers, for which zeros are the ordinary policy.
-    let mut wanted: libc::sched_attr = unsafe { mem::zeroed() };
-    wanted.sched_policy = libc::SCHED_FIFO as u32;
-    wanted.sched_priority = 1;
-    attribute(thread, wanted)
-}
-
-fn set(thread: libc::pid_t, nice: i32, slice_ns: u64) -> io::Result<()> {
-    // SAFETY: plain integers, for which zeros are the ordinary policy.
-    let mut wanted: libc::sched_attr = unsafe { mem::zeroed() };
-    wanted.sched_nice = nice;
-    wanted.sched_runtime = slice_ns;
-    attribute(thread, wanted)
-}
-
-fn attribute(thread: libc::pid_t, mut wanted: libc::sched_attr) -> io::Result<()> {
-    wanted.size = mem::size_of::<libc::sched_attr>() as u32;
-    // SAFETY: the structure outlives the call, which reads as many bytes as its size says.
-    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const wanted, 0) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 
@@ -123,39 +137,35 @@ fn attribute(thread: libc::pid_t, mut wanted: libc::sched_attr) -> io::Result<()
 mod tests {
     use super::*;
 
-    fn nice() -> i32 {
-        // SAFETY: 0 is the calling thread.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
-    }
-
     #[test]
     fn a_favour_is_given_back() {
-        let before = nice();
+        let before = weight(0).unwrap();
         let favoured = Favoured::now();
         if favoured.before.is_some() {
-            assert_eq!(nice(), FIRST);
+            assert_eq!(weight(0).unwrap(), HIGHEST);
         } else {
             needs::skipped!("needs root to raise a thread's weight");
         }
         drop(favoured);
-        assert_eq!(nice(), before);
+        assert_eq!(weight(0).unwrap(), before);
     }
 
     #[test]
     fn urgency_is_given_back() {
         // SAFETY: 0 is the calling thread.
         let policy = || unsafe { libc::sched_getscheduler(0) };
-        let before = (policy(), nice());
-        let urgent = Urgent::now(&[libc::pid_t::MAX]);
+        let before = (policy(), weight(0).unwrap());
+        let urgent = Urgent::now(&[i32::MAX as u32]);
         if policy() != libc::SCHED_FIFO {
             needs::skipped!("needs root for a real-time priority");
         }
         drop(urgent);
-        assert_eq!((policy(), nice()), before);
+        assert_eq!((policy(), weight(0).unwrap()), before);
     }
 
     #[test]
     fn a_thread_that_does_not_exist_is_refused() {
-        assert!(favour(libc::pid_t::MAX).is_err());
+        assert!(rank(u32::MAX, Rank::Normal).is_err());
+        assert!(rank(i32::MAX as u32, Rank::Favoured).is_err());
     }
 }

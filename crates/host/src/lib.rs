@@ -1,14 +1,31 @@
-//! This machine: which cores there are and which we may use, pinning, noise, environment, network
-//! namespaces, and cleaning up after ourselves.
+//! This machine: its cores, threads, processes and networks, and what we make of them.
 //!
-//! What the crate makes, it removes: a [`Namespace`] and a [`temporary::Directory`] are deleted
-//! when dropped. Ctrl-C does not kill the process at once: after [`cleanup::on_signal`] it sets a
-//! flag that loops poll with [`interrupted`], so that they return and the guards run. After a crash
-//! nothing of this runs; therefore every name carries the id of the process that made it, and
-//! [`namespace::sweep_leftovers`] removes what belongs to dead ones.
+//! | question | module |
+//! |---|---|
+//! | which cores are there, which may we use | [`cores`], [`topology`] |
+//! | which core does a thread run on, and who comes first there | [`pin`], [`favour`], [`realtime`], [`napi`] |
+//! | how much did others disturb | [`noise`], [`pressure`] |
+//! | which machine was it | [`environment`] |
+//! | a child process, and its end | [`process`] |
+//! | namespaces, cables, addresses, routes; switches of interfaces | [`bed`], [`namespace`], [`offload`] |
+//!
+//! What it makes outside the process, and what removes it:
+//!
+//! | thing | name | removed by its guard | after a crash |
+//! |---|---|---|---|
+//! | network namespace, with its cables | `cl-<pid>-<name>` in `/run/netns` | [`Namespace`], [`Bed`] | [`namespace::sweep_leftovers`] |
+//! | directory | `corelane-<pid>-<name>-…` in `/tmp` | [`temporary::Directory`] | [`temporary::sweep_leftovers`] |
+//! | child process | – | [`process::Group`] | the kernel, if [`process::end_with_thread`] asked it to |
+//! | core and rank of a thread | – | [`Pinned`], [`Favoured`], [`RealTime`] | they end with the thread |
+//!
+//! Ctrl-C does not kill the process at once: after [`cleanup::on_signal`] it sets a flag that loops
+//! poll with [`interrupted`], so that they return and the guards run. After a crash no guard runs;
+//! therefore every name carries the id of the process that made it, and the next run removes what
+//! belongs to dead ones.
 //!
 //! Linux only. Reading `/sys` and `/proc` never fails the caller where a default is honest: what is
-//! not known is an empty string or `None`, never a guess.
+//! not known is an empty string or `None`, never a guess. It cannot be used without the commands
+//! `ip` (namespaces) and `sh` (threaded NAPI).
 
 pub mod bed;
 pub mod cleanup;
@@ -17,6 +34,7 @@ pub mod environment;
 pub mod favour;
 pub mod loops;
 pub mod namespace;
+pub mod napi;
 pub mod noise;
 pub mod observe;
 pub mod offload;

@@ -66,7 +66,7 @@ impl Reading {
 
 /// How long a thread of this process, or of the kernel, has been ready to run without a core in its
 /// whole life, ns (`/proc/PID/schedstat`); 0 where the kernel does not tell.
-pub fn waited_ns(thread: libc::pid_t) -> u64 {
+pub fn waited_ns(thread: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).unwrap_or_default();
     let mut words = text.split_whitespace();
     words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)

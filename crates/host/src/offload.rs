@@ -40,6 +40,28 @@ impl Offload {
     }
 }
 
+/// `ETHTOOL_GCHANNELS`.
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
+/// A record of `linux/ethtool.h`, all of whose fields are numbers and which begins with the command
+/// that reads or writes it.
+trait Record {}
+
+/// `struct ethtool_channels` of `linux/ethtool.h`.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    transmit: u32,
+    other: u32,
+    combined: u32,
+}
+
+impl Record for Channels {}
+impl Record for EthtoolValue {}
+
 /// `struct ethtool_value` of `linux/ethtool.h`.
 #[repr(C)]
 struct EthtoolValue {
@@ -52,11 +74,11 @@ struct EthtoolValue {
 /// # Errors
 /// When there is no such interface, it has no such switch, or the rights are missing.
 pub fn switch(interface: &str, offload: Offload, on: bool) -> Result<(), Error> {
-    let value = EthtoolValue {
+    let mut value = EthtoolValue {
         command: offload.command(),
         data: u32::from(on),
     };
-    let set = ethtool(interface, value).map(|_| ());
+    let set = ethtool(interface, &mut value);
     set.map_err(|source| Error::Setting {
         name: "this namespace".to_owned(),
         key: format!("{offload:?} of {interface}"),
@@ -79,36 +101,55 @@ pub struct Receiving {
 /// # Errors
 /// When there is no such interface, or its driver does not say.
 pub fn receiving(interface: &str) -> io::Result<Receiving> {
-    let value = EthtoolValue {
+    let mut value = EthtoolValue {
         command: ETHTOOL_GFLAGS,
         data: 0,
     };
-    let flags = ethtool(interface, value)?;
+    ethtool(interface, &mut value)?;
+    let flags = value.data;
     Ok(Receiving {
         strips_vlans: flags & FLAG_RXVLAN != 0,
         joins_segments: flags & FLAG_LRO != 0,
     })
 }
 
-/// One call with one value; returns the value as the kernel left it.
-fn ethtool(interface: &str, mut value: EthtoolValue) -> io::Result<u32> {
+/// Receive queues of `interface` in the calling thread's network namespace, as `ethtool -l` shows
+/// them; 1 for a driver that cannot say.
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such interface.
+pub fn receive_queues(interface: &str) -> io::Result<u32> {
+    let mut channels = Channels {
+        command: ETHTOOL_GCHANNELS,
+        ..Channels::default()
+    };
+    match ethtool(interface, &mut channels) {
+        Ok(()) => Ok((channels.receive + channels.combined).max(1)),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+        Err(error) => Err(error),
+    }
+}
+
+/// One call with one record, which the kernel reads or fills.
+fn ethtool(interface: &str, record: &mut impl Record) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: an ifreq is plain bytes and a union of plain things, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays zero.
     let room = request.ifr_name.len() - 1;
     if interface.len() > room {
-        return Err(io::ErrorKind::InvalidInput.into());
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
     for (cell, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *cell = libc::c_char::from_ne_bytes([byte]);
     }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request names an interface and points to an ethtool_value, which is what the
-    // commands above read or write; both live through the call.
+    request.ifr_ifru.ifru_data = (&raw mut *record).cast();
+    // The C libraries disagree about the type of the number, not about its value.
+    // SAFETY: the request names an interface and points to the record that its command reads or
+    // writes; both live through the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     if result == 0 {
-        Ok(value.data)
+        Ok(())
     } else {
         Err(io::Error::last_os_error())
     }
@@ -140,6 +181,9 @@ mod tests {
         one.enter(|| {
             assert!(!receiving("a0").unwrap().joins_segments);
             assert!(receiving("zz").is_err());
+            assert_eq!(receive_queues("a0").unwrap(), 1);
+            let missing = receive_queues("zz").unwrap_err();
+            assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
         })
         .unwrap();
         let missing = one.switch("zz", Offload::GenericReceive, true).unwrap_err();

@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 
-use crate::cores::{CoreId, allow, allowed_cores};
+use crate::cores::{CoreId, allowed_cores, bind};
 
 /// A thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ impl Pinned {
     /// When `core` is not online or not allowed to this process.
     pub fn to(core: CoreId) -> Result<Self, PinError> {
         let before = allowed_cores().unwrap_or_default();
-        match allow(&[core]) {
+        match bind(0, &[core]) {
             Ok(()) => Ok(Self {
                 core,
                 before,
@@ -63,7 +63,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         // If the cores have meanwhile been taken from us, staying pinned harms nobody.
-        let _ = allow(&self.before);
+        let _ = bind(0, &self.before);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::marker::PhantomData;
 
+use crate::favour::{Rank, rank};
+
 /// The system refused a real-time priority.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -30,8 +32,8 @@ impl RealTime {
     ///
     /// # Errors
     /// When the system refuses: neither root nor a limit on real-time priority as high as that.
-    pub fn first_in_first_out(priority: i32) -> Result<Self, Refused> {
-        schedule(0, libc::SCHED_FIFO, priority)?;
+    pub fn first_in_first_out(priority: u32) -> Result<Self, Refused> {
+        rank(0, Rank::First(priority))?;
         Ok(Self {
             of_this_thread: PhantomData,
         })
@@ -41,25 +43,7 @@ impl RealTime {
 impl Drop for RealTime {
     fn drop(&mut self) {
         // Giving a priority up is always allowed.
-        let _ = schedule(0, libc::SCHED_OTHER, 0);
-    }
-}
-
-/// Gives a thread a policy; 0 is the calling one.
-pub(crate) fn schedule(
-    thread: libc::pid_t,
-    policy: libc::c_int,
-    priority: libc::c_int,
-) -> io::Result<()> {
-    // SAFETY: plain integers, of which some C libraries have more than others; zero is a valid
-    // value of each.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = priority;
-    // SAFETY: a number and parameters that are read only and alive during the call.
-    if unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+        let _ = rank(0, Rank::Normal);
     }
 }
 

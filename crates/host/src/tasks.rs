@@ -1,13 +1,11 @@
-//! Tasks of the machine: who started them, which cores they may use, who comes first on one.
+//! Tasks of the machine: who started them, which cores they may use.
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Stdio;
 use std::{fs, io};
 
-use crate::cores::{allow_thread, write_list};
-use crate::realtime::schedule;
-use crate::{CoreId, Namespace};
+use crate::CoreId;
+use crate::cores::{self, allowed_to, write_list};
 
 /// Why a task is not where, or not before whom, it should be.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +33,8 @@ pub enum TaskError {
     },
 }
 
-fn refused(doing: &str) -> impl Fn(io::Error) -> TaskError {
+/// The system refuses what was being done.
+pub(crate) fn refused(doing: &str) -> impl Fn(io::Error) -> TaskError {
     let doing = doing.to_owned();
     move |source| TaskError::Refused {
         doing: doing.clone(),
@@ -48,21 +47,14 @@ fn refused(doing: &str) -> impl Fn(io::Error) -> TaskError {
 /// # Errors
 /// [`TaskError`].
 pub fn bind(process: u32, cores: &[CoreId]) -> Result<(), TaskError> {
-    let wanted = write_list(cores);
     for thread in threads(process).map_err(refused("list a process's threads"))? {
-        let allowed = libc::pid_t::try_from(thread)
-            .map_err(io::Error::other)
-            .and_then(|thread| allow_thread(thread, cores));
-        let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
-        let found = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-            .map_or("none", str::trim);
-        if allowed.is_err() || found != wanted {
+        let bound = cores::bind(thread, cores);
+        let found = allowed_to(thread).unwrap_or_default();
+        if bound.is_err() || found != cores {
             return Err(TaskError::NotBound {
                 thread,
-                found: found.to_owned(),
-                wanted,
+                found: write_list(&found),
+                wanted: write_list(cores),
             });
         }
     }
@@ -117,80 +109,11 @@ fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
         .collect()
 }
 
-/// Who comes first on a core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rank {
-    /// Takes turns with the others.
-    Normal,
-    /// The first-in-first-out policy with this priority, 1 to 99 (sched(7)): before all normal
-    /// tasks.
-    First(i32),
-}
-
-/// Gives one thread a rank; its children inherit it.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn rank(thread: u32, rank: Rank) -> io::Result<()> {
-    let (policy, priority) = match rank {
-        Rank::Normal => (libc::SCHED_OTHER, 0),
-        Rank::First(priority) => (libc::SCHED_FIFO, priority),
-    };
-    let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
-    schedule(thread, policy, priority)
-}
-
-/// Gives an interface's NAPI a thread of its own on `core`, before all normal tasks there: a
-/// softirq comes before tasks too, and a thread without that waits for milliseconds while the
-/// cable's 256 places fill.
-///
-/// # Errors
-/// [`TaskError`].
-pub fn napi_to_thread(device: &Namespace, interface: &str, core: CoreId) -> Result<(), TaskError> {
-    let before = napi_threads(interface);
-    threaded(device, interface, true)?;
-    for &thread in napi_threads(interface).difference(&before) {
-        bind(thread, &[core])?;
-        rank(thread, Rank::First(1)).map_err(refused("give a NAPI thread a real-time priority"))?;
-    }
-    Ok(())
-}
-
-/// Has NAPI run as a softirq again, on the core where packets arrive.
-///
-/// # Errors
-/// [`TaskError::Refused`].
-pub fn napi_to_softirq(device: &Namespace, interface: &str) -> Result<(), TaskError> {
-    threaded(device, interface, false)
-}
-
-fn threaded(device: &Namespace, interface: &str, on: bool) -> Result<(), TaskError> {
-    let doing = format!(
-        "switch threaded NAPI of {interface} {}",
-        if on { "on" } else { "off" }
-    );
-    let line = format!(
-        "echo {} > /sys/class/net/{interface}/threaded",
-        u8::from(on)
-    );
-    let status = device
-        .command("sh")
-        .args(["-c", &line])
-        .stdin(Stdio::null())
-        .status()
-        .map_err(refused(&doing))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(refused(&doing)(io::Error::other(status.to_string())))
-}
-
-/// NAPI threads by the interface's name: `napi/u0-1234`.
-pub fn napi_threads(interface: &str) -> BTreeSet<u32> {
-    let prefix = format!("napi/{interface}-");
+/// Processes, also the kernel's, whose name begins with `prefix`.
+pub(crate) fn named(prefix: &str) -> BTreeSet<u32> {
     processes(|directory| {
         let name = fs::read_to_string(directory.join("comm")).ok()?;
-        name.starts_with(&prefix).then_some(())
+        name.starts_with(prefix).then_some(())
     })
 }
 
@@ -200,6 +123,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::favour::{Rank, rank};
 
     #[test]
     fn processes_have_descendants_and_ranks_come_and_go() {
@@ -211,6 +135,11 @@ mod tests {
         assert_eq!(descendants(leader.id()), [leader.id()]);
         assert!(descendants(std::process::id()).contains(&leader.id()));
         assert_eq!(threads(leader.id()).unwrap(), [leader.id()]);
+        assert!(named("sleep").contains(&leader.id()));
+        let allowed = crate::allowed_cores().unwrap();
+        bind(leader.id(), &allowed[..1]).unwrap();
+        let nowhere = bind(leader.id(), &[CoreId(1023)]).unwrap_err();
+        assert!(nowhere.to_string().contains("not on 1023"), "{nowhere}");
         if crate::process::is_root() {
             rank(leader.id(), Rank::First(1)).unwrap();
             rank(leader.id(), Rank::Normal).unwrap();

@@ -1,19 +1,18 @@
 //! Directories that go away by themselves.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::{fs, io};
+
+use tempfile::{Builder, TempDir};
 
 use crate::process;
 
 const PREFIX: &str = "corelane-";
 
-/// A directory `corelane-<pid>-<name>-<n>` in the system's place for temporary files, removed when
-/// dropped.
+/// A directory `corelane-<pid>-<name>-<something>` in the system's place for temporary files, for us
+/// alone; removed when dropped.
 #[derive(Debug)]
-pub struct Directory {
-    path: PathBuf,
-}
+pub struct Directory(TempDir);
 
 impl Directory {
     /// Makes an empty directory.
@@ -21,23 +20,13 @@ impl Directory {
     /// # Errors
     /// When it cannot be made.
     pub fn new(name: &str) -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("{PREFIX}{}-{name}-{count}", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self { path })
+        let prefix = format!("{PREFIX}{}-{name}-", std::process::id());
+        Builder::new().prefix(&prefix).tempdir().map(Self)
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        self.0.path()
     }
 }
 

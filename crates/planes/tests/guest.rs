@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use agent::protocol::{Command, Counters, Interface, Route, UserPlaneMode, pack_routes};
+use host::bed::{Bed, side};
 use host::{CoreId, Namespace, Veth};
 use icc::Peer;
 use planes::control;
@@ -26,22 +27,22 @@ struct Net {
 /// Two hosts and, between them, a namespace whose two interfaces have no addresses of their own:
 /// they are the guest's.
 fn net() -> Net {
-    let [left, right, dut] = ["gl", "gr", "gd"].map(|name| Namespace::new(name).unwrap());
-    let cables = [
-        Veth::new((&left, "l0"), (&dut, "d0"), 1).unwrap(),
-        Veth::new((&right, "r0"), (&dut, "d1"), 1).unwrap(),
-    ];
-    for (namespace, interface, address, via) in [
-        (&left, "l0", "198.18.1.2/24", "198.18.1.1"),
-        (&right, "r0", "198.19.1.2/24", "198.19.1.1"),
-    ] {
-        namespace
-            .ip(format!("addr add {address} dev {interface}"))
-            .unwrap();
-        namespace
-            .ip(format!("route add default via {via}"))
-            .unwrap();
-    }
+    let bed = Bed::plan()
+        .cable(
+            side("left", "l0").address("198.18.1.2/24"),
+            side("dut", "d0"),
+        )
+        .cable(
+            side("right", "r0").address("198.19.1.2/24"),
+            side("dut", "d1"),
+        )
+        .ip("left", "route add default via 198.18.1.1")
+        .ip("right", "route add default via 198.19.1.1")
+        .lay()
+        .unwrap();
+    let [left, right, dut] =
+        ["left", "right", "dut"].map(|name| bed.namespace(name).unwrap().clone());
+    let cables = [0, 1].map(|cable: usize| bed.cables()[cable].clone());
     Net {
         left,
         right,

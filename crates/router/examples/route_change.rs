@@ -18,7 +18,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use host::{Namespace, Veth};
+use host::Namespace;
+use host::bed::{Bed, side};
+use host::namespace::OnFailure;
+use host::offload::Offload;
 use report::Table;
 use router::control_plane::follower::Follower;
 use router::control_plane::netlink::attributes::append;
@@ -35,37 +38,25 @@ fn main() -> Result<(), Failure> {
     let changes = std::env::args()
         .nth(1)
         .map_or(Ok(1000), |text| text.parse())?;
-    let [a, r, b, c] = [
-        Namespace::new("ra")?,
-        Namespace::new("rr")?,
-        Namespace::new("rb")?,
-        Namespace::new("rc")?,
-    ];
-    let mut links = Vec::new();
-    for (number, host) in [(0, &a), (1, &b), (2, &c)] {
-        links.push(Veth::new((&r, &format!("r{number}")), (host, "e"), 1)?);
-        r.ip(format!("addr add 10.{number}.0.1/24 dev r{number}"))?;
-        host.ip(format!("addr add 10.{number}.0.2/24 dev e"))?;
-        host.ip(format!("route add default via 10.{number}.0.1"))?;
-        for feature in [["gro", "on"], ["tx", "off"]] {
-            host.command("ethtool")
-                .args(["-K", "e"])
-                .args(feature)
-                .output()?;
+    let mut plan = Bed::plan().set("r", "net.ipv4.ip_forward", "1");
+    for (number, host) in [(0, "a"), (1, "b"), (2, "c")] {
+        let router = side("r", &format!("r{number}"))
+            .address(format!("10.{number}.0.1/24"))
+            .neighbour(format!("10.{number}.0.2"));
+        let end = side(host, "e")
+            .address(format!("10.{number}.0.2/24"))
+            .switch(Offload::GenericReceive, true)
+            .switch(Offload::Checksums, false);
+        let line = format!("route replace default via 10.{number}.0.1");
+        plan = plan.cable(router, end).ip(host, line);
+        if number > 0 {
+            plan = plan.ip(host, "addr replace 192.0.2.1/32 dev lo");
         }
     }
-    r.set("net.ipv4.ip_forward", "1")?;
-    for host in [&b, &c] {
-        host.ip("addr add 192.0.2.1/32 dev lo")?;
-    }
+    let bed = plan.lay()?;
+    let place = |name| bed.namespace(name).cloned();
+    let (a, r, b, c) = (place("a")?, place("r")?, place("b")?, place("c")?);
     let routes = load(&r)?;
-    for (number, link) in [(1, &links[1]), (2, &links[2])] {
-        let mac = link.b.mac.map(|byte| format!("{byte:02x}")).join(":");
-        let gateway = format!("10.{number}.0.2");
-        r.ip(format!(
-            "neigh replace {gateway} lladdr {mac} nud permanent dev r{number}"
-        ))?;
-    }
     let orders = Orders::default();
     let (times, again, loaded) = std::thread::scope(|scope| {
         let router = scope.spawn(|| r.enter(|| route(&orders)));
@@ -212,14 +203,7 @@ fn load(r: &Namespace) -> Result<usize, Failure> {
             1 + number % 2
         )?;
     }
-    let batch = host::temporary::Directory::new("routes")?;
-    let path = batch.path().join("routes");
-    std::fs::write(&path, lines)?;
-    Command::new("ip")
-        .args(["-n", r.name(), "-force", "-batch"])
-        .arg(&path)
-        .stderr(Stdio::null())
-        .status()?;
+    r.batch(&lines, OnFailure::Continue)?;
     Ok(prefixes.v4.len())
 }
 

@@ -11,7 +11,7 @@ use fib::generated::Random;
 use fib::next_hop::Kind;
 use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
-use host::{Namespace, Veth};
+use host::bed::{Bed, side};
 use port::Pool;
 use port::pool::Layout;
 use router::user_plane::{PortSettings, Worker};
@@ -168,10 +168,13 @@ fn program_and_workers_mean_the_same_frames() {
     if !needs::root("for network namespaces, eBPF") {
         return;
     }
-    let inside = Namespace::new("agree").unwrap();
-    let _cables = [("r0", "p0"), ("r1", "p1")]
-        .map(|(port, peer)| Veth::new((&inside, port), (&inside, peer), 1).unwrap());
-    inside
+    let bed = Bed::plan()
+        .cable(side("agree", "r0"), side("agree", "p0"))
+        .cable(side("agree", "r1"), side("agree", "p1"))
+        .lay()
+        .unwrap();
+    bed.namespace("agree")
+        .unwrap()
         .enter(|| {
             // AF_XDP: what the program keeps is the kernel's; what it gives away must be forwarded.
             // No socket is there, so that what it would give away is counted as

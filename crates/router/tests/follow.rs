@@ -3,12 +3,12 @@
 //! otherwise.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fib::Prefix;
-use host::{Namespace, Veth};
+use host::Namespace;
+use host::bed::{Bed, side};
+use host::namespace::OnFailure;
 use router::control_plane::follower::{Checking, Follower};
 use router::control_plane::netlink::socket::READ_SIZE;
 use router::engine::recording::Recording;
@@ -16,7 +16,7 @@ use router::engine::{Change, MAIN_TABLE, fixed};
 
 struct Net {
     router: Namespace,
-    _others: Vec<Veth>,
+    _bed: Bed,
 }
 
 fn is_root() -> bool {
@@ -25,52 +25,32 @@ fn is_root() -> bool {
 
 /// A router namespace with r0, r1, r2 = 10.0.0.1/24, 10.1.0.1/24, 10.2.0.1/24 and a permanent
 /// neighbour .9 on each.
-fn net(name: &str) -> Net {
-    let router = Namespace::new(name).unwrap();
-    let mut others = Vec::new();
+fn net() -> Net {
+    let mut plan = Bed::plan();
     for number in 0..3 {
-        let peer = Namespace::new(&format!("{name}p{number}")).unwrap();
-        let port = format!("r{number}");
-        others.push(Veth::new((&router, &port), (&peer, "e"), 1).unwrap());
-        router
-            .ip(format!("addr add 10.{number}.0.1/24 dev {port}"))
-            .unwrap();
-        router
-            .ip(format!("addr add 2001:db8:{number}::1/64 dev {port} nodad"))
-            .unwrap();
+        let port = side("router", &format!("r{number}"))
+            .address(format!("10.{number}.0.1/24"))
+            .address(format!("2001:db8:{number}::1/64"));
+        plan = plan.cable(port, side(&format!("p{number}"), "e"));
+    }
+    let bed = plan.lay().unwrap();
+    let router = bed.namespace("router").unwrap().clone();
+    for number in 0..3 {
         neighbours(&router, number);
     }
-    Net {
-        router,
-        _others: others,
-    }
+    Net { router, _bed: bed }
 }
 
 fn neighbours(router: &Namespace, number: u32) {
-    let mac = format!("02:00:00:00:09:0{number}");
     for address in [format!("10.{number}.0.9"), format!("2001:db8:{number}::9")] {
-        router
-            .ip(format!(
-                "neigh replace {address} lladdr {mac} nud permanent dev r{number}"
-            ))
-            .unwrap();
+        let mac = format!("02:00:00:00:09:0{number}");
+        let line = format!("neigh replace {address} lladdr {mac} nud permanent dev r{number}");
+        router.ip(line).unwrap();
     }
 }
 
 fn batch(router: &Namespace, lines: &str) {
-    let mut child = Command::new("ip")
-        .args(["-n", router.name(), "-force", "-batch", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(lines.as_bytes())
-        .unwrap();
-    child.wait().unwrap();
+    router.batch(lines, OnFailure::Continue).unwrap();
 }
 
 /// Follows for `time`, then compares; the differences of a comparison that kept coming back are
@@ -120,7 +100,7 @@ fn what_the_kernel_removes_in_silence_is_gone_here() {
     if !is_root() {
         return;
     }
-    let net = net("silent");
+    let net = net();
     let router = &net.router;
     batch(
         router,
@@ -184,7 +164,7 @@ fn a_storm_that_overruns_the_socket_ends_equal() {
     if !is_root() {
         return;
     }
-    let net = net("storm");
+    let net = net();
     let router = &net.router;
     following(&net, |follower| {
         follower.shrink_buffer_for_tests();
@@ -225,7 +205,7 @@ fn an_interface_goes_and_comes_back() {
     if !is_root() {
         return;
     }
-    let net = net("goes");
+    let net = net();
     let router = &net.router;
     following(&net, |follower| {
         batch(router, "route add 192.0.2.0/24 via 10.1.0.9\nlink del r1");
@@ -249,7 +229,7 @@ fn a_route_change_does_not_wait_for_a_comparison() {
     if !is_root() {
         return;
     }
-    let net = net("slices");
+    let net = net();
     let router = &net.router;
     let mut lines = String::from("route add 192.0.2.0/24 via 10.1.0.9\n");
     for number in 0..10_000u32 {
@@ -294,7 +274,7 @@ fn route_changes_do_not_wait_for_a_resynchronisation() {
         return;
     }
     let most = (READ_SIZE / SHORTEST_ROUTE) as u64;
-    let net = net("pieces");
+    let net = net();
     let router = &net.router;
     let mut lines = String::from("route add 192.0.2.0/24 via 10.1.0.9\n");
     for number in 0..MANY_ROUTES {
@@ -346,7 +326,7 @@ fn a_comparison_finds_what_differs_and_says_where() {
     if !is_root() {
         return;
     }
-    let net = net("differ");
+    let net = net();
     let lines =
         "route add 192.0.2.0/24 via 10.1.0.9\nroute add 2001:db8:77::/48 via 2001:db8:2::9\n";
     batch(&net.router, lines);

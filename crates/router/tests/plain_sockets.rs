@@ -9,6 +9,7 @@ use fastpath::forward::Reason;
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, NextHopEntry, Prefix};
+use host::bed::{Bed, side};
 use host::{Namespace, Veth};
 use port::packet::PacketPort;
 use port::pool::Layout;
@@ -26,24 +27,22 @@ struct Network {
     right: Veth,
 }
 
-fn network(test: &str) -> Option<Network> {
+fn network() -> Option<Network> {
     if !needs::root("to make network namespaces") {
         return None;
     }
-    let outside = Namespace::new(&format!("{test}-ends")).expect("a namespace");
-    let router = Namespace::new(&format!("{test}-dut")).expect("a namespace");
     // Nothing speaks but the test.
-    for namespace in [&outside, &router] {
-        namespace
-            .set("net/ipv6/conf/all/disable_ipv6", "1")
-            .expect("set");
-    }
-    router.set("net/ipv4/ip_forward", "0").expect("set");
-    let left = Veth::new((&outside, "left"), (&router, "in"), 1).expect("a cable");
-    let right = Veth::new((&outside, "right"), (&router, "out"), 1).expect("a cable");
+    let bed = Bed::plan()
+        .set("ends", "net.ipv6.conf.all.disable_ipv6", "1")
+        .set("dut", "net.ipv6.conf.all.disable_ipv6", "1")
+        .cable(side("ends", "left"), side("dut", "in"))
+        .cable(side("ends", "right"), side("dut", "out"))
+        .lay()
+        .expect("two cables");
+    let [left, right] = [0, 1].map(|cable: usize| bed.cables()[cable].clone());
     Some(Network {
-        outside,
-        router,
+        outside: left.a.namespace.clone(),
+        router: left.b.namespace.clone(),
         left,
         right,
     })
@@ -128,7 +127,7 @@ fn total(counts: &[PortCount]) -> PortCount {
 
 #[test]
 fn frames_come_out_rewritten() {
-    let Some(network) = network("forward") else {
+    let Some(network) = network() else {
         return;
     };
     let tables = tables(&network);
@@ -168,7 +167,7 @@ fn frames_come_out_rewritten() {
 
 #[test]
 fn what_is_not_forwarded_has_its_reason_and_tags_are_seen() {
-    let Some(network) = network("reason") else {
+    let Some(network) = network() else {
         return;
     };
     let tables = tables(&network);
@@ -194,7 +193,7 @@ fn what_is_not_forwarded_has_its_reason_and_tags_are_seen() {
 /// A datagram of the kernel's own stack, which leaves its checksum to the card.
 #[test]
 fn checksums_left_to_the_card_are_completed() {
-    let Some(network) = network("partial") else {
+    let Some(network) = network() else {
         return;
     };
     let tables = tables(&network);
@@ -255,7 +254,7 @@ fn checksums_left_to_the_card_are_completed() {
 
 #[test]
 fn an_interface_that_vanishes_or_is_missing_is_named() {
-    let Some(network) = network("vanish") else {
+    let Some(network) = network() else {
         return;
     };
     let tables = tables(&network);

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::Request;
 use fastpath::forward::Forwarder;
-use host::{Namespace, Veth};
+use host::Namespace;
+use host::bed::{Bed, side};
 use port::{Burst, Pool, Port, PortError};
 use router::control_plane::follower::Follower;
 use router::engine::af_packet::PacketSockets;
@@ -98,33 +99,20 @@ impl Sockets for Mortal {
 struct Net {
     a: Namespace,
     r: Namespace,
-    _b: Namespace,
-    _cables: [Veth; 2],
+    _bed: Bed,
 }
 
 fn net() -> Net {
-    let [a, r, b] = ["ends-a", "ends-r", "ends-b"].map(|name| Namespace::new(name).unwrap());
-    r.set("net.ipv4.ip_forward", "1").unwrap();
-    let cables = [(&a, 0), (&b, 1)].map(|(host, number)| {
-        let (inside, address) = (format!("r{number}"), |last| format!("10.{number}.0.{last}"));
-        let cable = Veth::new((&r, &inside), (host, "e"), 1).unwrap();
-        for (end, name, last) in [(&r, inside.as_str(), 1), (host, "e", 2)] {
-            end.ip(format!(
-                "addr add {} dev {name}",
-                format!("{}/24", address(last))
-            ))
-            .unwrap();
-        }
-        host.ip(format!("route add default via {}", address(1)))
-            .unwrap();
-        cable
-    });
-    Net {
-        a,
-        r,
-        _b: b,
-        _cables: cables,
+    let mut plan = Bed::plan().set("r", "net.ipv4.ip_forward", "1");
+    for (number, host) in [(0, "a"), (1, "b")] {
+        let router = side("r", &format!("r{number}")).address(format!("10.{number}.0.1/24"));
+        let end = side(host, "e").address(format!("10.{number}.0.2/24"));
+        let line = format!("route add default via 10.{number}.0.1");
+        plan = plan.cable(router, end).ip(host, line);
     }
+    let bed = plan.lay().unwrap();
+    let [a, r] = ["a", "r"].map(|name| bed.namespace(name).unwrap().clone());
+    Net { a, r, _bed: bed }
 }
 
 /// Pings b from a; true when every ping was answered.

@@ -6,12 +6,11 @@
 //! counts that for every thread.
 
 use host::CoreId;
-use host::noise::{Reading, waited_ns};
+use host::noise::{NOISY_STEAL, Reading, waited_ns};
 
 use crate::trial::{Trial, Validity};
 
-/// Steal, or waiting, beyond these shares of a trial marks it as noisy.
-const NOISY_STEAL: f64 = 0.001;
+/// Waiting beyond this share of a trial marks it as noisy, as steal does beyond [`NOISY_STEAL`].
 /// Kernel threads that do their few microseconds of housekeeping keep the others waiting a tenth of
 /// this.
 const NOISY_WAITING: f64 = 0.005;
@@ -70,16 +69,15 @@ pub fn mostly_disturbed<'a>(
 #[derive(Debug)]
 pub(crate) struct Watch {
     cores: Vec<CoreId>,
-    threads: Vec<(libc::pid_t, u64)>,
+    threads: Vec<(u32, u64)>,
     before: Reading,
     begun_ns: u64,
 }
 
 impl Watch {
     /// Watches the calling thread, the kernel's `threads` that take part, and `cores`.
-    pub(crate) fn new(cores: &[CoreId], threads: &[libc::pid_t]) -> Self {
-        // SAFETY: takes nothing and returns the calling thread's id.
-        let own = unsafe { libc::gettid() };
+    pub(crate) fn new(cores: &[CoreId], threads: &[u32]) -> Self {
+        let own = host::process::this_thread();
         Self {
             cores: cores.to_vec(),
             threads: threads

@@ -18,7 +18,6 @@ pub mod engine;
 pub mod expect;
 pub mod frame;
 pub mod honest;
-pub mod interface;
 pub mod latency;
 pub mod link;
 pub mod mix;

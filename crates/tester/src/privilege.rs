@@ -24,7 +24,7 @@ pub(crate) enum Privilege {
 impl Privilege {
     /// For the calling thread, which makes the frames, and the kernel's `threads` that take part,
     /// whose favour is permanent.
-    pub(crate) fn during(schedule: &Schedule, threads: &[libc::pid_t], alone: bool) -> Self {
+    pub(crate) fn during(schedule: &Schedule, threads: &[u32], alone: bool) -> Self {
         let longest = Urgent::LONGEST.as_nanos() as u64;
         // A burst has no timetable; it is as short as the tester can make it.
         let brief = schedule.duration_ns().unwrap_or(0) <= longest;

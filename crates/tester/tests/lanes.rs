@@ -35,7 +35,7 @@ fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'sta
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut cores: Vec<CoreId> = host::allowed_cores().unwrap();
     cores.truncate(2);
-    let destinations: Vec<u32> = (0..1000)
+    let destinations: Vec<Ipv4Addr> = (0..1000)
         .map(|number| {
             let half = if both_halves && number % 2 == 1 {
                 UPPER

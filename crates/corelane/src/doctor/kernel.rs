@@ -2,7 +2,7 @@
 
 use bpf::attach::{Attachment, Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
-use host::{Namespace, Veth};
+use host::bed::{Bed, side};
 
 use super::{Finding, read};
 
@@ -62,9 +62,9 @@ fn engine(what: &str, lookup: Lookup, remedy: &str) -> Finding {
 fn xdp_on_veth() -> Finding {
     let attempt = || -> Result<Mode, String> {
         let text = |error: host::namespace::Error| error.to_string();
-        let inside = Namespace::new("doctor").map_err(text)?;
-        let _pair = Veth::new((&inside, "d0"), (&inside, "d1"), 1).map_err(text)?;
-        let mode = inside.enter(|| {
+        let plan = Bed::plan().cable(side("doctor", "d0"), side("doctor", "d1"));
+        let bed = plan.lay().map_err(text)?;
+        let mode = bed.namespace("doctor").map_err(text)?.enter(|| {
             let mut forwarder = Forwarder::new(Lookup::Kernel, Capacity::default())
                 .map_err(|error| error.to_string())?;
             forwarder

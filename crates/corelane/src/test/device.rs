@@ -1,13 +1,13 @@
 //! What is tested: set up, reset, taken down.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
 use host::CoreId;
+use host::process::Group;
 use tester::addresses;
 use tester::link::device::Settings;
 use tester::rig::{Rig, RigError};
@@ -37,25 +37,12 @@ enum Place {
 /// The device, the tester's ends and the cables for the self-test.
 pub(super) struct Device {
     place: Place,
-    router: Mutex<Option<Router>>,
+    /// A running `corelane run`.
+    router: Mutex<Option<Group>>,
     dut: Dut,
     what: String,
     /// Commands of nft, when the device filters.
     filters: Option<Vec<String>>,
-}
-
-/// A running `corelane run`, killed when dropped.
-struct Router {
-    child: Child,
-}
-
-impl Drop for Router {
-    fn drop(&mut self) {
-        // It may be dead already; then there is nothing to kill and its status is taken all the
-        // same.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Device {
@@ -120,10 +107,12 @@ impl Device {
         for port in &bench.device.ports {
             command.args(["--port", &port.interface]);
         }
-        // In a process group of its own: Ctrl-C ends the test first, which then ends it.
-        let mut child = command.stdout(Stdio::piped()).process_group(0).spawn()?;
-        let output = child.stdout.take().ok_or("the router has no output")?;
-        let router = Router { child };
+        let mut router = Group::start(command.stdout(Stdio::piped()))?;
+        let output = router
+            .leader
+            .stdout
+            .take()
+            .ok_or("the router has no output")?;
         let (sender, receiver) = std::sync::mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {

@@ -42,7 +42,7 @@ impl Maker {
     pub(super) fn rig(
         &self,
         ends: &[End],
-        threads: &[i32],
+        threads: &[u32],
         what: &str,
     ) -> Result<Box<dyn Rig>, RigError> {
         match (self.generator, ends) {

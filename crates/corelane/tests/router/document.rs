@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use host::{Namespace, Veth};
+use host::bed::{Bed, side};
 
 use super::lab::{is_root, text};
 
@@ -79,11 +79,12 @@ fn every_command_of_the_first_chapter_works_as_typed() {
     {
         return;
     }
-    let [r, left, right] = ["", "l", "r"].map(|end| Namespace::new(&format!("doc{end}")).unwrap());
-    let _links = [
-        Veth::new((&r, "eth1"), (&left, "e"), 1).unwrap(),
-        Veth::new((&r, "eth2"), (&right, "e"), 1).unwrap(),
-    ];
+    let bed = Bed::plan()
+        .cable(side("r", "eth1"), side("left", "e"))
+        .cable(side("r", "eth2"), side("right", "e"))
+        .lay()
+        .unwrap();
+    let r = bed.namespace("r").unwrap();
     let lab = tempfile::tempdir().unwrap();
     std::fs::create_dir(lab.path().join("frr")).unwrap();
     for (name, content) in [

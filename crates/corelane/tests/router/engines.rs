@@ -1,7 +1,6 @@
 //! The engines in user space, `af-xdp` and `af-packet`: what they forward, what stays the kernel's,
 //! and what is left when they end.
 
-use host::Veth;
 use serde_json::Value;
 
 use super::lab::{Lab, Router, is_root, ping, text, wait_for};
@@ -18,7 +17,7 @@ fn start(lab: &Lab, engine: &str) -> Router {
 }
 
 fn forwards_and_leaves_the_rest(engine: &str) -> (Lab, Router) {
-    let lab = Lab::new(&engine.replace('-', ""));
+    let lab = Lab::new();
     let router = start(&lab, engine);
     for address in ["10.1.0.2", "2001:db8:1::2"] {
         let before = router.forwarded();
@@ -104,7 +103,7 @@ fn tcp_works_through_workers_with_every_offload_on() {
     if !is_root() || !needs::program("iperf3") {
         return;
     }
-    let lab = Lab::new("afxtcp");
+    let lab = Lab::new();
     for engine in ["af-xdp", "af-packet"] {
         let _router = start(&lab, engine);
         for address in ["10.1.0.2", "2001:db8:1::2"] {
@@ -119,7 +118,7 @@ fn workers_follow_a_route_change() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("afxroute");
+    let lab = Lab::new();
     lab.b.ip("addr add 10.9.0.9/32 dev lo").unwrap();
     for engine in ["af-xdp", "af-packet"] {
         let router = start(&lab, engine);
@@ -140,7 +139,7 @@ fn after_the_workers_the_kernel_forwards() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("afxend");
+    let lab = Lab::new();
     let attached = || {
         let links = lab.r.ip("-d link").unwrap();
         let at_tc = lab.r.command("bpftool").args(["net"]).output();
@@ -167,15 +166,14 @@ fn workers_take_up_a_port_that_comes_back() {
         return;
     }
     for engine in ["af-xdp", "af-packet"] {
-        let mut lab = Lab::new(&format!("back{}", engine.len()));
+        let mut lab = Lab::new();
         let router = start(&lab, engine);
         lab.r.ip("link del r1").unwrap();
         wait_for("the port's absence", 5, || {
             router.state("r1") != "forwarding"
         });
         assert!(lab.ping("10.0.0.1"), "the other port answers");
-        let b = lab.b.clone();
-        lab.link(&b, 1);
+        lab.link("b", 1);
         lab.b.ip("route replace default via 10.1.0.1").unwrap();
         wait_for("the port's return", 10, || {
             let before = router.forwarded();
@@ -199,18 +197,11 @@ fn every_queue_has_its_worker() {
     if !is_root() || std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return;
     }
-    let lab = Lab::new("afxcores");
-    let mut cables = Vec::new();
-    for (number, host) in [(0, &lab.a), (1, &lab.b)] {
-        let (inside, outside) = (format!("r{number}"), format!("e{number}"));
-        lab.r.ip(format!("link del {inside}")).unwrap();
-        cables.push(Veth::new((&lab.r, &inside), (host, &outside), 2).unwrap());
-        for (end, name, last) in [(&lab.r, &inside, 1), (host, &outside, 2)] {
-            let address = format!("10.{number}.0.{last}/24");
-            end.ip(format!("addr add {address} dev {name}")).unwrap();
-        }
-        let gateway = format!("10.{number}.0.1");
-        host.ip(format!("route replace default via {gateway}"))
+    let mut lab = Lab::new();
+    for (number, host) in [(0, "a"), (1, "b")] {
+        lab.r.ip(format!("link del r{number}")).unwrap();
+        let host = lab.link_with(host, number, 2);
+        host.ip(format!("route replace default via 10.{number}.0.1"))
             .unwrap();
     }
     let router = lab.run(&["r0", "r1"], &["--engine", "af-xdp"]);
@@ -271,7 +262,7 @@ fn busy_polling_is_switched_on_when_it_was_asked_for_and_only_then() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("afxpoll");
+    let lab = Lab::new();
     for (more, modes, wanted) in [
         (&[][..], "r0=native,copy r1=native,copy ", [0, 0]),
         (
@@ -299,7 +290,7 @@ fn zero_copy_is_an_error_where_it_was_required_and_cannot_be() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("afxdpzero");
+    let lab = Lab::new();
     let said = lab.refused(&[
         "--engine",
         "af-xdp",
@@ -331,7 +322,7 @@ fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
     if !is_root() || !needs::program("setpriv") {
         return;
     }
-    let lab = Lab::new("refused");
+    let lab = Lab::new();
     for engine in ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
         let output = lab
             .r

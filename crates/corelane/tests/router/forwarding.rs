@@ -8,7 +8,7 @@ fn packets_take_the_fast_path_and_the_kernel_answers_the_rest() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("basic");
+    let lab = Lab::new();
     let router = lab.run(&["r0", "r1"], &["--require", "native"]);
     assert!(
         router.ready.contains("r0=native r1=native"),
@@ -65,7 +65,7 @@ fn a_path_mtu_is_discovered_through_it() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("mtu");
+    let lab = Lab::new();
     lab.r.ip("link set r1 mtu 1300").unwrap();
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
@@ -104,7 +104,7 @@ fn tcp_works_with_every_offload_on() {
     if !is_root() || !needs::program("iperf3") {
         return;
     }
-    let lab = Lab::new("tcp");
+    let lab = Lab::new();
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     for address in ["10.1.0.2", "2001:db8:1::2"] {
@@ -118,7 +118,7 @@ fn a_vrf_has_routes_of_its_own() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("vrf");
+    let lab = Lab::new();
     if lab.r.ip("link add blue type vrf table 10").is_err() {
         needs::skipped!("this kernel has no VRF devices");
         return;
@@ -140,7 +140,7 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("vlan");
+    let lab = Lab::new();
     if lab
         .r
         .ip("link add link r1 name r1.30 type vlan id 30")
@@ -171,7 +171,7 @@ fn neighbours_in_use_are_kept_alive() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("alive");
+    let lab = Lab::new();
     // An entry is good for at most 0.75 s. The delay before a probe must be shorter than that: a
     // kernel that would have used the entry within it confirms it over and over by itself, and
     // nothing is left to be kept alive.

@@ -25,7 +25,7 @@ fn frames_leave_byte_for_byte_as_they_must() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("bytes");
+    let lab = Lab::new();
     let entering = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
     let leaving = (mac(&lab.b, "e1"), mac(&lab.r, "r1"));
     let (sender, receiver) = (Raw::open(&lab.a, "e0"), Raw::open(&lab.b, "e1"));

@@ -36,7 +36,7 @@ fn a_full_table_is_taken_over_and_equal() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("full");
+    let lab = Lab::new();
     let prefixes = prefixes();
     let mut lines = String::new();
     let mut seen = HashSet::new();

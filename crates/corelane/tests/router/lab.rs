@@ -6,7 +6,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use host::{Namespace, Veth};
+use host::Namespace;
+use host::bed::{Bed, side};
+use host::offload::Offload;
 use serde_json::Value;
 
 /// Is this root? Says so when not.
@@ -28,60 +30,58 @@ pub(crate) struct Lab {
     pub(crate) a: Namespace,
     pub(crate) r: Namespace,
     pub(crate) b: Namespace,
-    links: Vec<Veth>,
+    pub(crate) bed: Bed,
     pub(crate) directory: tempfile::TempDir,
 }
 
 impl Lab {
-    pub(crate) fn new(name: &str) -> Self {
-        let [a, r, b] = ["a", "r", "b"].map(|end| Namespace::new(&format!("{name}{end}")).unwrap());
-        for namespace in [&a, &r, &b] {
+    pub(crate) fn new() -> Self {
+        let mut plan = Bed::plan().forwarding("r");
+        for place in ["a", "r", "b"] {
             // Neighbour discovery needs link-local addresses, and the tests do not wait for
             // duplicates to be looked for.
-            namespace
-                .set("net.ipv6.conf.default.addr_gen_mode", "0")
-                .unwrap();
-            namespace
-                .set("net.ipv6.conf.default.accept_dad", "0")
-                .unwrap();
+            plan = plan
+                .set(place, "net.ipv6.conf.default.addr_gen_mode", "0")
+                .set(place, "net.ipv6.conf.default.accept_dad", "0");
         }
-        r.set("net.ipv4.ip_forward", "1").unwrap();
-        r.set("net.ipv6.conf.all.forwarding", "1").unwrap();
+        let bed = plan.lay().unwrap();
+        let [a, r, b] = ["a", "r", "b"].map(|place| bed.namespace(place).unwrap().clone());
         let directory = tempfile::tempdir().unwrap();
         let mut lab = Self {
             a,
             r,
             b,
-            links: Vec::new(),
+            bed,
             directory,
         };
-        let (a, b) = (lab.a.clone(), lab.b.clone());
-        lab.link(&a, 0);
-        lab.link(&b, 1);
-        for (host, number) in [(&a, 0), (&b, 1)] {
-            host.ip(format!("route add default via 10.{number}.0.1"))
-                .unwrap();
-            host.ip(format!("-6 route add default via 2001:db8:{number}::1"))
-                .unwrap();
+        for (number, host) in [(0, "a"), (1, "b")] {
+            lab.link(host, number);
+            let lines = Bed::plan()
+                .ip(host, format!("route add default via 10.{number}.0.1"))
+                .ip(host, format!("route add default via 2001:db8:{number}::1"));
+            lab.bed.add(&lines).unwrap();
         }
         lab
     }
 
     /// Links interface `e<number>` of `host` (10.<number>.0.2) with `r<number>` of the router
-    /// (10.<number>.0.1).
-    pub(crate) fn link(&mut self, host: &Namespace, number: u32) {
-        let (inside, outside) = (format!("r{number}"), format!("e{number}"));
-        self.links
-            .push(Veth::new((&self.r, &inside), (host, &outside), 1).unwrap());
-        address(&self.r, &inside, number, 1);
-        address(host, &outside, number, 2);
+    /// (10.<number>.0.1). A host that is not there yet is made.
+    pub(crate) fn link(&mut self, host: &str, number: u32) -> Namespace {
+        self.link_with(host, number, 1)
+    }
+
+    /// As [`Lab::link`], with so many queues.
+    pub(crate) fn link_with(&mut self, host: &str, number: u32, queues: u32) -> Namespace {
+        let end = |place, letter, last| {
+            side(place, &format!("{letter}{number}"))
+                .address(format!("10.{number}.0.{last}/24"))
+                .address(format!("2001:db8:{number}::{last}/64"))
+        };
         // A veth takes redirected frames only when its peer aggregates, or runs a program itself.
-        let done = host
-            .command("ethtool")
-            .args(["-K", &outside, "gro", "on"])
-            .output()
-            .unwrap();
-        assert!(done.status.success());
+        let outside = end(host, "e", 2).switch(Offload::GenericReceive, true);
+        let plan = Bed::plan().queues(queues).cable(end("r", "r", 1), outside);
+        self.bed.add(&plan).unwrap();
+        self.bed.namespace(host).unwrap().clone()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -192,17 +192,6 @@ impl Lab {
         server.wait().unwrap();
         assert!(sent.contains("receiver"), "{sent}");
     }
-}
-
-fn address(namespace: &Namespace, interface: &str, number: u32, last: u32) {
-    namespace
-        .ip(format!("addr add 10.{number}.0.{last}/24 dev {interface}"))
-        .unwrap();
-    namespace
-        .ip(format!(
-            "addr add 2001:db8:{number}::{last}/64 dev {interface} nodad"
-        ))
-        .unwrap();
 }
 
 /// Sends `count` pings 20 ms apart; true when every one was answered.

@@ -11,7 +11,7 @@ fn the_kernel_forwards_again_after_a_stop_and_after_a_crash() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("stop");
+    let lab = Lab::new();
     assert!(lab.ping("10.1.0.2"), "the kernel forwards before");
     for signal in [libc::SIGTERM, libc::SIGKILL] {
         let mut router = lab.run(&["r0", "r1"], &[]);
@@ -29,7 +29,7 @@ fn a_process_that_hangs_stops_no_frames_and_catches_up() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("hang");
+    let lab = Lab::new();
     let mut router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let before = router.forwarded();
@@ -54,9 +54,8 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
     if !is_root() {
         return;
     }
-    let mut lab = Lab::new("reload");
-    let b = lab.b.clone();
-    lab.link(&b, 2);
+    let mut lab = Lab::new();
+    lab.link("b", 2);
     let file = lab.path("router.toml");
     std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nmetrics = \"\"\n").unwrap();
     let mut router = lab.run_words(&["run".to_owned(), file.to_str().unwrap().to_owned()]);
@@ -93,9 +92,8 @@ fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
     if !is_root() {
         return;
     }
-    let mut lab = Lab::new("stopped");
-    let b = lab.b.clone();
-    lab.link(&b, 2);
+    let mut lab = Lab::new();
+    lab.link("b", 2);
     let via = |number: u32| {
         let gateway = format!("10.{number}.0.2");
         lab.r
@@ -157,7 +155,7 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("rights");
+    let lab = Lab::new();
     let set = |rights: &[(u32, &str)]| rights.iter().fold(0u64, |set, (bit, _)| set | 1 << bit);
     let kept = set(&router::privileges::KEPT);
     let sockets = kept | set(&router::privileges::KEPT_FOR_SOCKETS);

@@ -8,7 +8,7 @@ fn rules_of_the_kernel_are_not_gone_past() {
     if !is_root() || !needs::program("nft") {
         return;
     }
-    let lab = Lab::new("rules");
+    let lab = Lab::new();
     let nft = |words: &[&str]| {
         let output = lab.r.command("nft").args(words).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
@@ -127,7 +127,7 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("besides");
+    let lab = Lab::new();
     let shell = |line: &str| {
         let output = lab.r.command("sh").args(["-ec", line]).output().unwrap();
         output.status.success()

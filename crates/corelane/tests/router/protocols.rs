@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use host::{Namespace, Veth};
+use host::Namespace;
+use host::bed::{Bed, side};
 
 use super::lab::{Lab, is_root, ping, wait_for};
 
@@ -81,15 +82,16 @@ fn ospf_heals_a_cut_link_under_traffic() {
         return;
     }
     // a - r - b, and r - c - b: the short way, and the long one when the short one is cut.
-    let mut lab = Lab::new("ospf");
-    let c = Namespace::new("ospfc").unwrap();
+    let mut lab = Lab::new();
+    let c = lab.link("c", 2);
     for namespace in [&lab.b, &c] {
         namespace.set("net.ipv4.ip_forward", "1").unwrap();
     }
-    lab.link(&c, 2);
-    let _far = Veth::new((&c, "c3"), (&lab.b, "e3"), 1).unwrap();
-    c.ip("addr add 10.3.0.1/24 dev c3").unwrap();
-    lab.b.ip("addr add 10.3.0.2/24 dev e3").unwrap();
+    let far = Bed::plan().cable(
+        side("c", "c3").address("10.3.0.1/24"),
+        side("b", "e3").address("10.3.0.2/24"),
+    );
+    lab.bed.add(&far).unwrap();
     lab.b.ip("addr add 10.99.0.1/32 dev lo").unwrap();
     lab.b.ip("route del default").unwrap();
     let frr = tempfile::tempdir().unwrap();
@@ -160,7 +162,7 @@ fn bgp_routes_arrive_and_leave() {
     if !is_root() || !needs::program("bird") {
         return;
     }
-    let lab = Lab::new("bgp");
+    let lab = Lab::new();
     lab.b.ip("addr add 203.0.113.1/32 dev lo").unwrap();
     let speaker = |number: u32, neighbour: u32, more: &str| {
         format!(

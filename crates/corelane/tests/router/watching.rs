@@ -12,7 +12,7 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("page");
+    let lab = Lab::new();
     let words = [
         "run",
         "--port",
@@ -106,7 +106,7 @@ fn every_subject_is_shown_as_table_and_as_json() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("show");
+    let lab = Lab::new();
     let router = lab.run(&["r0", "r1"], &[]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let directory = lab.directory.path().to_str().unwrap();
@@ -144,7 +144,7 @@ fn top_shows_rates_and_gives_the_terminal_back() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("top");
+    let lab = Lab::new();
     let router = lab.run(&["r0", "r1"], &[]);
     wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
     let mut traffic = lab
@@ -209,7 +209,7 @@ fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
     if !is_root() {
         return;
     }
-    let lab = Lab::new("doctor");
+    let lab = Lab::new();
     let words = ["doctor", "--port", "r0", "--port", "r1", "--json"];
     let output = corelane(&lab, &words).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use host::namespace::Namespace;
 
+use host::offload::Offload;
+
 use super::lab::{Lab, Router, is_root, text, wait_for};
 use super::raw::{Raw, ipv4, mac};
 
@@ -14,20 +16,13 @@ const FLOWS: std::ops::Range<u16> = 20_000..20_240;
 
 /// A lab with links 1, 2, 3 to b, and 192.0.2.0/24 behind b by a group of three nexthop objects, as
 /// FRR makes them.
-fn three_ways(name: &str) -> Lab {
-    let mut lab = Lab::new(name);
-    let b = lab.b.clone();
-    lab.link(&b, 2);
-    lab.link(&b, 3);
+fn three_ways() -> Lab {
+    let mut lab = Lab::new();
+    lab.link("b", 2);
+    lab.link("b", 3);
     for number in 1..=3 {
-        let (id, via, dev) = (
-            number.to_string(),
-            format!("10.{number}.0.2"),
-            format!("r{number}"),
-        );
-        lab.r
-            .ip(format!("nexthop add id {id} via {via} dev {dev}"))
-            .unwrap();
+        let line = format!("nexthop add id {number} via 10.{number}.0.2 dev r{number}");
+        lab.r.ip(line).unwrap();
     }
     lab.r.ip("nexthop add id 10 group 1/2/3").unwrap();
     lab.r.ip("route add 192.0.2.0/24 nhid 10").unwrap();
@@ -68,7 +63,7 @@ fn removing_a_way_moves_only_its_flows() {
     if !is_root() {
         return;
     }
-    let lab = three_ways("resil");
+    let lab = three_ways();
     let router = lab.run(&["r0", "r1", "r2", "r3"], &[]);
     resolved(&lab, &router, 3);
     let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
@@ -140,9 +135,8 @@ fn several_ways_share_the_flows_and_a_blackhole_swallows() {
     if !is_root() {
         return;
     }
-    let mut lab = Lab::new("ways");
-    let b = lab.b.clone();
-    lab.link(&b, 2);
+    let mut lab = Lab::new();
+    lab.link("b", 2);
     lab.b.ip("addr add 192.0.2.1/24 dev lo").unwrap();
     lab.r
         .ip("route add 192.0.2.0/24 nexthop via 10.1.0.2 nexthop via 10.2.0.2")
@@ -165,11 +159,7 @@ fn several_ways_share_the_flows_and_a_blackhole_swallows() {
     };
     let before = [received("e1"), received("e2")];
     // With sums left for a card to complete, the kernel would forward these, and by one way only.
-    lab.a
-        .command("ethtool")
-        .args(["-K", "e0", "tx", "off"])
-        .output()
-        .unwrap();
+    lab.a.switch("e0", Offload::Checksums, false).unwrap();
     // Each port is a flow of its own.
     lab.a
         .enter(|| {
@@ -199,9 +189,8 @@ fn a_route_that_was_replaced_is_not_used_for_longer_than_stated() {
     if !is_root() {
         return;
     }
-    let mut lab = Lab::new("stale");
-    let b = lab.b.clone();
-    lab.link(&b, 2);
+    let mut lab = Lab::new();
+    lab.link("b", 2);
     let change = |way: u32| {
         let via = format!("10.{way}.0.2");
         lab.r

@@ -1,10 +1,10 @@
 //! The devices: the kernel, our router, and a router between given interfaces. Needs root.
 
-use host::offload::Offload;
-use host::{Namespace, Veth};
-use tester::addresses;
+use host::{Bed, Namespace};
 
-use super::support::{SHORT, alone, directory, path, received, root, rows, stored, text, trials};
+use super::support::{
+    SHORT, alone, directory, external, path, received, root, rows, stored, text, trials,
+};
 
 #[test]
 fn the_kernel_between_namespaces_of_our_own() {
@@ -45,42 +45,10 @@ fn our_router_is_started_killed_and_started_again() {
 }
 
 /// A kernel router laid by hand, as a user's own device would be.
-struct Lab {
-    tester: Namespace,
-    _device: Namespace,
-}
-
-fn lab() -> Lab {
-    let tester = Namespace::new("cli-tester").unwrap();
-    let device = Namespace::new("cli-device").unwrap();
-    device.set("net.ipv4.ip_forward", "1").unwrap();
-    for port in 0..2 {
-        let (near, far) = (format!("p{port}"), format!("q{port}"));
-        let cable = Veth::new((&tester, &near), (&device, &far), 1).unwrap();
-        let (own, its) = (addresses::tester_v4(port), addresses::device_v4(port));
-        let mac = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
-        let at = |namespace: &Namespace, line: String| {
-            namespace.ip(line).unwrap();
-        };
-        at(&tester, format!("addr add {own}/24 dev {near}"));
-        at(&device, format!("addr add {its}/24 dev {far}"));
-        at(
-            &tester,
-            format!("neigh add {its} lladdr {} dev {near}", mac(cable.b.mac)),
-        );
-        at(
-            &device,
-            format!("neigh add {own} lladdr {} dev {far}", mac(cable.a.mac)),
-        );
-        for (network, length) in addresses::behind_v4(port, 2) {
-            at(&device, format!("route add {network}/{length} via {own}"));
-        }
-        device.switch(&far, Offload::GenericReceive, true).unwrap();
-    }
-    Lab {
-        tester,
-        _device: device,
-    }
+fn lab() -> (Bed, Namespace) {
+    let bed = external(["tester", "tester"]);
+    let tester = bed.namespace("tester").unwrap().clone();
+    (bed, tester)
 }
 
 #[test]
@@ -89,13 +57,13 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
         return;
     }
     let _alone = alone();
-    let lab = lab();
+    let (_bed, tester) = lab();
     let directory = directory();
     let (notes, notes_name) = path(&directory, "notes");
     let (file, file_name) = path(&directory, "result.json");
     let hook = |word: &str| format!("echo {word} >> {notes_name}");
     let test = |ports: &str, more: &[&str]| {
-        let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
+        let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
         command.args(["test", "reset", "--dut", "external", "--ports", ports]);
         command
             .args(["--sizes", "64", "--rate", "1000"])
@@ -120,12 +88,12 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     let output = test("p0,nothing", &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing"));
-    lab.tester.ip("route add default dev p1").unwrap();
+    tester.ip("route add default dev p1").unwrap();
     let output = test("p0,p1", &[]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("p1") && said.contains("--i-know"), "{said}");
-    let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
+    let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
     command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
     command.args(["--sizes", "64", "--rate", "1000", "--i-know"]);
     let output = command.args(SHORT).output().unwrap();
@@ -139,12 +107,12 @@ fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
     }
     let _alone = alone();
     for generator in ["xdp", "packet"] {
-        let lab = lab();
+        let (_bed, tester) = lab();
         let directory = directory();
         let (file, name) = path(&directory, "result.json");
         // The hook returns at once; the port goes while the first trial of the device runs.
         let hook = "(sleep 0.3; ip link del p1) > /dev/null 2>&1 &";
-        let mut command = lab.tester.command(env!("CARGO_BIN_EXE_corelane"));
+        let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
         command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
         command.args(["--sizes", "64,128", "--rate", "1000", "--quick"]);
         command.args(["--trial", "1", "--generator", generator]);

@@ -2,52 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use host::{Namespace, Veth};
-use tester::addresses;
-
-use super::support::{SHORT, alone, directory, path, received, root, rows, text, trials};
-
-/// Sender, kernel router and receiver in namespaces of their own.
-struct Lab {
-    here: Namespace,
-    there: Namespace,
-    _device: Namespace,
-}
-
-fn lab() -> Lab {
-    let [here, there, device] =
-        ["far-here", "far-there", "far-device"].map(|name| Namespace::new(name).unwrap());
-    device.set("net.ipv4.ip_forward", "1").unwrap();
-    let mac = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
-    for (port, near, interface) in [(0, &here, "p0"), (1, &there, "p1")] {
-        let far = format!("q{port}");
-        let cable = Veth::new((near, interface), (&device, &far), 1).unwrap();
-        let own = addresses::tester_v4(port);
-        for line in [
-            format!("addr add {}/24 dev {far}", addresses::device_v4(port)),
-            format!("neigh add {own} lladdr {} dev {far}", mac(cable.a.mac)),
-        ] {
-            device.ip(line).unwrap();
-        }
-        for (network, length) in addresses::behind_v4(port, 2) {
-            let line = format!("route add {network}/{length} via {own}");
-            device.ip(line).unwrap();
-        }
-        if port == 0 {
-            let line = format!(
-                "neigh add {} lladdr {} dev p0",
-                addresses::device_v4(0),
-                mac(cable.b.mac)
-            );
-            near.ip(line).unwrap();
-        }
-    }
-    Lab {
-        here,
-        there,
-        _device: device,
-    }
-}
+use super::support::{SHORT, alone, directory, external, path, received, root, rows, text, trials};
 
 #[test]
 fn one_machine_sends_and_another_receives() {
@@ -55,20 +10,22 @@ fn one_machine_sends_and_another_receives() {
         return;
     }
     let _alone = alone();
-    let lab = lab();
+    // Sender, kernel router and receiver in namespaces of their own.
+    let bed = external(["here", "there"]);
+    let [here, there] = ["here", "there"].map(|place| bed.namespace(place).unwrap());
     let directory = directory();
     // As ssh does, it takes the machine's name first and then the command.
     let (shell, shell_name) = path(&directory, "shell");
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = somebody@far ] || exit 9\nshift\nexec ip netns exec {} \"$@\"\n",
-        lab.there.name()
+        there.name()
     );
     std::fs::write(&shell, script).unwrap();
     std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
     let (file, file_name) = path(&directory, "result.json");
     let program = env!("CARGO_BIN_EXE_corelane");
     let run = |more: &[&str]| {
-        let mut command = lab.here.command(program);
+        let mut command = here.command(program);
         command.args(["test", "loss", "--dut", "external", "--rate", "1000"]);
         command.args(SHORT);
         command.args(["--sizes", "64", "--json", &file_name]);

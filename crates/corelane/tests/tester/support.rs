@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{MutexGuard, PoisonError};
 
+use host::bed::{Bed, side};
+use host::offload::Offload;
 use serde_json::Value;
+use tester::addresses;
 
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     crate::CORES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,4 +85,24 @@ pub(crate) fn path(directory: &tempfile::TempDir, name: &str) -> (PathBuf, Strin
     let path = directory.path().join(name);
     let text = path.to_str().unwrap().to_owned();
     (path, text)
+}
+
+/// A kernel router between p0 and p1 in two places, with what its tester's addresses need.
+pub(crate) fn external(places: [&str; 2]) -> Bed {
+    let mut plan = Bed::plan().set("device", "net.ipv4.ip_forward", "1");
+    for (port, place) in (0..).zip(places) {
+        let (own, its) = (addresses::tester_v4(port), addresses::device_v4(port));
+        let near = side(place, &format!("p{port}"))
+            .address(format!("{own}/24"))
+            .neighbour(its);
+        let mut far = side("device", &format!("q{port}"))
+            .address(format!("{its}/24"))
+            .neighbour(own)
+            .switch(Offload::GenericReceive, true);
+        for (network, length) in addresses::behind_v4(port, 2) {
+            far = far.route(format!("{network}/{length}"), own);
+        }
+        plan = plan.cable(near, far);
+    }
+    plan.lay().unwrap()
 }

@@ -1,9 +1,9 @@
 //! One shared thing taken away, and given back when dropped.
 
+use host::favour::Rank;
 use host::partition::Partition;
 use host::settings::{self, Setting};
-use host::tasks::{self, Rank};
-use host::{CoreId, Namespace};
+use host::{CoreId, Namespace, favour, napi, tasks};
 
 use super::intervention::Removal;
 use super::setup::Setup;
@@ -67,7 +67,7 @@ impl<'a> Removed<'a> {
         for &process in processes {
             // A process that has ended meanwhile needs no rank.
             for thread in tasks::threads(process).unwrap_or_default() {
-                if tasks::rank(thread, rank).is_ok() {
+                if favour::rank(thread, rank).is_ok() {
                     self.raised.push(thread);
                 }
             }
@@ -91,10 +91,10 @@ impl<'a> Removed<'a> {
             for cable in [&pair.input, &pair.output] {
                 let interface = cable.b.interface.as_str();
                 let before = if threaded {
-                    tasks::napi_to_softirq(device, interface)?;
+                    napi::set_threaded(device, interface, false)?;
                     Napi::Thread(core)
                 } else {
-                    tasks::napi_to_thread(device, interface, core)?;
+                    napi::to_core(device, interface, core, Rank::First(1), false)?;
                     Napi::Softirq
                 };
                 self.moved.push((device, interface, before));
@@ -112,7 +112,7 @@ fn clear_core(setup: &Setup<'_>, running: &mut Running) -> Result<Partition, Dep
     if setup.deployment == Deployment::SmpBound {
         for pair in &setup.site.pairs {
             for cable in [&pair.input, &pair.output] {
-                tasks.extend(tasks::napi_threads(&cable.b.interface));
+                tasks.extend(napi::threads(&cable.b.interface));
             }
         }
     }
@@ -127,13 +127,15 @@ impl Drop for Removed<'_> {
     fn drop(&mut self) {
         for &thread in &self.raised {
             // Threads that ended meanwhile have nothing to give back.
-            let _ = tasks::rank(thread, Rank::Normal);
+            let _ = favour::rank(thread, Rank::Normal);
         }
         for &(device, interface, before) in &self.moved {
             // The next trial would show it, and the site goes away at the end.
             let _ = match before {
-                Napi::Softirq => tasks::napi_to_softirq(device, interface),
-                Napi::Thread(core) => tasks::napi_to_thread(device, interface, core),
+                Napi::Softirq => napi::set_threaded(device, interface, false),
+                Napi::Thread(core) => {
+                    napi::to_core(device, interface, core, Rank::First(1), false).map(drop)
+                }
             };
         }
     }

@@ -6,8 +6,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use agent::protocol::{Counters, Interface};
+use host::favour::Rank;
+use host::napi;
 use host::partition::Partition;
-use host::tasks::{bind, napi_to_thread};
+use host::tasks::bind;
 use host::{CoreId, Namespace, temporary};
 use icc::{Link, Mapping, Peer, PeerWatch};
 
@@ -74,7 +76,7 @@ impl UserPlane {
         if let Some(core) = bound {
             bind(agent.child.id(), &[core])?;
             for name in names {
-                napi_to_thread(device, name, core)?;
+                napi::to_core(device, name, core, Rank::First(1), false)?;
             }
         }
         Ok(Self {

@@ -38,7 +38,7 @@ pub(crate) const DRAIN: Duration = Duration::from_millis(150);
 const HEADERS: u32 = 14 + 20 + 8;
 const TIME_TO_LIVE: u8 = 16;
 /// The lowest real-time priority: above all that has none.
-const PRIORITY: i32 = 1;
+const PRIORITY: u32 = 1;
 
 /// What went wrong with the load.
 #[derive(Debug, thiserror::Error)]

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use fib::IpPrefix;
+use host::bed::{Bed, side};
 use host::tasks::{TaskError, bind};
-use host::{CoreId, Namespace, Veth, temporary};
+use host::{CoreId, temporary};
 use router::control_plane::model::Event;
 use router::control_plane::netlink::decode::decode;
 use router::control_plane::netlink::socket::{Received, Socket};
@@ -73,8 +74,7 @@ pub(super) struct Bird {
     child: Child,
     speaker: Speaker,
     socket: Socket,
-    _namespace: Namespace,
-    _cable: Veth,
+    _bed: Bed,
     _files: temporary::Directory,
 }
 
@@ -96,11 +96,10 @@ impl Bird {
         if !installed() {
             return Err(BirdError::NotInstalled);
         }
-        let namespace = Namespace::new("routes")?;
-        let cable = Veth::new((&namespace, "x0"), (&namespace, "x1"), 1)?;
-        for (interface, router) in ["x0", "x1"].iter().zip(ROUTERS) {
-            namespace.ip(format!("addr add {router}/24 dev {interface}"))?;
-        }
+        let [one, other] = [("x0", ROUTERS[0]), ("x1", ROUTERS[1])]
+            .map(|(interface, router)| side("routes", interface).address(format!("{router}/24")));
+        let bed = Bed::plan().cable(one, other).lay()?;
+        let namespace = bed.namespace("routes")?.clone();
         let files = temporary::Directory::new("bird").map_err(host("make a directory"))?;
         let configuration = files.path().join("bird.conf");
         fs::write(&configuration, text()).map_err(host("write its configuration"))?;
@@ -143,8 +142,7 @@ impl Bird {
             child,
             speaker,
             socket,
-            _namespace: namespace,
-            _cable: cable,
+            _bed: bed,
             _files: files,
         })
     }

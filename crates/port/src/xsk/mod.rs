@@ -33,7 +33,6 @@
 //! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
 
 mod interface;
-mod queues;
 mod ring;
 mod socket;
 
@@ -42,7 +41,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
 pub use interface::XskInterface;
-pub use queues::receive_queues;
 use rustix::net::xdp::SocketAddrXdpFlags;
 pub use socket::Statistics;
 use socket::{Rings, Socket};

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder};
-use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort, receive_queues};
+use host::offload::receive_queues;
+use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort};
 use port::{Pool, PortError};
 
 use super::EngineError;

@@ -7,7 +7,7 @@ use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Highest first-in-first-out priority that the experiments use: below the kernel's own watchdogs.
-pub const PRIORITY: i32 = 63;
+pub const PRIORITY: u32 = 63;
 
 /// Makes the calling thread give way to every other.
 pub fn give_way() {

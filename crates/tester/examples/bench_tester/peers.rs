@@ -5,7 +5,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use host::{CoreId, Namespace, Veth};
+use host::bed::{Bed, side};
+use host::{CoreId, Namespace};
 
 use super::Error;
 
@@ -23,11 +24,13 @@ pub(crate) struct Datagrams {
 /// iperf3, as fast as it goes (`-u -b 0`), by its own counts; `None` where there is none.
 pub(crate) fn iperf3() -> Result<Option<Datagrams>, Error> {
     const SERVER: &str = "198.18.1.1";
-    let sender = Namespace::new("iperf0")?;
-    let receiver = Namespace::new("iperf1")?;
-    Veth::new((&sender, "ip0"), (&receiver, "ip1"), 1)?;
-    sender.ip("addr add 198.18.1.2/24 dev ip0")?;
-    receiver.ip(format!("addr add {SERVER}/24 dev ip1"))?;
+    let bed = Bed::plan()
+        .cable(
+            side("sender", "ip0").address("198.18.1.2/24"),
+            side("receiver", "ip1").address(format!("{SERVER}/24")),
+        )
+        .lay()?;
+    let (sender, receiver) = (bed.namespace("sender")?, bed.namespace("receiver")?);
     let (first, last) = cores()?;
     let on = |namespace: &Namespace, core: CoreId| {
         let mut command = namespace.command("taskset");
@@ -35,11 +38,11 @@ pub(crate) fn iperf3() -> Result<Option<Datagrams>, Error> {
         command.stderr(Stdio::null());
         command
     };
-    let there = on(&sender, first).arg("--version").output();
+    let there = on(sender, first).arg("--version").output();
     if !there.is_ok_and(|output| output.status.success()) {
         return Ok(None);
     }
-    let mut server = on(&receiver, last)
+    let mut server = on(receiver, last)
         .args(["-s"])
         .stdout(Stdio::null())
         .spawn()?;
@@ -47,7 +50,7 @@ pub(crate) fn iperf3() -> Result<Option<Datagrams>, Error> {
     // The server is there a moment after its start.
     let answer = (0..20).find_map(|_| {
         thread::sleep(Duration::from_millis(100));
-        let output = on(&sender, first)
+        let output = on(sender, first)
             .args([
                 "-c", SERVER, "-u", "-b", "0", "-l", PAYLOAD, "-J", "-t", &seconds,
             ])
@@ -77,9 +80,11 @@ fn cores() -> Result<(CoreId, CoreId), Error> {
 /// Frames per second that trafgen brings to the far end of a cable, by that interface's counter;
 /// `None` where there is none.
 pub(crate) fn trafgen() -> Result<Option<f64>, Error> {
-    let sender = Namespace::new("trafgen0")?;
-    let receiver = Namespace::new("trafgen1")?;
-    let cable = Veth::new((&sender, "tg0"), (&receiver, "tg1"), 1)?;
+    let bed = Bed::plan()
+        .cable(side("sender", "tg0"), side("receiver", "tg1"))
+        .lay()?;
+    let (sender, receiver) = (bed.namespace("sender")?, bed.namespace("receiver")?);
+    let [near, far] = [bed.end("sender", "tg0")?, bed.end("receiver", "tg1")?];
     let mac = |bytes: [u8; 6]| bytes.map(|byte| format!("0x{byte:02x}")).join(", ");
     let directory = host::temporary::Directory::new("trafgen")?;
     let file = directory.path().join("frame.cfg");
@@ -89,8 +94,8 @@ pub(crate) fn trafgen() -> Result<Option<f64>, Error> {
             "{{ {}, {}, const16(0x0800), 0x45, 0, const16(46), const16(0), const16(0), 10, 17, \
              csumip(14, 33), 198, 18, 1, 2, 198, 19, 64, 2, const16(49184), const16(7), \
              const16(26), const16(0), fill(0x55, 18) }}\n",
-            mac(cable.b.mac),
-            mac(cable.a.mac)
+            mac(far.mac),
+            mac(near.mac)
         ),
     )?;
     let (core, _) = cores()?;

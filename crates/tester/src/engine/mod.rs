@@ -69,7 +69,7 @@ pub struct Engine<L, C = Monotonic> {
     /// Where trials run; `None` for wherever the caller runs.
     core: Option<CoreId>,
     /// Kernel threads that take part.
-    threads: Vec<libc::pid_t>,
+    threads: Vec<u32>,
     seed: u64,
 }
 
@@ -145,7 +145,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
     /// Names kernel threads that take part: a trial in which they had to wait for their core is
     /// noisy.
     #[must_use]
-    pub fn watching(mut self, threads: &[libc::pid_t]) -> Self {
+    pub fn watching(mut self, threads: &[u32]) -> Self {
         self.threads = threads.to_vec();
         self
     }
@@ -294,7 +294,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
 fn conducted<R>(
     core: Option<CoreId>,
     event: Option<Event<'_>>,
-    threads: &[libc::pid_t],
+    threads: &[u32],
     traffic: impl FnOnce() -> R,
 ) -> (R, Disturbance) {
     let pinned = core.and_then(|core| Pinned::to(core).ok());

@@ -7,8 +7,10 @@
 //! round trip, which begins and ends with this machine's.
 
 use std::io::BufReader;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use host::process::Group;
 
 use super::clocks::{Clocks, Relation};
 use super::protocol::{Open, Reply, Request, VERSION, Watch, hear, say};
@@ -25,10 +27,13 @@ const STREAMS: [(u8, u8); 1] = [(0, 1)];
 /// Ports of the device, as the frames are addressed.
 const PORTS: u8 = 2;
 
+/// How long the shell may take to notice that we hung up.
+const HANG_UP: Duration = Duration::from_secs(2);
+
 /// A line to the far machine.
 #[derive(Debug)]
 pub struct Far {
-    child: Child,
+    shell: Group,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     relation: Relation,
@@ -47,19 +52,18 @@ impl Far {
         let (program, arguments) = shell
             .split_first()
             .ok_or_else(|| failed("there is no command".to_owned()))?;
-        // In a process group of its own: Ctrl-C ends the test first, which then hangs up.
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| failed(error.to_string()))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            .stdout(Stdio::piped());
+        let mut shell = Group::start(&mut command).map_err(|error| failed(error.to_string()))?;
+        let leader = &mut shell.leader;
+        let (Some(input), Some(output)) = (leader.stdin.take(), leader.stdout.take()) else {
             return Err(failed("it has no standard streams".to_owned()));
         };
         let mut far = Self {
-            child,
+            shell,
             input: Some(input),
             output: BufReader::new(output),
             relation: Relation::Unknown,
@@ -123,14 +127,7 @@ impl Drop for Far {
     fn drop(&mut self) {
         // Hanging up ends the agent, and that the shell; one that does not notice is ended.
         self.input = None;
-        for _ in 0..100 {
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.shell.wait(HANG_UP);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Generators for an order, made when it differs from the last.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use fastpath::generate::{Destinations, Frames, Generator, LENGTH_MAX};
 use host::Namespace;
@@ -141,8 +140,7 @@ impl XdpRig {
 
 /// A namespace with a cable that nothing is ever sent through.
 pub(super) fn attic() -> Result<Namespace, RigError> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let attic = Namespace::new(&format!("attic{}", COUNT.fetch_add(1, Ordering::Relaxed)))?;
+    let attic = Namespace::new("attic")?;
     attic.ip(format!(
         "link add {} type veth peer name {}",
         PARKING[0], PARKING[1]

@@ -8,7 +8,7 @@
 //!
 //! The generator's core also runs whatever the kernel does in the same breath: for a veth that is
 //! the receiving end's whole path, unless that end has a thread of its own on another core
-//! ([`crate::interface::receive_on`]). With one core, or without threads, a device that cannot keep
+//! ([`host::napi`]). With one core, or without threads, a device that cannot keep
 //! up slows the generator down instead of losing frames; such a trial is undersent, and the result
 //! "limited by the tester".
 

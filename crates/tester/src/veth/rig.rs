@@ -54,7 +54,7 @@ pub struct XdpRig {
     line_rate: Option<f64>,
     description: String,
     /// Kernel threads that take part: those of the device and of the sink.
-    threads: Vec<libc::pid_t>,
+    threads: Vec<u32>,
 }
 
 impl XdpRig {
@@ -104,7 +104,7 @@ impl XdpRig {
     /// Names kernel threads that take part: a trial in which they had to wait for their core is
     /// noisy.
     #[must_use]
-    pub fn watching(mut self, threads: &[libc::pid_t]) -> Self {
+    pub fn watching(mut self, threads: &[u32]) -> Self {
         self.threads = threads.to_vec();
         self
     }

@@ -24,9 +24,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use bpf::attach::Request;
 use fastpath::generate::Destinations;
 use fastpath::sink::{Checks, Sink};
-use host::bed::End;
+use host::bed::{Bed, End, side};
 use host::offload::Offload;
-use host::{CoreId, Namespace, Veth};
+use host::{CoreId, Namespace};
 pub use ledger::Losses;
 pub use load::{Carried, Load, Pace};
 pub use rig::LanesRig;
@@ -63,44 +63,41 @@ impl Lanes {
     /// # Errors
     /// Without root, or when the kernel refuses a namespace, a cable or a program.
     pub fn new(name: &str, cores: &[CoreId], destinations: Destinations) -> Result<Self, RigError> {
-        let generator = Namespace::new(&format!("{name}-generator"))?;
-        let dut = Namespace::new(&format!("{name}-dut"))?;
-        let sink_side = Namespace::new(&format!("{name}-sink"))?;
+        let [generator, dut, far] = ["generator", "dut", "sink"].map(|end| format!("{name}-{end}"));
         // A frame is served by queue (core modulo queues), so there must be one for the highest
         // core number.
         let queues = cores.iter().map(|core| core.0 + 1).max().unwrap_or(1);
-        let input = Veth::new((&generator, "out"), (&dut, "in"), queues)?;
-        let output = Veth::new((&dut, "out"), (&sink_side, "in"), queues)?;
-        dut.ip(format!("address add {INGRESS}/24 dev in"))?;
-        dut.ip(format!("address add {EGRESS}/24 dev out"))?;
-        for key in ["all", "default", "in", "out"] {
-            dut.set(&format!("net.ipv4.conf.{key}.rp_filter"), "0")?;
-        }
-        let sink_mac = output.b.mac.map(|byte| format!("{byte:02x}")).join(":");
-        let is_v6 = matches!(destinations, Destinations::V6(_));
-        if is_v6 {
-            dut.ip(format!("address add {INGRESS_V6}/64 dev in nodad"))?;
-            dut.ip(format!("address add {EGRESS_V6}/64 dev out nodad"))?;
-        }
+        let mut ingress = side(&dut, "in")
+            .address(format!("{INGRESS}/24"))
+            .switch(Offload::GenericReceive, true);
+        let mut egress = side(&dut, "out").address(format!("{EGRESS}/24"));
         for next_hop in 1..=NEXT_HOPS {
-            let mut addresses = vec![next_hop_address(next_hop).to_string()];
-            if is_v6 {
-                addresses.push(next_hop_address_v6(next_hop).to_string());
-            }
-            for address in addresses {
-                dut.ip(format!(
-                    "neighbour add {address} lladdr {sink_mac} dev out nud permanent"
-                ))?;
+            egress = egress.neighbour(next_hop_address(next_hop));
+        }
+        if matches!(destinations, Destinations::V6(_)) {
+            ingress = ingress.address(format!("{INGRESS_V6}/64"));
+            egress = egress.address(format!("{EGRESS_V6}/64"));
+            for next_hop in 1..=NEXT_HOPS {
+                egress = egress.neighbour(next_hop_address_v6(next_hop));
             }
         }
-        dut.switch("in", Offload::GenericReceive, true)?;
+        let bed = Bed::plan()
+            .queues(queues)
+            .set(&dut, "net.ipv4.conf.all.rp_filter", "0")
+            .set(&dut, "net.ipv4.conf.default.rp_filter", "0")
+            .cable(side(&generator, "out"), ingress)
+            .cable(egress, side(&far, "in"))
+            .lay()?;
         let mut sink = Sink::new(Checks::COUNT)?;
-        sink_side.enter(|| sink.attach("in", Request::Any))??;
+        let sink_end = bed.end(&far, "in")?.clone();
+        sink_end
+            .namespace
+            .enter(|| sink.attach("in", Request::Any))??;
         Ok(Self {
-            generator: input.a,
-            ingress: input.b,
-            egress: output.a,
-            sink_end: output.b,
+            generator: bed.end(&generator, "out")?.clone(),
+            ingress: bed.end(&dut, "in")?.clone(),
+            egress: bed.end(&dut, "out")?.clone(),
+            sink_end,
             sink,
             cores: cores.to_vec(),
             destinations,
