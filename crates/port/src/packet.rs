@@ -17,32 +17,22 @@
 //! sender's end avoids them). And the kernel still has its own copy of each frame: switch its
 //! forwarding off, or every frame leaves twice.
 
+mod interface;
 mod ring;
 mod socket;
 
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-use wire::ethernet::{MINIMUM_FRAME, MacAddress};
 use wire::partial;
 use wire::vlan::{TAG_LENGTH, TAG_OFFSET};
 
+pub use self::interface::{Interface, longest_frame};
 use self::ring::Ring;
 use self::socket::{Sender, Socket};
 use crate::{Burst, Pool, Port, PortError};
 
 /// Empty receives between two looks whether the interface is still there: one system call in many.
 const PATIENCE: u32 = 1024;
-
-/// What an interface is, as the kernel says when the port is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// Its index.
-    pub index: u32,
-    /// Its hardware address.
-    pub mac: MacAddress,
-    /// The longest packet it carries, in bytes.
-    pub mtu: u32,
-}
 
 /// The sending half alone, for an interface from which nothing is to be heard.
 #[derive(Debug)]
@@ -205,16 +195,5 @@ impl Port for PacketPort {
     fn missed(&mut self) -> u64 {
         self.missed += self.receiver.lost();
         self.missed
-    }
-}
-
-/// The frames that a ring slot must hold: the interface's longest packet, its link header and a
-/// tag.
-pub const fn longest_frame(mtu: u32) -> usize {
-    let frame = mtu as usize + wire::ethernet::HEADER_LENGTH + TAG_LENGTH;
-    if frame < MINIMUM_FRAME {
-        MINIMUM_FRAME
-    } else {
-        frame
     }
 }

@@ -4,7 +4,8 @@
 use crate::cause::counters::{Counters, Inflation, inflation};
 use crate::cause::pressure::working_set;
 use crate::harness::keeper::Outcome;
-use crate::harness::sweep::{Run, Sweep};
+use crate::harness::series::Run;
+use crate::harness::sweep::Sweep;
 use crate::investigate::Findings;
 
 /// What the kernel counted during the sweep, name and value.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use host::environment::Environment;
 use scaling::harness::notes::Note;
 use scaling::harness::plan::{Mode, Placement};
-use scaling::harness::sweep::{Run, SweepError};
+use scaling::harness::series::Run;
+use scaling::harness::sweep::SweepError;
 use scaling::measure::{Request, measure};
 use scaling::result::ScaleResult;
 

@@ -1,8 +1,9 @@
 //! Published data sets, fitted again: the coefficients must come out to the printed digits.
 
 use scaling::laws::Point;
-use scaling::laws::fit::{Form, Weighting, fit};
+use scaling::laws::fit::fit;
 use scaling::laws::forecast::extrapolation_error;
+use scaling::laws::form::{Form, Weighting};
 use scaling::laws::interval::over_residuals;
 use scaling::laws::speedup::karp_flatt;
 

@@ -11,9 +11,9 @@ use host::cleanup;
 use report::Progress;
 use report::units::FramesPerSecond;
 use serde::{Deserialize, Serialize};
-use tester::disturbance::mostly_disturbed;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
+use tester::trial::mostly_disturbed;
 
 use crate::row::Row;
 

@@ -8,8 +8,6 @@
 use host::CoreId;
 use host::noise::{NOISY_STEAL, Reading, waited_ns};
 
-use crate::trial::{Trial, Validity};
-
 /// Waiting beyond this share of a trial marks it as noisy, as steal does beyond [`NOISY_STEAL`].
 /// Kernel threads that do their few microseconds of housekeeping keep the others waiting a tenth of
 /// this.
@@ -43,26 +41,6 @@ impl Disturbance {
             )
         })
     }
-}
-
-/// What kept `trials` down, when most of those that failed were disturbed; `which` is put behind
-/// the word *failed*.
-pub fn mostly_disturbed<'a>(
-    trials: impl IntoIterator<Item = &'a Trial>,
-    which: &str,
-) -> Option<String> {
-    let (mut failed, mut disturbed, mut last) = (0, 0, None);
-    for trial in trials.into_iter().filter(|trial| !trial.passes()) {
-        failed += 1;
-        if let Validity::Noisy(reason) = &trial.validity {
-            disturbed += 1;
-            last = Some(reason);
-        }
-    }
-    let last = last.filter(|_| 2 * disturbed > failed)?;
-    Some(format!(
-        "{disturbed} of the {failed} trials that failed{which} were disturbed; in the last, {last}"
-    ))
 }
 
 /// Watches cores and threads from its making on.

@@ -373,6 +373,26 @@ pub fn judge(counts: &Counts, rate_error: Option<f64>, disturbance: &Disturbance
     disturbance.noise().map_or(Validity::Valid, Validity::Noisy)
 }
 
+/// What kept `trials` down, when most of those that failed were disturbed; `which` is put behind
+/// the word *failed*.
+pub fn mostly_disturbed<'a>(
+    trials: impl IntoIterator<Item = &'a Trial>,
+    which: &str,
+) -> Option<String> {
+    let (mut failed, mut disturbed, mut last) = (0, 0, None);
+    for trial in trials.into_iter().filter(|trial| !trial.passes()) {
+        failed += 1;
+        if let Validity::Noisy(reason) = &trial.validity {
+            disturbed += 1;
+            last = Some(reason);
+        }
+    }
+    let last = last.filter(|_| 2 * disturbed > failed)?;
+    Some(format!(
+        "{disturbed} of the {failed} trials that failed{which} were disturbed; in the last, {last}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use memmap2::MmapRaw;
 
+use super::interface::longest_frame;
 use super::socket::Socket;
 use crate::PortError;
 
@@ -50,7 +51,7 @@ impl Ring {
     /// A ring on the socket whose slots hold any frame of an interface with this MTU.
     pub(super) fn new(socket: &Socket, mtu: u32) -> Result<Self, PortError> {
         // Header, address and alignment before the frame take less than 128 bytes (if_packet.h).
-        let slot_bytes = (super::longest_frame(mtu) + 128).next_power_of_two();
+        let slot_bytes = (longest_frame(mtu) + 128).next_power_of_two();
         let block_bytes = slot_bytes.max(LEAST_BLOCK);
         let blocks = (RING_BYTES / block_bytes).max(2);
         let bytes = blocks * block_bytes;

@@ -8,7 +8,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use wire::ethernet::MacAddress;
 
-use super::Interface;
+use super::interface::Interface;
 use crate::{Burst, Pool, PortError, option};
 
 /// Receive frames of every protocol (`ETH_P_ALL`).

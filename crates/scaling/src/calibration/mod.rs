@@ -197,7 +197,8 @@ mod tests {
 
     use super::*;
     use crate::laws::Point;
-    use crate::laws::fit::{Form, Weighting, fit};
+    use crate::laws::fit::fit;
+    use crate::laws::form::{Form, Weighting};
     use crate::laws::usl::Usl;
 
     #[test]

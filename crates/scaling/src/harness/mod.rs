@@ -20,5 +20,6 @@ pub mod plan;
 pub mod press;
 pub mod profile;
 pub mod runs;
+pub mod series;
 pub mod sweep;
 pub mod watch;

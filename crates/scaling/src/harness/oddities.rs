@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::keeper::Outcome;
 use super::notes::Note;
 use super::plan::{Job, Mode, Placement};
-use super::sweep::Series;
+use super::series::Series;
 
 /// A command that prints more than this in a run is told so.
 const MUCH: u64 = 100_000_000;
@@ -61,7 +61,7 @@ pub(super) fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Not
 mod tests {
     use super::*;
     use crate::harness::keeper::Exit;
-    use crate::harness::sweep::Run;
+    use crate::harness::series::Run;
 
     fn trial() -> Outcome {
         Outcome {

@@ -3,10 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use figures::{Rounds, median};
+use figures::Rounds;
 use host::cores::CoreId;
 use host::observe::{TICK, Times};
-use serde::{Deserialize, Serialize};
 
 use super::keeper::Outcome;
 use super::notes::Note;
@@ -15,8 +14,7 @@ use super::pace::{Pace, REPEATS};
 use super::plan::{Job, Placement, Setting, rate_printed};
 pub use super::runs::SweepError;
 use super::runs::{Runs, last_lines};
-use crate::cause::split::Cost;
-use crate::laws::rates::Rates;
+use super::series::{Run, Series};
 
 /// How much a sweep measures.
 #[derive(Debug, Clone)]
@@ -31,47 +29,6 @@ pub struct Options {
     pub seed: u64,
     /// Asked while waiting; yes ends the sweep.
     pub interrupted: fn() -> bool,
-}
-
-/// One timed run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// Units of work a second: one over the wall time for one job, copies over it for copies, or
-    /// what the program itself printed.
-    pub rate: f64,
-    /// Seconds of wall time.
-    pub wall: f64,
-    /// Seconds of user CPU time of the process tree.
-    pub user: f64,
-    /// Seconds of system CPU time of the process tree.
-    pub system: f64,
-    /// Seconds stolen from the setting's cores; 0 for runs shorter than the kernel's clock can
-    /// tell.
-    pub steal: f64,
-    /// Switches because another task was due.
-    pub involuntary_switches: u64,
-    /// Whether other programs or the hypervisor took more than a twentieth of the cores.
-    pub disturbed: bool,
-}
-
-impl Run {
-    /// Whether others had so much of the cores that nobody can tell what the command would have
-    /// used: seen in `/proc/stat`, or in a run too short for that by how often its tasks had to
-    /// give way.
-    pub fn crowded(&self) -> bool {
-        self.disturbed || self.involuntary_switches as f64 > CROWDED * self.wall.max(CROWDED_LEAST)
-    }
-}
-
-/// All rounds of one placement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    /// Who chose the cores.
-    pub placement: Placement,
-    /// Core counts.
-    pub counts: Vec<u32>,
-    /// For each round a run at each count.
-    pub rounds: Vec<Vec<Run>>,
 }
 
 /// A finished sweep.
@@ -95,11 +52,6 @@ pub struct Sweep {
 const OBSERVABLE: Duration = Duration::from_millis(200);
 /// A run during which others had more than this share of the cores is repeated.
 const DISTURBED: f64 = 0.05;
-/// A task alone on its core gives way to the kernel's own threads some ten times a second, one that
-/// shares it a hundred times.
-const CROWDED: f64 = 100.0;
-/// Seconds below which a few switches say nothing.
-const CROWDED_LEAST: f64 = 0.05;
 
 /// One setting, ready to run.
 struct Station<'a> {
@@ -271,48 +223,4 @@ fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
         involuntary_switches: outcome.involuntary_switches,
         disturbed,
     })
-}
-
-impl Series {
-    /// The rates, for the laws.
-    pub fn rates(&self) -> Rates {
-        Rates {
-            cores: self.counts.clone(),
-            rates: self
-                .rounds
-                .iter()
-                .map(|round| round.iter().map(|run| run.rate).collect())
-                .collect(),
-        }
-    }
-
-    /// The median of a figure at place `place`.
-    pub fn median(&self, place: usize, figure: impl Fn(&Run) -> f64) -> f64 {
-        median(self.rounds.iter().map(|round| figure(&round[place])))
-    }
-
-    /// Cores kept busy at place `place`: CPU time over wall time, median over the rounds.
-    pub fn busy(&self, place: usize) -> f64 {
-        self.median(place, |run| (run.user + run.system) / run.wall.max(1e-9))
-    }
-
-    /// What the setting at place `place` cost, and the work it did, as means over the rounds.
-    pub fn cost(&self, place: usize) -> Cost {
-        let count = self.rounds.len().max(1) as f64;
-        let sum = |figure: fn(&Run) -> f64| {
-            self.rounds
-                .iter()
-                .map(|round| figure(&round[place]))
-                .sum::<f64>()
-                / count
-        };
-        Cost {
-            cores: self.counts[place],
-            work: sum(|run| run.rate * run.wall),
-            wall: sum(|run| run.wall),
-            user: sum(|run| run.user),
-            system: sum(|run| run.system),
-            steal: sum(|run| run.steal),
-        }
-    }
 }

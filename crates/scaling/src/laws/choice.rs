@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Point;
-use super::fit::{Fit, Form, Weighting, distinct, fit};
+use super::fit::{Fit, distinct, fit};
+use super::form::{Form, Weighting};
 
 /// A simpler law is kept unless a richer one is better by more than this: below 2 the evidence is
 /// called weak (Burnham and Anderson, "Model Selection", 2002, section 2.6).

@@ -5,7 +5,8 @@ use figures::{Interval, Random};
 use serde::{Deserialize, Serialize};
 
 use super::Point;
-use super::fit::{Fit, FitError, Form, Weighting, fit};
+use super::fit::{Fit, FitError, fit};
+use super::form::{Form, Weighting};
 use super::rates::Rates;
 
 /// The refits of one bootstrap.

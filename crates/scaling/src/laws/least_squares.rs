@@ -6,7 +6,7 @@
 //! them.
 
 use super::Point;
-use super::fit::{Form, Weighting};
+use super::form::{Form, Weighting};
 use super::speedup::karp_flatt;
 use super::usl::Usl;
 

@@ -10,6 +10,7 @@
 pub mod choice;
 pub mod fit;
 pub mod forecast;
+pub mod form;
 pub mod interval;
 mod least_squares;
 pub mod peak;

@@ -4,7 +4,7 @@ use figures::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::Point;
-use super::fit::Form;
+use super::form::Form;
 use super::interval::Coefficients;
 
 /// Up to this many cores a fitted peak is no fact: with a scatter of 2 % and a true peak at 31, the

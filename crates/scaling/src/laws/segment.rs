@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Point;
 use super::choice::{Choice, choose};
-use super::fit::Weighting;
+use super::form::Weighting;
 
 /// Where a new kind of core begins in the sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub fn fit_segments(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fit::Form;
+    use crate::laws::form::Form;
     use crate::laws::usl::Usl;
 
     #[test]

@@ -6,11 +6,12 @@ use super::{Cause, Control, LawResult, PointResult};
 use crate::cause::split::split;
 use crate::harness::notes::Note;
 use crate::harness::plan::{Mode, Placement};
-use crate::harness::sweep::Series;
+use crate::harness::series::Series;
 use crate::laws::Point;
 use crate::laws::choice::choose;
-use crate::laws::fit::{Form, Weighting, fit};
+use crate::laws::fit::fit;
 use crate::laws::forecast::{from_refits, from_serial_fraction};
+use crate::laws::form::{Form, Weighting};
 use crate::laws::interval::{Refits, over_rounds};
 use crate::laws::peak::{fell_after, judge};
 use crate::laws::rates::Rates;
@@ -256,7 +257,7 @@ mod tests {
     use figures::Random;
 
     use super::*;
-    use crate::harness::sweep::Run;
+    use crate::harness::series::Run;
     use crate::laws::peak::Peak;
 
     fn run(wall: f64, user: f64) -> Run {

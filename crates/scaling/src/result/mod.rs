@@ -21,7 +21,7 @@ use crate::cause::intervention::Intervention;
 use crate::harness::beside::Mutual;
 use crate::harness::notes::Note;
 use crate::harness::plan::{Mode, Placement};
-use crate::harness::sweep::Series;
+use crate::harness::series::Series;
 use crate::laws::choice::Choice;
 use crate::laws::forecast::{Band, Score};
 use crate::laws::interval::Coefficients;
@@ -147,7 +147,7 @@ pub struct LawResult {
     /// Bands for core counts not tried.
     pub forecast: Vec<Band>,
     /// How misfits were weighted.
-    pub weighting: crate::laws::fit::Weighting,
+    pub weighting: crate::laws::form::Weighting,
 }
 
 /// What a command and another one beside it cost each other.

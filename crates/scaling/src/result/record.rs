@@ -224,7 +224,7 @@ impl Forecasts {
 mod tests {
     use super::*;
     use crate::harness::plan::Placement;
-    use crate::harness::sweep::{Run, Series};
+    use crate::harness::series::{Run, Series};
     use crate::laws::rates::Rates;
     use crate::result::judge;
     use figures::Interval;

@@ -2,7 +2,6 @@
 //! and loss ratio goals.
 
 use super::{Subject, complaint, entry};
-use crate::disturbance::mostly_disturbed;
 use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
 use crate::schedule::Schedule;
@@ -10,6 +9,7 @@ use crate::search::mlr::{Controller, Goal, TrialResult};
 use crate::search::{Bisection, Ended, Found, Limit, Phase};
 use crate::session::Session;
 use crate::trial::Trial;
+use crate::trial::mostly_disturbed;
 
 /// Searches the throughput up to `high` frames/s in each direction.
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {

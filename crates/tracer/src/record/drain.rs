@@ -10,7 +10,7 @@ use rustix::time::ClockId;
 
 use super::catalogue::Decoder;
 use super::ear::Ear;
-use super::session::Sink;
+use super::sink::Sink;
 use super::sources::Core;
 use super::stacks::Stacks;
 use super::switches::Switches;

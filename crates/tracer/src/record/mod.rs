@@ -25,6 +25,7 @@ mod refusal;
 mod ring;
 mod session;
 mod side;
+mod sink;
 mod sources;
 mod stacks;
 mod switches;

@@ -1,7 +1,7 @@
 //! A recording from its start to its file: open, enable, drain, close.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -15,33 +15,11 @@ use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit}
 use super::drain::{Drain, Drained};
 use super::points::{paths, points, switches};
 use super::refusal::refusal;
+use super::sink::Sink;
 use super::sources::Core;
 use super::{Options, RecordError, Target, machine, tracefs};
 use crate::format::write::FileWriter;
 use crate::trace::{Header, Scope, Trace};
-
-/// Where the bytes go.
-#[derive(Debug)]
-pub(crate) enum Sink {
-    File(BufWriter<File>),
-    Memory(Vec<u8>),
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Memory(memory) => memory.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Memory(_) => Ok(()),
-        }
-    }
-}
 
 /// A recording under way. Dropping it ends it and forgets what was heard; the command, if there is
 /// one, is ended too.

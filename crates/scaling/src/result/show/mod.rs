@@ -11,7 +11,7 @@ use report::{Block, Document, Table};
 use super::ScaleResult;
 use super::sentence::begun;
 use crate::harness::plan::{Mode, Placement};
-use crate::laws::fit::Form;
+use crate::laws::form::Form;
 use crate::laws::usl::Usl;
 
 /// Draws a result.

@@ -4,7 +4,7 @@ use report::{Axis, Plot, Series};
 
 use super::{first_placement, placement_name};
 use crate::harness::plan::Placement;
-use crate::laws::fit::Form;
+use crate::laws::form::Form;
 use crate::result::{PointResult, ScaleResult};
 
 /// Speed-up over cores: measured, law, forecast band.
