@@ -78,6 +78,7 @@ impl Memory for Mapping {
 
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.len(), "word {index} of {}", self.len());
+        #[allow(clippy::cast_ptr_alignment, reason = "a mapping begins with a page")]
         let start = self.0.as_mut_ptr().cast::<AtomicU64>();
         // SAFETY: the index is inside the mapping, which is page aligned, lives as long as `self`,
         // and is only ever reached as atomics, so writes of another process are no data race.

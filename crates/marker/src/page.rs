@@ -90,6 +90,7 @@ impl Mapped {
     }
 
     fn page(&self) -> &Page {
+        #[allow(clippy::cast_ptr_alignment, reason = "a mapping begins with a page")]
         let page = self.0.as_ptr().cast::<Page>();
         // SAFETY: the mapping is page-aligned, as long as a `Page`, and made of atomics, for which
         // every bit pattern is valid; it lives as long as `self`.

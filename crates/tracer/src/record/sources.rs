@@ -94,7 +94,7 @@ impl Core {
         for fd in self.points.iter().chain(std::iter::once(&self.owner)) {
             let mut answer = [0; 16];
             let [_, lost] = (rustix::io::read(fd, &mut answer) == Ok(answer.len()))
-                .then(|| answer.as_chunks::<8>().0)
+                .then_some(answer.as_chunks::<8>().0)
                 .and_then(<[_]>::as_array)?;
             total += u64::from_ne_bytes(*lost);
         }
