@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use router::engine::{self, EngineKind, Require};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
-use router::management_plane::config::{self, Config};
+use router::management_plane::config::{Config, InstanceName, Metrics, Stale};
 use router::privileges;
 
 use crate::common::Outcome;
@@ -35,17 +35,17 @@ pub(crate) struct Arguments {
     bypass_netfilter: bool,
     /// Name of this router among those of the machine [default: default]
     #[arg(long, value_name = "NAME")]
-    instance: Option<String>,
+    instance: Option<InstanceName>,
     /// Where its socket is [default: /run/corelane]
     #[arg(long, value_name = "DIRECTORY")]
     run_directory: Option<PathBuf>,
     /// Address on loopback that serves the metrics; empty for none [default: 127.0.0.1:9470]
     #[arg(long, value_name = "ADDRESS:PORT")]
-    metrics: Option<String>,
+    metrics: Option<Metrics>,
     /// How long routes are used when this process has fallen silent, then the kernel forwards; 0:
     /// for ever [default: 2000]
     #[arg(long, value_name = "N")]
-    stale_milliseconds: Option<u32>,
+    stale_milliseconds: Option<Stale>,
     /// Workers do the driver's receiving themselves, on their cores (engine af-xdp)
     #[arg(long)]
     busy_poll: bool,
@@ -92,22 +92,16 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     if !arguments.ports.is_empty() {
         config.ports.clone_from(&arguments.ports);
     }
-    config::check_ports(&config.ports)?;
     config.bypass_netfilter |= arguments.bypass_netfilter;
     if let Some(name) = &arguments.instance {
-        config::check_instance(name)?;
         config.instance.clone_from(name);
     }
     if let Some(directory) = &arguments.run_directory {
         config.run_directory.clone_from(directory);
     }
-    if let Some(address) = &arguments.metrics {
-        config.metrics = config::parse_metrics(address)?;
-    }
-    if let Some(milliseconds) = arguments.stale_milliseconds {
-        config.stale = config::parse_stale(milliseconds)?;
-    }
+    config.metrics = arguments.metrics.unwrap_or(config.metrics);
+    config.stale = arguments.stale_milliseconds.unwrap_or(config.stale);
     config.busy_poll |= arguments.busy_poll;
-    config::check_busy_poll(&config)?;
+    config.check()?;
     Ok(config)
 }

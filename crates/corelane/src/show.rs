@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use report::Table;
-use router::management_plane::{client, config};
+use router::management_plane::client;
+use router::management_plane::config::InstanceName;
 use serde_json::Value;
 
 use crate::common::{Outcome, print};
@@ -14,7 +15,7 @@ use crate::common::{Outcome, print};
 pub(crate) struct Which {
     /// Name of the router
     #[arg(long, value_name = "NAME", default_value = "default")]
-    instance: String,
+    instance: InstanceName,
     /// Where its socket is
     #[arg(long, value_name = "DIRECTORY", default_value = "/run/corelane")]
     run_directory: PathBuf,
@@ -51,11 +52,7 @@ pub(crate) fn ask(
     which: &Which,
     question: &str,
 ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-    config::check_instance(&which.instance)?;
-    let answer = client::ask(
-        &config::socket_path(&which.run_directory, &which.instance),
-        question,
-    )?;
+    let answer = client::ask(&which.instance.socket(&which.run_directory), question)?;
     let value: Value = serde_json::from_str(&answer)?;
     match value.get("error").and_then(Value::as_str) {
         Some(error) => Err(error.into()),

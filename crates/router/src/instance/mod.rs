@@ -100,7 +100,7 @@ impl Instance {
     ) -> Result<Self, InstanceError> {
         let mut server = Server::new()?;
         server.listen_unix(&config.socket())?;
-        if let Some(address) = config.metrics {
+        if let Some(address) = config.metrics.0 {
             server.listen_http(address)?;
         }
         // Ports start as the kernel's, and are taken over when the guard has looked.
@@ -114,7 +114,7 @@ impl Instance {
         let now = Instant::now();
         let mut instance = Self {
             checks: Checks::every(config.verify, now),
-            vouching: Vouching::new(config.stale),
+            vouching: Vouching::new(config.stale.0),
             supervisor: Supervisor::from_environment(now),
             as_read: file.as_ref().and_then(|file| Config::read(file).ok()),
             config,

@@ -76,7 +76,7 @@ impl Instance {
         }
         if config.stale != before.stale {
             self.config.stale = config.stale;
-            self.vouching.set_bound(config.stale);
+            self.vouching.set_bound(config.stale.0);
         }
         self.follower.change(|mirror, out| {
             mirror.set_ports(&ports, out);

@@ -6,21 +6,18 @@
 mod values;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use toml::Spanned;
 
 use crate::engine::{EngineKind, Require};
 
-pub use self::values::{
-    check_busy_poll, check_instance, check_ports, parse_metrics, parse_stale, socket_path,
-};
+pub use self::values::{InstanceName, Metrics, Stale};
 
-/// A checked configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A configuration; [`Config::check`] says what no single key can.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// `engine`: `xdp` (default), `xdp-kernel-fib`, `af-xdp` or `af-packet`.
     pub engine: EngineKind,
@@ -32,17 +29,21 @@ pub struct Config {
     /// (default false).
     pub bypass_netfilter: bool,
     /// `instance`: name of this router among those of the machine (default `default`).
-    pub instance: String,
+    #[serde(deserialize_with = "values::from_text")]
+    pub instance: InstanceName,
     /// `run-directory`: where the socket is (default `/run/corelane`).
     pub run_directory: PathBuf,
     /// `metrics`: address that serves `OpenMetrics`, on loopback (default `127.0.0.1:9470`);
     /// empty: none.
-    pub metrics: Option<SocketAddr>,
+    #[serde(deserialize_with = "values::from_text")]
+    pub metrics: Metrics,
     /// `verify-seconds`: time between comparisons with the kernel (default 300); 0: never.
+    #[serde(rename = "verify-seconds", deserialize_with = "values::seconds")]
     pub verify: Option<Duration>,
     /// `stale-milliseconds`: how long routes count as right when the control plane has fallen
     /// silent (default 2000); 0: for ever.
-    pub stale: Option<Duration>,
+    #[serde(rename = "stale-milliseconds")]
+    pub stale: Stale,
     /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp`
     /// only).
     pub busy_poll: bool,
@@ -51,15 +52,15 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            engine: EngineKind::Xdp,
+            engine: EngineKind::default(),
             ports: Vec::new(),
-            require: Require::Any,
+            require: Require::default(),
             bypass_netfilter: false,
-            instance: "default".to_owned(),
+            instance: InstanceName::default(),
             run_directory: PathBuf::from("/run/corelane"),
-            metrics: Some(SocketAddr::from(([127, 0, 0, 1], 9470))),
+            metrics: Metrics::default(),
             verify: Some(Duration::from_mins(5)),
-            stale: Some(Duration::from_secs(2)),
+            stale: Stale::default(),
             busy_poll: false,
         }
     }
@@ -68,7 +69,7 @@ impl Default for Config {
 impl Config {
     /// The socket of this instance.
     pub fn socket(&self) -> PathBuf {
-        socket_path(&self.run_directory, &self.instance)
+        self.instance.socket(&self.run_directory)
     }
 
     /// Reads and checks a file.
@@ -90,57 +91,54 @@ impl Config {
     /// # Errors
     /// When anything in it is wrong.
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
-        let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
         let error = |line: usize, what: String| ConfigError {
             file: file.to_owned(),
             line,
             what,
         };
-        let raw: Raw = toml::from_str(text).map_err(|refusal| {
-            let at = refusal.span().map_or(0, |span| span.start);
-            let message = refusal.message().replace('\n', "; ");
-            error(line_of(at), explained(text, at, &message))
+        let config: Self = toml::from_str(text).map_err(|refusal| {
+            let at = refusal.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text[..at].matches('\n').count() + 1;
+            error(line, explained(text, at, refusal.message()))
         })?;
-        let mut config = Self {
-            engine: raw.engine.unwrap_or_default(),
-            require: raw.require.unwrap_or_default(),
-            ..Self::default()
-        };
-        let ports_line = raw
-            .ports
-            .as_ref()
-            .map_or(1, |ports| line_of(ports.span().start));
-        config.ports = raw.ports.map(Spanned::into_inner).unwrap_or_default();
-        check_ports(&config.ports).map_err(|what| error(ports_line, what))?;
-        if let Some(bypass) = raw.bypass_netfilter {
-            config.bypass_netfilter = bypass;
-        }
-        if let Some(name) = raw.instance {
-            let line = line_of(name.span().start);
-            check_instance(name.get_ref()).map_err(|what| error(line, what))?;
-            config.instance = name.into_inner();
-        }
-        if let Some(directory) = raw.run_directory {
-            config.run_directory = directory;
-        }
-        if let Some(address) = raw.metrics {
-            let line = line_of(address.span().start);
-            config.metrics = parse_metrics(address.get_ref()).map_err(|what| error(line, what))?;
-        }
-        if let Some(seconds) = raw.verify_seconds {
-            config.verify = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
-        }
-        if let Some(milliseconds) = raw.stale_milliseconds {
-            let line = line_of(milliseconds.span().start);
-            config.stale =
-                parse_stale(*milliseconds.get_ref()).map_err(|what| error(line, what))?;
-        }
-        if let Some(busy_poll) = raw.busy_poll {
-            let line = line_of(busy_poll.span().start);
-            config.busy_poll = busy_poll.into_inner();
-            check_busy_poll(&config).map_err(|what| error(line, what))?;
-        }
+        config.check().map_err(|what| {
+            let key = what.split([':', ' ']).next().unwrap_or_default();
+            let line = text.lines().position(|line| line.starts_with(key));
+            error(line.map_or(1, |before| before + 1), what)
+        })?;
         Ok(config)
+    }
+
+    /// Are there ports, each an interface's name and named once, and somebody who could poll?
+    ///
+    /// # Errors
+    /// The key, what is wrong with its value and what to do about it.
+    pub fn check(&self) -> Result<(), String> {
+        if self.ports.is_empty() {
+            return Err(
+                "ports: name the interfaces to forward between, such as ports = [\"r0\", \"r1\"]"
+                    .to_owned(),
+            );
+        }
+        for (at, port) in self.ports.iter().enumerate() {
+            let fits = (1..=15).contains(&port.len()) && !port.contains(['/', ' ']) && port != "lo";
+            if !fits {
+                return Err(format!(
+                    "ports: {port:?} is no interface name (1 to 15 characters, not lo; see ip link)"
+                ));
+            }
+            if self.ports[..at].contains(port) {
+                return Err(format!("ports: {port:?} is named twice"));
+            }
+        }
+        if self.busy_poll && self.engine != EngineKind::AfXdp {
+            return Err(
+                "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \
+                 busy-poll out"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 }
 
@@ -148,24 +146,25 @@ impl Config {
 const KEYS: [(&str, &str); 10] = [
     (
         "ports",
-        "a list of interface names, such as [\"r0\", \"r1\"]",
+        "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
     ),
-    ("engine", "xdp, xdp-kernel-fib, af-xdp, af-packet"),
-    ("require", "any, native, generic, zero-copy"),
-    ("bypass-netfilter", "true, false"),
-    ("instance", "1 to 32 letters, digits, - and _"),
-    ("run-directory", "the path of a directory"),
     (
-        "metrics",
-        "an address on loopback with its port, such as \"127.0.0.1:9470\", or \"\" for none",
+        "engine",
+        "allowed are xdp, xdp-kernel-fib, af-xdp, af-packet",
     ),
-    ("verify-seconds", "0 (never) to 4294967295"),
+    ("require", "allowed are any, native, generic, zero-copy"),
+    ("bypass-netfilter", "allowed are true, false"),
+    ("instance", values::INSTANCE_ALLOWED),
+    ("run-directory", "allowed are the path of a directory"),
+    ("metrics", values::METRICS_ALLOWED),
+    ("verify-seconds", "allowed are 0 (never) to 4294967295"),
     ("stale-milliseconds", values::STALE_ALLOWED),
-    ("busy-poll", "true, false"),
+    ("busy-poll", "allowed are true, false"),
 ];
 
 /// What the parser says about the place `at`, with the key there and what is allowed for it.
 fn explained(text: &str, at: usize, message: &str) -> String {
+    let message = message.replace('\n', "; ");
     let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
     let assignment = text[..end]
         .lines()
@@ -176,31 +175,15 @@ fn explained(text: &str, at: usize, message: &str) -> String {
     };
     if let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == key) {
         // Which word is unknown, the value shows.
-        let said = if message.starts_with("unknown variant") {
+        let said = if message.starts_with("unknown variant") || message == *allowed {
             String::new()
         } else {
             format!("{message}; ")
         };
-        return format!("{key} = {value}: {said}allowed are {allowed}");
+        return format!("{key} = {value}: {said}{allowed}");
     }
     let known = KEYS.map(|(key, _)| key).join(", ");
     format!("{key}: no such key; allowed are {known}")
-}
-
-/// The file as written.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Raw {
-    engine: Option<EngineKind>,
-    ports: Option<Spanned<Vec<String>>>,
-    require: Option<Require>,
-    bypass_netfilter: Option<bool>,
-    instance: Option<Spanned<String>>,
-    run_directory: Option<PathBuf>,
-    metrics: Option<Spanned<String>>,
-    verify_seconds: Option<u32>,
-    stale_milliseconds: Option<Spanned<u32>>,
-    busy_poll: Option<Spanned<bool>>,
 }
 
 /// What is wrong with a configuration, and where.
@@ -253,9 +236,9 @@ mod tests {
             (config.engine, config.require),
             (EngineKind::AfXdp, Require::Native)
         );
-        assert_eq!(config.stale, Some(Duration::from_millis(750)));
+        assert_eq!(config.stale.0, Some(Duration::from_millis(750)));
         assert!(config.busy_poll);
-        assert!(config.bypass_netfilter && config.metrics.is_none() && config.verify.is_none());
+        assert!(config.bypass_netfilter && config.metrics.0.is_none() && config.verify.is_none());
         assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
     }
 

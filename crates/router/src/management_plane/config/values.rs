@@ -1,105 +1,123 @@
-//! The values that keys and options may have, each with its check.
+//! Values with rules of their own; file and command line read them by the same types.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
-use super::Config;
-use crate::engine::EngineKind;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
+/// What `instance` may be.
+pub(super) const INSTANCE_ALLOWED: &str = "allowed are 1 to 32 letters, digits, - and _";
+/// What `metrics` may be.
+pub(super) const METRICS_ALLOWED: &str =
+    "allowed is an address on loopback with its port, such as \"127.0.0.1:9470\", or \"\" for none";
 /// What `stale-milliseconds` may be.
-pub(super) const STALE_ALLOWED: &str = "0 (for ever), 500 to 600000";
+pub(super) const STALE_ALLOWED: &str = "allowed are 0 (for ever), 500 to 600000";
 /// The shortest bound: some times what a busy machine may keep the control plane waiting.
 const STALE_SHORTEST: u32 = 500;
 /// The longest bound.
 const STALE_LONGEST: u32 = 600_000;
 
+/// The name of a router among those of the machine, which becomes a file name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceName(String);
+
+impl InstanceName {
+    /// The socket of this instance.
+    pub fn socket(&self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}.sock", self.0))
+    }
+}
+
+impl Default for InstanceName {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+impl FromStr for InstanceName {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let fits = (1..=32).contains(&name.len()) && name.chars().all(plain);
+        fits.then(|| Self(name.to_owned())).ok_or(INSTANCE_ALLOWED)
+    }
+}
+
+/// The address of the metrics, on loopback; none for empty text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metrics(pub Option<SocketAddr>);
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self(Some(SocketAddr::from(([127, 0, 0, 1], 9470))))
+    }
+}
+
+impl FromStr for Metrics {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        let address = text.parse::<SocketAddr>().ok();
+        let local = address.filter(|address| address.ip().is_loopback());
+        local
+            .map(|address| Self(Some(address)))
+            .ok_or(METRICS_ALLOWED)
+    }
+}
+
 /// How long routes count as right when nobody vouches for them; `None`: for ever.
-///
-/// # Errors
-/// What is allowed.
-pub fn parse_stale(milliseconds: u32) -> Result<Option<Duration>, String> {
-    match milliseconds {
-        0 => Ok(None),
-        STALE_SHORTEST..=STALE_LONGEST => Ok(Some(Duration::from_millis(u64::from(milliseconds)))),
-        _ => Err(format!(
-            "stale-milliseconds = {milliseconds}: allowed are {STALE_ALLOWED}"
-        )),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u32")]
+pub struct Stale(pub Option<Duration>);
+
+impl Default for Stale {
+    fn default() -> Self {
+        Self(Some(Duration::from_secs(2)))
     }
 }
 
-/// Is there somebody who could poll?
-///
-/// # Errors
-/// What to do about it.
-pub fn check_busy_poll(config: &Config) -> Result<(), String> {
-    if config.busy_poll && config.engine != EngineKind::AfXdp {
-        return Err(
-            "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \
-             busy-poll out"
-                .to_owned(),
-        );
-    }
-    Ok(())
-}
+impl TryFrom<u32> for Stale {
+    type Error = &'static str;
 
-/// The socket of an instance.
-pub fn socket_path(directory: &Path, instance: &str) -> PathBuf {
-    directory.join(format!("{instance}.sock"))
-}
-
-/// Checks the names of ports.
-///
-/// # Errors
-/// What is wrong with them.
-pub fn check_ports(ports: &[String]) -> Result<(), String> {
-    if ports.is_empty() {
-        return Err(
-            "ports: name the interfaces to forward between, such as ports = [\"r0\", \"r1\"]"
-                .to_owned(),
-        );
-    }
-    for (at, port) in ports.iter().enumerate() {
-        let fits = (1..=15).contains(&port.len()) && !port.contains(['/', ' ']) && port != "lo";
-        if !fits {
-            return Err(format!(
-                "ports: {port:?} is no interface name (1 to 15 characters, not lo; see ip link)"
-            ));
-        }
-        if ports[..at].contains(port) {
-            return Err(format!("ports: {port:?} is named twice"));
+    fn try_from(milliseconds: u32) -> Result<Self, Self::Error> {
+        match milliseconds {
+            0 => Ok(Self(None)),
+            STALE_SHORTEST..=STALE_LONGEST => {
+                Ok(Self(Some(Duration::from_millis(milliseconds.into()))))
+            }
+            _ => Err(STALE_ALLOWED),
         }
     }
-    Ok(())
 }
 
-/// Checks the name of an instance, which becomes a file name.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check_instance(name: &str) -> Result<(), String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if (1..=32).contains(&name.len()) && name.chars().all(plain) {
-        Ok(())
-    } else {
-        Err(format!(
-            "instance = {name:?}: allowed are 1 to 32 letters, digits, - and _"
-        ))
+impl FromStr for Stale {
+    type Err = &'static str;
+
+    fn from_str(milliseconds: &str) -> Result<Self, Self::Err> {
+        let milliseconds: u32 = milliseconds.parse().map_err(|_| STALE_ALLOWED)?;
+        milliseconds.try_into()
     }
 }
 
-/// The address of the metrics; empty text for none.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn parse_metrics(text: &str) -> Result<Option<SocketAddr>, String> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let allowed =
-        "allowed is an address on loopback with its port, such as 127.0.0.1:9470, or \"\" for none";
-    match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
-        _ => Err(format!("metrics = {text:?}: {allowed}")),
-    }
+/// A value that a file writes as text.
+pub(super) fn from_text<'de, D, T>(file: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    String::deserialize(file)?.parse().map_err(Error::custom)
+}
+
+/// Seconds; none for 0.
+pub(super) fn seconds<'de, D: Deserializer<'de>>(file: D) -> Result<Option<Duration>, D::Error> {
+    let seconds = u32::deserialize(file)?;
+    Ok((seconds > 0).then(|| Duration::from_secs(seconds.into())))
 }
