@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::kind::Kind;
 
 /// Frame sizes of RFC 2544 §9.1 with the 768 of its appendix B, in bytes with FCS.
@@ -11,31 +9,6 @@ pub const FRAME_SIZES: [u32; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
 
 /// The frame size at which the work per frame shows most: speed-ups and costs are stated for it.
 pub const SMALLEST: u32 = FRAME_SIZES[0];
-
-/// How the workers share the forwarding table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Table {
-    /// One table behind one mutex, counters under it.
-    Locked,
-    /// One table that all read and none writes for a frame.
-    Shared,
-    /// A copy for every worker.
-    PerCore,
-    /// The kernel's own.
-    Kernel,
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Locked => "locked",
-            Self::Shared => "shared",
-            Self::PerCore => "per-core",
-            Self::Kernel => "kernel",
-        })
-    }
-}
 
 /// One thing to measure, several times.
 #[derive(Clone, Debug, PartialEq, Eq)]

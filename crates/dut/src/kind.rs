@@ -1,9 +1,35 @@
 //! What can be measured, by name.
 
+use std::fmt;
+
 use fib::TableOrganisation;
 use router::engine::EngineKind;
+use serde::{Deserialize, Serialize};
 
-use crate::case::Table;
+/// How the workers share the forwarding table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Table {
+    /// One table behind one mutex, counters under it.
+    Locked,
+    /// One table that all read and none writes for a frame.
+    Shared,
+    /// A copy for every worker.
+    PerCore,
+    /// The kernel's own.
+    Kernel,
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Locked => "locked",
+            Self::Shared => "shared",
+            Self::PerCore => "per-core",
+            Self::Kernel => "kernel",
+        })
+    }
+}
 
 /// What moves the frames of a case, and by which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

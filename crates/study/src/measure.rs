@@ -166,8 +166,8 @@ fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
 mod tests {
     use std::time::Duration;
 
-    use dut::case::{FRAME_SIZES, Table};
-    use dut::kind::Kind;
+    use dut::case::FRAME_SIZES;
+    use dut::kind::{Kind, Table};
     use dut::offer::Wanted;
     use fib::TableOrganisation;
     use tester::bench::{Subject, throughput};

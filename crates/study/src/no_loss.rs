@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use dut::case::{Case, Table};
+use dut::case::Case;
 use dut::device::Device;
 use dut::error::Error;
+use dut::kind::Table;
 use dut::offer::Wanted;
 use host::cleanup;
 use report::Progress;

@@ -1,6 +1,7 @@
 //! The plots of the study: throughput against frame size, speed-up against cores, route changes.
 
-use dut::case::{FRAME_SIZES, SMALLEST, Table};
+use dut::case::{FRAME_SIZES, SMALLEST};
+use dut::kind::Table;
 use report::{Axis, Plot, Series, Style};
 
 use crate::plan::CHANGE_RATES;

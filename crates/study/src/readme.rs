@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use dut::case::{FRAME_SIZES, Table};
+use dut::case::FRAME_SIZES;
+use dut::kind::Table;
 use report::Table as Shown;
 use report::units::{FramesPerSecond, Times, engineering, grouped};
 

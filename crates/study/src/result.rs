@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use dut::case::{SMALLEST, Table};
+use dut::case::SMALLEST;
 use dut::error::Error;
+use dut::kind::Table;
 use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
 use tester::profile::Profile;

@@ -1,7 +1,8 @@
 //! What route changes cost: each round's rate with changes against the same round's rate without,
 //! measured right before or after.
 
-use dut::case::{Case, Sample, Table};
+use dut::case::{Case, Sample};
+use dut::kind::Table;
 use serde::{Deserialize, Serialize};
 
 /// Below this share of the route changes asked for, the report says how many were made.

@@ -1,6 +1,7 @@
 //! The row that a case becomes.
 
-use dut::case::{Case, Sample, Table};
+use dut::case::{Case, Sample};
+use dut::kind::Table;
 use report::units::{BitsPerSecond, FramesPerSecond};
 use serde::{Deserialize, Serialize};
 

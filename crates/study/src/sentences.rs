@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use dut::case::{SMALLEST, Table};
+use dut::case::SMALLEST;
+use dut::kind::Table;
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
 use crate::no_loss::Search;

@@ -1,7 +1,8 @@
 //! What more workers bring: each round's rate with several against the same round's rate with one,
 //! measured right before or after.
 
-use dut::case::{Case, Sample, Table};
+use dut::case::{Case, Sample};
+use dut::kind::Table;
 use figures::{median, median_interval};
 use serde::{Deserialize, Serialize};
 

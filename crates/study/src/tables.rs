@@ -1,6 +1,7 @@
 //! The three tables of the study, and the table of route changes.
 
-use dut::case::{SMALLEST, Table};
+use dut::case::SMALLEST;
+use dut::kind::Table;
 use report::Table as Shown;
 use report::units::{BitsPerSecond, FramesPerSecond, Times, grouped};
 

@@ -1,7 +1,7 @@
 //! A study made of plain values, for tests.
 
-use dut::case::{Case, FRAME_SIZES, SMALLEST, Sample, Table};
-use dut::kind::Kind;
+use dut::case::{Case, FRAME_SIZES, SMALLEST, Sample};
+use dut::kind::{Kind, Table};
 use fib::TableOrganisation;
 use host::{Environment, Noise};
 use report::units::FramesPerSecond;
