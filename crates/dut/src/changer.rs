@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use fib::generated::Random;
 use fib::{NextHop, Prefix};
+use figures::Random;
 use tester::veth::lanes::NEXT_HOPS;
 
 use crate::error::Error;

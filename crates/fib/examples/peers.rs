@@ -18,9 +18,10 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use fib::generated::{Random, addresses_anywhere, addresses_hitting, internet, next_hops};
+use fib::generated::{addresses_anywhere, addresses_hitting, internet, next_hops};
 use fib::prefix_file::{self, Prefixes};
 use fib::{Family, NextHop, Prefix, Table};
+use figures::Random;
 use ip_network_table_deps_treebitmap::IpLookupTable;
 
 type Failure = Box<dyn std::error::Error>;

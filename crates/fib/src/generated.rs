@@ -8,6 +8,8 @@
 
 use std::collections::HashSet;
 
+use figures::Random;
+
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
@@ -91,37 +93,6 @@ const V6_LENGTHS: [(u8, u32); 46] = [
     (127, 42),
     (128, 6),
 ];
-
-/// A small generator of random numbers (`SplitMix64`, Steele, Lea and Flood 2014): the same seed,
-/// the same numbers.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// From a seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next 64 bits.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// The next 128 bits.
-    pub fn next_u128(&mut self) -> u128 {
-        (u128::from(self.next_u64()) << 64) | u128::from(self.next_u64())
-    }
-
-    /// A number below `bound` (0 if the bound is 0).
-    pub fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
-    }
-}
 
 /// The whole table: 901,899 IPv4 and 160,147 IPv6 prefixes, sorted, no two the same.
 pub fn internet(seed: u64) -> Prefixes {

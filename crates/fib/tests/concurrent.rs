@@ -7,10 +7,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fib::generated::Random;
 use fib::organisation::{Change, Locked, Options, Organisation, PerCore, Reader, Shared};
 use fib::table::Capacity;
 use fib::{NextHop, Prefix};
+use figures::Random;
 
 /// Next hop of the covering routes.
 const COVER: NextHop = NextHop(7);

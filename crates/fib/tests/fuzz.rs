@@ -1,6 +1,6 @@
 //! The fuzz target's body on the same random inputs each time, for a few seconds.
 
-use fib::generated::Random;
+use figures::Random;
 
 #[test]
 fn random_scripts_agree_with_the_golden_table() {

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use bpf::attach::{Request, index_of};
 use fastpath::forward::{Capacity, Forwarder, PortSettings as ProgramSettings};
-use fib::generated::Random;
 use fib::next_hop::Kind;
 use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
+use figures::Random;
 use host::bed::{Bed, side};
 use port::Pool;
 use port::pool::Layout;

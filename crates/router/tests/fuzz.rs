@@ -3,7 +3,7 @@
 //! `fuzz/fuzz_targets/worker.rs` does the same for as long as one likes, led by coverage.
 
 use fib::NextHop;
-use fib::generated::Random;
+use figures::Random;
 
 use crate::support::{bench, frame_v4, frame_v6, tagged, v4, v6};
 

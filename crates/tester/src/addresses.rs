@@ -10,6 +10,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use figures::Random;
+
 /// First network behind the tester's end, as the third octet.
 const FIRST_NETWORK: u32 = 64;
 /// /24 networks behind each end: so many destinations have addresses for benchmarks.
@@ -167,14 +169,7 @@ pub fn destination_v6(port: u8, index: u32, count: u32) -> Ipv6Addr {
 /// at random).
 pub fn shuffled(count: u32, seed: u64) -> impl Iterator<Item = u32> {
     let mut indices: Vec<u32> = (0..count).collect();
-    let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
-    for last in (1..indices.len()).rev() {
-        // xorshift64: an order, not a secret.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        indices.swap(last, (state % (last as u64 + 1)) as usize);
-    }
+    Random::new(seed).shuffle(&mut indices);
     indices.into_iter()
 }
 

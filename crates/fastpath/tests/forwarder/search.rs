@@ -27,7 +27,7 @@ fn the_search_in_the_program_equals_the_tables() {
             table.v4.len(),
             table.v6.len()
         );
-        let mut random = fib::generated::Random::new(7);
+        let mut random = figures::Random::new(7);
         let mut mark = || marks[random.below(marks.len())];
         let v4: Vec<_> = table.v4.iter().map(|&prefix| (prefix, mark())).collect();
         let v6: Vec<_> = table.v6.iter().map(|&prefix| (prefix, mark())).collect();

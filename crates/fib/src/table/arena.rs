@@ -108,8 +108,9 @@ impl<T: Copy + Default> Arena<T> {
 
 #[cfg(test)]
 mod tests {
+    use figures::Random;
+
     use super::*;
-    use crate::generated::Random;
 
     #[test]
     fn runs_behave_like_vectors() {

@@ -165,8 +165,9 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
+    use figures::Random;
+
     use super::*;
-    use crate::generated::Random;
 
     #[test]
     fn blocks_never_overlap_and_everything_comes_back() {

@@ -94,8 +94,9 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
+    use figures::Random;
+
     use super::*;
-    use crate::generated::Random;
 
     #[test]
     fn every_slot_is_found_where_the_form_says() {

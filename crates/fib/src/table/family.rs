@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn heap_numbers_parents_and_root_entries_fit_together() {
-        let mut random = crate::generated::Random::new(1);
+        let mut random = figures::Random::new(1);
         for _ in 0..2000 {
             heap_agrees(random.next_u64() as u32);
             heap_agrees(random.next_u128());

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
+use figures::Random;
+
 use super::*;
-use crate::generated::Random;
 use crate::golden::GoldenTable;
 
 /// A small table, so that blocks are reused soon.

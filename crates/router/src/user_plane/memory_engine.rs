@@ -20,7 +20,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastpath::forward::Capacity;
-use fib::generated::Random;
 use fib::next_hop::Kind;
 use fib::organisation::{
     ApplyError, Change, Locked, Options, Organisation, PerCore, Shared, TableOrganisation,
@@ -29,6 +28,7 @@ use fib::organisation::{
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
 use fib::{NextHop, NextHopEntry, Prefix};
+use figures::Random;
 use host::pin::PinError;
 use host::{CoreId, Pinned};
 use port::memory::{MemoryPort, Replay};

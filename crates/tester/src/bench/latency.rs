@@ -4,7 +4,7 @@
 //! At the throughput itself a delay is the depth of a buffer rather than the device; so the test
 //! starts at a tenth of it.
 
-use super::{Subject, complaint, entry, median, noise, throughput};
+use super::{Subject, complaint, entry, noise, throughput};
 use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, LatencyPoint, Test};
 use crate::schedule::Schedule;
@@ -92,6 +92,16 @@ pub(super) fn point(session: &mut Session<'_>, rate: f64, share: f64) -> Option<
     summarise(share, rate, &valid)
 }
 
+/// The median of a figure; `None` of nothing.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    Some(figures::median(values)).filter(|median| !median.is_nan())
+}
+
+/// The same of whole nanoseconds, rounded to the next one.
+fn median_ns(values: impl Iterator<Item = u64>) -> Option<u64> {
+    median(values.map(|ns| ns as f64)).map(|ns| ns.round() as u64)
+}
+
 /// The median of every figure over the trials (RFC 8219 §7.2).
 fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
     let latencies: Vec<_> = trials
@@ -99,7 +109,7 @@ fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
         .filter_map(|trial| trial.latency.as_ref())
         .collect();
     let percentile = |percent| {
-        median(
+        median_ns(
             latencies
                 .iter()
                 .filter_map(|latency| latency.percentile(percent)),
@@ -112,24 +122,21 @@ fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
             .map(|ns| ns.abs_diff(typical.unwrap_or(0)))
     })?;
     let ipdv = |pick: fn(&crate::latency::Ipdv) -> i64| {
-        median(
-            latencies
-                .iter()
-                .filter_map(|latency| latency.ipdv.as_ref().map(pick)),
-        )
+        let seen = latencies.iter().filter_map(|latency| latency.ipdv.as_ref());
+        median(seen.map(|ipdv| pick(ipdv) as f64)).map(|ns| ns.round() as i64)
     };
     Some(LatencyPoint {
         share,
         rate,
         repeats: latencies.len() as u32,
-        min_ns: median(latencies.iter().map(|latency| latency.min_ns))?,
+        min_ns: median_ns(latencies.iter().map(|latency| latency.min_ns))?,
         mean_ns: median(latencies.iter().map(|latency| latency.mean_ns))?,
         typical_ns: typical,
         p99_ns: percentile(99.0),
         worst_ns: percentile(99.9),
         p9999_ns: percentile(99.99),
-        max_ns: median(latencies.iter().map(|latency| latency.max_ns))?,
-        pdv_ns: median(latencies.iter().filter_map(|latency| latency.pdv_ns)),
+        max_ns: median_ns(latencies.iter().map(|latency| latency.max_ns))?,
+        pdv_ns: median_ns(latencies.iter().filter_map(|latency| latency.pdv_ns)),
         ipdv_ns: ipdv(|ipdv| ipdv.min_ns)
             .zip(ipdv(|ipdv| ipdv.median_ns))
             .zip(ipdv(|ipdv| ipdv.max_ns))

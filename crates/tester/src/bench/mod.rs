@@ -98,13 +98,6 @@ fn complaint(session: &Session<'_>) -> String {
         .unwrap_or_else(|| "no trial was run".to_owned())
 }
 
-/// The middle of the values; of two middles the lower. `None` of nothing.
-fn median<T: Copy + PartialOrd>(values: impl IntoIterator<Item = T>) -> Option<T> {
-    let mut sorted: Vec<T> = values.into_iter().collect();
-    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
-}
-
 fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         0.0

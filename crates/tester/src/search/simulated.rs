@@ -1,12 +1,14 @@
 //! Devices with known answers, for the tests of the searches. `scripts/mlrsearch-oracle` has the
 //! same in Python.
 
+use figures::Random;
+
 /// Forwards up to a knee; above it loses the excess; may lose single frames for no reason of load.
 pub(crate) struct Device {
     knee: f64,
     rare: f64,
     fog: f64,
-    state: u64,
+    random: Random,
 }
 
 /// What a simulated trial counted.
@@ -28,7 +30,7 @@ impl Device {
             knee,
             rare: 0.0,
             fog: 0.0,
-            state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+            random: Random::new(seed),
         }
     }
 
@@ -47,20 +49,12 @@ impl Device {
     /// One trial of `duration` seconds at `rate` frames per second.
     pub(crate) fn trial(&mut self, rate: f64, duration: f64) -> Counts {
         let sent = (rate * duration).round().max(1.0) as u64;
-        let unlucky = u64::from(self.uniform() < self.rare);
-        let knee = self.knee * (1.0 + self.fog * (self.uniform() - 0.5));
+        let unlucky = u64::from(self.random.unit() < self.rare);
+        let knee = self.knee * (1.0 + self.fog * (self.random.unit() - 0.5));
         let carried = (knee * duration).floor() as u64;
         Counts {
             sent,
             lost: sent.saturating_sub(carried).max(unlucky),
         }
-    }
-
-    /// xorshift64*: enough randomness for a test, the same on every machine.
-    fn uniform(&mut self) -> f64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        (self.state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use fib::IpPrefix;
-use fib::generated::Random;
+use figures::Random;
 
 use super::is_compared;
 use super::ranges::{KERNEL, Line, line, ranges};

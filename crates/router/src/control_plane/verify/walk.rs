@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use fib::NextHop;
-use fib::generated::Random;
+use figures::Random;
 
 use super::SLICE;
 use super::judge::{Found, Judge};
