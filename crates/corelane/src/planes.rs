@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     command: Option<Command>,
     /// Compare only these deployments
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
-    deployments: Vec<DeploymentName>,
+    deployments: Vec<Deployment>,
     /// Move packets only so
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Option<ModeName>,
@@ -40,10 +40,10 @@ pub(crate) struct Arguments {
     payloads: Vec<u32>,
     /// What guests' kernels run in [default: KVM where a guest boots on it, else User Mode Linux]
     #[arg(long, value_enum, value_name = "KIND")]
-    guests: Option<GuestsName>,
+    guests: Option<guest::Kind>,
     /// Where the control plane's route changes come from
     #[arg(long, value_enum, value_name = "SOURCE", default_value = "generated")]
-    routes_from: RoutesName,
+    routes_from: Origin,
     #[command(flatten)]
     results: ResultOptions,
 }
@@ -132,75 +132,13 @@ fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     (number > 0.0 && number.is_finite()).then_some(number * factor)
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum DeploymentName {
-    /// One kernel, tasks float
-    SmpFree,
-    /// One kernel, workers and NAPI threads bound
-    SmpBound,
-    /// One kernel, the user plane's core in an isolated cpuset
-    Partitioned,
-    /// A kernel of its own for the user plane
-    Amp,
-    /// Several kernels, flows spread over them
-    AmpSpread,
-}
-
+/// [`UserPlaneMode`] for options: the guests' program, whose it is, reads none.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ModeName {
     /// The kernel forwards
     Kernel,
     /// Our worker forwards, in user space
     UserSpace,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum GuestsName {
-    /// User Mode Linux
-    Uml,
-    /// A virtual machine on KVM
-    Kvm,
-    /// A virtual machine without KVM: slow, to see that it works
-    Emulated,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoutesName {
-    /// Our own loop
-    Generated,
-    /// The BIRD routing daemon, to which they are announced by BGP
-    Bird,
-}
-
-impl From<GuestsName> for guest::Kind {
-    fn from(name: GuestsName) -> Self {
-        match name {
-            GuestsName::Uml => Self::UserModeLinux,
-            GuestsName::Kvm => Self::Kvm,
-            GuestsName::Emulated => Self::Emulated,
-        }
-    }
-}
-
-impl From<RoutesName> for Origin {
-    fn from(name: RoutesName) -> Self {
-        match name {
-            RoutesName::Generated => Self::Generated,
-            RoutesName::Bird => Self::Bird,
-        }
-    }
-}
-
-impl From<DeploymentName> for Deployment {
-    fn from(name: DeploymentName) -> Self {
-        match name {
-            DeploymentName::SmpFree => Self::SmpFree,
-            DeploymentName::SmpBound => Self::SmpBound,
-            DeploymentName::Partitioned => Self::Partitioned,
-            DeploymentName::Amp => Self::Amp,
-            DeploymentName::AmpSpread => Self::AmpSpread,
-        }
-    }
 }
 
 impl From<ModeName> for UserPlaneMode {
@@ -327,8 +265,7 @@ fn read(file: &Path) -> Result<Comparison, Box<dyn std::error::Error + Send + Sy
 fn plan(arguments: &Arguments) -> Plan {
     let mut plan = Plan::whole(arguments.results.quick, arguments.results.seed);
     if !arguments.deployments.is_empty() {
-        let names = arguments.deployments.iter();
-        plan.deployments = names.map(|&name| name.into()).collect();
+        plan.deployments.clone_from(&arguments.deployments);
     }
     if let Some(mode) = arguments.mode {
         plan.modes = vec![mode.into()];
@@ -336,8 +273,8 @@ fn plan(arguments: &Arguments) -> Plan {
     if !arguments.payloads.is_empty() {
         plan.payloads.clone_from(&arguments.payloads);
     }
-    plan.guests = arguments.guests.map(Into::into);
-    plan.routes = arguments.routes_from.into();
+    plan.guests = arguments.guests;
+    plan.routes = arguments.routes_from;
     plan
 }
 

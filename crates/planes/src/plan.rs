@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use agent::protocol::UserPlaneMode;
+use clap::ValueEnum;
 
 use crate::deployment::Deployment;
 use crate::guest::Kind;
@@ -55,7 +56,7 @@ impl Plan {
     /// Everything there is to compare.
     pub fn whole(quick: bool, seed: u64) -> Self {
         Self {
-            deployments: Deployment::ALL.to_vec(),
+            deployments: Deployment::value_variants().to_vec(),
             modes: vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
             payloads: if quick {
                 vec![PAYLOADS[0], LARGEST]

@@ -2,6 +2,7 @@
 //! functions of it.
 
 use agent::protocol::UserPlaneMode;
+use clap::ValueEnum;
 use host::Environment;
 use serde::{Deserialize, Serialize};
 
@@ -339,10 +340,9 @@ impl Comparison {
 
     /// Deployments that have any cell, in the order of the tables.
     pub fn deployments(&self) -> Vec<Deployment> {
-        Deployment::ALL
-            .into_iter()
-            .filter(|&deployment| self.cells.iter().any(|cell| cell.deployment == deployment))
-            .collect()
+        let mut all = Deployment::value_variants().to_vec();
+        all.retain(|&deployment| self.cells.iter().any(|cell| cell.deployment == deployment));
+        all
     }
 }
 

@@ -149,11 +149,13 @@ fn pressed_name(channel: Channel) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
 
     #[test]
     fn every_turn_is_one_intervention_with_its_control() {
-        for deployment in Deployment::ALL {
+        for &deployment in Deployment::value_variants() {
             for mode in [UserPlaneMode::Kernel, UserPlaneMode::UserSpace] {
                 let turns = turns(deployment, mode, &[Plane::User, Plane::Management]);
                 for (index, turn) in turns.iter().enumerate() {

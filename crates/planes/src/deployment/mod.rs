@@ -21,6 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent::protocol::{Command, UserPlaneMode};
+use clap::ValueEnum;
 use host::CoreId;
 use host::partition::{Partition, PartitionError};
 use host::settings::Setting;
@@ -33,8 +34,8 @@ use crate::control::{self, ControlError};
 use crate::guest::{GuestError, Kind};
 use crate::site::Site;
 
-/// A way to put the planes on cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A way to put the planes on cores; in the order of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deployment {
     /// One kernel, tasks float.
@@ -45,20 +46,11 @@ pub enum Deployment {
     Partitioned,
     /// A kernel of its own for the user plane.
     Amp,
-    /// Several of them, flows spread over them.
+    /// Several such kernels, flows spread over them.
     AmpSpread,
 }
 
 impl Deployment {
-    /// All, in the order of the tables.
-    pub const ALL: [Self; 5] = [
-        Self::SmpFree,
-        Self::SmpBound,
-        Self::Partitioned,
-        Self::Amp,
-        Self::AmpSpread,
-    ];
-
     /// As it is called in tables.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use host::{CoreId, Namespace};
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +14,11 @@ pub const BOOT_BOUND: Duration = Duration::from_secs(3);
 pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
 
 /// What a guest's kernel runs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// User Mode Linux: a kernel that is a program.
+    #[value(name = "uml")]
     UserModeLinux,
     /// A virtual machine on KVM.
     Kvm,

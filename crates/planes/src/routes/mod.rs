@@ -11,6 +11,7 @@ mod bird;
 use std::net::Ipv4Addr;
 
 use agent::protocol::{ROUTES_PER_PACKET, Route, pack_routes};
+use clap::ValueEnum;
 use host::CoreId;
 use icc::LinkError;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ const NETWORKS: u32 = 4_096;
 const LENGTH: u8 = 24;
 
 /// Where route changes come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// Made by the control plane's own loop.
