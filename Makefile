@@ -89,6 +89,7 @@ clippy:
 # Everything that looks at the source without running it.
 lint: clippy
 	@! git grep -n 'println!("skipped' -- 'crates/*/src' 'crates/*/tests' ':!crates/needs' || { echo "lint: say it with needs::skipped!"; exit 1; }
+	@scripts/lint-links
 	@scripts/lint-javascript
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; \
 	else echo "skipped: cargo deny check (to install: cargo install --locked cargo-deny)"; fi
