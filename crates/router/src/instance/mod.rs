@@ -163,7 +163,9 @@ impl Instance {
                 self.answer(&asked)?;
             }
             if signals.reload.swap(false, Ordering::Relaxed) {
+                self.supervisor.reloading();
                 self.reload()?;
+                self.supervisor.ready();
             }
             let now = Instant::now();
             self.follower.tick(now)?;

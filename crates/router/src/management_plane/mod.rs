@@ -8,7 +8,7 @@
 //!  answers    what `corelane show` prints
 //!  metrics    the same for a time-series database
 //!  client     asks a running router
-//!  supervisor tells the service manager that the router is ready, and alive
+//!  supervisor tells the service manager that the router is ready, alive or reloading
 //! ```
 
 pub mod answers;

@@ -1,46 +1,44 @@
-//! Tells the service manager that started us how it goes, by the protocol of `sd_notify(3)`: a
-//! datagram to the socket that the environment names. Without one nothing is said.
+//! Tells the service manager that started us how it goes, by the protocol of `sd_notify(3)`.
+//! Without one nothing is said. A manager whose socket has no path is not reached.
 //!
 //! The watchdog matters more here than in most services: a control plane that hangs or is stopped
 //! leaves the routes of that moment in force. When the manager hears nothing for `WatchdogSec` it
 //! ends the process, and the kernel forwards.
 
-use std::ffi::OsStr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
-/// The way to the service manager, if there is one.
+use sd_notify::NotifyState;
+
+use crate::log::{Level, log};
+
+/// What the service manager waits for.
 #[derive(Debug)]
 pub struct Supervisor {
-    manager: Option<(UnixDatagram, SocketAddr)>,
     /// How often it wants to hear from us; half of what it waits for.
     interval: Option<Duration>,
     due: Instant,
 }
 
 impl Supervisor {
-    /// As `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` say.
+    /// As `WATCHDOG_USEC` and `WATCHDOG_PID` say.
     pub fn from_environment(now: Instant) -> Self {
-        let name = std::env::var_os("NOTIFY_SOCKET").unwrap_or_default();
-        let for_us =
-            std::env::var("WATCHDOG_PID").map_or(true, |pid| pid.parse() == Ok(std::process::id()));
-        let interval = std::env::var("WATCHDOG_USEC")
-            .ok()
-            .filter(|_| for_us)
-            .and_then(|text| text.parse().ok())
-            .map(|microseconds| Duration::from_micros(microseconds) / 2);
         Self {
-            manager: manager(&name),
-            interval,
+            interval: sd_notify::watchdog_enabled().map(|longest| longest / 2),
             due: now,
         }
     }
 
     /// It forwards.
     pub fn ready(&self) {
-        self.tell("READY=1\nSTATUS=forwarding");
+        tell(&[NotifyState::Ready, NotifyState::Status("forwarding")]);
+    }
+
+    /// It reads its configuration again, until it is ready.
+    pub fn reloading(&self) {
+        // The manager believes a reload only with the time at which it began.
+        if let Ok(now) = NotifyState::monotonic_usec_now() {
+            tell(&[NotifyState::Reloading, now]);
+        }
     }
 
     /// The control plane's loop goes round.
@@ -49,38 +47,32 @@ impl Supervisor {
             && now >= self.due
         {
             self.due = now + interval;
-            self.tell("WATCHDOG=1");
+            tell(&[NotifyState::Watchdog]);
         }
     }
 
     /// It ends, because it was told to.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1");
-    }
-
-    fn tell(&self, what: &str) {
-        if let Some((socket, address)) = &self.manager {
-            // A manager that does not listen finds out by its own means.
-            let _ = socket.send_to_addr(what.as_bytes(), address);
-        }
+        tell(&[NotifyState::Stopping]);
     }
 }
 
-/// A path, or a name in the abstract namespace after `@`.
-fn manager(name: &OsStr) -> Option<(UnixDatagram, SocketAddr)> {
-    let address = match name.as_bytes() {
-        [] => return None,
-        [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
-        _ => SocketAddr::from_pathname(name),
-    };
-    let socket = UnixDatagram::unbound().ok()?;
-    socket.set_nonblocking(true).ok()?;
-    Some((socket, address.ok()?))
+fn tell(what: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(what) {
+        log!(Level::Warning, "supervisor", error);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+    use std::process::Command;
+
     use super::*;
+
+    const NAME: &str = "management_plane::supervisor::tests::the_manager_hears_what_it_waits_for";
+    const SOCKET: &str = "NOTIFY_SOCKET";
+    const WATCHDOG: (&str, &str) = ("WATCHDOG_USEC", "10000000");
 
     fn heard(manager: &UnixDatagram) -> String {
         let mut text = [0; 64];
@@ -88,20 +80,34 @@ mod tests {
         String::from_utf8_lossy(&text[..length]).into_owned()
     }
 
+    /// Runs itself again as a service, since the environment of a process is for all its threads.
     #[test]
     fn the_manager_hears_what_it_waits_for() {
-        let name = format!("corelane-supervisor-{}", std::process::id());
-        let address = SocketAddr::from_abstract_name(name.as_bytes()).unwrap();
-        let listening = UnixDatagram::bind_addr(&address).unwrap();
+        let name = match std::env::var_os(SOCKET) {
+            Some(name) if std::env::var(WATCHDOG.0).as_deref() == Ok(WATCHDOG.1) => name,
+            _ => {
+                let directory = tempfile::tempdir().unwrap();
+                let service = Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", NAME])
+                    .env(SOCKET, directory.path().join("notify"))
+                    .env(WATCHDOG.0, WATCHDOG.1)
+                    .env_remove("WATCHDOG_PID")
+                    .output()
+                    .unwrap();
+                let said = String::from_utf8_lossy(&service.stdout);
+                assert!(
+                    service.status.success() && said.contains("1 passed"),
+                    "{said}"
+                );
+                return;
+            }
+        };
+        let listening = UnixDatagram::bind(name).unwrap();
         listening
             .set_read_timeout(Some(Duration::from_millis(200)))
             .unwrap();
         let now = Instant::now();
-        let mut supervisor = Supervisor {
-            manager: manager(OsStr::new(&format!("@{name}"))),
-            interval: Some(Duration::from_secs(5)),
-            due: now,
-        };
+        let mut supervisor = Supervisor::from_environment(now);
         supervisor.ready();
         assert!(heard(&listening).starts_with("READY=1\n"));
         for (after, told) in [(0, true), (4, false), (6, true)] {
@@ -109,8 +115,9 @@ mod tests {
             let mut text = [0; 64];
             assert_eq!(listening.recv(&mut text).is_ok(), told, "after {after} s");
         }
+        supervisor.reloading();
+        assert!(heard(&listening).starts_with("RELOADING=1\nMONOTONIC_USEC="));
         supervisor.stopping();
-        assert_eq!(heard(&listening), "STOPPING=1");
-        assert!(manager(OsStr::new("")).is_none());
+        assert_eq!(heard(&listening), "STOPPING=1\n");
     }
 }
