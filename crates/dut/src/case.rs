@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn cases_read_as_words() {
         let case = Case {
-            kind: Kind::Memory(TableOrganisation::PerCore),
+            kind: Kind::Memory(Some(TableOrganisation::PerCore)),
             workers: 1,
             frame_bytes: 64,
             changes: 1000,

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Table {
+    /// The one that the workers of `corelane run` read, which they never lock, without its network.
+    Shipped,
     /// One table behind one mutex, counters under it.
     Locked,
     /// One table that all read and none writes for a frame.
@@ -23,6 +25,7 @@ pub enum Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Shipped => "shipped",
             Self::Locked => "locked",
             Self::Shared => "shared",
             Self::PerCore => "per-core",
@@ -34,9 +37,9 @@ impl fmt::Display for Table {
 /// What moves the frames of a case, and by which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Workers between memory ports: no network. All its table organisations are experiments: no
-    /// shipped engine has them.
-    Memory(TableOrganisation),
+    /// Workers between memory ports: no network. `None`: the worker loop and the tables of
+    /// `corelane run`. A table organisation: an experiment, for no shipped engine has it.
+    Memory(Option<TableOrganisation>),
     /// Linux's own forwarding, the baseline of every engine between interfaces.
     Kernel,
     /// An engine of the router as `corelane run` starts it.
@@ -45,10 +48,11 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order in which reports name them.
-    pub const ALL: [Self; 8] = [
-        Self::Memory(TableOrganisation::Locked),
-        Self::Memory(TableOrganisation::Shared),
-        Self::Memory(TableOrganisation::PerCore),
+    pub const ALL: [Self; 9] = [
+        Self::Memory(None),
+        Self::Memory(Some(TableOrganisation::Locked)),
+        Self::Memory(Some(TableOrganisation::Shared)),
+        Self::Memory(Some(TableOrganisation::PerCore)),
         Self::Kernel,
         Self::Router(EngineKind::Xdp),
         Self::Router(EngineKind::XdpKernelFib),
@@ -68,9 +72,10 @@ impl Kind {
     /// How its workers share the table.
     pub const fn table(self) -> Table {
         match self {
-            Self::Memory(TableOrganisation::Locked) => Table::Locked,
-            Self::Memory(TableOrganisation::PerCore) => Table::PerCore,
-            Self::Memory(TableOrganisation::Shared) => Table::Shared,
+            Self::Memory(None) => Table::Shipped,
+            Self::Memory(Some(TableOrganisation::Locked)) => Table::Locked,
+            Self::Memory(Some(TableOrganisation::PerCore)) => Table::PerCore,
+            Self::Memory(Some(TableOrganisation::Shared)) => Table::Shared,
             Self::Kernel | Self::Router(EngineKind::XdpKernelFib) => Table::Kernel,
             Self::Router(EngineKind::Xdp | EngineKind::AfXdp | EngineKind::AfPacket) => {
                 Table::Shared

@@ -30,11 +30,15 @@ struct Memory {
     table_bytes: Bytes,
 }
 
-/// The engine with one table organisation, filled with the setting's routes.
+/// The engine with the tables of `corelane run`, or with one organisation, filled with the
+/// setting's routes.
 ///
 /// # Errors
 /// When the tables do not fit into memory.
-pub fn engine(organisation: TableOrganisation, setting: &Setting) -> Result<MemoryEngine, Error> {
+pub fn engine(
+    organisation: Option<TableOrganisation>,
+    setting: &Setting,
+) -> Result<MemoryEngine, Error> {
     let prefixes = &setting.routes.prefixes;
     let next_hops = fib::generated::next_hops(
         setting.seed,
@@ -57,26 +61,31 @@ pub fn engine(organisation: TableOrganisation, setting: &Setting) -> Result<Memo
             .collect(),
         next_hops: NEXT_HOPS,
     };
-    Ok(MemoryEngine::build(
-        organisation,
-        &routes,
-        setting.cores.len(),
-    )?)
+    let workers = setting.cores.len();
+    Ok(match organisation {
+        None => MemoryEngine::as_shipped(&routes, workers)?,
+        Some(organisation) => MemoryEngine::build(organisation, &routes, workers)?,
+    })
 }
 
-/// Builds a table of each organisation.
+/// The tables that a kind `memory` can have.
+fn tables() -> impl Iterator<Item = Option<TableOrganisation>> {
+    Kind::ALL.into_iter().filter_map(|kind| match kind {
+        Kind::Memory(organisation) => Some(organisation),
+        _ => None,
+    })
+}
+
+/// Builds the shipped table and one of each organisation.
 ///
 /// # Errors
 /// When the tables do not fit into memory.
 pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
-    let engines = TableOrganisation::ALL
-        .into_iter()
+    let engines = tables()
         .map(|organisation| engine(organisation, setting))
         .collect::<Result<Vec<_>, _>>()?;
-    let shared = engines
-        .iter()
-        .find(|engine| engine.organisation() == Some(TableOrganisation::Shared));
-    let table_bytes = Bytes(shared.map_or(0, |shared| shared.memory().used() as u64));
+    let shipped = engines.first();
+    let table_bytes = Bytes(shipped.map_or(0, |shipped| shipped.memory().used() as u64));
     Ok(Box::new(Memory {
         cores: setting.cores.clone(),
         engines,
@@ -89,7 +98,7 @@ pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
 impl Device for Memory {
     fn abilities(&self) -> Abilities {
         Abilities {
-            kinds: TableOrganisation::ALL.map(Kind::Memory).to_vec(),
+            kinds: tables().map(Kind::Memory).collect(),
             sizes: &FRAME_SIZES,
             most_workers: self.cores.len(),
             takes_changes: true,
@@ -100,11 +109,12 @@ impl Device for Memory {
 
     fn method(&self) -> String {
         format!(
-            "An experiment: no engine that `corelane run` starts has these tables. Frames are \
+            "Table `shipped` is read by the worker loop of `corelane run`, as there. The other \
+             tables are experiments: no engine that `corelane run` starts has them. Frames are \
              replayed from memory: each is copied into a fresh buffer, checked, looked \
              up, rewritten and released; there is no network and no system call in it. A memory \
              port always has the next frame, so no frame is lost for lack of speed, and the rate \
-             is the throughput without a search. The shared table takes {}, both address \
+             is the throughput without a search. The shipped table takes {}, both address \
              families. Route changes are made by a thread that shares the workers' cores.",
             self.table_bytes
         )
@@ -115,7 +125,7 @@ impl Device for Memory {
         let engine = self
             .engines
             .iter()
-            .find(|engine| engine.organisation().map(Kind::Memory) == Some(case.kind))
+            .find(|engine| Kind::Memory(engine.organisation()) == case.kind)
             .ok_or_else(|| format!("{case}: no case of the engine without a network"))?;
         let outcome = engine.run_after(
             WARM_UP,

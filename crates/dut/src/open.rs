@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::{kernel, memory, router};
 
-/// Makes a device ready to measure. That of a kind `memory` has all table organisations.
+/// Makes a device ready to measure. That of a kind `memory` has all its tables.
 ///
 /// # Errors
 /// When the tables do not fit into memory, a namespace cannot be made, an engine not be opened, or

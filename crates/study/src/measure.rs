@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     /// What it passes for.
-    const DOUBLE: Kind = Kind::Memory(TableOrganisation::PerCore);
+    const DOUBLE: Kind = Kind::Memory(Some(TableOrganisation::PerCore));
 
     /// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards
     /// nothing of a size, when told to. Searched for, it holds nine tenths of that rate, and

@@ -112,7 +112,7 @@ impl Traffic {
         organisation: TableOrganisation,
         cores: &[CoreId],
     ) -> Result<Picture, Error> {
-        let engine = memory::engine(organisation, &self.setting)?;
+        let engine = memory::engine(Some(organisation), &self.setting)?;
         let _name = engine.lock_address().map(|address| {
             marker::name_lock(address, LOCK_BYTES, fib::organisation::Locked::LOCK_NAME)
         });

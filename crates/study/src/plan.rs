@@ -252,8 +252,8 @@ mod tests {
     use super::*;
 
     const TABLES: [Kind; 2] = [
-        Kind::Memory(TableOrganisation::Locked),
-        Kind::Memory(TableOrganisation::PerCore),
+        Kind::Memory(Some(TableOrganisation::Locked)),
+        Kind::Memory(Some(TableOrganisation::PerCore)),
     ];
 
     fn memory() -> Abilities {

@@ -8,7 +8,7 @@ use dut::kind::Table;
 use report::Table as Shown;
 use report::units::{FramesPerSecond, Times, engineering, grouped};
 
-use crate::result::Study;
+use crate::result::{Study, UNLOCKED};
 use crate::row::Row;
 use crate::sentences::{self, cores_in_words, engine_in_words};
 
@@ -135,19 +135,22 @@ fn best<'a>(study: &Study, engine: &'a str, workers: usize) -> Option<Column<'a>
     })
 }
 
-/// Both organisations of the first engine, which the study is about; one of each other.
+/// All tables of the first engine, which the study is about; one of each other.
 fn unlocked(study: &Study) -> Vec<Column<'_>> {
-    let mut columns = Vec::new();
-    for (place, engine) in study.engines().into_iter().enumerate() {
-        let best = best(study, engine, study.most_workers(engine));
-        let both = place == 0 && study.tables(engine).contains(&Table::Shared);
-        let shared = both.then(|| Column::new(study, engine, Table::Shared));
-        let is_same =
-            |column: &Column| best.as_ref().is_some_and(|best| best.table == column.table);
-        let shared = shared.filter(|column| !is_same(column));
-        columns.extend(best.into_iter().chain(shared));
-    }
-    columns
+    let columns = |(place, engine)| {
+        let tables = study.tables(engine);
+        let own = UNLOCKED
+            .into_iter()
+            .filter(move |table| tables.contains(table));
+        let shown = own.take(if place == 0 { UNLOCKED.len() } else { 1 });
+        shown.map(move |table| Column::new(study, engine, table))
+    };
+    study
+        .engines()
+        .into_iter()
+        .enumerate()
+        .flat_map(columns)
+        .collect()
 }
 
 /// A row for each frame size, a column for each of `columns`.
@@ -222,12 +225,14 @@ mod tests {
     fn engines_stand_side_by_side_with_their_figures() {
         let text = fragment(&study());
         assert!(
-            text.contains("| frame bytes | memory ports, per-core | the Linux kernel |"),
+            text.contains("| frame bytes | memory ports, shipped | the Linux kernel |"),
             "{text}"
         );
         assert!(text.contains("| 64 | 30.0 M | 800 k |"), "{text}");
         assert!(
-            text.contains("| 64 | 59.4 M (1.98×) | 58.5 M (1.95×) | 1.40 M (1.75×) |"),
+            text.contains(
+                "| 64 | 59.4 M (1.98×) | 59.1 M (1.97×) | 58.5 M (1.95×) | 1.40 M (1.75×) |"
+            ),
             "{text}"
         );
         assert!(text.contains("| 1518 | 9.00 M (0.40×) |"), "{text}");

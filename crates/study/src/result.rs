@@ -17,6 +17,10 @@ use crate::speed_up::SpeedUp;
 /// Name and version of the JSON form.
 pub(crate) const SCHEMA: &str = "corelane-study/2";
 
+/// The tables without a lock, the most telling first: what is shipped before what is tried.
+pub(crate) const UNLOCKED: [Table; 4] =
+    [Table::Shipped, Table::PerCore, Table::Shared, Table::Kernel];
+
 /// Everything a study found; tables, sentences, plots and page are functions of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Study {
@@ -162,13 +166,10 @@ impl Study {
         ratio(row, one)
     }
 
-    /// The organisation without a lock that speaks for `engine`: per-core, else shared, else the
-    /// kernel's.
+    /// The table without a lock that speaks for `engine`: the first of its [`UNLOCKED`].
     pub(crate) fn best_table(&self, engine: &str) -> Option<Table> {
         let tables = self.tables(engine);
-        [Table::PerCore, Table::Shared, Table::Kernel]
-            .into_iter()
-            .find(|table| tables.contains(table))
+        UNLOCKED.into_iter().find(|table| tables.contains(table))
     }
 
     /// What `changes` route changes a second cost this organisation.

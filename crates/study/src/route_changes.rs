@@ -86,7 +86,7 @@ mod tests {
 
     fn case(changes: u64) -> Case {
         Case {
-            kind: Kind::Memory(TableOrganisation::Shared),
+            kind: Kind::Memory(Some(TableOrganisation::Shared)),
             workers: 2,
             frame_bytes: 64,
             changes,

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_row_is_median_low_and_high_of_its_rounds() {
         let case = Case {
-            kind: Kind::Memory(TableOrganisation::PerCore),
+            kind: Kind::Memory(Some(TableOrganisation::PerCore)),
             workers: 2,
             frame_bytes: 64,
             changes: 0,

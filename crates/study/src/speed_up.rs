@@ -90,7 +90,7 @@ mod tests {
 
     fn case(workers: usize) -> Case {
         Case {
-            kind: Kind::Memory(TableOrganisation::Shared),
+            kind: Kind::Memory(Some(TableOrganisation::Shared)),
             workers,
             frame_bytes: 64,
             changes: 0,

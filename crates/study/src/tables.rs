@@ -6,7 +6,7 @@ use report::Table as Shown;
 use report::units::{BitsPerSecond, FramesPerSecond, Times, grouped};
 
 use crate::plan::CHANGE_RATES;
-use crate::result::{Study, ratio};
+use crate::result::{Study, UNLOCKED, ratio};
 use crate::row::Row;
 use crate::sentences;
 
@@ -55,14 +55,13 @@ pub(crate) fn locked(study: &Study) -> Shown {
 
 /// Table 3: all cores, nothing written by two of them for a frame.
 pub(crate) fn unlocked(study: &Study) -> Shown {
-    let tables = [Table::PerCore, Table::Shared, Table::Kernel];
     all_cores(
         study,
         &format!(
             "Table 3. {}, a table for each core, or one that nobody locks",
             cores(study)
         ),
-        &tables,
+        &UNLOCKED,
     )
     .caption(sentences::unlocked(study))
 }
@@ -225,7 +224,7 @@ mod tests {
             .iter()
             .filter(|row| row.route_changes_per_second == 0 && full.contains(&row.workers))
         {
-            if row.workers == 1 && row.table != Table::PerCore && row.table != Table::Kernel {
+            if row.workers == 1 && row.table != Table::Shipped && row.table != Table::Kernel {
                 continue; // One core shows the organisation without a lock; the lock as a ratio.
             }
             let wanted = [
