@@ -9,6 +9,7 @@
 use std::thread;
 use std::time::Duration;
 
+use fastpath::forward::PortSettings;
 use fib::next_hop::Kind as NextHopKind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
@@ -102,11 +103,13 @@ impl Opened {
             let port = Change::Port(Port {
                 ifindex: end.index,
                 name: end.interface.clone(),
-                enabled: true,
-                mac: end.mac,
                 mtu: u32::from(MTU),
-                table: MAIN_TABLE,
-                vlans: Vec::new(),
+                settings: PortSettings {
+                    enabled: true,
+                    mac: end.mac,
+                    table: MAIN_TABLE,
+                    vlans: Vec::new(),
+                },
             });
             let engine = &mut opened.engine;
             opened.lanes.dut().enter(|| engine.apply(&[port]))??;

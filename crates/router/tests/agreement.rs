@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, PortSettings as ProgramSettings};
+use fastpath::forward::{Capacity, Forwarder, PortSettings};
 use fib::next_hop::Kind;
 use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -14,7 +14,7 @@ use figures::Random;
 use host::bed::{Bed, side};
 use port::Pool;
 use port::pool::Layout;
-use router::user_plane::{PortSettings, Worker};
+use router::user_plane::Worker;
 
 use crate::support::{
     NEIGHBOUR, OTHER, Outside, STATION, TestPort, frame_v4, frame_v6, hops, v4, v6,
@@ -49,7 +49,7 @@ fn frame(random: &mut Random) -> Vec<u8> {
 fn fill(forwarder: &mut Forwarder) {
     for (name, mac) in [("r0", STATION), ("r1", OTHER)] {
         forwarder.attach(name, Request::Any).unwrap();
-        let settings = ProgramSettings {
+        let settings = PortSettings {
             enabled: true,
             mac: mac.0,
             table: TABLE,
@@ -123,16 +123,15 @@ fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside
     let mut worker = Worker::new(forwarder.readers().unwrap(), pool);
     let outside = [(); 2].map(|()| Arc::new(Mutex::new(Outside::default())));
     for ((name, mac), outside) in [("r0", STATION), ("r1", OTHER)].into_iter().zip(&outside) {
+        let number = forwarder.place(index_of(name).unwrap()).unwrap();
         let settings = PortSettings {
-            number: forwarder.place(index_of(name).unwrap()).unwrap(),
             enabled: true,
-            mac,
+            mac: mac.0,
             table,
             vlans: Vec::new(),
         };
-        worker
-            .attach(Box::new(TestPort(Arc::clone(outside))), settings)
-            .unwrap();
+        let port = Box::new(TestPort(Arc::clone(outside)));
+        worker.attach(port, number, settings).unwrap();
     }
     (worker, outside)
 }

@@ -8,14 +8,15 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use fastpath::forward::PortSettings;
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, NextHopEntry, Prefix};
 use port::Pool;
 use port::memory::MemoryPort;
 use port::pool::Layout;
+use router::user_plane::Worker;
 use router::user_plane::test_traffic::{self, Destinations};
-use router::user_plane::{PortSettings, Worker};
 
 /// Bursts of 64 frames.
 const BURSTS: usize = 2000;
@@ -50,14 +51,12 @@ fn workload() {
     let pool = Pool::new(Layout::ordinary(512)).expect("memory");
     let mut worker = Worker::new(vec![tables.reader(0).expect("one worker")], pool);
     let settings = PortSettings {
-        number: 1,
         enabled: true,
-        mac: test_traffic::ROUTER,
-        table: 0,
-        vlans: Vec::new(),
+        mac: test_traffic::ROUTER.0,
+        ..PortSettings::default()
     };
     let port = MemoryPort::new("m", Arc::new(frames), 0);
-    let counters = worker.attach(Box::new(port), settings).expect("room");
+    let counters = worker.attach(Box::new(port), 1, settings).expect("room");
     for _ in 0..bursts {
         worker.run_burst().expect("memory never fails");
     }

@@ -2,7 +2,7 @@
 //! `etherparse`, and the sums close over arbitrary bytes.
 
 use etherparse::{Ethernet2Header, Ipv4Header, Ipv6Header};
-use fastpath::forward::{Reason, Step};
+use fastpath::forward::{PortSettings, Reason, Step};
 use fib::NextHop;
 use proptest::prelude::*;
 
@@ -126,19 +126,18 @@ fn every_reason_has_its_frame() {
 
     bench.outside[1].lock().expect("one thread").room = Some(0);
     assert_eq!(reason_of(&mut bench, plain()), Some(Reason::TransmitFull));
-    let mut settings = router::user_plane::PortSettings {
-        number: 1,
-        enabled: false,
-        mac: STATION,
-        table: 0,
-        vlans: vec![],
+    let mut settings = PortSettings {
+        mac: STATION.0,
+        ..PortSettings::default()
     };
-    bench.worker.set_port(settings.clone()).expect("attached");
+    bench
+        .worker
+        .set_port(1, settings.clone())
+        .expect("attached");
     assert_eq!(reason_of(&mut bench, plain()), Some(Reason::PortDisabled));
     settings.table = 1;
-    assert!(bench.worker.set_port(settings.clone()).is_err());
-    settings.number = 3;
-    assert!(bench.worker.set_port(settings).is_err());
+    assert!(bench.worker.set_port(1, settings.clone()).is_err());
+    assert!(bench.worker.set_port(3, settings).is_err());
 
     // All of them at once, in bursts: the same counts.
     let mut bench = crate::support::bench();

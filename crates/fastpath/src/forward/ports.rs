@@ -17,26 +17,27 @@ pub(super) const PORT_WORDS: usize = 4;
 pub(super) const FOR_EVER: u64 = u64::MAX;
 
 /// How a port receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSettings {
-    /// False: leave every frame to the kernel.
+    /// False: nothing from it is forwarded; the program leaves every frame to the kernel.
     pub enabled: bool,
     /// Frames for this address are routed.
     pub mac: [u8; 6],
-    /// Table (the caller's number) for untagged frames.
+    /// Table that untagged frames are looked up in: the caller's number, or for a worker the place
+    /// of one of its readers.
     pub table: u32,
-    /// Tagged frames that are routed.
+    /// VLANs whose tagged frames are routed.
     pub vlans: Vec<VlanSettings>,
 }
 
 /// How one VLAN of a port receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlanSettings {
-    /// VLAN identifier.
+    /// VLAN identifier, 1 to 4094.
     pub vid: u16,
     /// Interface index of the sub-interface (for the kernel's lookup; 0 otherwise).
     pub ifindex: u32,
-    /// Table (the caller's number).
+    /// Table that its frames are looked up in, as [`PortSettings::table`].
     pub table: u32,
     /// Frames for this address are routed.
     pub mac: [u8; 6],

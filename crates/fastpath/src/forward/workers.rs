@@ -79,8 +79,8 @@ impl Forwarder {
     ///
     /// # Errors
     /// [`Error::Full`] when there is no room for another table.
-    pub fn table_place(&mut self, table: u32) -> Result<usize> {
-        self.table(table)
+    pub fn table_place(&mut self, table: u32) -> Result<u32> {
+        self.table(table).map(|place| place as u32)
     }
 
     /// The place of a port: what `port` says in the entries that workers read.

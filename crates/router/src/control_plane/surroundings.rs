@@ -9,12 +9,13 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
+use fastpath::forward::{PortSettings, VlanSettings};
 use fib::NextHopEntry;
 use fib::next_hop::Kind;
 
 use super::model::{Link, LinkAddress, LinkKind, Neighbour};
 use super::next_hops::HopKey;
-use crate::engine::{MAIN_TABLE, Port, VlanPort};
+use crate::engine::{MAIN_TABLE, Port};
 
 /// Links, ports, addresses, neighbours.
 #[derive(Debug, Default)]
@@ -196,12 +197,12 @@ impl Surroundings {
 
     fn port(&self, link: &Link) -> Port {
         let table = self.table_of(link.index);
-        let mut vlans: Vec<VlanPort> = self
+        let mut vlans: Vec<VlanSettings> = self
             .links
             .values()
             .filter(|other| other.up)
             .filter_map(|other| match other.kind {
-                LinkKind::Vlan { parent, vid } if parent == link.index => Some(VlanPort {
+                LinkKind::Vlan { parent, vid } if parent == link.index => Some(VlanSettings {
                     vid,
                     ifindex: other.index,
                     table: self.table_of(other.index)?,
@@ -214,11 +215,13 @@ impl Surroundings {
         Port {
             ifindex: link.index,
             name: link.name.clone(),
-            enabled: link.up && table.is_some() && self.enabled(link),
-            mac: link.mac,
             mtu: link.mtu,
-            table: table.unwrap_or(MAIN_TABLE),
-            vlans,
+            settings: PortSettings {
+                enabled: link.up && table.is_some() && self.enabled(link),
+                mac: link.mac,
+                table: table.unwrap_or(MAIN_TABLE),
+                vlans,
+            },
         }
     }
 

@@ -25,6 +25,7 @@ mod xdp;
 use std::fmt;
 use std::time::Duration;
 
+use fastpath::forward::PortSettings;
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -101,29 +102,11 @@ pub struct Port {
     pub ifindex: u32,
     /// The kernel's name.
     pub name: String,
-    /// False: leave every frame of it to the kernel (not there, down, or kept by policy).
-    pub enabled: bool,
-    /// Frames for this address are routed.
-    pub mac: [u8; 6],
     /// Largest IP packet that leaves by it, in bytes.
     pub mtu: u32,
-    /// The table that untagged frames look their destination up in.
-    pub table: u32,
-    /// VLAN sub-interfaces whose tagged frames are routed; other tags are the kernel's.
-    pub vlans: Vec<VlanPort>,
-}
-
-/// A VLAN sub-interface of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VlanPort {
-    /// VLAN identifier, 1 to 4094.
-    pub vid: u16,
-    /// Interface index of the sub-interface.
-    pub ifindex: u32,
-    /// The table that its frames look their destination up in.
-    pub table: u32,
-    /// Frames for this address are routed.
-    pub mac: [u8; 6],
+    /// How it receives: disabled when it is not there, down, or kept by policy; tables are the
+    /// kernel's.
+    pub settings: PortSettings,
 }
 
 /// How an engine is attached to a port: what `ready` and `corelane show engine` print.

@@ -10,6 +10,7 @@
 //! interfaces, or every frame leaves twice. An interface that vanishes ends its workers, for there
 //! is nobody to wait for it.
 
+use fastpath::forward::PortSettings;
 use fib::organisation::Organisation;
 use host::{CoreId, Pinned};
 use port::Pool;
@@ -19,7 +20,7 @@ use port::pool::Layout;
 use super::EngineError;
 use super::af_packet::BUFFERS;
 use super::workers::Workers;
-use crate::user_plane::{PortCount, PortSettings, Worker};
+use crate::user_plane::{PortCount, Worker};
 
 /// Workers that are running. Dropping it stops them.
 #[derive(Debug)]
@@ -57,15 +58,14 @@ impl PlainSockets {
             let mut counters = Vec::new();
             for port in ports {
                 let interface = port.interface();
+                let number = interface.index;
                 let settings = PortSettings {
-                    number: interface.index,
                     enabled: true,
-                    mac: interface.mac,
-                    table: 0,
-                    vlans: Vec::new(),
+                    mac: interface.mac.0,
+                    ..PortSettings::default()
                 };
-                let cells = worker.attach(Box::new(port), settings).map_err(starting)?;
-                counters.push((interface.index, cells));
+                let cells = worker.attach(Box::new(port), number, settings);
+                counters.push((number, cells.map_err(starting)?));
             }
             workers.start(worker, core, counters)?;
         }

@@ -122,22 +122,6 @@ impl Answers for Forwarder {
     }
 }
 
-/// A port's settings as the program wants them.
-pub(super) fn port_settings(port: &Port) -> forward::PortSettings {
-    let vlan = |vlan: &super::VlanPort| forward::VlanSettings {
-        vid: vlan.vid,
-        ifindex: vlan.ifindex,
-        table: vlan.table,
-        mac: vlan.mac,
-    };
-    forward::PortSettings {
-        enabled: port.enabled,
-        mac: port.mac,
-        table: port.table,
-        vlans: port.vlans.iter().map(vlan).collect(),
-    }
-}
-
 /// What the program kept from forwarding, on one port and core.
 pub(super) fn reasons(count: &forward::PortCounters) -> impl Iterator<Item = ReasonCount> + '_ {
     count.reasons().map(|(reason, frames)| ReasonCount {

@@ -38,16 +38,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request};
-use fastpath::forward::Forwarder;
+use fastpath::forward::{Forwarder, PortSettings};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
-use wire::ethernet::MacAddress;
 
 use super::recovery::Recovery;
 use super::workers::Workers;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
-use crate::user_plane::{self, PortSettings, VlanSettings, Worker};
+use crate::user_plane::{self, Worker};
 
 /// What can go wrong while sockets are opened.
 #[derive(Debug)]
@@ -95,7 +94,7 @@ pub struct Attached {
     /// Whether workers have sockets on it: not while it is down.
     open: bool,
     /// As last told.
-    settings: Option<Port>,
+    told: Option<Port>,
 }
 
 /// The memory of one worker and its end of each port, in the order of the ports; none for a port
@@ -208,7 +207,7 @@ impl<S: Sockets> UserSpace<S> {
             zero_copy: false,
             busy_poll: false,
             open: false,
-            settings: None,
+            told: None,
         });
         Ok(())
     }
@@ -225,7 +224,7 @@ impl<S: Sockets> UserSpace<S> {
             }
         }
         for at in 0..self.ports.len() {
-            if let Some(told) = self.ports[at].settings.clone() {
+            if let Some(told) = self.ports[at].told.clone() {
                 self.let_through(&told)?;
             }
         }
@@ -264,52 +263,37 @@ impl<S: Sockets> UserSpace<S> {
         for (at, port) in opened.into_iter().enumerate() {
             self.ports[at].open = port.is_some();
             let Some(port) = port else { continue };
-            let settings = self.settings(at)?;
+            let (number, settings) = self.settings(at)?;
             let cells = worker
-                .attach(port, settings)
+                .attach(port, number, settings)
                 .map_err(|error| doing(&error))?;
             counters.push((self.ports[at].ifindex, cells));
         }
         Ok(self.workers.start(worker, core, counters)?)
     }
 
-    /// The settings of the port at `at` as workers want them. What is to be forwarded at all is the
-    /// program's decision.
-    fn settings(&mut self, at: usize) -> Result<PortSettings, EngineError> {
+    /// Number and settings of the port at `at` as workers want them: tables by their places. What
+    /// is to be forwarded at all is the program's decision.
+    fn settings(&mut self, at: usize) -> Result<(u32, PortSettings), EngineError> {
         let port = &self.ports[at];
         let failed = |error| EngineError::new("setting up a port", error);
         let number = self.forwarder.place(port.ifindex).map_err(failed)?;
-        let Some(told) = port.settings.clone() else {
-            return Ok(PortSettings {
-                number,
-                enabled: false,
-                mac: MacAddress([0; 6]),
-                table: 0,
-                vlans: Vec::new(),
-            });
+        let Some(told) = &port.told else {
+            return Ok((number, PortSettings::default()));
         };
-        let mut place = |table| self.forwarder.table_place(table).map_err(failed);
-        let mut vlans = Vec::with_capacity(told.vlans.len());
-        for vlan in &told.vlans {
-            vlans.push(VlanSettings {
-                identifier: vlan.vid,
-                mac: MacAddress(vlan.mac),
-                table: place(vlan.table)?,
-            });
+        let mut settings = told.settings.clone();
+        settings.enabled = true;
+        let of_vlans = settings.vlans.iter_mut().map(|vlan| &mut vlan.table);
+        for table in of_vlans.chain([&mut settings.table]) {
+            *table = self.forwarder.table_place(*table).map_err(failed)?;
         }
-        Ok(PortSettings {
-            number,
-            enabled: true,
-            mac: MacAddress(told.mac),
-            table: place(told.table)?,
-            vlans,
-        })
+        Ok((number, settings))
     }
 
     /// Has the program let the port's frames through to the workers, as far as its settings say.
     fn let_through(&mut self, port: &Port) -> Result<(), EngineError> {
         self.forwarder
-            .set_port(port.ifindex, &tables::port_settings(port))
+            .set_port(port.ifindex, &port.settings)
             .map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
     }
 
@@ -317,8 +301,8 @@ impl<S: Sockets> UserSpace<S> {
     /// for which one had ended by itself.
     fn retire(&mut self) -> Option<String> {
         for at in 0..self.ports.len() {
-            if let Some(mut told) = self.ports[at].settings.clone() {
-                told.enabled = false;
+            if let Some(mut told) = self.ports[at].told.clone() {
+                told.settings.enabled = false;
                 // A port that is gone lets nothing through either.
                 let _gone = self.let_through(&told);
             }
@@ -344,7 +328,7 @@ impl<S: Sockets> UserSpace<S> {
                 self.forwarder.detach(old);
                 self.ports.retain(|one| one.name != port.name);
             }
-            if !port.enabled {
+            if !port.settings.enabled {
                 return Ok(());
             }
             // Sockets are opened for the ports as they are now; until then all frames are the
@@ -360,21 +344,21 @@ impl<S: Sockets> UserSpace<S> {
         let Some(at) = self.ports.iter().position(|one| one.name == port.name) else {
             return Ok(());
         };
-        if self.ports[at].settings.as_ref() == Some(port) {
+        if self.ports[at].told.as_ref() == Some(port) {
             return Ok(());
         }
-        self.ports[at].settings = Some(port.clone());
+        self.ports[at].told = Some(port.clone());
         if self.recovery.is_resting() {
             // The workers will find it when they are started.
             return Ok(());
         }
-        if port.enabled && !self.ports[at].open {
+        if port.settings.enabled && !self.ports[at].open {
             // It was down when sockets were opened.
             self.retire();
             return self.start();
         }
-        let settings = self.settings(at)?;
-        self.workers.set_port(&[settings]);
+        let (number, settings) = self.settings(at)?;
+        self.workers.set_port(number, &settings);
         self.let_through(port)
     }
 }

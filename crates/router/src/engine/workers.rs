@@ -13,13 +13,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fastpath::forward::PortSettings;
 use fib::organisation::Reader;
 use host::{CoreId, Pinned};
 use port::PortError;
 
 use super::EngineError;
 use crate::privileges;
-use crate::user_plane::{PortCounters, PortSettings, Worker};
+use crate::user_plane::{PortCounters, Worker};
 
 /// Rounds without a frame before a worker goes to sleep: some ten microseconds.
 const PATIENCE: u32 = 512;
@@ -40,17 +41,17 @@ const LETTER_WAIT: Duration = Duration::from_millis(500);
 struct Letters {
     /// Says without a lock that something is in the box.
     waiting: AtomicBool,
-    settings: Mutex<Vec<PortSettings>>,
+    settings: Mutex<Vec<(u32, PortSettings)>>,
     read: Condvar,
 }
 
 impl Letters {
-    fn open(&self) -> MutexGuard<'_, Vec<PortSettings>> {
+    fn open(&self) -> MutexGuard<'_, Vec<(u32, PortSettings)>> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The worker's side: does what the letters say, then says that it is done.
-    fn read(&self, mut act: impl FnMut(PortSettings)) {
+    fn read(&self, mut act: impl FnMut((u32, PortSettings))) {
         let mut settings = self.open();
         self.waiting.store(false, Ordering::Relaxed);
         settings.drain(..).for_each(&mut act);
@@ -125,16 +126,16 @@ impl Workers {
         Ok(())
     }
 
-    /// Has every worker act by these settings of a port; returns when they do.
-    pub(super) fn set_port(&mut self, settings: &[PortSettings]) {
+    /// Has every worker act by these settings of the port with this number; returns when they do.
+    pub(super) fn set_port(&mut self, number: u32, settings: &PortSettings) {
         for worker in &mut self.running {
-            worker.letters.open().extend_from_slice(settings);
+            worker.letters.open().push((number, settings.clone()));
             worker.letters.waiting.store(true, Ordering::Release);
             // A full pipe rings already; a worker that has ended reads nothing.
             let _rung = worker.bell.write(&[1]);
         }
         for worker in &self.running {
-            let unread = |settings: &mut Vec<PortSettings>| !settings.is_empty();
+            let unread = |settings: &mut Vec<_>| !settings.is_empty();
             let letters = &worker.letters;
             // One who has ended reads nothing: [`Workers::ended`] tells.
             let _read = letters
@@ -213,9 +214,9 @@ fn run<R: Reader>(
     let (mut idle, mut rounds, mut last) = (0, 0_u32, 0);
     let result = loop {
         if letters.waiting.load(Ordering::Acquire) {
-            letters.read(|settings| {
+            letters.read(|(number, settings)| {
                 // Settings for a port that this worker has not got concern another.
-                let _not_ours = worker.set_port(settings);
+                let _not_ours = worker.set_port(number, settings);
             });
         }
         let received = match worker.run_burst() {

@@ -76,7 +76,7 @@ impl Xdp {
             if let Some(old) = attached {
                 self.forwarder.detach(old);
             }
-            if !port.enabled {
+            if !port.settings.enabled {
                 return Ok(());
             }
             let ifindex = self.attach(&port.name)?;
@@ -87,7 +87,7 @@ impl Xdp {
         }
         let doing = || format!("setting up port {}", port.name);
         self.forwarder
-            .set_port(port.ifindex, &tables::port_settings(port))
+            .set_port(port.ifindex, &port.settings)
             .and_then(|()| self.forwarder.refresh_ports())
             .map_err(|error| EngineError::new(doing(), error))
     }

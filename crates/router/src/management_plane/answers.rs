@@ -75,16 +75,16 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
                 .iter()
                 .filter(|count| count.ifindex == port.ifindex)
         };
-        let state = match (port.enabled, around.is_kept(name)) {
+        let state = match (port.settings.enabled, around.is_kept(name)) {
             (true, _) => "forwarding",
             (false, true) => "kept by the kernel",
             (false, false) => "down",
         };
         json!({
-            "port": name, "index": port.ifindex, "state": state, "mode": mode, "mac": mac(port.mac),
+            "port": name, "index": port.ifindex, "state": state, "mode": mode, "mac": mac(port.settings.mac),
             "mtu": port.mtu,
-            "table": port.table,
-            "vlans": port.vlans.iter().map(|vlan| vlan.vid).collect::<Vec<_>>(),
+            "table": port.settings.table,
+            "vlans": port.settings.vlans.iter().map(|vlan| vlan.vid).collect::<Vec<_>>(),
             "received": counts().map(|count| count.received).sum::<u64>(),
             "received_bytes": counts().map(|count| count.received_bytes).sum::<u64>(),
             "forwarded": counts().map(|count| count.forwarded).sum::<u64>(),

@@ -1,12 +1,10 @@
 //! Ethernet input: is the frame for us, on which VLAN, and what does it carry?
 
-use fastpath::forward::Reason;
+use fastpath::forward::{PortSettings, Reason};
 use port::pool::LINE;
 use port::{Frame, Pool};
 use wire::ethernet::{self, MacAddress};
 use wire::vlan;
-
-use super::worker::Attached;
 
 /// What a frame for us carries, and the number of the table it is looked up in. The packet begins
 /// behind 14 bytes: a tag has been taken out.
@@ -37,20 +35,20 @@ pub(super) fn is_plain_ipv4(line: &[u8; LINE], station: u64) -> bool {
 pub(super) fn step(
     pool: &mut Pool,
     frame: &mut Frame,
-    attached: &Attached,
+    settings: &PortSettings,
 ) -> Result<Input, Reason> {
     let Some((header, _)) = ethernet::Header::split(pool.bytes(frame)) else {
         return Err(Reason::Runt);
     };
-    if !attached.settings.enabled {
+    if !settings.enabled {
         return Err(Reason::PortDisabled);
     }
     let (destination, mut ethertype) = (header.destination(), header.ethertype());
     if destination.is_group() {
         return Err(Reason::LinkGroup);
     }
-    let mut station = attached.settings.mac;
-    let mut table = attached.settings.table;
+    let mut station = settings.mac;
+    let mut table = settings.table;
     if ethertype == ethernet::TYPE_VLAN {
         let Some((tag, inner, _)) = vlan::split(pool.bytes(frame)) else {
             return Err(Reason::Runt);
@@ -59,11 +57,8 @@ pub(super) fn step(
         // Identifier 0 marks a priority only: the frame belongs to the port itself (IEEE 802.1Q
         // §9.6).
         if tag.identifier() != 0 {
-            let vlans = &attached.settings.vlans;
-            let known = vlans
-                .iter()
-                .find(|vlan| vlan.identifier == tag.identifier());
-            let Some(known) = known else {
+            let mut vlans = settings.vlans.iter();
+            let Some(known) = vlans.find(|vlan| vlan.vid == tag.identifier()) else {
                 return Err(Reason::UnknownVlan);
             };
             (station, table) = (known.mac, known.table);
@@ -78,6 +73,7 @@ pub(super) fn step(
     } else {
         expect_station(destination, station)?;
     }
+    let table = table as usize;
     match ethertype {
         ethernet::TYPE_IPV4 => Ok(Input::Ipv4 { table }),
         ethernet::TYPE_IPV6 => Ok(Input::Ipv6 { table }),
@@ -85,8 +81,8 @@ pub(super) fn step(
     }
 }
 
-fn expect_station(destination: MacAddress, station: MacAddress) -> Result<(), Reason> {
-    if destination == station {
+fn expect_station(destination: MacAddress, station: [u8; 6]) -> Result<(), Reason> {
+    if destination.0 == station {
         Ok(())
     } else {
         Err(Reason::OtherStation)

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fastpath::forward::Capacity;
+use fastpath::forward::{Capacity, PortSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{
     ApplyError, Change, Locked, Options, Organisation, PerCore, Shared, TableOrganisation,
@@ -36,7 +36,7 @@ use port::pool::Layout;
 use port::{Pool, PortError};
 
 use super::worker::WorkerError;
-use super::{PortCount, PortSettings, Worker, test_traffic};
+use super::{PortCount, Worker, test_traffic};
 use crate::engine;
 use crate::engine::workers::Workers;
 
@@ -330,7 +330,7 @@ impl MemoryEngine {
             let mut worker = Worker::new(readers.collect::<Result<_, _>>()?, pool);
             let first = trial.frames.len() / trial.cores.len() * index;
             let port = MemoryPort::new(format!("memory{index}"), Arc::clone(trial.frames), first);
-            let counters = worker.attach(Box::new(port), settings())?;
+            let counters = worker.attach(Box::new(port), PORT, settings())?;
             workers.start(worker, core, vec![(PORT, counters)])?;
         }
         let (stop, changes_made) = (AtomicBool::new(false), Mutex::new(0_u64));
@@ -400,11 +400,9 @@ fn adjacency(number: u16) -> NextHopEntry {
 /// Of a worker's one port.
 fn settings() -> PortSettings {
     PortSettings {
-        number: PORT,
         enabled: true,
-        mac: test_traffic::ROUTER,
-        table: 0,
-        vlans: Vec::new(),
+        mac: test_traffic::ROUTER.0,
+        ..PortSettings::default()
     }
 }
 

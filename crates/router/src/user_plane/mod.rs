@@ -42,4 +42,4 @@ mod transmit;
 
 pub use counters::{PortCount, PortCounters};
 pub use fastpath::forward::{Reason, Step};
-pub use worker::{PortSettings, VlanSettings, Worker};
+pub use worker::Worker;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use fastpath::forward::Step;
+use fastpath::forward::{PortSettings, Step};
 use fib::NextHop;
 use fib::organisation::Reader;
 use port::pool::LINE;
@@ -24,32 +24,6 @@ use super::{
     receive, transmit,
 };
 
-/// How a port receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortSettings {
-    /// The number by which next hops name the port: its interface index, or its place.
-    pub number: u32,
-    /// False: forward nothing that comes from it.
-    pub enabled: bool,
-    /// Frames for this station are routed.
-    pub mac: MacAddress,
-    /// Which of the worker's tables untagged frames are looked up in, counted from 0.
-    pub table: usize,
-    /// VLANs whose tagged frames are routed.
-    pub vlans: Vec<VlanSettings>,
-}
-
-/// How a VLAN of a port receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VlanSettings {
-    /// VLAN identifier, 1 to 4094.
-    pub identifier: u16,
-    /// Frames for this station are routed.
-    pub mac: MacAddress,
-    /// Which of the worker's tables its frames are looked up in, counted from 0.
-    pub table: usize,
-}
-
 /// Why a worker cannot be put together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
@@ -59,7 +33,7 @@ pub enum WorkerError {
         /// The port's name.
         port: String,
         /// What it wants.
-        table: usize,
+        table: u32,
         /// How many there are.
         tables: usize,
     },
@@ -89,9 +63,11 @@ pub enum WorkerError {
 }
 
 /// A port and what the worker keeps about it.
-pub(super) struct Attached {
+struct Attached {
     port: Box<dyn Port>,
-    pub(super) settings: PortSettings,
+    /// By which next hops name it.
+    number: u32,
+    settings: PortSettings,
     /// The station as a number, or one that no frame has when nothing is to be routed.
     station: u64,
 }
@@ -146,7 +122,8 @@ impl<R: Reader> Worker<R> {
         }
     }
 
-    /// Adds a port; returns the cells it will be counted in.
+    /// Adds a port; returns the cells it will be counted in. Next hops name it by `number`: its
+    /// interface index, or its place. Its tables are places among the worker's own, from 0.
     ///
     /// # Errors
     /// [`WorkerError`] when there are too many ports, or the settings name a table that is not
@@ -154,17 +131,25 @@ impl<R: Reader> Worker<R> {
     pub fn attach(
         &mut self,
         port: Box<dyn Port>,
+        number: u32,
         settings: PortSettings,
     ) -> Result<Arc<PortCounters>, WorkerError> {
         let place = u8::try_from(self.ports.len())
             .ok()
             .filter(|&place| place != DROPPED);
         let place = place.ok_or(WorkerError::TooManyPorts)?;
+        if number > Egress::GREATEST_NUMBER {
+            return Err(WorkerError::Number {
+                port: port.name().to_owned(),
+                number,
+            });
+        }
         self.check(port.name(), &settings)?;
         let counters = Arc::new(PortCounters::new());
-        self.egress.set(settings.number, place);
+        self.egress.set(number, place);
         self.ports.push(Attached {
             port,
+            number,
             station: station(&settings),
             settings,
         });
@@ -173,17 +158,16 @@ impl<R: Reader> Worker<R> {
         Ok(counters)
     }
 
-    /// Replaces the settings of the port with the same number, between two bursts.
+    /// Replaces the settings of the port with this number, between two bursts.
     ///
     /// # Errors
     /// [`WorkerError`] when no such port is attached, or a table is not there; nothing has changed
     /// then.
-    pub fn set_port(&mut self, settings: PortSettings) -> Result<(), WorkerError> {
-        let number = settings.number;
+    pub fn set_port(&mut self, number: u32, settings: PortSettings) -> Result<(), WorkerError> {
         let place = self
             .ports
             .iter()
-            .position(|attached| attached.settings.number == number);
+            .position(|attached| attached.number == number);
         let place = place.ok_or(WorkerError::NoSuchPort { number })?;
         self.check(self.ports[place].port.name(), &settings)?;
         let attached = &mut self.ports[place];
@@ -193,19 +177,13 @@ impl<R: Reader> Worker<R> {
     }
 
     fn check(&self, port: &str, settings: &PortSettings) -> Result<(), WorkerError> {
-        if settings.number > Egress::GREATEST_NUMBER {
-            return Err(WorkerError::Number {
-                port: port.to_owned(),
-                number: settings.number,
-            });
-        }
         let wanted = settings
             .vlans
             .iter()
             .map(|vlan| vlan.table)
             .chain([settings.table]);
         let tables = self.tables.len();
-        match wanted.max().filter(|&table| table >= tables) {
+        match wanted.max().filter(|&table| table as usize >= tables) {
             Some(table) => Err(WorkerError::NoSuchTable {
                 port: port.to_owned(),
                 table,
@@ -292,7 +270,7 @@ impl<R: Reader> Worker<R> {
             table.v6.clear();
         }
         let attached = &ports[ingress];
-        let lane = &mut tables[attached.settings.table].v4;
+        let lane = &mut tables[attached.settings.table as usize].v4;
         let mut rest = 0;
         for (place, frame) in burst.frames().iter().enumerate() {
             let line = pool.line(frame);
@@ -320,13 +298,13 @@ impl<R: Reader> Worker<R> {
             fates,
             ..
         } = self;
-        let (attached, counters) = (&ports[ingress], &self.counters[ingress]);
+        let (settings, counters) = (&ports[ingress].settings, &self.counters[ingress]);
         let frames = burst.frames_mut();
         while rest != 0 {
             let place = rest.trailing_zeros() as usize;
             rest &= rest - 1;
             let frame = &mut frames[place];
-            let input = ethernet_input::step(pool, frame, attached).and_then(|input| match input {
+            let input = ethernet_input::step(pool, frame, settings).and_then(|input| match input {
                 Input::Ipv4 { table } => {
                     counters.entered(Step::Ipv4Input, 1);
                     let destination = ipv4_input::step(pool, frame)?;
@@ -491,7 +469,7 @@ fn rewrite<R: Reader>(
 /// The station to compare with, or a number that is no frame's destination when nothing is routed.
 fn station(settings: &PortSettings) -> u64 {
     if settings.enabled {
-        settings.mac.as_bits()
+        MacAddress(settings.mac).as_bits()
     } else {
         u64::MAX
     }

@@ -23,7 +23,7 @@ fn ports_of_a_vrf_look_up_in_its_table() {
         master: Some(50),
         ..link(1, "r0")
     }));
-    assert_eq!(lab.engine.ports[&1].table, 10);
+    assert_eq!(lab.engine.ports[&1].settings.table, 10);
     assert_eq!(lab.entry(10, "192.0.2.1").port, 2);
     assert_eq!(lab.kind("192.0.2.1"), Kind::None);
     lab.feed(Event::Link(link(1, "r0")));
@@ -46,7 +46,7 @@ fn vlan_sub_interfaces_tag() {
         (entry.kind, entry.port, entry.vlan, entry.mtu),
         (Kind::Adjacency, 2, 30, 1496)
     );
-    assert_eq!(lab.engine.ports[&2].vlans[0].vid, 30);
+    assert_eq!(lab.engine.ports[&2].settings.vlans[0].vid, 30);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_port_kept_by_policy_is_the_kernels_in_both_directions() {
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
     lab.mirror.keep_port("r1", true, &mut lab.out);
     lab.flush();
-    assert!(!lab.engine.ports[&2].enabled);
+    assert!(!lab.engine.ports[&2].settings.enabled);
     assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
     lab.mirror.keep_port("r1", false, &mut lab.out);
     lab.flush();

@@ -157,9 +157,9 @@ fn an_interface_may_go_and_come_back() {
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
     lab.feed(Event::LinkGone(2));
     assert_eq!(lab.kind("192.0.2.1"), Kind::None);
-    assert!(!lab.engine.ports[&2].enabled);
+    assert!(!lab.engine.ports[&2].settings.enabled);
     lab.feed(Event::Link(link(9, "r1")));
-    assert!(lab.engine.ports[&9].enabled);
+    assert!(lab.engine.ports[&9].settings.enabled);
     lab.feed(Event::Address(LinkAddress {
         link: 9,
         address: ip("10.1.0.1"),

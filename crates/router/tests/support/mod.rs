@@ -10,12 +10,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fastpath::forward::{PortSettings, VlanSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared, SnapshotReader};
 use fib::{NextHop, NextHopEntry, Prefix};
 use port::pool::Layout;
 use port::{Burst, Pool, Port, PortError};
-use router::user_plane::{PortCount, PortCounters, PortSettings, VlanSettings, Worker};
+use router::user_plane::{PortCount, PortCounters, Worker};
 use wire::ethernet::MacAddress;
 
 /// The station of port 1, and of its VLAN 7.
@@ -158,26 +159,21 @@ pub fn bench() -> Bench {
     let pool = Pool::new(Layout::ordinary(BUFFERS)).expect("memory");
     let mut worker = Worker::new(vec![tables.reader(0).expect("one worker")], pool);
     let outside = [(); 2].map(|()| Arc::new(Mutex::new(Outside::default())));
-    let settings = |number, mac, vlans| PortSettings {
-        number,
+    let settings = |mac: MacAddress, vlans| PortSettings {
         enabled: true,
-        mac,
+        mac: mac.0,
         table: 0,
         vlans,
     };
     let vlans = vec![VlanSettings {
-        identifier: 7,
-        mac: STATION,
+        vid: 7,
+        ifindex: 0,
+        mac: STATION.0,
         table: 0,
     }];
-    let first = worker.attach(
-        Box::new(TestPort(Arc::clone(&outside[0]))),
-        settings(1, STATION, vlans),
-    );
-    let second = worker.attach(
-        Box::new(TestPort(Arc::clone(&outside[1]))),
-        settings(2, OTHER, vec![]),
-    );
+    let port = |place: usize| Box::new(TestPort(Arc::clone(&outside[place])));
+    let first = worker.attach(port(0), 1, settings(STATION, vlans));
+    let second = worker.attach(port(1), 2, settings(OTHER, vec![]));
     let counters = [first.expect("room"), second.expect("room")];
     Bench {
         worker,

@@ -48,7 +48,7 @@ impl Mirror {
         self.suspicions += 1;
         self.shared.around.forget_link(index);
         if let Some(mut port) = self.ports.remove(&index) {
-            port.enabled = false;
+            port.settings.enabled = false;
             out.push(Change::Port(port));
         }
         self.links_changed(out);

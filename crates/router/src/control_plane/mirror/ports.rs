@@ -34,10 +34,10 @@ impl Mirror {
 
     fn set_domains(&mut self, ports: &[Port], out: &mut Vec<Change>) {
         let mut wanted = vec![MAIN_TABLE];
-        for table in ports
-            .iter()
-            .flat_map(|port| port.vlans.iter().map(|vlan| vlan.table).chain([port.table]))
-        {
+        for table in ports.iter().flat_map(|port| {
+            let of_vlans = port.settings.vlans.iter().map(|vlan| vlan.table);
+            of_vlans.chain([port.settings.table])
+        }) {
             if !wanted.contains(&table) {
                 wanted.push(table);
             }
@@ -72,7 +72,7 @@ impl Mirror {
             .collect();
         for index in leaving {
             if let Some(mut port) = self.ports.remove(&index) {
-                port.enabled = false;
+                port.settings.enabled = false;
                 out.push(Change::Port(port));
             }
         }
