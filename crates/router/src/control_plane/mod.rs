@@ -7,8 +7,8 @@
 //!  next_hops      numbers that routes answer with; buckets: members of groups;
 //!                 objects: `ip nexthop`
 //!  ways, routes   every route, 16 bytes each; slots: the map under them
-//!  family         the answer for a prefix, composed of the kernel's tables;
-//!                 hosts: neighbours as routes; resolve: from a route to its next hop
+//!  family         the answer for a prefix, composed of the kernel's tables, and neighbours as
+//!                 routes; resolve: from a route to its next hop; shared: what families share
 //!  mirror         the state machine: events in, changes out
 //! ```
 //!
@@ -27,7 +27,6 @@ pub mod family;
 pub mod follower;
 pub mod guard;
 pub mod health;
-pub mod hosts;
 mod keep_alive;
 pub mod mirror;
 pub mod model;
@@ -38,6 +37,7 @@ mod reread;
 pub mod resolve;
 pub mod routed;
 pub mod routes;
+pub mod shared;
 mod slots;
 pub mod surroundings;
 pub mod verify;

@@ -4,6 +4,11 @@ use std::net::IpAddr;
 
 use fib::IpPrefix;
 
+/// The kernel's table of its own addresses.
+pub const LOCAL_TABLE: u32 = 255;
+/// The kernel's table of last resort.
+pub const DEFAULT_TABLE: u32 = 253;
+
 /// Something that the kernel said, by notification or in a dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {

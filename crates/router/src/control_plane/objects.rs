@@ -11,8 +11,8 @@ use fib::NextHop;
 use fib::next_hop::Kind;
 
 use super::model::{Hop, ObjectKind};
-use super::next_hops::{Content, HopKey, NextHops};
-use super::surroundings::Surroundings;
+use super::next_hops::{Content, NextHops};
+use super::surroundings::{HopKey, Surroundings};
 use crate::engine::Change;
 
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use fib::NextHop;
 
-use super::family::Shared;
 use super::model::{Hop, Hops, RouteKind, Way};
-use super::next_hops::HopKey;
 use super::routed::Routed;
+use super::shared::Shared;
+use super::surroundings::HopKey;
 use super::ways::{WayId, Ways};
 use crate::engine::{Change, fixed};
 

@@ -14,7 +14,6 @@ use fib::NextHopEntry;
 use fib::next_hop::Kind;
 
 use super::model::{Link, LinkAddress, LinkKind, Neighbour};
-use super::next_hops::HopKey;
 use crate::engine::{MAIN_TABLE, Port};
 
 /// Links, ports, addresses, neighbours.
@@ -35,6 +34,17 @@ pub struct Surroundings {
 struct WantedPort {
     name: String,
     kept_by_kernel: bool,
+}
+
+/// What makes one way out different from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HopKey {
+    /// Interface index to leave by.
+    pub link: u32,
+    /// The neighbour to send to.
+    pub gateway: IpAddr,
+    /// The route's own MTU in bytes; 0 for none.
+    pub mtu: u32,
 }
 
 struct Egress {

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 
 use fib::{NextHop, Prefix};
 
-use super::{DEFAULT_TABLE, Family, LOCAL_TABLE, Shared};
+use super::Family;
+use crate::control_plane::model::{DEFAULT_TABLE, LOCAL_TABLE};
 use crate::control_plane::routed::Routed;
+use crate::control_plane::shared::Shared;
 use crate::engine::{Change, MAIN_TABLE};
 
 impl<A: Routed> Family<A> {

@@ -13,6 +13,7 @@
 //! slow and right.
 
 mod emit;
+mod hosts;
 mod purge;
 mod round;
 
@@ -20,54 +21,43 @@ use std::collections::{BTreeMap, HashMap};
 
 use fib::{NextHop, Prefix};
 
-use crate::control_plane::hosts::Host;
-use crate::control_plane::model::{Placement, RouteKind, Way};
-use crate::control_plane::next_hops::NextHops;
-use crate::control_plane::objects::Objects;
+use crate::control_plane::model::{DEFAULT_TABLE, LOCAL_TABLE, Placement, RouteKind, Way};
 use crate::control_plane::resolve::{joined, resolve, without};
 use crate::control_plane::routed::Routed;
 use crate::control_plane::routes::RouteTable;
-use crate::control_plane::surroundings::Surroundings;
+use crate::control_plane::shared::Shared;
 use crate::control_plane::ways::{Stored, WayId, Ways};
 use crate::engine::{Change, MAIN_TABLE, fixed};
 
-/// The kernel's table of its own addresses.
-pub const LOCAL_TABLE: u32 = 255;
-/// The kernel's table of last resort.
-pub const DEFAULT_TABLE: u32 = 253;
-
-/// What both families share while one of them changes.
+/// A neighbour that can be sent to, and the next hop of its host route.
 #[derive(Debug)]
-pub struct Shared {
-    /// Links, ports, neighbours.
-    pub around: Surroundings,
-    /// Numbers of next hops.
-    pub next_hops: NextHops,
-    /// Nexthop objects.
-    pub objects: Objects,
-    /// Tables in which ports look up; [`MAIN_TABLE`] is always among them.
-    pub domains: Vec<u32>,
+struct Host {
+    link: u32,
+    domain: u32,
+    /// [`NextHop::NONE`] while some route says otherwise.
+    id: NextHop,
 }
 
-impl Shared {
-    /// Does a change in kernel table `table` show in `domain`?
-    fn shows(table: u32, domain: u32) -> bool {
-        table == LOCAL_TABLE || table == domain || (table == DEFAULT_TABLE && domain == MAIN_TABLE)
-    }
+/// Ways whose routes are being removed; each is held, so that its number means nothing else
+/// meanwhile.
+#[derive(Debug)]
+struct Doomed {
+    ways: Vec<WayId>,
+    part: usize,
 }
 
 /// Routes and neighbours of one family.
 #[derive(Debug)]
 pub struct Family<A> {
-    pub(in crate::control_plane) ways: Ways,
-    pub(in crate::control_plane) tables: HashMap<u32, RouteTable<A>>,
-    pub(in crate::control_plane) hosts: BTreeMap<A, Vec<Host>>,
+    ways: Ways,
+    tables: HashMap<u32, RouteTable<A>>,
+    hosts: BTreeMap<A, Vec<Host>>,
     /// Prefixes of the local table shorter than an address, which shadow everything inside them.
     wide_local: Vec<Prefix<A>>,
     enabled: bool,
     mark: u8,
     before: Vec<NextHop>,
-    doomed: Option<purge::Doomed>,
+    doomed: Option<Doomed>,
 }
 
 impl<A: Routed> Default for Family<A> {
@@ -183,7 +173,7 @@ impl<A: Routed> Family<A> {
     /// Is it for the kernel to choose among the alternatives of this prefix? So when one of them
     /// looks at more than the destination, and in IPv6 when two are equally good and not one
     /// multipath route.
-    pub(in crate::control_plane) fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
+    fn contested(&self, table: u32, prefix: Prefix<A>) -> bool {
         let Some(routes) = self.tables.get(&table) else {
             return false;
         };

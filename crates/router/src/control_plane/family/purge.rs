@@ -6,23 +6,16 @@
 //! to be removed is the kernel's to decide. Whatever could make such a way right again
 //! ([`Family::finish_purge`]) has to wait until the last route is gone.
 
-use super::{Family, Shared};
+use super::{Doomed, Family};
 use crate::control_plane::model::Way;
 use crate::control_plane::routed::Routed;
+use crate::control_plane::shared::Shared;
 use crate::control_plane::slots::PARTS;
 use crate::control_plane::ways::WayId;
 use crate::engine::Change;
 
 /// More routes than this are not removed at once: about ten milliseconds' worth.
 const AT_ONCE: u64 = 8 << 10;
-
-/// Ways whose routes are being removed; each is held, so that its number means nothing else
-/// meanwhile.
-#[derive(Debug)]
-pub(super) struct Doomed {
-    ways: Vec<WayId>,
-    part: usize,
-}
 
 impl<A: Routed> Family<A> {
     /// Removes every route by the ways for which `dead` holds, or begins to.

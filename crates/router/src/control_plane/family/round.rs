@@ -3,9 +3,10 @@
 
 use fib::Prefix;
 
-use super::{Family, Shared};
+use super::Family;
 use crate::control_plane::model::Way;
 use crate::control_plane::routed::Routed;
+use crate::control_plane::shared::Shared;
 use crate::engine::Change;
 
 impl<A: Routed> Family<A> {

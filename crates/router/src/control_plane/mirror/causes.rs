@@ -12,8 +12,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::{Mirror, Shared};
+use super::Mirror;
 use crate::control_plane::model::{Link, LinkAddress, RouteKind, Way};
+use crate::control_plane::shared::Shared;
 use crate::engine::Change;
 
 impl Mirror {

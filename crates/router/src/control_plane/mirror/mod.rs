@@ -9,6 +9,7 @@
 mod causes;
 mod ports;
 mod round;
+mod sweep;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,13 +18,14 @@ use fib::IpPrefix;
 
 use self::round::Round;
 pub use self::round::Swept;
-use crate::control_plane::family::{Family, LOCAL_TABLE, Shared};
+use crate::control_plane::family::Family;
 use crate::control_plane::model::{
-    Event, LinkKind, Neighbour, NextHopObject, Placement, Route, Rule,
+    DEFAULT_TABLE, Event, LOCAL_TABLE, LinkKind, Neighbour, NextHopObject, Placement, Route, Rule,
 };
 use crate::control_plane::next_hops::NextHops;
 use crate::control_plane::objects::Objects;
 use crate::control_plane::routed::Routed;
+use crate::control_plane::shared::Shared;
 use crate::control_plane::surroundings::Surroundings;
 use crate::engine::{Change, MAIN_TABLE, Port};
 
@@ -260,10 +262,7 @@ impl Mirror {
         let plain = |rule: &Rule| {
             rule.l3mdev
                 || (!rule.selective
-                    && matches!(
-                        rule.table,
-                        LOCAL_TABLE | MAIN_TABLE | super::family::DEFAULT_TABLE
-                    ))
+                    && matches!(rule.table, LOCAL_TABLE | MAIN_TABLE | DEFAULT_TABLE))
         };
         self.rules
             .iter()

@@ -1,8 +1,9 @@
 //! Ports, and what hangs on them: which tables the engine must have, whose frames are left to the
 //! kernel.
 
-use super::{Mirror, Shared};
+use super::Mirror;
 use crate::control_plane::model::Neighbour;
+use crate::control_plane::shared::Shared;
 use crate::engine::{Change, MAIN_TABLE, Port};
 
 impl Mirror {

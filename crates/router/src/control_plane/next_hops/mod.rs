@@ -17,19 +17,8 @@ use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
 
 use crate::control_plane::buckets;
-use crate::control_plane::surroundings::{Surroundings, fixed_entry};
+use crate::control_plane::surroundings::{HopKey, Surroundings, fixed_entry};
 use crate::engine::{Change, fixed};
-
-/// What makes one way out different from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct HopKey {
-    /// Interface index to leave by.
-    pub link: u32,
-    /// The neighbour to send to.
-    pub gateway: IpAddr,
-    /// The route's own MTU in bytes; 0 for none.
-    pub mtu: u32,
-}
 
 /// What stands behind a number.
 #[derive(Debug, Clone, PartialEq, Eq)]

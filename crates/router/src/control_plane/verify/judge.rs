@@ -7,17 +7,28 @@ use std::net::IpAddr;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
 
-use super::kernel::Expected;
-use super::{Difference, is_compared};
-use crate::control_plane::next_hops::HopKey;
+use super::kernel::{Expected, is_compared};
 use crate::control_plane::routed::Routed;
-use crate::control_plane::surroundings::{Surroundings, fixed_entry};
+use crate::control_plane::surroundings::{HopKey, Surroundings, fixed_entry};
 use crate::engine::Engine;
 
 /// Differences that are described; beyond, they are only counted.
 const DESCRIBED: usize = 50;
 /// Addresses that are looked at again when they differed; when there are more, everything is.
 pub(super) const REMEMBERED: usize = 100_000;
+
+/// An answer of the engine that is not the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Table looked up in.
+    pub table: u32,
+    /// Destination.
+    pub address: IpAddr,
+    /// What the kernel has.
+    pub kernel: String,
+    /// What the engine has.
+    pub engine: String,
+}
 
 /// What comparing found so far.
 #[derive(Debug, Default)]

@@ -10,16 +10,15 @@ use std::time::Duration;
 use fib::IpPrefix;
 use figures::Random;
 
-use super::is_compared;
 use super::ranges::{KERNEL, Line, line, ranges};
-use crate::control_plane::family::{DEFAULT_TABLE, LOCAL_TABLE};
 use crate::control_plane::mirror::Mirror;
-use crate::control_plane::model::{Event, Hop, ObjectKind, RouteKind, Way};
+use crate::control_plane::model::{
+    DEFAULT_TABLE, Event, Hop, LOCAL_TABLE, ObjectKind, RouteKind, Way,
+};
 use crate::control_plane::netlink::socket::Socket;
 use crate::control_plane::netlink::{Verdict, ask_route, dump_all};
-use crate::control_plane::next_hops::HopKey;
 use crate::control_plane::routed::Routed;
-use crate::control_plane::surroundings::Surroundings;
+use crate::control_plane::surroundings::{HopKey, Surroundings};
 use crate::engine::MAIN_TABLE;
 
 /// Addresses of each family, chosen at random, for which the kernel is asked one by one.
@@ -342,4 +341,16 @@ impl KernelSide {
 fn expected_in_main<A: Routed>(flats: &[Flat<A>], address: A) -> Option<u32> {
     let flat = flats.iter().find(|flat| flat.domain == MAIN_TABLE)?;
     Some(flat.expected_at(address))
+}
+
+/// Only addresses that a router may forward to are worth comparing.
+pub(super) fn is_compared(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            !address.is_multicast() && !address.is_broadcast() && !address.is_loopback()
+        }
+        IpAddr::V6(address) => {
+            !address.is_multicast() && !address.is_unicast_link_local() && !address.is_loopback()
+        }
+    }
 }

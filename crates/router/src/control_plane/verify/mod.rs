@@ -30,31 +30,18 @@ use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+pub use self::judge::Difference;
 use self::judge::{Found, REMEMBERED};
 use self::kernel::{KernelSide, Request};
+pub use self::walk::SLICE;
 use self::walk::Walks;
 use super::mirror::Mirror;
 use crate::engine::{Engine, MAIN_TABLE};
 
-/// Answers compared at a time: some hundred microseconds' worth.
-pub const SLICE: usize = 1024;
 /// Comparisons made before a difference counts.
 const ATTEMPTS: u32 = 3;
 /// Between them.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// An answer of the engine that is not the kernel's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// Table looked up in.
-    pub table: u32,
-    /// Destination.
-    pub address: IpAddr,
-    /// What the kernel has.
-    pub kernel: String,
-    /// What the engine has.
-    pub engine: String,
-}
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Default)]
@@ -229,16 +216,4 @@ fn read(request: Request, only: Option<Vec<(u32, IpAddr)>>) -> io::Result<Stage>
         // Who asked may have ended meanwhile.
         .spawn(move || drop(sender.send(kernel::read(request))))?;
     Ok(Stage::Reading(receiver, only))
-}
-
-/// Only addresses that a router may forward to are worth comparing.
-fn is_compared(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            !address.is_multicast() && !address.is_broadcast() && !address.is_loopback()
-        }
-        IpAddr::V6(address) => {
-            !address.is_multicast() && !address.is_unicast_link_local() && !address.is_loopback()
-        }
-    }
 }

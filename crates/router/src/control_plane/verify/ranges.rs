@@ -2,7 +2,7 @@
 
 use fib::{Address, Prefix};
 
-use crate::control_plane::family::{DEFAULT_TABLE, LOCAL_TABLE};
+use crate::control_plane::model::{DEFAULT_TABLE, LOCAL_TABLE};
 
 /// What is expected where the kernel has no route, or does what only it can do.
 pub(super) const KERNEL: u32 = 0;

@@ -8,19 +8,12 @@
 
 use fib::{NextHop, Prefix};
 
-use super::family::{Family, LOCAL_TABLE, Shared};
-use super::next_hops::HopKey;
-use super::routed::Routed;
+use super::{Family, Host};
+use crate::control_plane::model::LOCAL_TABLE;
+use crate::control_plane::routed::Routed;
+use crate::control_plane::shared::Shared;
+use crate::control_plane::surroundings::HopKey;
 use crate::engine::Change;
-
-/// A neighbour that can be sent to, and the next hop of its host route.
-#[derive(Debug)]
-pub(super) struct Host {
-    pub(super) link: u32,
-    pub(super) domain: u32,
-    /// [`NextHop::NONE`] while some route says otherwise.
-    pub(super) id: NextHop,
-}
 
 impl<A: Routed> Family<A> {
     /// Host routes of resolved neighbours: address, domain, next hop.
@@ -99,7 +92,12 @@ impl<A: Routed> Family<A> {
     }
 
     /// Decides again which neighbours inside `prefix` deserve a host route.
-    pub fn review_hosts(&mut self, prefix: Prefix<A>, shared: &mut Shared, out: &mut Vec<Change>) {
+    pub(super) fn review_hosts(
+        &mut self,
+        prefix: Prefix<A>,
+        shared: &mut Shared,
+        out: &mut Vec<Change>,
+    ) {
         if self.hosts.is_empty() {
             return;
         }
