@@ -133,7 +133,7 @@ impl Net {
 fn forwarded(forwarder: &Forwarder) -> u64 {
     forwarder
         .port_counters()
-        .iter()
+        .values()
         .map(|port| port.forwarded)
         .sum()
 }
@@ -141,7 +141,7 @@ fn forwarded(forwarder: &Forwarder) -> u64 {
 fn reason(forwarder: &Forwarder, name: &str) -> u64 {
     forwarder
         .port_counters()
-        .iter()
+        .values()
         .map(|port| port.reason(name))
         .sum()
 }
@@ -181,11 +181,8 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
         // Segments of the sender, acknowledgements of the receiver: hardly any of them can look
         // partial.
         assert!(reason(&forwarder, "partial-checksum") - partial < 20);
-        for port in forwarder.port_counters() {
-            assert_eq!(
-                port.received,
-                port.forwarded + port.reasons.iter().sum::<u64>()
-            );
+        for port in forwarder.port_counters().values() {
+            assert!(port.closes(), "{port:?}");
         }
     }
 }

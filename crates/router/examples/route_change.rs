@@ -241,8 +241,8 @@ fn route(orders: &Orders) -> Result<Loaded, Failure> {
     loaded.rereads = follower.health().resyncs;
     loaded.reread_seconds = follower.health().resync.as_secs_f64();
     let counters = follower.engine().counters()?;
-    let forwarded: u64 = counters.ports.iter().map(|count| count.forwarded).sum();
-    let received: u64 = counters.ports.iter().map(|count| count.received).sum();
+    let forwarded: u64 = counters.ports.values().map(|count| count.forwarded).sum();
+    let received: u64 = counters.ports.values().map(|count| count.received).sum();
     println!("{forwarded} of {received} frames went past the kernel");
     let verification = follower.verify()?;
     println!(

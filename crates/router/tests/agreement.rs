@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, PortSettings};
+use fastpath::forward::{Capacity, Forwarder, PortSettings, Reason};
 use fib::next_hop::Kind;
 use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -183,10 +183,8 @@ fn program_and_workers_mean_the_same_frames() {
                 let ifindex = index_of("r0").unwrap();
                 let count = || {
                     let counters = forwarder.port_counters();
-                    counters
-                        .iter()
-                        .map(|port| port.reason("no-worker"))
-                        .sum::<u64>()
+                    let nobodys = counters.values().map(|port| port.of(Reason::NoWorker));
+                    nobodys.sum::<u64>()
                 };
                 let before = count();
                 forwarder.run(ifindex, frame, 1).unwrap();

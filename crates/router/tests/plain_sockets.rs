@@ -5,6 +5,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
+use fastpath::forward::PortCount;
 use fastpath::forward::Reason;
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared};
@@ -15,7 +16,6 @@ use port::packet::PacketPort;
 use port::pool::Layout;
 use port::{Burst, Pool, Port};
 use router::engine::plain_sockets::PlainSockets;
-use router::user_plane::PortCount;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

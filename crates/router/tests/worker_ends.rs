@@ -128,7 +128,7 @@ fn ping(net: &Net, count: u32) -> bool {
 
 fn forwarded(follower: &Follower) -> u64 {
     let counters = follower.engine().counters().unwrap();
-    counters.ports.iter().map(|port| port.forwarded).sum()
+    counters.ports.values().map(|port| port.forwarded).sum()
 }
 
 /// Follows the kernel and pings until the workers forward.

@@ -1,9 +1,12 @@
 //! Counters as the program keeps them: a row for each CPU, which nobody else writes, summed by
 //! whoever reads.
 
+use std::collections::BTreeMap;
+use std::ops::{Add, AddAssign};
+
 use bpf::map::{Map, MappedArray};
 
-use super::Reason;
+use super::{Reason, Step};
 
 /// Places for ports: `PORTS` of the C source.
 pub(super) const PORTS: usize = 64;
@@ -11,59 +14,119 @@ const FIELDS: usize = 4;
 /// 64-bit words of `struct port_counters`, rounded up to whole cache lines.
 const PORT_WORDS: usize = (FIELDS + Reason::COUNT).next_multiple_of(8);
 
-/// Frames of one port on one CPU since the program was loaded.
+/// The frames of one port as counted on one core, or a sum of such. The kernel's program counts
+/// neither losses nor bursts nor steps: those are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortCounters {
-    /// Interface index.
-    pub ifindex: u32,
-    /// The CPU.
-    pub cpu: u32,
-    /// Frames received.
+pub struct PortCount {
+    /// Frames that came from the port.
     pub received: u64,
-    /// Their bytes, without FCS. Of a frame in several buffers that is not IP only the first is
-    /// counted.
+    /// Their bytes, without FCS. Of a frame in several buffers that is not IP the kernel's program
+    /// counts only the first.
     pub received_bytes: u64,
-    /// Frames redirected to a port, whichever.
+    /// Frames that came from the port and were redirected to a port or accepted by one.
     pub forwarded: u64,
-    /// Their bytes as received.
+    /// Their bytes, without FCS: as received by the kernel's program, as sent by a worker.
     pub forwarded_bytes: u64,
-    /// The others, each under one reason; in the order of [`Reason::ALL`].
+    /// Frames that the port lost before a worker could take them; not among the received.
+    pub missed: u64,
+    /// Bursts that held at least one frame.
+    pub bursts: u64,
+    /// Frames that entered each step, in the order of [`Step::ALL`].
+    pub steps: [u64; Step::ALL.len()],
+    /// Frames not forwarded, each under one reason, in the order of [`Reason::ALL`].
     pub reasons: [u64; Reason::COUNT],
 }
 
-impl PortCounters {
+/// Counts by interface index and core.
+pub type PortCounts = BTreeMap<(u32, u32), PortCount>;
+
+impl Default for PortCount {
+    fn default() -> Self {
+        Self {
+            received: 0,
+            received_bytes: 0,
+            forwarded: 0,
+            forwarded_bytes: 0,
+            missed: 0,
+            bursts: 0,
+            steps: [0; Step::ALL.len()],
+            reasons: [0; Reason::COUNT],
+        }
+    }
+}
+
+impl PortCount {
+    /// Frames not forwarded for this reason.
+    pub fn of(&self, reason: Reason) -> u64 {
+        self.reasons[reason as usize]
+    }
+
     /// Reasons with frames.
     pub fn reasons(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
-        Reason::ALL
-            .iter()
-            .copied()
-            .zip(self.reasons)
-            .filter(|(_, frames)| *frames > 0)
+        let counts = Reason::ALL.iter().copied().zip(self.reasons);
+        counts.filter(|(_, frames)| *frames > 0)
     }
 
     /// Frames under the reason of this name.
     pub fn reason(&self, name: &str) -> u64 {
-        self.reasons()
-            .find(|(reason, _)| reason.name() == name)
-            .map_or(0, |(_, frames)| frames)
+        let named = |reason: &&Reason| reason.name() == name;
+        Reason::ALL
+            .iter()
+            .find(named)
+            .map_or(0, |&reason| self.of(reason))
+    }
+
+    /// Frames that entered this step.
+    pub fn entered(&self, step: Step) -> u64 {
+        self.steps[step as usize]
+    }
+
+    /// Frames that were not forwarded.
+    pub fn not_forwarded(&self) -> u64 {
+        self.reasons.iter().sum()
+    }
+
+    /// Whether every received frame was forwarded or has its one reason. False is a defect of who
+    /// counts, or a reading in the middle of a burst.
+    pub fn closes(&self) -> bool {
+        self.received == self.forwarded + self.not_forwarded()
+    }
+
+    /// What was counted after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.with(earlier, u64::wrapping_sub)
+    }
+
+    fn with(&self, other: &Self, each: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            received: each(self.received, other.received),
+            received_bytes: each(self.received_bytes, other.received_bytes),
+            forwarded: each(self.forwarded, other.forwarded),
+            forwarded_bytes: each(self.forwarded_bytes, other.forwarded_bytes),
+            missed: each(self.missed, other.missed),
+            bursts: each(self.bursts, other.bursts),
+            steps: std::array::from_fn(|step| each(self.steps[step], other.steps[step])),
+            reasons: std::array::from_fn(|at| each(self.reasons[at], other.reasons[at])),
+        }
     }
 }
 
-pub(super) fn port(
-    rows: &MappedArray<u64>,
-    cpu: usize,
-    number: usize,
-    ifindex: u32,
-) -> PortCounters {
+impl AddAssign<&Self> for PortCount {
+    fn add_assign(&mut self, other: &Self) {
+        *self = self.with(other, Add::add);
+    }
+}
+
+pub(super) fn port(rows: &MappedArray<u64>, cpu: usize, number: usize) -> PortCount {
     let at = (cpu * PORTS + number) * PORT_WORDS;
-    PortCounters {
-        ifindex,
-        cpu: cpu as u32,
+    PortCount {
         received: rows.read(at),
         received_bytes: rows.read(at + 1),
         forwarded: rows.read(at + 2),
         forwarded_bytes: rows.read(at + 3),
         reasons: std::array::from_fn(|reason| rows.read(at + FIELDS + reason)),
+        ..PortCount::default()
     }
 }
 

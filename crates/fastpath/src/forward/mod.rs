@@ -50,7 +50,7 @@ use bpf::attach::{Attachment, Mode};
 use bpf::map::{Map, MappedArray, possible_cpus};
 use bpf::program::{Loaded, Loader};
 use bpf::sys::RunResult;
-pub use counters::{Carried, PortCounters};
+pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHopEntry, NextHopTable};
 use grace::Grace;
@@ -241,17 +241,17 @@ impl Forwarder {
         self.ports.iter().flatten().map(|port| &port.attachment)
     }
 
-    /// Counters by port and CPU.
-    pub fn port_counters(&self) -> Vec<PortCounters> {
-        self.ports
-            .iter()
-            .enumerate()
-            .filter_map(|(number, port)| Some((number, port.as_ref()?)))
-            .flat_map(|(number, port)| {
-                (0..self.cpus)
-                    .map(move |cpu| counters::port(&self.counters, cpu, number, port.ifindex))
-            })
-            .collect()
+    /// What each port and CPU has counted since the program was loaded.
+    pub fn port_counters(&self) -> PortCounts {
+        let mut counts = PortCounts::new();
+        for (number, port) in self.ports.iter().enumerate() {
+            let Some(port) = port else { continue };
+            for cpu in 0..self.cpus {
+                let count = counters::port(&self.counters, cpu, number);
+                counts.insert((port.ifindex, cpu as u32), count);
+            }
+        }
+        counts
     }
 
     /// Counters by next hop. With the kernel's lookup everything is under number 0.

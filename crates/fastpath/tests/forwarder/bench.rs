@@ -156,7 +156,7 @@ impl Bench {
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.forwarder
             .port_counters()
-            .iter()
+            .values()
             .map(|port| port.reason(name))
             .sum()
     }
@@ -164,7 +164,7 @@ impl Bench {
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         self.forwarder
             .port_counters()
-            .iter()
+            .values()
             .flat_map(|port| {
                 port.reasons()
                     .map(|(reason, frames)| (reason.name(), frames))

@@ -128,11 +128,8 @@ fn routes_that_forward_nothing_have_their_reason() {
             )
             .unwrap();
         bench.leaves(&plain, "port-disabled");
-        for port in bench.forwarder.port_counters() {
-            assert_eq!(
-                port.received,
-                port.forwarded + port.reasons.iter().sum::<u64>()
-            );
+        for port in bench.forwarder.port_counters().values() {
+            assert!(port.closes(), "{port:?}");
         }
     });
 }

@@ -76,11 +76,8 @@ fn frames_are_rewritten_byte_for_byte() {
             .map(|carried| carried.frames)
             .sum();
         assert_eq!(carried, forwarded);
-        for port in bench.forwarder.port_counters() {
-            assert_eq!(
-                port.received,
-                port.forwarded + port.reasons.iter().sum::<u64>()
-            );
+        for port in bench.forwarder.port_counters().values() {
+            assert!(port.closes(), "{port:?}");
         }
     });
 }

@@ -25,7 +25,7 @@ mod xdp;
 use std::fmt;
 use std::time::Duration;
 
-use fastpath::forward::PortSettings;
+use fastpath::forward::{PortCounts, PortSettings};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -119,23 +119,6 @@ pub struct PortMode {
     pub mode: &'static str,
 }
 
-/// Frames of one port as counted on one core since the engine started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PortCount {
-    /// Interface index.
-    pub ifindex: u32,
-    /// Core that handled the frames.
-    pub core: u32,
-    /// Frames received.
-    pub received: u64,
-    /// Their bytes, without FCS.
-    pub received_bytes: u64,
-    /// Frames received here and forwarded by this engine, to whichever port.
-    pub forwarded: u64,
-    /// Their bytes, without FCS.
-    pub forwarded_bytes: u64,
-}
-
 /// Frames that one port received and this engine did not forward, by the one reason each has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReasonCount {
@@ -166,8 +149,8 @@ pub struct NextHopCount {
 /// and core.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// By port and core.
-    pub ports: Vec<PortCount>,
+    /// By interface index and core. Why frames were not forwarded stands in `reasons`, by fate.
+    pub ports: PortCounts,
     /// By port, core and reason; zero counts may be left out.
     pub reasons: Vec<ReasonCount>,
     /// By next hop; zero counts may be left out.

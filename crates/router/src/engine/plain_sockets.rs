@@ -10,7 +10,7 @@
 //! interfaces, or every frame leaves twice. An interface that vanishes ends its workers, for there
 //! is nobody to wait for it.
 
-use fastpath::forward::PortSettings;
+use fastpath::forward::{PortCount, PortSettings};
 use fib::organisation::Organisation;
 use host::{CoreId, Pinned};
 use port::Pool;
@@ -20,7 +20,7 @@ use port::pool::Layout;
 use super::EngineError;
 use super::af_packet::BUFFERS;
 use super::workers::Workers;
-use crate::user_plane::{PortCount, Worker};
+use crate::user_plane::Worker;
 
 /// Workers that are running. Dropping it stops them.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fastpath::forward::{self, Forwarder};
+use fastpath::forward::{Forwarder, PortCount};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 use super::{Answers, Change, EngineError, NextHopCount, Port, ReasonCount};
@@ -123,10 +123,12 @@ impl Answers for Forwarder {
 }
 
 /// What the program kept from forwarding, on one port and core.
-pub(super) fn reasons(count: &forward::PortCounters) -> impl Iterator<Item = ReasonCount> + '_ {
-    count.reasons().map(|(reason, frames)| ReasonCount {
-        ifindex: count.ifindex,
-        core: count.cpu,
+pub(super) fn reasons<'a>(
+    (&(ifindex, core), count): (&(u32, u32), &'a PortCount),
+) -> impl Iterator<Item = ReasonCount> + use<'a> {
+    count.reasons().map(move |(reason, frames)| ReasonCount {
+        ifindex,
+        core,
         reason: reason.name(),
         punted: reason.is_punted(),
         frames,

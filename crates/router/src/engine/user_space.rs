@@ -33,12 +33,11 @@
 
 mod counts;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request};
-use fastpath::forward::{Forwarder, PortSettings};
+use fastpath::forward::{Forwarder, PortCounts, PortSettings};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
@@ -46,7 +45,7 @@ use port::{Pool, PortError};
 use super::recovery::Recovery;
 use super::workers::Workers;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
-use crate::user_plane::{self, Worker};
+use crate::user_plane::Worker;
 
 /// What can go wrong while sockets are opened.
 #[derive(Debug)]
@@ -166,7 +165,7 @@ pub struct UserSpace<S> {
     workers: Workers,
     recovery: Recovery,
     /// What workers that have been stopped had counted, by interface index and core.
-    past: BTreeMap<(u32, u32), user_plane::PortCount>,
+    past: PortCounts,
 }
 
 impl<S: Sockets> UserSpace<S> {
@@ -186,7 +185,7 @@ impl<S: Sockets> UserSpace<S> {
             cores,
             workers: Workers::default(),
             recovery: Recovery::default(),
-            past: BTreeMap::new(),
+            past: PortCounts::new(),
         };
         for name in ports {
             engine.attach(name)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 
-use super::{Answers, Change, Counters, Engine, EngineError, Port, PortCount, PortMode, tables};
+use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
 
 /// An engine of XDP programs, attached to its ports as long as it lives.
 #[derive(Debug)]
@@ -137,19 +137,11 @@ impl Engine for Xdp {
     }
 
     fn counters(&self) -> Result<Counters, EngineError> {
-        let mut counters = Counters::default();
-        for port in self.forwarder.port_counters() {
-            counters.ports.push(PortCount {
-                ifindex: port.ifindex,
-                core: port.cpu,
-                received: port.received,
-                received_bytes: port.received_bytes,
-                forwarded: port.forwarded,
-                forwarded_bytes: port.forwarded_bytes,
-            });
-            counters.reasons.extend(tables::reasons(&port));
-        }
-        counters.next_hops.extend(tables::carried(&self.forwarder));
-        Ok(counters)
+        let ports = self.forwarder.port_counters();
+        Ok(Counters {
+            reasons: ports.iter().flat_map(tables::reasons).collect(),
+            ports,
+            next_hops: tables::carried(&self.forwarder).collect(),
+        })
     }
 }

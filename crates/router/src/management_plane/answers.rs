@@ -70,10 +70,8 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
             return json!({ "port": name, "state": "absent", "mode": "none" });
         };
         let counts = || {
-            counters
-                .ports
-                .iter()
-                .filter(|count| count.ifindex == port.ifindex)
+            let of_port = (port.ifindex, 0)..=(port.ifindex, u32::MAX);
+            counters.ports.range(of_port).map(|(_, count)| count)
         };
         let state = match (port.settings.enabled, around.is_kept(name)) {
             (true, _) => "forwarding",
@@ -96,8 +94,8 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
 
 fn workers(counters: &Counters) -> Value {
     let mut cores: BTreeMap<u32, (u64, u64, u64, u64)> = BTreeMap::new();
-    for count in &counters.ports {
-        let core = cores.entry(count.core).or_default();
+    for (&(_, core), count) in &counters.ports {
+        let core = cores.entry(core).or_default();
         core.0 += count.received;
         core.1 += count.forwarded;
     }

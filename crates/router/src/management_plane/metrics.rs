@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use fastpath::forward::PortCount;
+
 use super::answers::resident;
 use crate::control_plane::follower::Follower;
-use crate::engine::{Counters, EngineError, PortCount};
+use crate::engine::{Counters, EngineError};
 
 /// The page.
 ///
@@ -70,11 +72,8 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
     ];
     for (family, help, value) in by_port {
         page.family(family, "counter", help);
-        for count in &counters.ports {
-            let labels = [
-                ("port", name(count.ifindex)),
-                ("core", count.core.to_string()),
-            ];
+        for (&(ifindex, core), count) in &counters.ports {
+            let labels = [("port", name(ifindex)), ("core", core.to_string())];
             page.sample("_total", &labels, value(count) as f64);
         }
     }

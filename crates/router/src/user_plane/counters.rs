@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fastpath::forward::{Reason, Step};
+use fastpath::forward::{PortCount, Reason, Step};
 
 /// A number that one thread writes and others read.
 #[derive(Debug, Default)]
@@ -51,42 +51,6 @@ pub struct PortCounters {
     reasons: [Cell; Reason::COUNT],
 }
 
-/// The counts of one port on one worker, or a sum of such.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortCount {
-    /// Frames that came from the port.
-    pub received: u64,
-    /// Their bytes, without frame check sequence.
-    pub received_bytes: u64,
-    /// Frames that came from the port and were accepted by an egress port.
-    pub forwarded: u64,
-    /// Their bytes as they left, without frame check sequence.
-    pub forwarded_bytes: u64,
-    /// Frames that the port lost before the worker could take them; not among the received.
-    pub missed: u64,
-    /// Bursts that held at least one frame.
-    pub bursts: u64,
-    /// Frames that entered each step, in the order of [`Step::ALL`].
-    pub steps: [u64; Step::ALL.len()],
-    /// Frames not forwarded, in the order of [`Reason::ALL`].
-    pub reasons: [u64; Reason::COUNT],
-}
-
-impl Default for PortCount {
-    fn default() -> Self {
-        Self {
-            received: 0,
-            received_bytes: 0,
-            forwarded: 0,
-            forwarded_bytes: 0,
-            missed: 0,
-            bursts: 0,
-            steps: [0; Step::ALL.len()],
-            reasons: [0; Reason::COUNT],
-        }
-    }
-}
-
 impl PortCounters {
     pub(super) fn new() -> Self {
         Self {
@@ -122,65 +86,6 @@ impl PortCounters {
             bursts: self.bursts.get(),
             steps: std::array::from_fn(|index| self.steps[index].get()),
             reasons: std::array::from_fn(|index| self.reasons[index].get()),
-        }
-    }
-}
-
-impl PortCount {
-    /// Frames not forwarded for this reason.
-    pub fn of(&self, reason: Reason) -> u64 {
-        self.reasons[reason as usize]
-    }
-
-    /// Frames that entered this step.
-    pub fn entered(&self, step: Step) -> u64 {
-        self.steps[step as usize]
-    }
-
-    /// Frames that were not forwarded.
-    pub fn not_forwarded(&self) -> u64 {
-        self.reasons.iter().sum()
-    }
-
-    /// Whether every received frame was forwarded or has its one reason. False is a defect of this
-    /// program, or a reading in the middle of a burst.
-    pub fn closes(&self) -> bool {
-        self.received == self.forwarded + self.not_forwarded()
-    }
-
-    /// What was counted after `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            received: self.received.wrapping_sub(earlier.received),
-            received_bytes: self.received_bytes.wrapping_sub(earlier.received_bytes),
-            forwarded: self.forwarded.wrapping_sub(earlier.forwarded),
-            forwarded_bytes: self.forwarded_bytes.wrapping_sub(earlier.forwarded_bytes),
-            missed: self.missed.wrapping_sub(earlier.missed),
-            bursts: self.bursts.wrapping_sub(earlier.bursts),
-            steps: std::array::from_fn(|index| {
-                self.steps[index].wrapping_sub(earlier.steps[index])
-            }),
-            reasons: std::array::from_fn(|index| {
-                self.reasons[index].wrapping_sub(earlier.reasons[index])
-            }),
-        }
-    }
-}
-
-impl std::ops::AddAssign<&Self> for PortCount {
-    fn add_assign(&mut self, other: &Self) {
-        self.received += other.received;
-        self.received_bytes += other.received_bytes;
-        self.forwarded += other.forwarded;
-        self.forwarded_bytes += other.forwarded_bytes;
-        self.missed += other.missed;
-        self.bursts += other.bursts;
-        for (sum, part) in self.steps.iter_mut().zip(other.steps) {
-            *sum += part;
-        }
-        for (sum, part) in self.reasons.iter_mut().zip(other.reasons) {
-            *sum += part;
         }
     }
 }

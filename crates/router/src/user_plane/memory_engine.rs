@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fastpath::forward::{Capacity, PortSettings};
+use fastpath::forward::{Capacity, PortCount, PortSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{
     ApplyError, Change, Locked, Options, Organisation, PerCore, Shared, TableOrganisation,
@@ -36,7 +36,7 @@ use port::pool::Layout;
 use port::{Pool, PortError};
 
 use super::worker::WorkerError;
-use super::{PortCount, Worker, test_traffic};
+use super::{Worker, test_traffic};
 use crate::engine;
 use crate::engine::workers::Workers;
 

@@ -40,6 +40,6 @@ mod next_hop;
 mod receive;
 mod transmit;
 
-pub use counters::{PortCount, PortCounters};
+pub use counters::PortCounters;
 pub use fastpath::forward::{Reason, Step};
 pub use worker::Worker;

@@ -10,13 +10,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fastpath::forward::{PortSettings, VlanSettings};
+use fastpath::forward::{PortCount, PortSettings, VlanSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared, SnapshotReader};
 use fib::{NextHop, NextHopEntry, Prefix};
 use port::pool::Layout;
 use port::{Burst, Pool, Port, PortError};
-use router::user_plane::{PortCount, PortCounters, Worker};
+use router::user_plane::{PortCounters, Worker};
 use wire::ethernet::MacAddress;
 
 /// The station of port 1, and of its VLAN 7.
