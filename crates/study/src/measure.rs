@@ -6,6 +6,7 @@ use dut::case::{Case, Sample};
 use dut::device::{Abilities, Device, Setting};
 use dut::error::Error;
 use dut::routes::{self, Routes};
+use figures::Rounds;
 use host::noise::Reading;
 use host::{CoreId, Environment};
 use report::Progress;
@@ -57,11 +58,11 @@ fn run(
 ) -> Result<Study, Error> {
     let abilities: Vec<Abilities> = engines.iter().map(|engine| engine.abilities()).collect();
     let plan = Plan::new(&abilities, cores.len(), effort, seed);
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plan.cases.len()];
+    let mut rounds: Rounds<Sample> = Rounds::new(plan.cases.len(), seed);
     let mut progress = Progress::new(plan.measurements());
     let before = Reading::now(cores);
     for round in 0..plan.pairs {
-        for index in plan.order(round) {
+        rounds.round_in(plan.order(round), |index| {
             host::cleanup::check()?;
             let case = &plan.cases[index];
             progress.step(&format!("round {} of {}: {case}", round + 1, plan.pairs));
@@ -72,8 +73,8 @@ fn run(
             let sample = engine.measure(case, plan.trial);
             // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
             host::cleanup::check()?;
-            samples[index].push(sample.map_err(|error| format!("{case}: {error}"))?);
-        }
+            sample.map_err(|error| Error::from(format!("{case}: {error}")))
+        })?;
     }
     drop(progress);
     let noise = before.until(&Reading::now(cores));
@@ -87,19 +88,10 @@ fn run(
         })
         .collect();
 
-    let row = |(case, samples)| {
-        Row::new(
-            case,
-            samples,
-            routes.prefixes.v4.len(),
-            routes.destinations.len(),
-        )
-    };
-    let mut forwarding: Vec<Row> = plan
-        .cases
-        .iter()
-        .zip(samples.iter().map(Vec::as_slice))
-        .map(row)
+    let (prefixes, destinations) = (routes.prefixes.v4.len(), routes.destinations.len());
+    let mut forwarding: Vec<Row> = (0..)
+        .zip(&plan.cases)
+        .map(|(index, case)| Row::new(case, &rates(&rounds, index), prefixes, destinations))
         .collect();
     let search_time = effort.time.mul_f64(SEARCH_SHARE);
     let wanted: Vec<(&Case, f64)> = plan
@@ -126,14 +118,19 @@ fn run(
         trial_milliseconds: plan.trial.as_secs_f64() * 1e3,
         routes_from: routes.from.clone(),
         methods,
-        route_changes: RouteChanges::all(&plan.cases, &samples),
-        speed_ups: SpeedUp::all(&plan.cases, &samples, seed),
+        route_changes: RouteChanges::all(&plan.cases, &rounds),
+        speed_ups: SpeedUp::all(&plan.cases, &rounds),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
         searches,
         noise,
         traces: Vec::new(),
-        left_out: nothing_came(&plan.cases, &samples),
+        left_out: nothing_came(&plan.cases, &rounds),
     })
+}
+
+/// The rates of a case in its rounds, frames/s.
+fn rates(rounds: &Rounds<Sample>, case: usize) -> Vec<f64> {
+    rounds.values(case, |sample| sample.frames_per_second)
 }
 
 /// The name of an engine in results.
@@ -143,23 +140,19 @@ fn name_of(abilities: &Abilities) -> String {
 }
 
 /// A sentence for each case in which nothing came through, in some rounds or in all.
-fn nothing_came(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<String> {
-    let silent = |samples: &[Sample]| {
-        let none = |sample: &&Sample| sample.frames_per_second <= 0.0;
-        samples.iter().filter(none).count()
-    };
-    cases
-        .iter()
-        .zip(samples)
-        .map(|(case, samples)| (case, silent(samples), samples.len()))
-        .filter(|&(_, silent, _)| silent > 0)
-        .map(|(case, silent, rounds)| {
+fn nothing_came(cases: &[Case], rounds: &Rounds<Sample>) -> Vec<String> {
+    let sentence = |(index, case): (usize, &Case)| {
+        let rates = rates(rounds, index);
+        let silent = rates.iter().filter(|&&rate| rate <= 0.0).count();
+        (silent > 0).then(|| {
             format!(
-                "{case}: in {silent} of {rounds} rounds none of the frames sent came through, so \
-                 there is no rate."
+                "{case}: in {silent} of {} rounds none of the frames sent came through, so there \
+                 is no rate.",
+                rates.len()
             )
         })
-        .collect()
+    };
+    (0..).zip(cases).filter_map(sentence).collect()
 }
 
 #[cfg(test)]

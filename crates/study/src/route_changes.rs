@@ -3,6 +3,7 @@
 
 use dut::case::{Case, Sample};
 use dut::kind::Table;
+use figures::Rounds;
 use serde::{Deserialize, Serialize};
 
 /// Below this share of the route changes asked for, the report says how many were made.
@@ -27,48 +28,26 @@ pub(crate) struct RouteChanges {
 }
 
 impl RouteChanges {
-    /// From the rounds of `case`, which has route changes, and those of the same case without,
-    /// round by round; `None` when frames came through in no round of both.
-    pub(crate) fn new(case: &Case, rounds: &[Sample], quiet: &[Sample]) -> Option<Self> {
-        let pairs = rounds
-            .iter()
-            .zip(quiet)
-            .filter(|(_, quiet)| quiet.frames_per_second > 0.0);
-        let kept: Vec<f64> = pairs
-            .map(|(sample, quiet)| sample.frames_per_second / quiet.frames_per_second)
-            .collect();
-        if kept.is_empty() {
-            return None;
-        }
-        let made: Vec<f64> = rounds
-            .iter()
-            .map(|sample| sample.changes_per_second)
-            .collect();
-        Some(Self {
-            engine: case.kind.engine().to_owned(),
-            table: case.kind.table(),
-            asked: case.changes,
-            made: figures::median(&made),
-            kept: figures::median(&kept),
-            kept_low: kept.iter().copied().fold(f64::INFINITY, f64::min),
-            kept_high: kept.iter().copied().fold(0.0, f64::max),
-        })
-    }
-
-    /// All of `cases` that have route changes; `samples` are theirs, in the same order.
-    pub(crate) fn all(cases: &[Case], samples: &[Vec<Sample>]) -> Vec<Self> {
-        let changing = cases
-            .iter()
-            .zip(samples)
-            .filter(|(case, _)| case.changes > 0);
-        changing
-            .filter_map(|(case, rounds)| {
-                let is_quiet =
-                    |other: &Case| other.changes == 0 && other.differs_in_changes_only(case);
-                let quiet = cases.iter().position(is_quiet)?;
-                Self::new(case, rounds, &samples[quiet])
+    /// All of `cases` that have route changes, where frames came through without; `rounds` are
+    /// theirs, in the same order.
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>) -> Vec<Self> {
+        let cost = |(index, case): (usize, &Case)| {
+            let is_quiet = |other: &Case| other.changes == 0 && other.differs_in_changes_only(case);
+            let quiet = cases.iter().position(is_quiet)?;
+            let kept = rounds.ratios(index, quiet, |sample| sample.frames_per_second);
+            let made = rounds.values(index, |sample| sample.changes_per_second);
+            (!kept.is_empty()).then(|| Self {
+                engine: case.kind.engine().to_owned(),
+                table: case.kind.table(),
+                asked: case.changes,
+                made: figures::median(&made),
+                kept: figures::median(&kept),
+                kept_low: kept.iter().copied().fold(f64::INFINITY, f64::min),
+                kept_high: kept.iter().copied().fold(0.0, f64::max),
             })
-            .collect()
+        };
+        let changing = (0..).zip(cases).filter(|(_, case)| case.changes > 0);
+        changing.filter_map(cost).collect()
     }
 
     /// Whether so few changes were made that it has to be said.
@@ -83,6 +62,7 @@ mod tests {
     use fib::TableOrganisation;
 
     use super::*;
+    use crate::testing::rounds;
 
     fn case(changes: u64) -> Case {
         Case {
@@ -93,21 +73,12 @@ mod tests {
         }
     }
 
-    fn rounds(rates: [f64; 3]) -> Vec<Sample> {
-        rates
-            .map(|frames_per_second| Sample {
-                frames_per_second,
-                changes_per_second: 900.0,
-            })
-            .to_vec()
-    }
-
     /// A machine that slows down from round to round slows both: the share stays what it is.
     #[test]
     fn rounds_are_compared_with_themselves() {
         let cases = [case(0), case(1000)];
-        let samples = [rounds([100.0, 50.0, 10.0]), rounds([90.0, 44.0, 9.5])];
-        let all = RouteChanges::all(&cases, &samples);
+        let rounds = rounds([[100.0, 50.0, 10.0], [90.0, 44.0, 9.5]]);
+        let all = RouteChanges::all(&cases, &rounds);
         assert_eq!(all.len(), 1);
         let changes = &all[0];
         assert!((changes.kept - 0.9).abs() < 1e-12);
@@ -118,10 +89,8 @@ mod tests {
 
     #[test]
     fn without_a_quiet_rate_there_is_no_share() {
-        let quiet = rounds([0.0; 3]);
-        assert_eq!(
-            RouteChanges::new(&case(1000), &rounds([1.0; 3]), &quiet),
-            None
-        );
+        let cases = [case(0), case(1000)];
+        let rounds = rounds([[0.0; 3], [1.0; 3]]);
+        assert_eq!(RouteChanges::all(&cases, &rounds), []);
     }
 }

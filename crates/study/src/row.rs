@@ -1,6 +1,6 @@
 //! The row that a case becomes.
 
-use dut::case::{Case, Sample};
+use dut::case::Case;
 use dut::kind::Table;
 use report::units::{BitsPerSecond, FramesPerSecond};
 use serde::{Deserialize, Serialize};
@@ -34,13 +34,9 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The row of `case` from its rounds.
-    pub(crate) fn new(case: &Case, rounds: &[Sample], routes: usize, destinations: usize) -> Self {
-        let rates: Vec<f64> = rounds
-            .iter()
-            .map(|sample| sample.frames_per_second)
-            .collect();
-        let frames_per_second = FramesPerSecond(figures::median(&rates));
+    /// The row of `case` from its `rates` by round, frames/s.
+    pub(crate) fn new(case: &Case, rates: &[f64], routes: usize, destinations: usize) -> Self {
+        let frames_per_second = FramesPerSecond(figures::median(rates));
         Self {
             engine: case.kind.engine().to_owned(),
             table: case.kind.table(),
@@ -73,11 +69,7 @@ mod tests {
             frame_bytes: 64,
             changes: 0,
         };
-        let rounds = [3.0, 1.0, 2.0].map(|rate| Sample {
-            frames_per_second: rate,
-            changes_per_second: 0.0,
-        });
-        let row = Row::new(&case, &rounds, 5, 6);
+        let row = Row::new(&case, &[3.0, 1.0, 2.0], 5, 6);
         assert_eq!(
             (row.frames_per_second.0, row.low.0, row.high.0),
             (2.0, 1.0, 3.0)

@@ -3,7 +3,7 @@
 
 use dut::case::{Case, Sample};
 use dut::kind::Table;
-use figures::{median, median_interval};
+use figures::Rounds;
 use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
@@ -27,48 +27,32 @@ pub(crate) struct SpeedUp {
 }
 
 impl SpeedUp {
-    /// From the rounds of `case` and those of the same with one worker, round by round; `None` when
-    /// frames came through in none.
-    fn new(case: &Case, rounds: &[Sample], alone: &[Sample], seed: u64) -> Option<Self> {
-        let pairs = rounds
-            .iter()
-            .zip(alone)
-            .filter(|(_, alone)| alone.frames_per_second > 0.0);
-        let times: Vec<f64> = pairs
-            .map(|(sample, alone)| sample.frames_per_second / alone.frames_per_second)
-            .collect();
-        if times.is_empty() {
-            return None;
-        }
-        let interval = median_interval(&times, seed);
-        Some(Self {
-            engine: case.kind.engine().to_owned(),
-            table: case.kind.table(),
-            workers: case.workers,
-            frame_bytes: case.frame_bytes,
-            rounds: times.len(),
-            times: median(&times),
-            low: interval.low,
-            high: interval.high,
-        })
-    }
-
-    /// All of `cases` with more than one worker and no route changes; `samples` are theirs, in the
-    /// same order.
-    pub(crate) fn all(cases: &[Case], samples: &[Vec<Sample>], seed: u64) -> Vec<Self> {
-        let several = cases
-            .iter()
-            .zip(samples)
-            .filter(|(case, _)| case.workers > 1 && case.changes == 0);
-        several
-            .filter_map(|(case, rounds)| {
-                let one = Case {
-                    workers: 1,
-                    ..case.clone()
-                };
-                let alone = cases.iter().position(|other| *other == one)?;
-                Self::new(case, rounds, &samples[alone], seed)
+    /// All of `cases` with more than one worker and no route changes that had frames come through
+    /// with one; `rounds` are theirs, in the same order.
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>) -> Vec<Self> {
+        let speed_up = |(index, case): (usize, &Case)| {
+            let one = Case {
+                workers: 1,
+                ..case.clone()
+            };
+            let alone = cases.iter().position(|other| *other == one)?;
+            let rate = |sample: &Sample| sample.frames_per_second;
+            let ratio = rounds.ratio(index, alone, rate);
+            ratio.value.is_finite().then(|| Self {
+                engine: case.kind.engine().to_owned(),
+                table: case.kind.table(),
+                workers: case.workers,
+                frame_bytes: case.frame_bytes,
+                rounds: rounds.ratios(index, alone, rate).len(),
+                times: ratio.value,
+                low: ratio.interval.low,
+                high: ratio.interval.high,
             })
+        };
+        (0..)
+            .zip(cases)
+            .filter(|(_, case)| case.workers > 1 && case.changes == 0)
+            .filter_map(speed_up)
             .collect()
     }
 
@@ -87,6 +71,7 @@ mod tests {
     use fib::TableOrganisation;
 
     use super::*;
+    use crate::testing::rounds;
 
     fn case(workers: usize) -> Case {
         Case {
@@ -97,24 +82,13 @@ mod tests {
         }
     }
 
-    fn rounds(rates: &[f64]) -> Vec<Sample> {
-        let sample = |&frames_per_second: &f64| Sample {
-            frames_per_second,
-            changes_per_second: 0.0,
-        };
-        rates.iter().map(sample).collect()
-    }
-
     /// The machine slows down by half between the second round and the third; the ratio of medians
     /// would be 3, or 1.
     #[test]
     fn rounds_are_compared_with_themselves() {
         let cases = [case(1), case(2)];
-        let samples = [
-            rounds(&[100.0, 100.0, 50.0]),
-            rounds(&[200.0, 190.0, 105.0]),
-        ];
-        let all = SpeedUp::all(&cases, &samples, 1);
+        let rounds = rounds([[100.0, 100.0, 50.0], [200.0, 190.0, 105.0]]);
+        let all = SpeedUp::all(&cases, &rounds);
         assert_eq!(all.len(), 1);
         assert_eq!((all[0].workers, all[0].rounds), (2, 3));
         assert!((all[0].times - 2.0).abs() < 1e-12);
@@ -124,7 +98,7 @@ mod tests {
     #[test]
     fn without_a_frame_on_one_worker_there_is_no_ratio() {
         let cases = [case(1), case(2)];
-        let samples = [rounds(&[0.0, 0.0]), rounds(&[1.0, 1.0])];
-        assert!(SpeedUp::all(&cases, &samples, 1).is_empty());
+        let rounds = rounds([[0.0, 0.0], [1.0, 1.0]]);
+        assert!(SpeedUp::all(&cases, &rounds).is_empty());
     }
 }
