@@ -20,7 +20,7 @@ pub mod pool;
 pub mod xsk;
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 pub use burst::Burst;
 pub use pool::{Frame, Pool};
@@ -51,7 +51,7 @@ pub trait Port: Send {
 
     /// A descriptor that becomes readable when frames wait, for a worker that has nothing to do.
     /// `None`: this port always has frames, or has ended.
-    fn readable(&self) -> Option<RawFd> {
+    fn readable(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 

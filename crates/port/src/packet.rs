@@ -21,7 +21,7 @@ mod interface;
 mod ring;
 mod socket;
 
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use wire::partial;
 use wire::vlan::{TAG_LENGTH, TAG_OFFSET};
@@ -188,8 +188,8 @@ impl Port for PacketPort {
         self.outlet.transmit(pool, burst)
     }
 
-    fn readable(&self) -> Option<RawFd> {
-        Some(self.receiver.as_raw_fd())
+    fn readable(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.receiver.as_fd())
     }
 
     fn missed(&mut self) -> u64 {

@@ -13,6 +13,7 @@
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -229,7 +230,7 @@ fn route(orders: &Orders) -> Result<Loaded, Failure> {
         }
         let patience = if follower.is_busy() { 0 } else { 50 };
         let mut poll = libc::pollfd {
-            fd: follower.descriptor(),
+            fd: follower.descriptor().as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
@@ -309,7 +310,7 @@ fn replace(netlink: &mut Socket, way: u8, link: u32) -> Result<(), Failure> {
     netlink.request(libc::RTM_NEWROUTE, flags as u16, &body)?;
     let mut acknowledged = false;
     while !acknowledged {
-        netlink.wait(1000);
+        netlink.wait(Duration::from_secs(1));
         netlink.receive_answer(false, |message| {
             acknowledged |= i32::from(message.kind) == libc::NLMSG_ERROR;
         })?;

@@ -8,28 +8,14 @@
 
 use std::io;
 
+use rustix::thread::{self, CapabilitySet, CapabilitySets};
+
 /// Capabilities kept, by number and name (`linux/capability.h`).
 pub const KEPT: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
 /// Kept by engines that open sockets on interfaces: `CAP_NET_RAW` to open them, `CAP_IPC_LOCK` for
 /// the memory that they share with the kernel.
 pub const KEPT_FOR_SOCKETS: [(u32, &str); 2] = [(13, "CAP_NET_RAW"), (14, "CAP_IPC_LOCK")];
-
-const VERSION_3: u32 = 0x2008_0522;
-
-#[repr(C)]
-struct Header {
-    version: u32,
-    pid: i32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Sets {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
-}
 
 /// Reduces the calling thread's capabilities to those of [`KEPT`] that it has, and with `sockets`
 /// to those of [`KEPT_FOR_SOCKETS`] too, for good.
@@ -50,30 +36,14 @@ pub fn give_up() -> io::Result<()> {
 }
 
 fn keep<'a>(wanted: impl Iterator<Item = &'a (u32, &'static str)>) -> io::Result<()> {
-    let mut header = Header {
-        version: VERSION_3,
-        pid: 0,
+    let wanted = wanted.fold(0, |set, (number, _)| set | 1 << number);
+    let kept = thread::capabilities(None)?.permitted & CapabilitySet::from_bits_retain(wanted);
+    // No program that this one might start gains rights.
+    thread::set_no_new_privs(true)?;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
     };
-    let mut sets = [Sets::default(); 2];
-    // SAFETY: version 3 reads a header and writes two sets, which is what the pointers are to.
-    let read = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) };
-    if read != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut kept = [Sets::default(); 2];
-    for &(number, _) in wanted {
-        let (word, bit) = ((number / 32) as usize, 1 << (number % 32));
-        let held = sets[word].permitted & bit;
-        kept[word].permitted |= held;
-        kept[word].effective |= held;
-    }
-    // SAFETY: no pointers; from here on no program that this one might start gains rights.
-    let frozen = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    // SAFETY: version 3 reads a header and two sets, which is what the pointers are to.
-    let set = unsafe { libc::syscall(libc::SYS_capset, &raw const header, kept.as_ptr()) };
-    if frozen != 0 || set != 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    Ok(thread::set_capabilities(None, sets)?)
 }

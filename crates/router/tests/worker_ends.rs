@@ -53,7 +53,7 @@ impl Port for MortalPort {
         self.port.transmit(pool, burst)
     }
 
-    fn readable(&self) -> Option<std::os::fd::RawFd> {
+    fn readable(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.port.readable()
     }
 }

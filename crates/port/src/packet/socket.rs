@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
@@ -203,6 +203,12 @@ impl Socket {
             },
             _ => failed(&self.name, action, source),
         }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Several queues of one interface as one port, for a worker that serves more than one.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
@@ -90,9 +90,9 @@ impl Port for XskInterface {
         }
     }
 
-    fn readable(&self) -> Option<RawFd> {
+    fn readable(&self) -> Option<BorrowedFd<'_>> {
         let only = self.queues.first().and_then(XskPort::readable);
-        self.any.as_ref().map(AsRawFd::as_raw_fd).or(only)
+        self.any.as_ref().map(AsFd::as_fd).or(only)
     }
 
     fn missed(&mut self) -> u64 {

@@ -37,7 +37,7 @@ mod ring;
 mod socket;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 pub use interface::XskInterface;
@@ -367,8 +367,8 @@ impl Port for XskPort {
         Ok(count)
     }
 
-    fn readable(&self) -> Option<RawFd> {
-        Some(self.socket.as_fd().as_raw_fd())
+    fn readable(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
     }
 
     fn missed(&mut self) -> u64 {

@@ -10,7 +10,7 @@
 //! upon which the kernel removes things in silence, and when asked for.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 pub use super::health::{Checking, Health};
@@ -114,8 +114,8 @@ impl Follower {
     }
 
     /// Readable when the kernel has announced something.
-    pub fn descriptor(&self) -> RawFd {
-        self.events.raw()
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
     }
 
     /// The mirror.

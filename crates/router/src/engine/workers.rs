@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::io::{PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,6 +17,7 @@ use fastpath::forward::PortSettings;
 use fib::organisation::Reader;
 use host::{CoreId, Pinned};
 use port::PortError;
+use rustix::event::{self, PollFd, PollFlags, Timespec};
 
 use super::EngineError;
 use crate::privileges;
@@ -30,7 +31,10 @@ const ASK_EVERY: u32 = 1 << 14;
 /// for.
 const LAST_ROUNDS: u32 = 256;
 /// The longest sleep.
-const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+const LONGEST_SLEEP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 /// The pause when a port cannot be waited for, because it is down or gone.
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a letter may stay unread: a worker reads between two bursts.
@@ -113,7 +117,7 @@ impl Workers {
                 let _pinned = Pinned::to(core);
                 // Its sockets are open: it needs no right any more.
                 let _kept = privileges::give_up();
-                run(worker, &box_of_it, ear, &stop, steady_ports)
+                run(worker, &box_of_it, &ear, &stop, steady_ports)
             })
             .map_err(failed)?;
         self.running.push(Running {
@@ -195,21 +199,10 @@ impl Drop for Workers {
 fn run<R: Reader>(
     mut worker: Worker<R>,
     letters: &Letters,
-    mut ear: PipeReader,
+    ear: &PipeReader,
     stop: &AtomicBool,
     steady_ports: bool,
 ) -> Result<(), PortError> {
-    let entry = |fd: RawFd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let mut sleepers: Vec<libc::pollfd> = worker
-        .ports()
-        .filter_map(port::Port::readable)
-        .map(entry)
-        .collect();
-    sleepers.push(entry(ear.as_raw_fd()));
     worker.readers().for_each(Reader::online);
     let (mut idle, mut rounds, mut last) = (0, 0_u32, 0);
     let result = loop {
@@ -239,7 +232,7 @@ fn run<R: Reader>(
             idle = 0;
             worker.refresh_missed();
             worker.readers().for_each(Reader::offline);
-            sleep(&mut sleepers, &mut ear);
+            sleep(&worker, ear);
             worker.readers().for_each(Reader::online);
         }
     };
@@ -248,25 +241,24 @@ fn run<R: Reader>(
     result
 }
 
-/// Waits for a frame on any port or for the bell (the last of `sleepers`), but not for ever.
-fn sleep(sleepers: &mut [libc::pollfd], ear: &mut PipeReader) {
-    // SAFETY: the pointer and the count describe `sleepers`.
-    unsafe {
-        libc::poll(
-            sleepers.as_mut_ptr(),
-            sleepers.len() as libc::nfds_t,
-            LONGEST_SLEEP.as_millis() as libc::c_int,
-        )
-    };
-    let Some((bell, ports)) = sleepers.split_last() else {
+/// Waits for a frame on any port or for the bell, but not for ever.
+fn sleep<R: Reader>(worker: &Worker<R>, mut ear: &PipeReader) {
+    let ports = worker.ports().filter_map(port::Port::readable);
+    let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+    let mut sleepers: Vec<_> = std::iter::once(ear.as_fd())
+        .chain(ports)
+        .map(entry)
+        .collect();
+    if event::poll(&mut sleepers, Some(&LONGEST_SLEEP)).is_err() {
         return;
-    };
-    if bell.revents & libc::POLLIN != 0 {
+    }
+    let trouble = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    if sleepers[0].revents().contains(PollFlags::IN) {
         // One call takes all that is there; who rang has written it.
         let _heard = ear.read(&mut [0; 64]);
-    } else if ports
+    } else if sleepers[1..]
         .iter()
-        .any(|port| port.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0)
+        .any(|port| port.revents().intersects(trouble))
     {
         std::thread::sleep(PAUSE);
     }

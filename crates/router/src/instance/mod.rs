@@ -11,12 +11,13 @@ mod policy;
 mod reload;
 mod vouching;
 
-use std::os::fd::RawFd;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde_json::json;
 
 use self::checks::Checks;
@@ -185,12 +186,6 @@ impl Instance {
     }
 
     fn sleep(&self) {
-        let entry = |fd: RawFd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let rules = self.rules.as_ref().map_or(-1, Socket::raw);
         let longest = match self.follower.checking() {
             Checking::No => vouching::INTERVAL,
             Checking::Waiting => WAITING,
@@ -201,19 +196,15 @@ impl Instance {
         } else {
             longest
         };
-        let mut polls = [
+        let longest = Timespec::try_from(longest).ok();
+        let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut polls = vec![
             entry(self.follower.descriptor()),
             entry(self.server.descriptor()),
-            entry(rules),
         ];
-        // SAFETY: the pointer and the count describe `polls`; a negative descriptor is skipped.
-        unsafe {
-            libc::poll(
-                polls.as_mut_ptr(),
-                polls.len() as libc::nfds_t,
-                longest.as_millis() as i32,
-            )
-        };
+        polls.extend(self.rules.as_ref().map(|rules| entry(rules.as_fd())));
+        // Whoever has something is asked by all that follows.
+        let _ready = event::poll(&mut polls, longest.as_ref());
     }
 
     fn rules_changed(&mut self) -> bool {

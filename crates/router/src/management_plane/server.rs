@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -66,8 +66,8 @@ impl Server {
     }
 
     /// Readable when a question is waiting.
-    pub fn descriptor(&self) -> RawFd {
-        self.awake.as_raw_fd()
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.awake.as_fd()
     }
 
     /// The questions waiting.

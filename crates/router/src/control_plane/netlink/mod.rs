@@ -8,6 +8,7 @@ pub mod socket;
 
 use std::io;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use self::attributes::append;
 use self::decode::{Message, decode};
@@ -98,7 +99,7 @@ pub fn ask_route(socket: &mut Socket, destination: IpAddr) -> io::Result<Verdict
         if let Some(verdict) = verdict {
             return Ok(verdict);
         }
-        socket.wait(100);
+        socket.wait(Duration::from_millis(100));
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,

@@ -3,7 +3,10 @@
 //! reported instead of hidden.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use rustix::event::{self, PollFd, PollFlags, Timespec};
 
 use super::decode::Message;
 
@@ -67,6 +70,12 @@ pub enum Dumped {
     Whole,
     /// The kernel's tables changed meanwhile and something may be missing or twice.
     Interrupted,
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 impl Socket {
@@ -145,8 +154,7 @@ impl Socket {
         let _ = self.option(libc::SOL_SOCKET, libc::SO_RCVBUF, 1);
     }
 
-    /// The descriptor, for `poll`.
-    pub fn raw(&self) -> RawFd {
+    fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
@@ -235,15 +243,11 @@ impl Socket {
         }
     }
 
-    /// Waits until something can be read, at most `milliseconds`; says whether there is.
-    pub fn wait(&self, milliseconds: i32) -> bool {
-        let mut poll = libc::pollfd {
-            fd: self.raw(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one valid pollfd.
-        unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
+    /// Waits until something can be read, at most for so long; says whether there is.
+    pub fn wait(&self, longest: Duration) -> bool {
+        let longest = Timespec::try_from(longest).ok();
+        let mut polls = [PollFd::new(&self.fd, PollFlags::IN)];
+        event::poll(&mut polls, longest.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
     /// Asks for a dump and hands every message of it to `take`.
@@ -314,7 +318,7 @@ impl Socket {
     /// # Errors
     /// When it says nothing for five seconds.
     pub fn wait_for_answer(&self) -> io::Result<()> {
-        if self.wait(5000) {
+        if self.wait(Duration::from_secs(5)) {
             return Ok(());
         }
         let what = "the kernel does not answer a dump";
@@ -367,7 +371,7 @@ mod tests {
         let mut socket = Socket::open(libc::NETLINK_ROUTE, &[]).unwrap();
         let interface_0 = [0; 12];
         socket.request(libc::RTM_NEWNEIGH, 0, &interface_0).unwrap();
-        socket.wait(1000);
+        socket.wait(Duration::from_secs(1));
         let mut links = 0;
         let dumped = socket.dump(libc::RTM_GETLINK, &[0; 16], |_| links += 1);
         assert_eq!(dumped.unwrap(), Dumped::Whole);
