@@ -29,6 +29,7 @@
 
 pub mod bed;
 pub mod cleanup;
+pub mod clock;
 pub mod cores;
 pub mod environment;
 pub mod favour;

@@ -1,8 +1,9 @@
-//! The one clock: `CLOCK_MONOTONIC`, which eBPF programs on this host read too. And a simulated
-//! one, in which a busy machine does not disturb: with it a trial over memory is a plain
-//! computation.
+//! Clocks of a trial: the host's, and a simulated one, in which a busy machine does not disturb. With
+//! the simulated one a trial over memory is a plain computation.
 
 use std::cell::Cell;
+
+use host::clock::now_ns;
 
 /// Where the engine takes its time from.
 pub trait Clock {
@@ -54,19 +55,6 @@ impl Clock for Simulated {
     fn wait_until(&self, deadline_ns: u64, _: impl Fn() -> bool) {
         self.now_ns.set(self.now_ns.get().max(deadline_ns));
     }
-}
-
-/// Nanoseconds of the monotonic clock.
-#[inline]
-pub fn now_ns() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: writes one timespec of ours; the clock exists on every Linux, so the call cannot
-    // fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// What one reading costs, ns: the mean of many.

@@ -64,14 +64,14 @@ impl Watch {
                 .map(|&thread| (thread, waited_ns(thread)))
                 .collect(),
             before: Reading::now(cores),
-            begun_ns: crate::clock::now_ns(),
+            begun_ns: host::clock::now_ns(),
         }
     }
 
     /// What has happened since.
     pub(crate) fn end(self) -> Disturbance {
         let noise = self.before.until(&Reading::now(&self.cores));
-        let passed = crate::clock::now_ns().saturating_sub(self.begun_ns).max(1);
+        let passed = host::clock::now_ns().saturating_sub(self.begun_ns).max(1);
         let longest = self
             .threads
             .iter()

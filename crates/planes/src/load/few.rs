@@ -11,10 +11,10 @@
 //! until they are received.
 
 use fastpath::generate::{Generator, Signature};
+use host::clock::now_ns;
 use port::packet::Outlet;
 use port::pool::Layout;
 use port::{Burst, Pool, PortError};
-use tester::clock::now_ns;
 
 use super::{HEADERS, LoadError};
 

@@ -15,8 +15,8 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use fastpath::generate::{Destinations, Frames};
+use host::clock::now_ns;
 use host::{CoreId, Pinned, RealTime};
-use tester::clock::now_ns;
 
 use crate::control::ControlError;
 use crate::deployment::Running;

@@ -1,6 +1,7 @@
 //! One run under the profiler: where the time of the cores went, and which locks the program met
 //! in.
 
+use host::clock::now_ns;
 use tracer::analyse::Analysis;
 use tracer::record::{Options, RecordError, Recording, Target};
 use tracer::summary::Summary;
@@ -9,7 +10,6 @@ use tracer::verdict::verdict;
 use super::plan::{Job, Setting};
 use super::runs::{Runs, SweepError};
 use crate::cause::budget::Budget;
-use crate::workloads::realtime;
 
 /// What a recorded run showed.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +41,9 @@ pub fn profile(
         Ok(recording) => recording,
         Err(refused) => return Ok(Err(refused.to_string())),
     };
-    let start = realtime::now();
+    let start = now_ns();
     runs.run_prepared()?;
-    let end = realtime::now();
+    let end = now_ns();
     Ok(analysed(recording, keeper, start, end).map_err(|e| e.to_string()))
 }
 

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use figures::quantile;
+use host::clock::now_ns;
 use host::cores::CoreId;
 use host::loops;
 use host::observe::{Interrupts, TICK, Times};
@@ -75,22 +76,22 @@ fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
     let mut late = Vec::with_capacity(count);
     let mut missed = 0;
     let mut worst = Worst::start(periodic.core, periodic.priority && refused.is_none());
-    let mut due = realtime::now() + period;
+    let mut due = now_ns() + period;
     for turn in 0..count {
         if turn % WINDOW == 0 {
             worst.look();
             // The look itself may have taken longer than a period; it is not the loop that is late
             // then.
-            due = due.max(realtime::now() + period / 4);
+            due = due.max(now_ns() + period / 4);
             if interrupted() {
                 break;
             }
         }
         realtime::sleep_until(due);
-        let woken = realtime::now() - due;
+        let woken = now_ns() - due;
         late.push(woken as f64 / 1e3);
         black_box(loops::spin(periodic.steps, turn as u64));
-        let done = realtime::now() - due;
+        let done = now_ns() - due;
         worst.note(woken.max(done.saturating_sub(period)));
         due += period;
         if done > period {

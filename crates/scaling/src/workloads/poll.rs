@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use figures::quantile;
+use host::clock::now_ns;
 use host::cores::CoreId;
 use host::pin::Pinned;
 use host::realtime::RealTime;
@@ -101,22 +102,22 @@ fn measure(core: CoreId, time: Duration, polls: bool) -> Seen {
     let count = time.as_nanos() as u64 / PERIOD;
     let mut late = Vec::with_capacity(count as usize);
     let mut missed = 0;
-    let (start, cpu) = (realtime::now(), realtime::cpu_seconds());
+    let (start, cpu) = (now_ns(), realtime::cpu_seconds());
     let (mut due, end) = (start + PERIOD, start + time.as_nanos() as u64);
     while due < end {
         if polls {
-            while realtime::now() < due {
+            while now_ns() < due {
                 std::hint::spin_loop();
             }
         } else {
             realtime::sleep_until(due);
         }
-        let behind = realtime::now().saturating_sub(due);
+        let behind = now_ns().saturating_sub(due);
         late.push(behind as f64 / 1e3);
         missed += behind / PERIOD;
         due += PERIOD * (1 + behind / PERIOD);
     }
-    let wall = (realtime::now() - start) as f64 * 1e-9;
+    let wall = (now_ns() - start) as f64 * 1e-9;
     Seen {
         late,
         missed,

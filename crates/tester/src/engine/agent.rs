@@ -4,6 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{Receiver as Messages, TryRecvError, channel};
 use std::thread;
 
+use host::clock::now_ns;
 use port::Burst;
 
 use super::Engine;
@@ -12,7 +13,6 @@ use super::protocol::{Open, Reply, Request, VERSION, Watch, hear, say};
 use super::receiver::Receiver;
 use super::record::Arrived;
 use crate::capture::Departures;
-use crate::clock::now_ns;
 use crate::link::Link;
 use crate::rig::RigError;
 

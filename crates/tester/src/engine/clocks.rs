@@ -44,7 +44,7 @@ impl Clocks {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self {
             boot: boot.trim().to_owned(),
-            real_less_monotonic_ns: real_ns() - crate::clock::now_ns().cast_signed(),
+            real_less_monotonic_ns: real_ns() - host::clock::now_ns().cast_signed(),
             largest_error_ns: largest_error_ns(),
         }
     }

@@ -30,7 +30,7 @@ use sender::{Run, Sender};
 
 use crate::addresses;
 use crate::capture::Departures;
-use crate::clock::{self, Clock, Monotonic};
+use crate::clock::{Clock, Monotonic, wait_until};
 use crate::disturbance::{Disturbance, Watch};
 use crate::frame::Ends;
 use crate::link::Link;
@@ -305,9 +305,9 @@ fn conducted<R>(
     let watch = Watch::new(&cores, threads);
     let ran = std::thread::scope(|scope| {
         if let Some(event) = event {
-            let at = clock::now_ns() + event.at_ns;
+            let at = host::clock::now_ns() + event.at_ns;
             scope.spawn(move || {
-                clock::wait_until(at, host::interrupted);
+                wait_until(at, host::interrupted);
                 (event.action)();
             });
         }

@@ -6,11 +6,11 @@
 
 use std::sync::mpsc::{Receiver as Messages, TryRecvError};
 
+use host::clock::now_ns;
 use port::{Burst, Pool};
 
 use super::Engine;
 use super::protocol::{Reflected, Request};
-use crate::clock::now_ns;
 use crate::frame::read_signature;
 use crate::link::Link;
 use crate::rig::RigError;

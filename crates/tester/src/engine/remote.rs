@@ -10,6 +10,7 @@ use std::io::BufReader;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use host::clock::now_ns;
 use host::process::Group;
 
 use super::clocks::{Clocks, Relation};
@@ -17,7 +18,7 @@ use super::protocol::{Open, Reply, Request, VERSION, Watch, hear, say};
 use super::record::{record, sent_by_stream};
 use super::{Engine, LEAD_NS, STUCK_NS, conducted};
 use crate::capture::Departures;
-use crate::clock::{now_ns, wait_until};
+use crate::clock::wait_until;
 use crate::link::Link;
 use crate::rig::{Event, Rig, RigError};
 use crate::trial::{Direction, Order, Trial, Validity};

@@ -69,7 +69,7 @@ impl Switch {
     /// Nothing passes from now on for `duration_ns`.
     pub fn off_for(&self, duration_ns: u64) {
         self.dark_until_ns
-            .store(crate::clock::now_ns() + duration_ns, Ordering::Relaxed);
+            .store(host::clock::now_ns() + duration_ns, Ordering::Relaxed);
     }
 }
 

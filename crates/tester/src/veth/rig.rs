@@ -3,11 +3,12 @@
 use bpf::attach::{Attachment, Request};
 use fastpath::generate::Generator;
 use fastpath::sink::{Checks, Sink};
+use host::clock::now_ns;
 use host::{CoreId, Namespace, Pinned};
 
 use super::generators::{Made, attic};
 use super::sending::Sending;
-use crate::clock::{now_ns, wait_until};
+use crate::clock::wait_until;
 use crate::disturbance::Watch;
 use crate::engine::Macs;
 use crate::privilege::Privilege;

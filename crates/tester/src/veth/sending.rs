@@ -1,10 +1,11 @@
 //! Sending by the timetable.
 
 use fastpath::generate::Generator;
+use host::clock::now_ns;
 
 use super::rig::XdpRig;
 use super::timetable::Timetable;
-use crate::clock::{now_ns, wait_until};
+use crate::clock::wait_until;
 use crate::rig::RigError;
 use crate::schedule::Pacer;
 use crate::trial::Order;

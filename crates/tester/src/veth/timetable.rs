@@ -2,9 +2,9 @@
 //! so that no call's cost falls between two of them.
 
 use fastpath::generate::Generator;
+use host::clock::now_ns;
 
 use super::sending::hand_over;
-use crate::clock::now_ns;
 use crate::rig::RigError;
 use crate::schedule::OWED_NS;
 

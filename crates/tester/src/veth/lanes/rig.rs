@@ -19,11 +19,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastpath::generate::Generator;
+use host::clock::now_ns;
 use host::{Favoured, Pinned};
 
 use super::load::{Load, QUIET, join, settle};
 use super::{Lanes, MTU, Pace};
-use crate::clock::{now_ns, wait_until};
+use crate::clock::wait_until;
 use crate::disturbance::{Disturbance, Watch};
 use crate::rig::{Event, Rig, RigError};
 use crate::schedule::{Pacer, Schedule, Segment, TOLERANCE};
