@@ -16,9 +16,9 @@ use crate::row::Row;
 /// Rounds of two cases from the rates of each; every sample made 900 route changes a second.
 pub(crate) fn rounds<const N: usize>(rates: [[f64; N]; 2]) -> Rounds<Sample> {
     let mut rounds = Rounds::new(2, 1);
-    for round in 0..N {
+    for (one, other) in rates[0].into_iter().zip(rates[1]) {
         let sample = |case: usize| Sample {
-            frames_per_second: rates[case][round],
+            frames_per_second: [one, other][case],
             changes_per_second: 900.0,
         };
         let measured: Result<(), ()> = rounds.round_in([0, 1], |case| Ok(sample(case)));
