@@ -3,6 +3,8 @@
 use std::io;
 use std::marker::PhantomData;
 
+use rustix::thread::CpuSet;
+
 use crate::cores::{CoreId, allowed_cores, bind};
 
 /// A thread could not be pinned.
@@ -62,6 +64,13 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
+        // Who had every core of its cpuset is left without a bound of its own: the kernel keeps
+        // such a bound when the cpuset grows again (`user_cpus_ptr` in kernel/sched/core.c).
+        let every: Vec<CoreId> = (0..CpuSet::MAX_CPU as u32).map(CoreId).collect();
+        let unbound = bind(0, &every).and_then(|()| allowed_cores());
+        if unbound.is_ok_and(|cores| cores == self.before) {
+            return;
+        }
         // If the cores have meanwhile been taken from us, staying pinned harms nobody.
         let _ = bind(0, &self.before);
     }
