@@ -95,7 +95,8 @@ impl Btf {
     /// like (`__uint` and `__type` of libbpf's `bpf_helpers.h`).
     pub fn map(&self, name: &str) -> Option<MapDefinition> {
         let variable = self.head(self.find(kind::VARIABLE, name)?)?;
-        // Each member is a pointer: to the type that is meant, or to an array as long as the number.
+        // Each member is a pointer: to the type that is meant, or to an array as long as the
+        // number.
         let member = |name| {
             let (_, pointer) = self.member(variable.refers, name, DEPTH)?;
             Some(self.head(pointer)?.refers)

@@ -9,10 +9,10 @@
 //!
 //! # Who owns which memory
 //! The kernel owns maps and programs; a [`map::Map`], a [`program::Program`] and an
-//! [`attach::Attachment`] are descriptors of them. Nothing is pinned: what a process has loaded goes
-//! with its last descriptor, however the process ends, and the interface is the kernel's again. A
-//! [`map::MappedArray`] is the kernel's memory in this process. Programs change it at any time, so
-//! it is read and written by pointer or by copy, and never borrowed as a slice.
+//! [`attach::Attachment`] are descriptors of them. Nothing is pinned: what a process has loaded
+//! goes with its last descriptor, however the process ends, and the interface is the kernel's
+//! again. A [`map::MappedArray`] is the kernel's memory in this process. Programs change it at any
+//! time, so it is read and written by pointer or by copy, and never borrowed as a slice.
 //!
 //! # What it cannot do
 //! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on

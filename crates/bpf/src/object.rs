@@ -28,7 +28,8 @@ pub struct Reference {
     pub at: usize,
     /// Place in [`Object::maps`].
     pub map: usize,
-    /// Bytes from the beginning of the map's first value, when a constant is meant and not the map.
+    /// Bytes from the beginning of the map's first value, when a constant is meant and not the
+    /// map.
     pub offset: Option<u32>,
 }
 

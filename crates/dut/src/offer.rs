@@ -1,5 +1,5 @@
-//! A device's highest rate without loss between interfaces: RFC 2544's search, by the tester, on the
-//! lanes of the closed loop.
+//! A device's highest rate without loss between interfaces: RFC 2544's search, by the tester, on
+//! the lanes of the closed loop.
 
 use std::time::Instant;
 

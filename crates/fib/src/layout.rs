@@ -48,7 +48,7 @@
 //!         entry = step(nodes, entry, ((u64)address << 32 << start) >> 58);
 //!     return entry;
 //! }
-//! u32 search_v6(u64 high, u64 low) {                   // at most 19 steps from bit 18, 21 from bit 6
+//! u32 search_v6(u64 high, u64 low) {                // at most 19 steps from bit 18, 21 from bit 6
 //!     u32 global = (high >> 61) == 1;                     // 2000::/3
 //!     u32 start = global ? 18 : 6;
 //!     u32 entry = global ? root[(high >> 46) & 0x7fff] : root[0x8000 + (high >> 58)];

@@ -2,8 +2,8 @@
 //! truth as often as they say, one generator of random numbers, and interleaved rounds.
 //!
 //! The four parts build on each other. [`Random`] gives the same numbers for the same seed, on
-//! every machine. [`median`] and [`quantile`] do not feel a few wild values. [`Interval`] brackets a
-//! median, and [`Estimate`] is the two together. [`Rounds`] draws the order of a measurement anew
+//! every machine. [`median`] and [`quantile`] do not feel a few wild values. [`Interval`] brackets
+//! a median, and [`Estimate`] is the two together. [`Rounds`] draws the order of a measurement anew
 //! in every round, keeps its samples, and compares settings within a round, so that a machine that
 //! slows down for a while slows both sides of a ratio.
 //!
@@ -15,8 +15,9 @@ mod order;
 mod random;
 mod rounds;
 
-pub use interval::{BOOTSTRAP_MINIMUM, Estimate, Interval};
-pub use interval::{bootstrap, coverage, median_interval, unbounded};
+pub use interval::{
+    BOOTSTRAP_MINIMUM, Estimate, Interval, bootstrap, coverage, median_interval, unbounded,
+};
 pub use order::{geometric_mean, median, quantile, range, relative_scatter};
 pub use random::Random;
 pub use rounds::{Rounds, differences, ratios};

@@ -3,14 +3,17 @@
 //! ```text
 //! let bed = Bed::plan()
 //!     .forwarding("router")
-//!     .cable(side("host", "e0").address("10.0.0.2/24"), side("router", "r0").address("10.0.0.1/24"))
+//!     .cable(
+//!         side("host", "e0").address("10.0.0.2/24"),
+//!         side("router", "r0").address("10.0.0.1/24"),
+//!     )
 //!     .ip("host", "route replace default via 10.0.0.1")
 //!     .lay()?;
 //! ```
 //!
-//! A [`Plan`] is words alone. Laying it makes every namespace it mentions, in one call of `ip`, then
-//! every cable in another, then what belongs into each namespace in one more. A [`Bed`] is removed
-//! when it and the last clone of its ends are dropped; after a crash
+//! A [`Plan`] is words alone. Laying it makes every namespace it mentions, in one call of `ip`,
+//! then every cable in another, then what belongs into each namespace in one more. A [`Bed`] is
+//! removed when it and the last clone of its ends are dropped; after a crash
 //! [`sweep_leftovers`](crate::namespace::sweep_leftovers) removes it.
 //!
 //! Hardware addresses are made from the names, so that runs do not differ by them.

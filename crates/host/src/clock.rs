@@ -1,5 +1,5 @@
-//! The machine's clock: `CLOCK_MONOTONIC`, which eBPF programs and other processes of this host read
-//! too.
+//! The machine's clock: `CLOCK_MONOTONIC`, which eBPF programs and other processes of this host
+//! read too.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,22 +1,24 @@
 //! This machine: its cores, threads, processes and networks, and what we make of them.
 //!
-//! | question | module |
-//! |---|---|
-//! | which cores are there, which may we use | [`cores`], [`topology`] |
-//! | which core does a thread run on, and who comes first there | [`pin`], [`favour`], [`realtime`], [`napi`] |
-//! | how much did others disturb | [`noise`], [`pressure`] |
-//! | which machine was it | [`environment`] |
-//! | a child process, and its end | [`process`] |
-//! | namespaces, cables, addresses, routes; switches of interfaces | [`bed`], [`namespace`], [`offload`] |
+//! - which cores are there, which may we use: [`cores`], [`topology`]
+//! - which core does a thread run on, and who comes first there: [`pin`], [`favour`], [`realtime`],
+//!   [`napi`]
+//! - how much did others disturb: [`noise`], [`pressure`]
+//! - which machine was it: [`environment`]
+//! - a child process, and its end: [`process`]
+//! - namespaces, cables, addresses, routes; switches of interfaces: [`bed`], [`namespace`],
+//!   [`offload`]
 //!
 //! What it makes outside the process, and what removes it:
 //!
-//! | thing | name | removed by its guard | after a crash |
-//! |---|---|---|---|
-//! | network namespace, with its cables | `cl-<pid>-<name>` in `/run/netns` | [`Namespace`], [`Bed`] | [`namespace::sweep_leftovers`] |
-//! | directory | `corelane-<pid>-<name>-…` in `/tmp` | [`temporary::Directory`] | [`temporary::sweep_leftovers`] |
-//! | child process | – | [`process::Group`] | the kernel, if [`process::end_with_thread`] asked it to |
-//! | core and rank of a thread | – | [`Pinned`], [`Favoured`], [`RealTime`] | they end with the thread |
+//! - network namespace, with its cables: name: `cl-<pid>-<name>` in `/run/netns`; removed by its
+//!   guard: [`Namespace`], [`Bed`]; after a crash: [`namespace::sweep_leftovers`]
+//! - directory: name: `corelane-<pid>-<name>-…` in `/tmp`; removed by its guard:
+//!   [`temporary::Directory`]; after a crash: [`temporary::sweep_leftovers`]
+//! - child process: name: –; removed by its guard: [`process::Group`]; after a crash: the kernel,
+//!   if [`process::end_with_thread`] asked it to
+//! - core and rank of a thread: name: –; removed by its guard: [`Pinned`], [`Favoured`],
+//!   [`RealTime`]; after a crash: they end with the thread
 //!
 //! Ctrl-C does not kill the process at once: after [`cleanup::on_signal`] it sets a flag that loops
 //! poll with [`interrupted`], so that they return and the guards run. After a crash no guard runs;

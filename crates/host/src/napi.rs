@@ -1,5 +1,5 @@
-//! Where an interface's work is done: as a softirq in the breath of whoever caused it, or in threads
-//! of its own (threaded NAPI).
+//! Where an interface's work is done: as a softirq in the breath of whoever caused it, or in
+//! threads of its own (threaded NAPI).
 
 use std::collections::BTreeSet;
 use std::io;

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::loops;
-use crate::{CoreId, Pinned, Topology};
+use crate::{CoreId, Pinned, Topology, loops};
 
 /// One working slice and the pause after it take this long together.
 const PERIOD: Duration = Duration::from_millis(2);

@@ -9,8 +9,8 @@ use crate::process;
 
 const PREFIX: &str = "corelane-";
 
-/// A directory `corelane-<pid>-<name>-<something>` in the system's place for temporary files, for us
-/// alone; removed when dropped.
+/// A directory `corelane-<pid>-<name>-<something>` in the system's place for temporary files, for
+/// us alone; removed when dropped.
 #[derive(Debug)]
 pub struct Directory(TempDir);
 

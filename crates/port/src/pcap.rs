@@ -1,4 +1,5 @@
-//! Capture files: read in (pcap and pcapng, draft-ietf-opsawg-pcap and -pcapng), written out (pcap).
+//! Capture files: read in (pcap and pcapng, draft-ietf-opsawg-pcap and -pcapng), written out
+//! (pcap).
 //!
 //! Read are both byte orders, every resolution of time and several interfaces; written is the
 //! machine's order with nanoseconds. The link type must be Ethernet. Time stamps do not pace the

@@ -56,8 +56,8 @@ pub fn fragment(study: &Study) -> String {
     section(
         &mut text,
         &format!(
-            "Table 2. {cores}, one table behind a lock, an experiment: frames/s and speed-up over one \
-             core"
+            "Table 2. {cores}, one table behind a lock, an experiment: frames/s and speed-up over \
+             one core"
         ),
         &turned(study, &locked, true),
         &sentences::locked(study),

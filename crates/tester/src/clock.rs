@@ -1,5 +1,5 @@
-//! Clocks of a trial: the host's, and a simulated one, in which a busy machine does not disturb. With
-//! the simulated one a trial over memory is a plain computation.
+//! Clocks of a trial: the host's, and a simulated one, in which a busy machine does not disturb.
+//! With the simulated one a trial over memory is a plain computation.
 
 use std::cell::Cell;
 

@@ -58,8 +58,8 @@ impl Forwarder {
     /// [`Forwarder::set_port`] comes next.
     ///
     /// # Errors
-    /// [`bpf::Error::Refused`] when the kernel does not take the program, else as [`Attachment::new`];
-    /// [`Error::Value`] when all 64 places are taken.
+    /// [`bpf::Error::Refused`] when the kernel does not take the program, else as
+    /// [`Attachment::new`]; [`Error::Value`] when all 64 places are taken.
     pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
         let ifindex = attach::index_of(interface)?;
         self.detach(ifindex);
@@ -168,7 +168,8 @@ impl Forwarder {
     /// not lost by it, they take the kernel's way.
     ///
     /// # Errors
-    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table, [`bpf::Error::Map`].
+    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table,
+    /// [`bpf::Error::Map`].
     pub fn set_port(&mut self, ifindex: u32, settings: &PortSettings) -> Result<()> {
         let number = self.number_of(ifindex)?;
         let table = self.table(settings.table)?;

@@ -79,7 +79,8 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
             (false, false) => "down",
         };
         json!({
-            "port": name, "index": port.ifindex, "state": state, "mode": mode, "mac": mac(port.settings.mac),
+            "port": name, "index": port.ifindex, "state": state, "mode": mode,
+            "mac": mac(port.settings.mac),
             "mtu": port.mtu,
             "table": port.settings.table,
             "vlans": port.settings.vlans.iter().map(|vlan| vlan.vid).collect::<Vec<_>>(),

@@ -76,8 +76,8 @@ mod tests {
     const TEXT: &str = "\
 Inter-|   Receive                                                |  Transmit
  face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls
-    lo:    0       1    2    3    4     5          6         7     8       9   10   11   12    13 14 15
-   out:  100      10    0    7    0     0          0         0   600      10    0   42    0     0  0  0
+    lo: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+   out: 100 10 0 7 0 0 0 0 600 10 0 42 0 0 0 0
 ";
 
     #[test]
