@@ -33,8 +33,8 @@ test:
 	@$(MAKE) --no-print-directory guest || echo "the guest program cannot be built here: the planes' end-to-end tests will skip"
 	cargo test --workspace --locked --quiet --no-fail-fast
 
-# What a change must pass before it is shown to anybody, in a minute and without root: formatting,
-# clippy, unit tests.
+# What a change must pass before it is shown to anybody, without root: formatting, clippy, unit
+# tests.
 check: clippy
 	cargo test --workspace --locked --quiet --lib --bins
 
