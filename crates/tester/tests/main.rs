@@ -4,6 +4,7 @@ mod calibrated;
 mod engine;
 mod lanes;
 mod reset;
+mod search;
 mod support;
 mod traffic;
 mod veth;

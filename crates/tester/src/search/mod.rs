@@ -14,8 +14,6 @@
 mod amount;
 mod bisection;
 pub mod mlr;
-#[cfg(test)]
-mod simulated;
 
 pub use amount::Amount;
 pub use bisection::{Bisection, Ended, Found, HINTS, Limit, Phase, Probe, Step, TrialOutcome};

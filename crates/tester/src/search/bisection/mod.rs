@@ -23,8 +23,6 @@
 
 mod course;
 mod probe;
-#[cfg(test)]
-mod tests;
 
 use course::Course;
 pub use probe::{Ended, Found, Limit, Phase, Probe, Step, TrialOutcome};

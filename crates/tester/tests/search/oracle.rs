@@ -12,8 +12,9 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::simulated::Device;
-use super::*;
+use tester::search::mlr::{Class, Controller, Goal, TrialResult, classify, conditional_throughput};
+
+use super::simulated::Device;
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -94,7 +95,7 @@ impl Case {
     }
 }
 
-const STORED: &str = include_str!("../../../fixtures/mlrsearch.json");
+const STORED: &str = include_str!("../../fixtures/mlrsearch.json");
 
 fn cases() -> Vec<Case> {
     serde_json::from_str::<Fixture>(STORED).unwrap().cases

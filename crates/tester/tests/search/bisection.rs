@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::simulated::Device;
-use super::*;
+use tester::search::{Bisection, Ended, Limit, Phase, Probe, TrialOutcome};
+
+use super::simulated::Device;
 
 fn outcome(pass: bool) -> TrialOutcome<f64> {
     if pass {
