@@ -95,11 +95,12 @@ fn a_tiny_ring_tells_its_losses() {
     if !root() {
         return;
     }
+    // Before all ordinary threads, so the recorder cannot empty the rings meanwhile.
     let script = "for i in 1 2 3 4 5 6 7 8; do (i=0; while [ $i -lt 100 ]; do /bin/true; \
                   i=$((i+1)); done) & done; wait";
     let trace = run(&Options {
         ring_bytes: 4096,
-        ..command(&["sh", "-c", script])
+        ..command(&["chrt", "--fifo", "10", "sh", "-c", script])
     });
     let told: u64 = trace
         .events
