@@ -74,7 +74,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "--cores",
         "1",
         "--seconds",
-        "8",
+        "1",
         "--routes",
         "routes.txt",
         "--seed",
@@ -378,7 +378,7 @@ fn the_next_run_clears_what_a_crash_left() {
     );
     let output = place.run(&[
         "--engine",
-        "memory",
+        "kernel",
         "--cores",
         "1",
         "--seconds",
@@ -428,7 +428,7 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
             "--cores",
             "1",
             "--seconds",
-            "12",
+            "2",
             "--routes",
             "routes.txt",
         ])
