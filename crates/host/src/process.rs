@@ -6,13 +6,14 @@
 //! ([`end_with_thread`]); what it had started is then found by its group.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
 use rustix::io::Errno;
+pub use rustix::process::Signal;
 use rustix::process::{
-    Pid, Signal, getppid, kill_process, kill_process_group, set_parent_process_death_signal,
+    Pid, getppid, kill_process, kill_process_group, set_parent_process_death_signal,
 };
 
 /// Pause between two looks at a child that is waited for.
@@ -102,6 +103,14 @@ pub fn end_with_thread(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(bind_lives) }
 }
 
+/// Has what `command` becomes read nothing and print nothing.
+pub fn silent(command: &mut Command) -> &mut Command {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+}
+
 /// Sends a signal to a process; an error when it is gone.
 ///
 /// # Errors
@@ -125,7 +134,7 @@ pub(crate) fn pid(number: u32) -> Option<Pid> {
 
 /// The id of the process that owns a name of ours, `<prefix><pid>-…`; `None` when the name is not
 /// of that form.
-pub(crate) fn owner(name: &str, prefix: &str) -> Option<u32> {
+pub fn owner(name: &str, prefix: &str) -> Option<u32> {
     name.strip_prefix(prefix)?.split('-').next()?.parse().ok()
 }
 

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use agent::protocol::{AGENT, CONTROL, Command, ticks};
-use icc::{Link, LinkError, Mapping, Priority};
+use agent::protocol::{Command, ticks};
+use figures::{median, quantile};
+use icc::{Link, LinkError, Mapping};
 use serde::{Deserialize, Serialize};
 
-use crate::control::{AGENT_TURN, ControlError, answer};
+use crate::control::{answer, begin};
+use crate::error::Error;
 
 /// Exchanges of the latency measurement.
 const EXCHANGES: u64 = 20_000;
@@ -33,18 +35,10 @@ pub struct Channel {
 /// counter as we do. Takes about a second.
 ///
 /// # Errors
-/// [`ControlError`].
-pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, ControlError> {
-    let tell = |link: &mut Link<Mapping>, command: &Command| -> Result<(), ControlError> {
-        let text = serde_json::to_vec(command).map_err(ControlError::Answer)?;
-        link.send_message(CONTROL, AGENT, Priority::Normal, &text)?;
-        std::thread::sleep(AGENT_TURN);
-        Ok(())
-    };
-    // Counters that nobody has read would be taken for answers of the measurement.
-    while link.receive_packet(&mut [0; 64])?.is_some() {}
-    tell(link, &Command::Echo { count: EXCHANGES })?;
-    let begin = (Instant::now(), ticks());
+/// [`Error`].
+pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, Error> {
+    begin(link, &Command::Echo { count: EXCHANGES })?;
+    let (since, first) = (Instant::now(), ticks());
     let (mut there, mut back) = (Vec::new(), Vec::new());
     for _ in 0..EXCHANGES {
         let sent = Instant::now();
@@ -53,26 +47,26 @@ pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, 
             match link.receive_scalar()? {
                 Some(took) => break took,
                 None if sent.elapsed() > Duration::from_secs(1) => {
-                    return Err(ControlError::Silent);
+                    return Err(Error::Silent(1));
                 }
                 None => std::hint::spin_loop(),
             }
         };
-        there.push(took);
-        back.push(sent.elapsed().as_nanos() as u64);
+        there.push(took as f64);
+        back.push(sent.elapsed().as_nanos() as f64);
     }
     let ns_per_tick =
-        begin.0.elapsed().as_nanos() as f64 / ticks().saturating_sub(begin.1).max(1) as f64;
+        since.elapsed().as_nanos() as f64 / ticks().saturating_sub(first).max(1) as f64;
     answer(link)?;
 
-    tell(link, &Command::Drain { count: PACKETS })?;
-    let begin = Instant::now();
+    begin(link, &Command::Drain { count: PACKETS })?;
+    let since = Instant::now();
     let packet = [0x5a; PACKET_BYTES];
     for _ in 0..PACKETS {
         loop {
             match link.send_packet(&packet) {
                 Ok(()) => break,
-                Err(LinkError::Full) if begin.elapsed() < Duration::from_secs(2) => {
+                Err(LinkError::Full) if since.elapsed() < Duration::from_secs(2) => {
                     std::hint::spin_loop();
                 }
                 Err(error) => return Err(error.into()),
@@ -80,18 +74,11 @@ pub fn measure(link: &mut Link<Mapping>, shared_ticks: bool) -> Result<Channel, 
         }
     }
     answer(link)?;
-    let packets_per_second = PACKETS as f64 / begin.elapsed().as_secs_f64();
-
-    there.sort_unstable();
-    back.sort_unstable();
-    let share = |times: &[u64], share: f64| {
-        let index = (share * (times.len() - 1) as f64) as usize;
-        times.get(index).copied().unwrap_or(0) as f64
-    };
+    let packets_per_second = PACKETS as f64 / since.elapsed().as_secs_f64();
     Ok(Channel {
-        one_way_ns: (shared_ticks && ticks() != 0).then(|| share(&there, 0.5) * ns_per_tick),
-        round_trip_ns: share(&back, 0.5),
-        round_trip_p99_ns: share(&back, 0.99),
+        one_way_ns: (shared_ticks && ticks() != 0).then(|| median(&there) * ns_per_tick),
+        round_trip_ns: median(&back),
+        round_trip_p99_ns: quantile(&back, 0.99),
         packets_per_second,
     })
 }

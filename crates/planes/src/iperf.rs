@@ -1,14 +1,15 @@
 //! iperf3 (Debian's package `iperf3`) across the device: TCP, the only load here that slows down
 //! when it is told to, and datagrams as a second opinion beside our own tester.
 
-use std::io;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
 use std::time::Duration;
 
 use host::Namespace;
+use host::process::{Group, end_with_thread, silent};
 use serde::Deserialize;
 
-use crate::group::{kill_group, own_group};
+use crate::error::{Error, host};
 
 /// What iperf3 sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,17 +49,6 @@ pub struct Seen {
     pub jitter_ns: Option<f64>,
 }
 
-/// Why there is no figure.
-#[derive(Debug, thiserror::Error)]
-pub enum IperfError {
-    /// The program is missing.
-    #[error("cannot run iperf3: {0}; it is Debian's package iperf3")]
-    Start(io::Error),
-    /// It ran and did not connect.
-    #[error("iperf3 measured nothing: {0}")]
-    Failed(String),
-}
-
 #[derive(Deserialize)]
 struct Output {
     error: Option<String>,
@@ -82,51 +72,38 @@ struct Sum {
 /// Sends `load` from `sender` to `receiver` at `address`.
 ///
 /// # Errors
-/// [`IperfError`].
+/// [`Error`].
 pub fn measure(
     sender: &Namespace,
     receiver: &Namespace,
     address: &str,
     load: Load,
     duration: Duration,
-) -> Result<Seen, IperfError> {
-    let quiet = |command: &mut Command| {
-        own_group(command)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null());
-    };
+) -> Result<Seen, Error> {
+    let run = host("run iperf3, of Debian's package iperf3");
     let mut server = receiver.command("iperf3");
-    server.args(["-s", "-1"]).stdout(Stdio::null());
-    quiet(&mut server);
-    let mut server = server.spawn().map_err(IperfError::Start)?;
+    let server = silent(end_with_thread(&mut server)).args(["-s", "-1"]);
+    let _server = Group::start(server).map_err(&run)?;
     std::thread::sleep(Duration::from_millis(150));
     let mut client = sender.command("iperf3");
     let seconds = duration.as_secs().max(1).to_string();
-    client.args([
-        "-c",
-        address,
-        "-t",
-        &seconds,
-        "-J",
-        "--connect-timeout",
-        "2000",
-    ]);
+    client
+        .args(["-c", address, "-t", &seconds, "-J"])
+        .args(["--connect-timeout", "2000"]);
     match load {
         Load::Connection { segment } => client.args(["-M", &segment.to_string()]),
         Load::Datagrams { payload, rate } => client
             .args(["-u", "-l", &payload.to_string()])
             .args(["-b", &format!("{rate:.0}")]),
     };
-    quiet(&mut client);
-    let output = client.output().map_err(IperfError::Start);
-    kill_group(server.id());
-    let _ = server.wait();
-    parse(&output?.stdout)
+    let client = silent(end_with_thread(&mut client)).process_group(0);
+    let output = client.stdout(Stdio::piped()).output();
+    parse(&output.map_err(&run)?.stdout)
 }
 
-fn parse(json: &[u8]) -> Result<Seen, IperfError> {
+fn parse(json: &[u8]) -> Result<Seen, Error> {
     let output: Output =
-        serde_json::from_slice(json).map_err(|error| IperfError::Failed(error.to_string()))?;
+        serde_json::from_slice(json).map_err(|error| Error::Iperf(error.to_string()))?;
     let sum = output.end.and_then(|end| match end.sum {
         // For datagrams some versions fill `sum_received` with what was sent.
         Some(sum) if sum.lost_percent.is_some() => {
@@ -145,8 +122,8 @@ fn parse(json: &[u8]) -> Result<Seen, IperfError> {
     });
     match (output.error, sum) {
         (None, Some(seen)) if seen.bits_per_second > 0.0 => Ok(seen),
-        (None, Some(_)) => Err(IperfError::Failed("nothing arrived".to_owned())),
-        (error, _) => Err(IperfError::Failed(
+        (None, Some(_)) => Err(Error::Iperf("nothing arrived".to_owned())),
+        (error, _) => Err(Error::Iperf(
             error.unwrap_or_else(|| "no sum in its output".to_owned()),
         )),
     }

@@ -32,9 +32,9 @@ pub mod control;
 pub mod deployment;
 mod error;
 pub mod flows;
-mod group;
 pub mod guest;
 pub mod iperf;
+mod linked;
 pub mod load;
 pub mod management;
 pub mod page;
@@ -43,3 +43,5 @@ pub mod result;
 pub mod routes;
 pub mod site;
 mod watch;
+
+pub use error::Error;

@@ -10,40 +10,23 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use agent::handler::PRIMES;
+use host::process::{Group, end_with_thread, silent};
 use host::tasks::{TaskError, bind};
 use host::{CoreId, Namespace, temporary};
 
-use crate::group::{kill_group, own_group};
+use crate::error::{Error, host};
 
 const PORT: u16 = 8_080;
 /// Requests that may wait at once; more are counted as timed out without being sent.
 const MOST_WAITING: usize = 256;
 
-/// What went wrong with the web server.
-#[derive(Debug, thiserror::Error)]
-pub enum ManagementError {
-    /// It could not be started.
-    #[error(
-        "cannot start the web server: {0}; it is busybox's httpd, from Debian's package \
-         busybox-static"
-    )]
-    Start(io::Error),
-    /// It did not answer.
-    #[error("the web server does not answer on port {PORT} of its namespace")]
-    Silent,
-    /// Its namespace is gone.
-    #[error(transparent)]
-    Namespace(#[from] host::namespace::Error),
-}
-
 /// A running web server, stopped when dropped.
 pub struct Server {
-    child: Child,
+    group: Group,
     _files: temporary::Directory,
 }
 
@@ -52,27 +35,24 @@ impl Server {
     /// its handler, and waits until it answers.
     ///
     /// # Errors
-    /// [`ManagementError`].
-    pub fn start(namespace: &Namespace, program: &Path) -> Result<Self, ManagementError> {
-        let files = temporary::Directory::new("web").map_err(ManagementError::Start)?;
+    /// [`Error`].
+    pub fn start(namespace: &Namespace, program: &Path) -> Result<Self, Error> {
+        let start = host("start busybox's httpd, of Debian's package busybox-static");
+        let files = temporary::Directory::new("web").map_err(&start)?;
         let handlers = files.path().join("cgi-bin");
         let handler = handlers.join("compute");
         fs::create_dir(&handlers)
             .and_then(|()| fs::copy(program, &handler))
             .and_then(|_| fs::set_permissions(&handler, fs::Permissions::from_mode(0o755)))
             .and_then(|()| symlink("compute", handlers.join("registers")))
-            .map_err(ManagementError::Start)?;
-        let mut command: Command = namespace.command("busybox");
-        let child = own_group(&mut command)
+            .map_err(&start)?;
+        let mut command = namespace.command("busybox");
+        command
             .args(["httpd", "-f", "-p", &format!("127.0.0.1:{PORT}"), "-h"])
-            .arg(files.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(ManagementError::Start)?;
+            .arg(files.path());
+        let group = Group::start(silent(end_with_thread(&mut command)));
         let server = Self {
-            child,
+            group: group.map_err(start)?,
             _files: files,
         };
         let answers = namespace.enter(|| {
@@ -84,13 +64,13 @@ impl Server {
         if answers {
             Ok(server)
         } else {
-            Err(ManagementError::Silent)
+            Err(Error::NoWebServer(PORT))
         }
     }
 
     /// Its process; handlers are its children.
     pub(crate) fn process(&self) -> u32 {
-        self.child.id()
+        self.group.leader.id()
     }
 
     /// Binds the server, and so the handlers it starts, to some cores.
@@ -98,14 +78,7 @@ impl Server {
     /// # Errors
     /// The kernel keeps another binding.
     pub fn bind(&self, cores: &[CoreId]) -> Result<(), TaskError> {
-        bind(self.child.id(), cores)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        kill_group(self.child.id());
-        let _ = self.child.wait();
+        bind(self.group.leader.id(), cores)
     }
 }
 
@@ -157,7 +130,7 @@ impl Responses {
 ///
 /// # Errors
 /// A namespace that is gone.
-pub fn ask(namespace: &Namespace, load: Load) -> Result<Responses, ManagementError> {
+pub fn ask(namespace: &Namespace, load: Load) -> Result<Responses, Error> {
     let responses = namespace.enter(|| {
         let (done, answers) = mpsc::channel();
         let begin = Instant::now();
@@ -260,13 +233,7 @@ mod tests {
         let calm = ask(&namespace, load(10.0)).unwrap();
         assert_eq!((calm.times_ns.len(), calm.timeouts), (10, 0));
         // Stopped, it answers nobody, and every request is accounted for.
-        // SAFETY: takes numbers only.
-        unsafe {
-            libc::kill(
-                -libc::pid_t::try_from(server.child.id()).unwrap(),
-                libc::SIGSTOP,
-            )
-        };
+        host::process::signal(server.process(), host::process::Signal::STOP).unwrap();
         let stopped = ask(&namespace, load(10.0)).unwrap();
         assert_eq!((stopped.times_ns.len(), stopped.timeouts), (0, 10));
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use agent::protocol::UserPlaneMode;
 use host::Namespace;
+use host::process::{Signal, signal};
 use icc::Peer;
 use planes::deployment::{Cores, Deployment, Means, Running};
 use planes::guest::{self, Kind};
@@ -82,12 +83,6 @@ fn load(place: &mut Place) -> (Load, Changes) {
     )
 }
 
-fn signal(process: u32, signal: libc::c_int) {
-    let process = libc::pid_t::try_from(process).unwrap();
-    // SAFETY: takes numbers only; the process is one that we started.
-    assert_eq!(unsafe { libc::kill(process, signal) }, 0);
-}
-
 fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
     let Some(place) = start(deployment, mode) else {
         return;
@@ -118,8 +113,8 @@ fn end_to_end(deployment: Deployment, mode: UserPlaneMode) {
         UserPlaneMode::UserSpace => &[Origin::Generated],
     };
     for &origin in origins {
-        if origin == Origin::Bird && !routes::installed() {
-            needs::skipped!("{}", routes::BirdError::NotInstalled);
+        if let (Origin::Bird, Err(missing)) = (origin, routes::installed()) {
+            needs::skipped!("{missing}");
             continue;
         }
         route_changes(deployment, &site, &mut running, origin);
@@ -225,7 +220,7 @@ fn every_flow_stays_on_its_guest_and_one_guests_death_is_its_own() {
         );
     }
 
-    signal(running.planes()[1].process(), libc::SIGKILL);
+    signal(running.planes()[1].process(), Signal::KILL).unwrap();
     let since = Instant::now();
     while running.planes()[1].peer() != Peer::Closed && since.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(5));
@@ -258,7 +253,7 @@ fn a_guests_user_plane_takes_jumbo_segments_one_by_one() {
         load,
         Duration::from_secs(1),
     ) {
-        Err(error @ iperf::IperfError::Start(_)) => needs::skipped!("{error}"),
+        Err(error @ planes::Error::Host { .. }) => needs::skipped!("{error}"),
         seen => {
             let rate = seen.unwrap().bits_per_second;
             assert!(rate > 10e6, "{:.1} Mbit/s", rate / 1e6);
@@ -297,20 +292,20 @@ fn frames_of_the_trial_before_are_not_counted_again() {
     let (mut load, mut changes) = load(&mut place);
     let running = &mut place.running;
     let process = running.planes()[0].process();
-    let mut trial = |then: libc::c_int| {
+    let mut trial = |then: Signal| {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 std::thread::sleep(Duration::from_millis(150));
-                signal(process, then);
+                signal(process, then).unwrap();
             });
             let duration = Duration::from_millis(300);
             load.trial(running, &mut changes, 0, 2_000.0, duration)
                 .unwrap()
         })
     };
-    let held = trial(libc::SIGSTOP);
+    let held = trial(Signal::STOP);
     assert!(held.received < held.sent, "nothing was held up: {held:?}");
-    let next = trial(libc::SIGCONT);
+    let next = trial(Signal::CONT);
     println!("held {held:?}, then {next:?}");
     assert!(
         next.before > 0 && next.received + next.before > next.sent,

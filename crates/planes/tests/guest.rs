@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use agent::protocol::{Command, Counters, Interface, Route, UserPlaneMode, pack_routes};
 use host::bed::{Bed, side};
+use host::process::{Signal, signal};
 use host::{CoreId, Namespace, Veth};
 use icc::Peer;
-use planes::control;
-use planes::guest::{self, BOOT_PATIENCE, Choice, Guest, GuestError, Kind, Plan};
+use planes::guest::{self, BOOT_PATIENCE, Choice, Guest, Kind, Plan};
+use planes::{Error, control};
 
 /// Tells a copy of this program that it is to boot a guest and wait for its own end.
 const VICTIM: &str = "CORELANE_TEST_VICTIM";
@@ -90,7 +91,7 @@ fn plan<'a>(kind: Kind, namespace: &'a Namespace, program: &'a Path) -> Plan<'a>
 /// Boots it; where it cannot be had here, says so.
 fn boot(plan: &Plan<'_>) -> Option<Guest> {
     match Guest::boot(plan) {
-        Err(error @ GuestError::NotInstalled(_)) => {
+        Err(error @ Error::NotInstalled(_)) => {
             needs::skipped!("{error}");
             None
         }
@@ -190,10 +191,8 @@ fn a_crash_stays_in_its_guest() {
         return;
     };
     let mut other = boot(&plans[1]).unwrap();
-    let process = libc::pid_t::try_from(victim.process()).unwrap();
     // A fault of its kernel's own code: User Mode Linux takes the signal for that, and panics.
-    // SAFETY: takes numbers only; the process is our own guest's.
-    assert_eq!(unsafe { libc::kill(process, libc::SIGSEGV) }, 0);
+    signal(victim.process(), Signal::SEGV).unwrap();
     let since = Instant::now();
     while victim.peer() != Peer::Closed {
         assert!(

@@ -28,8 +28,7 @@ use self::judge::{Observed, Probe, judge};
 use self::scene::{Scene, Seen};
 use self::setup::Setup;
 use crate::deployment::{Cores, Deployment, Means};
-use crate::error::StageError;
-use crate::load::LoadError;
+use crate::error::Error;
 use crate::plan::Plan;
 use crate::result::{Cause, Comparison, Measure, Plane};
 use crate::site::Site;
@@ -45,7 +44,7 @@ const SETUP: Duration = Duration::from_secs(3);
 /// `time`; writes them, and what it had no time for or could not do, into it.
 ///
 /// # Errors
-/// [`LoadError::Interrupted`].
+/// [`Error::Interrupted`].
 pub(crate) fn investigate(
     plan: &Plan,
     means: Means<'_>,
@@ -53,7 +52,7 @@ pub(crate) fn investigate(
     time: Duration,
     comparison: &mut Comparison,
     mut say: impl FnMut(&str),
-) -> Result<(), LoadError> {
+) -> Result<(), Error> {
     let schedule = plan.schedule();
     let begin = Instant::now();
     for suspect in suspects(comparison, plan) {
@@ -82,7 +81,7 @@ pub(crate) fn investigate(
                 schedule.rounds
             )),
             Ok(causes) => comparison.causes.extend(causes),
-            Err(StageError::Load(LoadError::Interrupted)) => return Err(LoadError::Interrupted),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => comparison.not_measured.push(format!("{what}: {error}")),
         }
     }
@@ -155,7 +154,7 @@ fn find(
     plan: &Plan,
     cores: &Cores,
     means: Means<'_>,
-) -> Result<Vec<Cause>, StageError> {
+) -> Result<Vec<Cause>, Error> {
     let schedule = plan.schedule();
     let site = Site::new(suspect.deployment.user_planes())?;
     let setup = Setup {

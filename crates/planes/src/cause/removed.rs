@@ -7,8 +7,8 @@ use host::{CoreId, Namespace, favour, napi, tasks};
 
 use super::intervention::Removal;
 use super::setup::Setup;
-use crate::deployment::{Deployment, DeploymentError, Running, host};
-use crate::error::StageError;
+use crate::deployment::{Deployment, Running};
+use crate::error::{Error, host};
 use crate::management::Server;
 use crate::result::Plane;
 
@@ -36,7 +36,7 @@ impl<'a> Removed<'a> {
         setup: &Setup<'a>,
         running: &mut Running,
         server: &Server,
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, Error> {
         let others = setup.cores.others();
         let away = match victim {
             Plane::User => others.as_slice(),
@@ -63,7 +63,7 @@ impl<'a> Removed<'a> {
         Ok(removed)
     }
 
-    fn raise(&mut self, processes: &[u32], rank: Rank) -> Result<(), DeploymentError> {
+    fn raise(&mut self, processes: &[u32], rank: Rank) -> Result<(), Error> {
         for &process in processes {
             // A process that has ended meanwhile needs no rank.
             for thread in tasks::threads(process).unwrap_or_default() {
@@ -81,7 +81,7 @@ impl<'a> Removed<'a> {
         Ok(())
     }
 
-    fn move_softirqs(&mut self, setup: &Setup<'a>) -> Result<(), DeploymentError> {
+    fn move_softirqs(&mut self, setup: &Setup<'a>) -> Result<(), Error> {
         let threaded = matches!(
             setup.deployment,
             Deployment::SmpBound | Deployment::Partitioned
@@ -105,7 +105,7 @@ impl<'a> Removed<'a> {
 }
 
 /// Sets the user plane's core apart for the user plane alone.
-fn clear_core(setup: &Setup<'_>, running: &mut Running) -> Result<Partition, DeploymentError> {
+fn clear_core(setup: &Setup<'_>, running: &mut Running) -> Result<Partition, Error> {
     let user = setup.cores.user;
     let partition = Partition::isolate(&[user], &setup.cores.all)?;
     let mut tasks = running.processes();

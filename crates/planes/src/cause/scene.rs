@@ -13,7 +13,7 @@ use super::intervention::{Removal, Turn};
 use super::removed::Removed;
 use super::setup::Setup;
 use crate::deployment::{Means, Running};
-use crate::error::StageError;
+use crate::error::Error;
 use crate::load::{Load, Observed};
 use crate::management::{self, Handler, Load as Asking, Responses, Server};
 use crate::plan::{CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND};
@@ -59,7 +59,7 @@ pub(super) struct Seen {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn start(setup: Setup<'a>, means: Means<'_>) -> Result<Self, StageError> {
+    pub(super) fn start(setup: Setup<'a>, means: Means<'_>) -> Result<Self, Error> {
         let mut running =
             Running::start(setup.deployment, setup.mode, setup.site, setup.cores, means)?;
         let server = Server::start(&setup.site.device, means.program)?;
@@ -89,7 +89,7 @@ impl<'a> Scene<'a> {
     }
 
     /// One trial.
-    pub(super) fn run(&mut self, turn: Turn) -> Result<Seen, StageError> {
+    pub(super) fn run(&mut self, turn: Turn) -> Result<Seen, Error> {
         let _pressing = match turn {
             Turn::Pressed(victim, channel) => Some(self.press(victim, channel)),
             _ => None,
@@ -136,7 +136,7 @@ impl<'a> Scene<'a> {
         packets: bool,
         requests: Option<Handler>,
         routes: u32,
-    ) -> Result<(Option<Observed>, Option<Responses>), StageError> {
+    ) -> Result<(Option<Observed>, Option<Responses>), Error> {
         let Setup {
             site, rate, trial, ..
         } = self.setup;
@@ -182,25 +182,21 @@ impl<'a> Scene<'a> {
     }
 
     /// Has packets end at the device's entrance, before any plane sees them.
-    fn swallow(&self) -> Result<Sink, StageError> {
+    fn swallow(&self) -> Result<Sink, Error> {
         let mut sink = Sink::new(Checks {
             streams: 1,
             ..Checks::ALL
-        })
-        .map_err(crate::load::LoadError::from)?;
+        })?;
         let device = &self.setup.site.device;
         for pair in &self.setup.site.pairs {
             let entrance = pair.input.b.interface.as_str();
-            device
-                .enter(|| sink.attach(entrance, Request::Any))
-                .map_err(crate::load::LoadError::from)?
-                .map_err(crate::load::LoadError::from)?;
+            device.enter(|| sink.attach(entrance, Request::Any))??;
         }
         Ok(sink)
     }
 
     /// How much each plane works, so that the aggressors do not press harder.
-    fn measure_duties(&mut self) -> Result<(), StageError> {
+    fn measure_duties(&mut self) -> Result<(), Error> {
         let cores = self.setup.cores.clone();
         let mut uses = Vec::new();
         for (packets, requests) in [(true, false), (false, true), (true, true)] {

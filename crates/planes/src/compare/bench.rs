@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use tester::search::{Bisection, TrialOutcome};
 
 use crate::deployment::Running;
-use crate::load::{Load, LoadError, Observed};
+use crate::error::Error;
+use crate::load::{Load, Observed};
 use crate::plan::{CHANGES_PER_SECOND, Schedule};
 use crate::routes::Changes;
 
@@ -34,8 +35,8 @@ impl Bench<'_> {
     /// One trial with route changes.
     ///
     /// # Errors
-    /// [`LoadError`].
-    pub(crate) fn at(&mut self, rate: f64, duration: Duration) -> Result<Observed, LoadError> {
+    /// [`Error`].
+    pub(crate) fn at(&mut self, rate: f64, duration: Duration) -> Result<Observed, Error> {
         self.load.trial(
             self.running,
             self.changes,
@@ -53,8 +54,8 @@ impl Bench<'_> {
     /// search down.
     ///
     /// # Errors
-    /// [`LoadError`].
-    pub(crate) fn throughput(&mut self) -> Result<Option<f64>, LoadError> {
+    /// [`Error`].
+    pub(crate) fn throughput(&mut self) -> Result<Option<f64>, Error> {
         let begin = Instant::now();
         let (mut high, mut ramped) = (LOWEST, None);
         while high < HIGHEST
@@ -90,7 +91,7 @@ impl Bench<'_> {
         }
     }
 
-    fn passes(&mut self, rate: f64) -> Result<TrialOutcome<f64>, LoadError> {
+    fn passes(&mut self, rate: f64) -> Result<TrialOutcome<f64>, Error> {
         let seen = self.at(rate, self.schedule.trial)?;
         Ok(if seen.loss() > LOSS {
             TrialOutcome::Fail { carried: None }

@@ -5,7 +5,8 @@ use figures::median;
 use super::bench::Bench;
 use super::stage::Stage;
 use crate::deployment::Deployment;
-use crate::load::{LoadError, Observed};
+use crate::error::Error;
+use crate::load::Observed;
 use crate::result::Cost;
 use crate::routes::Changes;
 use crate::watch::watched;
@@ -36,7 +37,7 @@ impl Trials {
 impl Stage<'_> {
     /// What messages cost the user plane that carries packets at `rate`: trials with them and
     /// without, by turns.
-    pub(super) fn cost(&self, bench: &mut Bench<'_>, rate: f64) -> Result<Cost, LoadError> {
+    pub(super) fn cost(&self, bench: &mut Bench<'_>, rate: f64) -> Result<Cost, Error> {
         let schedule = self.plan.schedule();
         let mut empty = Changes::empty(&self.site.pairs);
         let mut trial = |messages| {
@@ -45,7 +46,7 @@ impl Stage<'_> {
                 load.trial(running, &mut empty, messages, rate, schedule.delay_trial)
             })?;
             let busy = uses.first().map_or(0.0, |of| of.busy);
-            Ok::<_, LoadError>((seen, busy))
+            Ok::<_, Error>((seen, busy))
         };
         let (mut rest, mut talking) = (Trials::default(), Trials::default());
         for _ in 0..schedule.cost_rounds {

@@ -12,54 +12,32 @@ use host::{Environment, settings};
 use self::stage::Stage;
 use crate::cause;
 use crate::deployment::{Cores, Means};
-use crate::error::StageError;
+use crate::error::Error;
 use crate::guest::{self, Choice, Kind};
-use crate::load::LoadError;
-use crate::management::ManagementError;
 use crate::plan::{CHANGES_PER_SECOND, Plan, REQUESTS_PER_SECOND};
 use crate::result::{Comparison, SCHEMA};
-use crate::routes::{self, BirdError, Origin};
+use crate::routes::{self, Origin};
 use crate::site::Site;
 pub use bench::LOSS;
-
-/// Why a comparison could not be made at all.
-#[derive(Debug, thiserror::Error)]
-pub enum CompareError {
-    /// Fewer than two cores.
-    #[error("planes need two cores, this process may use {0}: allow more (taskset, cgroup)")]
-    Cores(usize),
-    /// Not root.
-    #[error("namespaces, guests and partitions need root; run the command with sudo")]
-    NotRoot,
-    /// The namespaces.
-    #[error(transparent)]
-    Namespace(#[from] host::namespace::Error),
-    /// The web server.
-    #[error(transparent)]
-    Management(#[from] ManagementError),
-    /// Ctrl-C.
-    #[error("interrupted; everything that was made is removed")]
-    Interrupted,
-}
 
 /// Compares the deployments of `plan`; `say` hears what is being done. A deployment that this
 /// machine cannot have is named in the result, and the others go on.
 ///
 /// # Errors
-/// [`CompareError`].
+/// [`Error`].
 pub fn compare(
     plan: &Plan,
     program: &Path,
     environment: Environment,
     mut say: impl FnMut(&str),
-) -> Result<Comparison, CompareError> {
+) -> Result<Comparison, Error> {
     if !host::process::is_root() {
-        return Err(CompareError::NotRoot);
+        return Err(Error::NotRoot);
     }
     let begin = Instant::now();
     let all = host::allowed_cores().unwrap_or_default();
     let count = all.len();
-    let cores = Cores::divide(all).ok_or(CompareError::Cores(count))?;
+    let cores = Cores::divide(all).ok_or(Error::Cores(count))?;
     guest::sweep_leftovers();
     settings::sweep_leftovers();
     let mut comparison = Comparison {
@@ -83,8 +61,8 @@ pub fn compare(
         quick: plan.quick,
     };
     let mut plan = plan.clone();
-    if plan.routes == Origin::Bird && !routes::installed() {
-        let missing = format!("route changes from BIRD: {}", BirdError::NotInstalled);
+    if let (Origin::Bird, Err(missing)) = (plan.routes, routes::installed()) {
+        let missing = format!("route changes from BIRD: {missing}");
         say(&missing);
         comparison
             .not_measured
@@ -127,9 +105,7 @@ pub fn compare(
             ));
             match stage.run(means, &mut comparison, &mut say) {
                 Ok(()) => {}
-                Err(StageError::Load(LoadError::Interrupted)) => {
-                    return Err(CompareError::Interrupted);
-                }
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
                 Err(error) => comparison.not_measured.push(format!(
                     "{} with packets in {}: {error}",
                     deployment.name(),
@@ -137,15 +113,13 @@ pub fn compare(
                 )),
             }
             if host::interrupted() {
-                return Err(CompareError::Interrupted);
+                return Err(Error::Interrupted);
             }
         }
     }
     // What the searches did not need of their time is the causes'.
     let left = plan.longest().saturating_sub(begin.elapsed());
     let time = left.max(plan.schedule().causes);
-    match cause::investigate(plan, means, &cores, time, &mut comparison, say) {
-        Ok(()) => Ok(comparison),
-        Err(_) => Err(CompareError::Interrupted),
-    }
+    cause::investigate(plan, means, &cores, time, &mut comparison, say)?;
+    Ok(comparison)
 }

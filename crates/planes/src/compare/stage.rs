@@ -6,9 +6,9 @@ use agent::protocol::UserPlaneMode;
 
 use super::bench::Bench;
 use crate::deployment::{Cores, Deployment, Means, Running, UserPlane};
-use crate::error::StageError;
+use crate::error::Error;
 use crate::load::{Load, Observed};
-use crate::management::{self, Handler, Load as Asking, ManagementError, Responses, Server};
+use crate::management::{self, Handler, Load as Asking, Responses, Server};
 use crate::plan::{PATIENCE, Plan, REQUESTS_PER_SECOND};
 use crate::result::{
     Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
@@ -33,7 +33,7 @@ impl Stage<'_> {
         means: Means<'_>,
         comparison: &mut Comparison,
         say: &mut impl FnMut(&str),
-    ) -> Result<(), StageError> {
+    ) -> Result<(), Error> {
         let mut running = Running::start(self.deployment, self.mode, self.site, self.cores, means)?;
         let first = comparison
             .channels
@@ -82,7 +82,7 @@ impl Stage<'_> {
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 let (delays, uses) = watched?;
-                Ok::<_, StageError>((beside?, delays, uses, responses?))
+                Ok::<_, Error>((beside?, delays, uses, responses?))
             })?;
             comparison
                 .cells
@@ -97,7 +97,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn channel(&self, running: &mut Running) -> Result<ChannelOf, StageError> {
+    fn channel(&self, running: &mut Running) -> Result<ChannelOf, Error> {
         let boots = running.planes().iter().filter_map(UserPlane::boot_time);
         let boot_seconds = boots.max().map(|time| time.as_secs_f64());
         let plane = &mut running.planes()[0];
@@ -111,7 +111,7 @@ impl Stage<'_> {
     }
 
     /// What became of the changes of this stage.
-    fn routes(&self, running: &mut Running, changes: &Changes) -> Result<RoutesOf, StageError> {
+    fn routes(&self, running: &mut Running, changes: &Changes) -> Result<RoutesOf, Error> {
         /// A user plane whose kernel is slow has some to take up yet.
         const SETTLING: Duration = Duration::from_secs(2);
         let own: u64 = self
@@ -143,7 +143,7 @@ impl Stage<'_> {
         }
     }
 
-    fn ask(&self) -> Result<Responses, ManagementError> {
+    fn ask(&self) -> Result<Responses, Error> {
         management::ask(
             &self.site.device,
             Asking {
@@ -158,7 +158,7 @@ impl Stage<'_> {
     /// iperf3, alone and beside requests: one TCP connection with standard and with jumbo segments,
     /// and as a second opinion datagrams at the rate that our own search found for the largest
     /// standard payload.
-    fn second_opinion(&self, comparison: &mut Comparison) -> Result<(), StageError> {
+    fn second_opinion(&self, comparison: &mut Comparison) -> Result<(), Error> {
         let (sender, receiver) = (&self.site.sender, &self.site.receiver);
         let pair = &self.site.pairs[0];
         let address = pair.receiver().to_string();
@@ -189,7 +189,7 @@ impl Stage<'_> {
                             .join()
                             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                     }
-                    Ok::<_, StageError>(seen)
+                    Ok::<_, Error>(seen)
                 })?;
                 match seen {
                     Ok(seen) => comparison.cells.push(Cell {

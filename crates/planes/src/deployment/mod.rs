@@ -16,22 +16,21 @@
 
 mod user_plane;
 
-use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use agent::protocol::{Command, UserPlaneMode};
 use clap::ValueEnum;
 use host::CoreId;
-use host::partition::{Partition, PartitionError};
+use host::partition::Partition;
 use host::settings::Setting;
-use host::tasks::{TaskError, bind, descendants};
+use host::tasks::{bind, descendants};
 use serde::{Deserialize, Serialize};
 
 use self::user_plane::Home;
 pub use self::user_plane::UserPlane;
-use crate::control::{self, ControlError};
-use crate::guest::{GuestError, Kind};
+use crate::control;
+use crate::error::{Error, host};
+use crate::guest::Kind;
 use crate::site::Site;
 
 /// A way to put the planes on cores; in the order of the tables.
@@ -105,37 +104,6 @@ impl Cores {
     }
 }
 
-/// Why a deployment could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum DeploymentError {
-    /// Its guest.
-    #[error(transparent)]
-    Guest(#[from] GuestError),
-    /// Its tasks' cores and ranks.
-    #[error(transparent)]
-    Task(#[from] TaskError),
-    /// Its partition.
-    #[error(transparent)]
-    Partition(#[from] PartitionError),
-    /// Its commands.
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    /// Its link.
-    #[error(transparent)]
-    Link(#[from] icc::LinkError),
-    /// Files and processes.
-    #[error("cannot {doing}: {source}")]
-    Host {
-        /// What was being done.
-        doing: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The agent did not come up.
-    #[error("the user plane's agent did not come up within {} s", AGENT_PATIENCE.as_secs())]
-    Agent,
-}
-
 /// What user planes are made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Means<'a> {
@@ -145,7 +113,6 @@ pub struct Means<'a> {
     pub guests: Kind,
 }
 
-const AGENT_PATIENCE: Duration = Duration::from_secs(5);
 /// The default size of a socket's receive buffer, and what the raw sockets of a guest's interfaces
 /// have instead (`net.core.rmem_default`): the default holds some 270 frames, less than come in a
 /// guest's pause of a millisecond.
@@ -162,14 +129,14 @@ impl Running {
     /// Brings the user planes of `site` up as `deployment` says, forwarding as `mode` says.
     ///
     /// # Errors
-    /// [`DeploymentError`]; nothing is left running.
+    /// [`Error`]; nothing is left running.
     pub fn start(
         deployment: Deployment,
         mode: UserPlaneMode,
         site: &Site,
         cores: &Cores,
         means: Means<'_>,
-    ) -> Result<Self, DeploymentError> {
+    ) -> Result<Self, Error> {
         let partition = match deployment {
             Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
             _ => None,
@@ -214,14 +181,14 @@ impl Running {
                 routes: pair.routes(),
             };
             control::command(plane.link(), &start)?;
-            if let Home::Process(agent) = &plane.home {
+            if let Home::Process { agent, .. } = &plane.home {
                 // Its worker has bound itself to one core; where it may run is the deployment's
                 // say.
                 let cores = match deployment {
                     Deployment::SmpFree => cores.all.as_slice(),
                     _ => std::slice::from_ref(&cores.user),
                 };
-                bind(agent.child.id(), cores)?;
+                bind(agent.process(), cores)?;
             }
         }
         Ok(running)
@@ -236,17 +203,8 @@ impl Running {
     pub(crate) fn processes(&self) -> Vec<u32> {
         let processes = self.planes.iter().flat_map(|plane| match &plane.home {
             Home::Guest(guest) => descendants(guest.process()),
-            Home::Process(agent) => vec![agent.child.id()],
+            Home::Process { agent, .. } => vec![agent.process()],
         });
         processes.collect()
-    }
-}
-
-/// An error of the host while `doing` something.
-pub(crate) fn host(doing: &str) -> impl Fn(io::Error) -> DeploymentError {
-    let doing = doing.to_owned();
-    move |source| DeploymentError::Host {
-        doing: doing.clone(),
-        source,
     }
 }

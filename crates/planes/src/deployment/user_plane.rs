@@ -2,8 +2,8 @@
 //! it.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use agent::protocol::{Counters, Interface};
 use host::favour::Rank;
@@ -11,15 +11,16 @@ use host::napi;
 use host::partition::Partition;
 use host::tasks::bind;
 use host::{CoreId, Namespace, temporary};
-use icc::{Link, Mapping, Peer, PeerWatch};
+use icc::{Link, Mapping, Peer};
 
-use super::{AGENT_PATIENCE, DeploymentError, Means, host};
-use crate::control::{self, ControlError};
-use crate::group::{kill_group, own_group};
-use crate::guest::{self, BOOT_PATIENCE, Guest, Plan};
+use super::Means;
+use crate::control;
+use crate::error::{Error, host};
+use crate::guest::{BOOT_PATIENCE, Guest, Plan};
+use crate::linked::Linked;
 use crate::site::{MTU, Pair};
 
-const BEAT_PATIENCE: Duration = Duration::from_secs(2);
+const AGENT_PATIENCE: Duration = Duration::from_secs(5);
 const GUEST_MEMORY_MIB: u32 = 128;
 
 /// One user plane: an agent, wherever it runs, and the link to it.
@@ -31,7 +32,10 @@ pub struct UserPlane {
 
 pub(super) enum Home {
     Guest(Box<Guest>),
-    Process(Box<AgentProcess>),
+    Process {
+        agent: Box<Linked>,
+        _files: temporary::Directory,
+    },
 }
 
 impl UserPlane {
@@ -41,7 +45,7 @@ impl UserPlane {
         core: CoreId,
         means: Means<'_>,
         pair: &Pair,
-    ) -> Result<Self, DeploymentError> {
+    ) -> Result<Self, Error> {
         let kind = means.guests;
         let guest = Guest::boot(&Plan {
             kind,
@@ -68,29 +72,29 @@ impl UserPlane {
         partition: Option<&Partition>,
         program: &Path,
         pair: &Pair,
-    ) -> Result<Self, DeploymentError> {
-        let agent = AgentProcess::start(device, program)?;
+    ) -> Result<Self, Error> {
+        let plane = Self {
+            home: start(device, program)?,
+            interfaces: pair.interfaces(names, false),
+            counters: Counters::default(),
+        };
         if let Some(partition) = partition {
-            partition.take(agent.child.id())?;
+            partition.take(plane.process())?;
         }
         if let Some(core) = bound {
-            bind(agent.child.id(), &[core])?;
+            bind(plane.process(), &[core])?;
             for name in names {
                 napi::to_core(device, name, core, Rank::First(1), false)?;
             }
         }
-        Ok(Self {
-            home: Home::Process(Box::new(agent)),
-            interfaces: pair.interfaces(names, false),
-            counters: Counters::default(),
-        })
+        Ok(plane)
     }
 
     /// The link to its agent.
     pub fn link(&mut self) -> &mut Link<Mapping> {
         match &mut self.home {
             Home::Guest(guest) => guest.link(),
-            Home::Process(agent) => &mut agent.link,
+            Home::Process { agent, .. } => &mut agent.link,
         }
     }
 
@@ -98,7 +102,7 @@ impl UserPlane {
     ///
     /// # Errors
     /// A link that it has spoilt.
-    pub fn read_counters(&mut self) -> Result<Counters, ControlError> {
+    pub fn read_counters(&mut self) -> Result<Counters, Error> {
         if let Some(counters) = control::counters(self.link())? {
             self.counters = counters;
         }
@@ -109,7 +113,7 @@ impl UserPlane {
     pub fn peer(&mut self) -> Peer {
         match &mut self.home {
             Home::Guest(guest) => guest.peer(),
-            Home::Process(agent) => agent.peer(),
+            Home::Process { agent, .. } => agent.peer(),
         }
     }
 
@@ -117,7 +121,7 @@ impl UserPlane {
     pub(crate) fn shares_ticks(&self) -> bool {
         match &self.home {
             Home::Guest(guest) => guest.kind().shares_ticks(),
-            Home::Process(_) => true,
+            Home::Process { .. } => true,
         }
     }
 
@@ -125,7 +129,7 @@ impl UserPlane {
     pub fn boot_time(&self) -> Option<Duration> {
         match &self.home {
             Home::Guest(guest) => Some(guest.boot_time()),
-            Home::Process(_) => None,
+            Home::Process { .. } => None,
         }
     }
 
@@ -133,7 +137,7 @@ impl UserPlane {
     pub fn process(&self) -> u32 {
         match &self.home {
             Home::Guest(guest) => guest.process(),
-            Home::Process(agent) => agent.child.id(),
+            Home::Process { agent, .. } => agent.process(),
         }
     }
 
@@ -143,56 +147,20 @@ impl UserPlane {
     }
 }
 
-/// An agent beside others under our own kernel.
-pub(super) struct AgentProcess {
-    pub(super) child: Child,
-    link: Link<Mapping>,
-    watch: PeerWatch,
-    started: Instant,
-    _files: temporary::Directory,
-}
-
-impl AgentProcess {
-    fn start(device: &Namespace, program: &Path) -> Result<Self, DeploymentError> {
-        let files = temporary::Directory::new("agent").map_err(host("make a directory"))?;
-        let shared = files.path().join("shared");
-        let link =
-            Link::create(guest::shared_memory(&shared).map_err(host("make shared memory"))?)?;
-        let mut command = device.command(program);
-        let child = own_group(&mut command)
-            .arg(&shared)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(host("start the user plane's agent"))?;
-        let mut agent = Self {
-            child,
-            link,
-            watch: PeerWatch::new(BEAT_PATIENCE.as_nanos() as u64, 0),
-            started: Instant::now(),
-            _files: files,
-        };
-        while agent.peer() != Peer::Alive {
-            if agent.started.elapsed() > AGENT_PATIENCE || agent.peer() == Peer::Closed {
-                return Err(DeploymentError::Agent);
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        Ok(agent)
-    }
-
-    fn peer(&mut self) -> Peer {
-        if !matches!(self.child.try_wait(), Ok(None)) {
-            return Peer::Closed;
-        }
-        let now = self.started.elapsed().as_nanos() as u64;
-        self.link.peer(&mut self.watch, now)
-    }
-}
-
-impl Drop for AgentProcess {
-    fn drop(&mut self) {
-        kill_group(self.child.id());
-        let _ = self.child.wait();
-    }
+/// Starts an agent beside others under our own kernel.
+fn start(device: &Namespace, program: &Path) -> Result<Home, Error> {
+    let files = temporary::Directory::new("agent").map_err(host("make a directory"))?;
+    let shared = files.path().join("shared");
+    let link = Linked::link(&shared)?;
+    let mut command = device.command(program);
+    command
+        .arg(&shared)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    let mut agent = Linked::start(&mut command, link)?;
+    agent.wait_until_up(AGENT_PATIENCE).map_err(Error::Agent)?;
+    Ok(Home::Process {
+        agent: Box::new(agent),
+        _files: files,
+    })
 }

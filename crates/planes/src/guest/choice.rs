@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use host::{CoreId, Namespace};
 
-use super::plan::{GuestError, Kind, Plan};
+use super::plan::{Kind, Plan};
 use super::running::Guest;
+use crate::error::Error;
 
 const DEVICE: &str = "/dev/kvm";
 /// `KVM_GET_API_VERSION` and what it has answered since Linux 2.6.22.
@@ -91,7 +92,7 @@ fn trial(core: CoreId, program: &Path) -> Result<Duration, String> {
     });
     match guest {
         Ok(guest) => Ok(guest.boot_time()),
-        Err(GuestError::Boot { outcome, console }) => {
+        Err(Error::Boot { outcome, console }) => {
             let last = console.lines().last().unwrap_or("its console is empty");
             Err(format!(
                 "{DEVICE} answers, but a guest on trial did not come up ({outcome}: {last})"

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::plan::{GuestError, host};
+use crate::error::{Error, host};
 
 /// Where distributions put kernels; their modules are in `../lib/modules/<version>`.
 const BOOT: &str = "/boot";
@@ -32,8 +32,8 @@ impl Image {
     /// modules.
     ///
     /// # Errors
-    /// [`GuestError::NotInstalled`].
-    pub(super) fn find() -> Result<Self, GuestError> {
+    /// [`Error::NotInstalled`].
+    pub(super) fn find() -> Result<Self, Error> {
         let mut kernels: Vec<PathBuf> = match std::env::var_os(VARIABLE) {
             Some(named) => vec![named.into()],
             None => fs::read_dir(BOOT)
@@ -49,7 +49,7 @@ impl Image {
             .rev()
             .find_map(|kernel| Self::of(kernel))
             .ok_or_else(|| {
-                GuestError::NotInstalled(format!(
+                Error::NotInstalled(format!(
                     "no kernel for a virtual machine is installed ({BOOT}/{PREFIX}* with its \
                      modules): Debian has the package linux-image-cloud-amd64, or name one in \
                      {VARIABLE}"
@@ -71,7 +71,7 @@ impl Image {
     ///
     /// # Errors
     /// A file of a module cannot be read.
-    pub(super) fn modules(&self, names: &[&str]) -> Result<Vec<Module>, GuestError> {
+    pub(super) fn modules(&self, names: &[&str]) -> Result<Vec<Module>, Error> {
         let read = |name: &str| {
             fs::read(self.modules.join(name)).map_err(host("read a module of the guest's kernel"))
         };

@@ -13,8 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 
 pub use choice::Choice;
-pub use plan::{BOOT_BOUND, BOOT_PATIENCE, GuestError, Kind, Plan};
-pub(crate) use running::shared_memory;
+pub use plan::{BOOT_BOUND, BOOT_PATIENCE, Kind, Plan};
 pub use running::{Guest, sweep_leftovers};
 
 /// The static program for guests: what `CORELANE_GUEST` names, else the file `corelane-guest`

@@ -1,6 +1,5 @@
-//! What a guest is to have, and why it could not be had.
+//! What a guest is to have.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,44 +49,6 @@ impl Kind {
     }
 }
 
-/// Why a guest could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum GuestError {
-    /// A program or a kernel that guests of this kind need is missing.
-    #[error("{0}")]
-    NotInstalled(String),
-    /// The program for the guest is missing.
-    #[error("{path}: {source}; build it with \"make guest\"")]
-    NoProgram {
-        /// Where it was looked for.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Files or processes of the host failed.
-    #[error("cannot {doing}: {source}")]
-    Host {
-        /// What was being done.
-        doing: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Bridges and taps.
-    #[error(transparent)]
-    Cable(host::namespace::Error),
-    /// The link could not be made.
-    #[error(transparent)]
-    Link(#[from] icc::LinkError),
-    /// The guest ended or stayed silent.
-    #[error("the guest did not come up ({outcome}); the end of its console:\n{console}")]
-    Boot {
-        /// Exit status or time passed.
-        outcome: String,
-        /// Its last lines.
-        console: String,
-    },
-}
-
 /// What a guest is to have.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
@@ -120,8 +81,4 @@ pub(super) struct Files {
     pub(super) initramfs: PathBuf,
     /// The memory of the link, `LINK_BYTES` long.
     pub(super) shared: PathBuf,
-}
-
-pub(super) fn host(doing: &'static str) -> impl Fn(io::Error) -> GuestError {
-    move |source| GuestError::Host { doing, source }
 }

@@ -16,7 +16,8 @@ use agent::protocol::LINK_BYTES;
 use host::Namespace;
 
 use super::image::{Image, Module};
-use super::plan::{Files, GuestError, Kind, Plan};
+use super::plan::{Files, Kind, Plan};
+use crate::error::Error;
 
 /// The program, as Debian's package `qemu-system-x86` installs it.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -32,9 +33,9 @@ const NO_OFFLOADS: &str = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_
 ///
 /// # Errors
 /// QEMU, a kernel or one of its modules is not installed.
-pub(super) fn modules() -> Result<Vec<Module>, GuestError> {
+pub(super) fn modules() -> Result<Vec<Module>, Error> {
     if program().is_none() {
-        return Err(GuestError::NotInstalled(format!(
+        return Err(Error::NotInstalled(format!(
             "{PROGRAM} is not installed: a virtual machine needs Debian's package qemu-system-x86"
         )));
     }
@@ -54,7 +55,7 @@ pub(super) fn arguments(
     command: &mut Command,
     plan: &Plan<'_>,
     files: &Files,
-) -> Result<Cables, GuestError> {
+) -> Result<Cables, Error> {
     let (accelerator, processor) = match plan.kind {
         Kind::Kvm => ("kvm", "host"),
         Kind::Emulated | Kind::UserModeLinux => ("tcg", "max"),
@@ -111,12 +112,9 @@ pub(super) struct Cables {
 
 impl Cables {
     /// Bridges `interface` to a new tap, and returns the tap's name.
-    fn lay(&mut self, interface: &str, mtu: u32) -> Result<String, GuestError> {
+    fn lay(&mut self, interface: &str, mtu: u32) -> Result<String, Error> {
         let (bridge, tap) = (format!("b-{interface}"), format!("t-{interface}"));
-        let ip = |line: String| {
-            let done = self.namespace.ip(line);
-            done.map_err(GuestError::Cable)
-        };
+        let ip = |line: String| self.namespace.ip(line);
         ip(format!("link add {bridge} type bridge mcast_snooping 0"))?;
         self.interfaces.push(bridge.clone());
         ip(format!("tuntap add dev {tap} mode tap"))?;

@@ -6,21 +6,20 @@
 //! [`sweep_leftovers`].
 
 use std::fs::{self, File};
-use std::io;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agent::protocol::LINK_BYTES;
+use host::process::{self, Signal};
 use host::tasks::child_of;
-use host::{process, temporary};
-use icc::{Link, Mapping, Peer, PeerWatch};
+use host::temporary;
+use icc::{Link, Mapping, Peer};
 
 use super::archive::Archive;
 use super::image::Module;
-use super::plan::{Files, GuestError, Kind, Plan, host};
+use super::plan::{Files, Kind, Plan};
 use super::{qemu, uml};
-use crate::group::{kill, kill_group, own_group};
+use crate::error::{Error, host};
+use crate::linked::Linked;
 
 /// Every guest's name begins so, followed by the process that started it.
 const NAME: &str = "corelane-guest-";
@@ -29,16 +28,11 @@ const NAME: &str = "corelane-guest-";
 const FIRST: &str = "\"$@\"; exit $?";
 /// How long a killed guest may take to be gone.
 const END_PATIENCE: Duration = Duration::from_secs(2);
-/// Silence after which a guest counts as gone: many times the agent's slowest turn.
-const BEAT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A running guest and the link to it.
 pub struct Guest {
     kind: Kind,
-    child: Child,
-    link: Link<Mapping>,
-    watch: PeerWatch,
-    started: Instant,
+    linked: Linked,
     boot: Duration,
     directory: temporary::Directory,
     _cables: Option<qemu::Cables>,
@@ -48,9 +42,9 @@ impl Guest {
     /// Boots a guest and waits until its program has joined the link.
     ///
     /// # Errors
-    /// [`GuestError`]; nothing is left running.
-    pub fn boot(plan: &Plan<'_>) -> Result<Self, GuestError> {
-        let program = fs::read(plan.program).map_err(|source| GuestError::NoProgram {
+    /// [`Error`]; nothing is left running.
+    pub fn boot(plan: &Plan<'_>) -> Result<Self, Error> {
+        let program = fs::read(plan.program).map_err(|source| Error::NoProgram {
             path: plan.program.to_owned(),
             source,
         })?;
@@ -68,7 +62,7 @@ impl Guest {
         };
         fs::write(&files.initramfs, file_system(&program, &modules))
             .map_err(host("write the guest's files"))?;
-        let link = Link::create(shared_memory(&files.shared).map_err(host("make shared memory"))?)?;
+        let link = Linked::link(&files.shared)?;
         let console = File::create(directory.path().join("console"))
             .map_err(host("make a file for the guest's console"))?;
 
@@ -91,29 +85,25 @@ impl Guest {
             }
             Kind::Kvm | Kind::Emulated => Some(qemu::arguments(&mut command, plan, &files)?),
         };
-        let child = own_group(&mut command)
+        let errors = console.try_clone();
+        command
             .env("TMPDIR", directory.path())
             .stdin(Stdio::null())
-            .stderr(Stdio::from(
-                console
-                    .try_clone()
-                    .map_err(host("share the guest's console"))?,
-            ))
-            .stdout(Stdio::from(console))
-            .spawn()
-            .map_err(host("start the guest's kernel"))?;
+            .stderr(errors.map_err(host("share the guest's console"))?)
+            .stdout(console);
 
         let mut guest = Self {
             kind: plan.kind,
-            child,
-            link,
-            watch: PeerWatch::new(BEAT_PATIENCE.as_nanos() as u64, 0),
-            started: Instant::now(),
+            linked: Linked::start(&mut command, link)?,
             boot: Duration::ZERO,
             directory,
             _cables: cables,
         };
-        guest.wait_until_up(plan.patience)?;
+        let up = guest.linked.wait_until_up(plan.patience);
+        guest.boot = up.map_err(|outcome| Error::Boot {
+            outcome,
+            console: guest.console(),
+        })?;
         Ok(guest)
     }
 
@@ -129,22 +119,18 @@ impl Guest {
 
     /// The host's process that is the guest's kernel, and leads all others of the guest.
     pub fn process(&self) -> u32 {
-        let outer = self.child.id();
+        let outer = self.linked.process();
         child_of(outer).and_then(child_of).unwrap_or(outer)
     }
 
     /// The link to the guest's program.
     pub fn link(&mut self) -> &mut Link<Mapping> {
-        &mut self.link
+        &mut self.linked.link
     }
 
     /// What is known of the guest now. A guest whose kernel has ended is closed.
     pub fn peer(&mut self) -> Peer {
-        if !matches!(self.child.try_wait(), Ok(None)) {
-            return Peer::Closed;
-        }
-        let now = self.started.elapsed().as_nanos() as u64;
-        self.link.peer(&mut self.watch, now)
+        self.linked.peer()
     }
 
     /// The last lines of the guest's console.
@@ -155,33 +141,12 @@ impl Guest {
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
-
-    fn wait_until_up(&mut self, patience: Duration) -> Result<(), GuestError> {
-        while self.started.elapsed() < patience && !host::interrupted() {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(GuestError::Boot {
-                    outcome: status.to_string(),
-                    console: self.console(),
-                });
-            }
-            if self.peer() == Peer::Alive {
-                self.boot = self.started.elapsed();
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Err(GuestError::Boot {
-            outcome: format!("silent after {:.1} s", self.started.elapsed().as_secs_f64()),
-            console: self.console(),
-        })
-    }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
         let kernel = self.process();
-        kill_group(self.child.id());
-        let _ = self.child.wait();
+        process::kill_group(self.linked.process());
         // The kernel ends the namespace's processes in its own time; until then they have their
         // interfaces.
         let since = Instant::now();
@@ -206,30 +171,19 @@ pub fn sweep_leftovers() {
         };
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         if starter(&String::from_utf8_lossy(&line)).is_some_and(|by| !process::is_alive(by)) {
-            kill(pid);
+            // It may have ended meanwhile.
+            let _ = process::signal(pid, Signal::KILL);
         }
     }
 }
 
 /// The process that started the guest with this command line, if it is one of ours.
 fn starter(command_line: &str) -> Option<u32> {
-    let name = command_line
+    command_line
         .split('\0')
         .filter_map(|word| word.split_once('='))
         .filter(|(key, _)| matches!(*key, "umid" | "guest"))
-        .find_map(|(_, name)| name.strip_prefix(NAME))?;
-    name.split('-').next()?.parse().ok()
-}
-
-/// Sparse memory of [`LINK_BYTES`] that two sides map.
-pub(crate) fn shared_memory(path: &Path) -> io::Result<Mapping> {
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path)?;
-    file.set_len(LINK_BYTES as u64)?;
-    Mapping::of(&file, LINK_BYTES)
+        .find_map(|(_, name)| process::owner(name, NAME))
 }
 
 /// The guest's root: its program, a console, the places it mounts things on, and modules in the

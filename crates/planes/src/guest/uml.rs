@@ -12,8 +12,9 @@ use std::path::Path;
 use std::process::Command;
 
 use super::image::Module;
-use super::plan::{Files, GuestError, Plan};
+use super::plan::{Files, Plan};
 use super::registers;
+use crate::error::Error;
 
 /// The kernel's program, as Debian installs it.
 const KERNEL: &str = "/usr/bin/linux.uml";
@@ -22,11 +23,11 @@ const KERNEL: &str = "/usr/bin/linux.uml";
 ///
 /// # Errors
 /// The kernel's program is not installed.
-pub(super) fn modules() -> Result<Vec<Module>, GuestError> {
+pub(super) fn modules() -> Result<Vec<Module>, Error> {
     if Path::new(KERNEL).exists() {
         return Ok(Vec::new());
     }
-    Err(GuestError::NotInstalled(format!(
+    Err(Error::NotInstalled(format!(
         "{KERNEL} is not installed: a kernel per core without KVM needs Debian's package \
          user-mode-linux"
     )))

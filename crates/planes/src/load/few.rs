@@ -16,7 +16,7 @@ use port::packet::Outlet;
 use port::pool::Layout;
 use port::{Burst, Pool, PortError};
 
-use super::{HEADERS, LoadError};
+use crate::error::Error;
 
 /// Frames that one stream may send in a tick this way: as many take as long in either.
 pub(super) const FEW: f64 = 50.0;
@@ -29,8 +29,8 @@ const ROOM: usize = 4 << 20;
 /// Where an IPv4 datagram's UDP checksum is; zero: none (RFC 768).
 const UDP_CHECKSUM: std::ops::Range<usize> = 40..42;
 
-/// Bytes before the payload.
-const HEAD: usize = HEADERS as usize;
+/// Bytes before the payload: the headers of an untagged IPv4 datagram.
+pub(super) const HEAD: usize = 14 + 20 + 8;
 
 /// The same frames as a generator's, sent in user space.
 #[derive(Debug)]
@@ -50,19 +50,19 @@ impl FewFrames {
     /// `interface` of the calling thread's namespace.
     ///
     /// # Errors
-    /// [`LoadError`].
+    /// [`Error`].
     pub(super) fn like(
         generator: &mut Generator,
         destinations: usize,
         length: u16,
         stream: u16,
         interface: &str,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, Error> {
         let heads = (0..destinations).map(|_| Ok(head(&generator.preview()?)));
         Ok(Self {
             outlet: Outlet::open(interface)?.with_room(ROOM)?,
             pool: Pool::new(Layout::holding(BURST as u32, u32::from(length)))?,
-            heads: heads.collect::<Result<_, LoadError>>()?,
+            heads: heads.collect::<Result<_, Error>>()?,
             next: 0,
             length,
             stream,

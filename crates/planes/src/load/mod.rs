@@ -18,11 +18,12 @@ use fastpath::generate::{Destinations, Frames};
 use host::clock::now_ns;
 use host::{CoreId, Pinned, RealTime};
 
-use crate::control::ControlError;
 use crate::deployment::Running;
+use crate::error::Error;
 use crate::flows::Flow;
-use crate::routes::{Changes, RoutesError};
+use crate::routes::Changes;
 use crate::site::{Site, flows};
+use few::HEAD;
 use stream::Stream;
 
 /// What becomes due in this time is sent at once.
@@ -34,49 +35,9 @@ pub(crate) const RESIDUAL: Duration = Duration::from_millis(30);
 /// A user plane that lost frames may hold them yet: the next trial waits until none has come for
 /// [`RESIDUAL`], so long at most.
 pub(crate) const DRAIN: Duration = Duration::from_millis(150);
-/// Headers of an untagged IPv4 datagram.
-const HEADERS: u32 = 14 + 20 + 8;
 const TIME_TO_LIVE: u8 = 16;
 /// The lowest real-time priority: above all that has none.
 const PRIORITY: u32 = 1;
-
-/// What went wrong with the load.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The generator or the sink.
-    #[error(transparent)]
-    Fastpath(#[from] fastpath::Error),
-    /// A namespace.
-    #[error(transparent)]
-    Namespace(#[from] host::namespace::Error),
-    /// The sending core.
-    #[error(transparent)]
-    Pin(#[from] host::pin::PinError),
-    /// The packet socket through which few frames leave.
-    #[error(transparent)]
-    Port(#[from] port::PortError),
-    /// The user plane.
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    /// The control plane's route changes.
-    #[error(transparent)]
-    Routes(#[from] RoutesError),
-    /// A trial that received more than it sent has counted wrongly.
-    #[error(
-        "{received} different frames received of {sent} sent: a device duplicates or keeps frames \
-         in a way that the sink does not see; remove what else is attached to the test's cables, \
-         and report it otherwise"
-    )]
-    MoreThanSent {
-        /// Frames sent in the trial.
-        sent: u64,
-        /// Different ones received, of those that left in the trial.
-        received: u64,
-    },
-    /// Ctrl-C.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// Generators and sinks at both ends of the device.
 pub struct Load {
@@ -128,13 +89,13 @@ impl Load {
     /// hardware addresses that `running` listens to, sent from `core`.
     ///
     /// # Errors
-    /// [`LoadError`].
+    /// [`Error`].
     pub fn new(
         site: &Site,
         running: &mut Running,
         payload: u32,
         core: CoreId,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, Error> {
         let mut streams = Vec::new();
         let user_planes = running.planes().len();
         let flows: Vec<Flow> = flows().collect();
@@ -154,7 +115,7 @@ impl Load {
                 source_ports: 1,
                 destination_port: first.destination_port,
                 ttl: TIME_TO_LIVE,
-                lengths: vec![(HEADERS + payload) as u16],
+                lengths: vec![(HEAD as u32 + payload) as u16],
                 stream: number as u16,
                 stamp_every: 1,
             };
@@ -168,7 +129,7 @@ impl Load {
     /// plane makes `changes_per_second` route changes in every user plane.
     ///
     /// # Errors
-    /// [`LoadError`].
+    /// [`Error`].
     pub fn trial(
         &mut self,
         running: &mut Running,
@@ -176,7 +137,7 @@ impl Load {
         changes_per_second: u32,
         rate: f64,
         duration: Duration,
-    ) -> Result<Observed, LoadError> {
+    ) -> Result<Observed, Error> {
         let _pinned = Pinned::to(self.core)?;
         let _priority = RealTime::first_in_first_out(PRIORITY).ok();
         let departures = now_ns();
@@ -191,7 +152,7 @@ impl Load {
         let mut last = false;
         while !last {
             if host::interrupted() {
-                return Err(LoadError::Interrupted);
+                return Err(Error::Interrupted);
             }
             let elapsed = begin.elapsed().min(duration);
             last = elapsed == duration;
@@ -234,7 +195,7 @@ impl Load {
 
     /// Waits for frames that the user planes still hold: the next trial shall find their queues as
     /// the first did, empty.
-    fn drain(&self) -> Result<(), LoadError> {
+    fn drain(&self) -> Result<(), Error> {
         const LOOK: Duration = Duration::from_millis(5);
         let begin = Instant::now();
         let (mut heard, mut silent_since) = (self.heard()?, begin);
@@ -249,7 +210,7 @@ impl Load {
     }
 
     /// All frames that came since the trial's begin.
-    fn heard(&self) -> Result<u64, LoadError> {
+    fn heard(&self) -> Result<u64, Error> {
         let mut heard = 0;
         for stream in &self.streams {
             let counts = stream.sink.counts()?;
@@ -261,8 +222,8 @@ impl Load {
     /// Frames of the last trial that came through each user plane.
     ///
     /// # Errors
-    /// [`LoadError::Fastpath`].
-    pub fn carried(&self) -> Result<Vec<u64>, LoadError> {
+    /// [`Error::Fastpath`].
+    pub fn carried(&self) -> Result<Vec<u64>, Error> {
         let counts = self.streams.iter().map(|stream| stream.sink.counts());
         Ok(counts
             .map(|counts| counts.map(|counts| counts.unique()))
@@ -277,7 +238,7 @@ impl Load {
         })
     }
 
-    fn observe(&self, intended: u64, sent: u64, seconds: f64) -> Result<Observed, LoadError> {
+    fn observe(&self, intended: u64, sent: u64, seconds: f64) -> Result<Observed, Error> {
         let mut observed = Observed {
             intended,
             sent,
@@ -308,7 +269,7 @@ impl Load {
             }
         }
         if observed.received > sent {
-            return Err(LoadError::MoreThanSent {
+            return Err(Error::MoreThanSent {
                 sent,
                 received: observed.received,
             });

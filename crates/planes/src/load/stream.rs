@@ -8,8 +8,8 @@ use fastpath::generate::{Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use host::Namespace;
 
-use super::LoadError;
 use super::few::{FEW, FewFrames};
+use crate::error::Error;
 use crate::site::{Pair, Site};
 
 pub(super) struct Stream {
@@ -32,14 +32,14 @@ impl Stream {
     /// streams apart.
     ///
     /// # Errors
-    /// [`LoadError`].
+    /// [`Error`].
     pub(super) fn new(
         site: &Site,
         pair: &Pair,
         frames: &Frames,
         share: f64,
         streams: usize,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, Error> {
         let (index, interface) = (pair.input.a.index, pair.input.a.interface.as_str());
         let mut generator = site.sender.enter(|| Generator::new(index, frames))??;
         let few = site.sender.enter(|| {
@@ -80,13 +80,13 @@ impl Stream {
     /// second in all, those of a `tick` at once.
     ///
     /// # Errors
-    /// [`LoadError::Fastpath`].
+    /// [`Error::Fastpath`].
     pub(super) fn begin(
         &mut self,
         departures: u64,
         rate: f64,
         tick: Duration,
-    ) -> Result<(), LoadError> {
+    ) -> Result<(), Error> {
         self.are_few = rate * self.share * tick.as_secs_f64() <= FEW;
         Ok(self.sink.restart(departures)?)
     }
@@ -94,8 +94,8 @@ impl Stream {
     /// Sends `count` frames; says how many were made: fewer only when a signal came.
     ///
     /// # Errors
-    /// [`LoadError`].
-    pub(super) fn send(&mut self, count: u32) -> Result<u32, LoadError> {
+    /// [`Error`].
+    pub(super) fn send(&mut self, count: u32) -> Result<u32, Error> {
         if self.are_few {
             self.few.send(count)?;
             Ok(count)

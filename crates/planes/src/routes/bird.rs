@@ -5,21 +5,22 @@
 //! which tells us.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::{Child, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use fib::IpPrefix;
 use host::bed::{Bed, side};
-use host::tasks::{TaskError, bind};
+use host::process::{Group, end_with_thread, silent};
+use host::tasks::bind;
 use host::{CoreId, temporary};
 use router::control_plane::model::Event;
 use router::control_plane::netlink::decode::decode;
 use router::control_plane::netlink::socket::{Received, Socket};
 
-use super::Change;
 use super::bgp::Speaker;
-use crate::group::{kill_group, own_group};
+use super::change::Change;
+use crate::error::{Error, host};
 
 const PROGRAM: &str = "bird";
 /// Debian installs it where not every user's path leads.
@@ -40,87 +41,54 @@ const SYSTEMS: [u16; 2] = [64_512, 64_513];
 const ROUTERS: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 1, 1), Ipv4Addr::new(198, 19, 1, 1)];
 const NEXT_HOPS: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 1, 2), Ipv4Addr::new(198, 19, 1, 2)];
 
-/// Why there are no routes from BIRD.
-#[derive(Debug, thiserror::Error)]
-pub enum BirdError {
-    /// It is missing.
-    #[error("BIRD is not installed: routes from it need Debian's package bird2")]
-    NotInstalled,
-    /// Files, processes or connections of the host failed.
-    #[error("routes from BIRD: cannot {doing}: {source}")]
-    Host {
-        /// What was being done.
-        doing: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Its namespace.
-    #[error(transparent)]
-    Namespace(#[from] host::namespace::Error),
-    /// Its cores.
-    #[error("routes from BIRD: {0}")]
-    Bound(#[from] TaskError),
-}
-
 /// Whether it is installed.
-pub fn installed() -> bool {
-    PLACES
+///
+/// # Errors
+/// [`Error::NotInstalled`].
+pub fn installed() -> Result<(), Error> {
+    if PLACES
         .iter()
-        .any(|place| std::path::Path::new(place).join(PROGRAM).exists())
+        .any(|place| Path::new(place).join(PROGRAM).exists())
+    {
+        return Ok(());
+    }
+    let missing = "BIRD is not installed: routes from it need Debian's package bird2";
+    Err(Error::NotInstalled(missing.to_owned()))
 }
 
 /// A running daemon and the session with it, ended when dropped.
 pub(super) struct Bird {
-    child: Child,
+    group: Group,
     speaker: Speaker,
     socket: Socket,
     _bed: Bed,
     _files: temporary::Directory,
 }
 
-/// Ends the daemon if what comes after its start fails.
-struct Started(Option<Child>);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            kill_group(child.id());
-            let _ = child.wait();
-        }
-    }
-}
-
 impl Bird {
     /// Starts the daemon on `cores`, or on all, and waits until its session with us is up.
-    pub(super) fn start(cores: Option<&[CoreId]>) -> Result<Self, BirdError> {
-        if !installed() {
-            return Err(BirdError::NotInstalled);
-        }
+    pub(super) fn start(cores: Option<&[CoreId]>) -> Result<Self, Error> {
+        installed()?;
         let [one, other] = [("x0", ROUTERS[0]), ("x1", ROUTERS[1])]
             .map(|(interface, router)| side("routes", interface).address(format!("{router}/24")));
         let bed = Bed::plan().cable(one, other).lay()?;
         let namespace = bed.namespace("routes")?.clone();
         let files = temporary::Directory::new("bird").map_err(host("make a directory"))?;
         let configuration = files.path().join("bird.conf");
-        fs::write(&configuration, text()).map_err(host("write its configuration"))?;
+        fs::write(&configuration, text()).map_err(host("write BIRD's configuration"))?;
         let socket = namespace
             .enter(|| Socket::open(libc::NETLINK_ROUTE, &[IPV4_ROUTES]))?
             .map_err(host("follow the kernel's routes"))?;
         let mut command = namespace.command(PROGRAM);
         let path = std::env::var("PATH").unwrap_or_default();
-        let child = own_group(&mut command)
+        command
             .env("PATH", format!("{path}:{}", PLACES.join(":")))
             .args(["-f", "-c"])
             .arg(&configuration)
             .arg("-s")
-            .arg(files.path().join("bird.ctl"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(host("start it"))?;
-        let process = child.id();
-        let mut started = Started(Some(child));
+            .arg(files.path().join("bird.ctl"));
+        let group = Group::start(silent(end_with_thread(&mut command)));
+        let group = group.map_err(host("start BIRD"))?;
         let since = Instant::now();
         let speaker = loop {
             let session = namespace.enter(|| {
@@ -131,24 +99,24 @@ impl Bird {
                 Err(_) if since.elapsed() < PATIENCE && !host::interrupted() => {
                     std::thread::sleep(PAUSE);
                 }
-                Err(error) => return Err(host("open a BGP session with it")(error)),
+                Err(error) => return Err(host("open a BGP session with BIRD")(error)),
             }
         };
-        if let Some(cores) = cores {
-            bind(process, cores)?;
-        }
-        let child = started.0.take().ok_or(BirdError::NotInstalled)?;
-        Ok(Self {
-            child,
+        let bird = Self {
+            group,
             speaker,
             socket,
             _bed: bed,
             _files: files,
-        })
+        };
+        if let Some(cores) = cores {
+            bind(bird.group.leader.id(), cores)?;
+        }
+        Ok(bird)
     }
 
     /// Announces changes to it.
-    pub(super) fn announce(&mut self, changes: &[Change]) -> Result<(), BirdError> {
+    pub(super) fn announce(&mut self, changes: &[Change]) -> Result<(), Error> {
         for run in changes.chunk_by(|a, b| a.side == b.side) {
             let networks: Vec<(Ipv4Addr, u8)> = run
                 .iter()
@@ -157,13 +125,13 @@ impl Bird {
             let next_hop = NEXT_HOPS[run[0].side];
             self.speaker
                 .announce(next_hop, &networks)
-                .map_err(host("announce routes to it"))?;
+                .map_err(host("announce routes to BIRD"))?;
         }
         Ok(())
     }
 
     /// What it has announced since the last call.
-    pub(super) fn heard(&mut self) -> Result<Vec<Change>, BirdError> {
+    pub(super) fn heard(&mut self) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         loop {
             let received = self
@@ -179,13 +147,6 @@ impl Bird {
                 }
             }
         }
-    }
-}
-
-impl Drop for Bird {
-    fn drop(&mut self) {
-        kill_group(self.child.id());
-        let _ = self.child.wait();
     }
 }
 
@@ -217,10 +178,6 @@ fn text() -> String {
     )
 }
 
-fn host(doing: &'static str) -> impl Fn(io::Error) -> BirdError {
-    move |source| BirdError::Host { doing, source }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,17 +187,14 @@ mod tests {
         if !needs::root("to make network namespaces") {
             return;
         }
-        let mut bird = match Bird::start(None) {
-            Err(error @ BirdError::NotInstalled) => {
-                needs::skipped!("{error}");
-                return;
-            }
-            started => started.unwrap(),
-        };
-        let process = bird.child.id();
+        if let Err(missing) = installed() {
+            return needs::skipped!("{missing}");
+        }
+        let mut bird = Bird::start(None).unwrap();
+        let process = bird.group.leader.id();
         let mut heard = Vec::new();
         // All networks by one side, some of them by the other then.
-        for (next, count) in [(0, 300), (super::super::NETWORKS, 100)] {
+        for (next, count) in [(0, 300), (super::super::change::NETWORKS, 100)] {
             let changes = Change::following(next, count);
             bird.announce(&changes).unwrap();
             let since = Instant::now();

@@ -7,6 +7,7 @@
 
 mod bgp;
 mod bird;
+mod change;
 
 use std::net::Ipv4Addr;
 
@@ -17,14 +18,11 @@ use icc::LinkError;
 use serde::{Deserialize, Serialize};
 
 use self::bird::Bird;
-pub use self::bird::{BirdError, installed};
+pub use self::bird::installed;
+use self::change::Change;
 use crate::deployment::UserPlane;
+use crate::error::Error;
 use crate::site::Pair;
-
-/// Networks under 100.64.0.0/10 that come and come again by turns of two next hops. None of them
-/// carries the tester's traffic.
-const NETWORKS: u32 = 4_096;
-const LENGTH: u8 = 24;
 
 /// Where route changes come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -44,44 +42,6 @@ impl Origin {
             Self::Generated => "generated",
             Self::Bird => "BIRD",
         }
-    }
-}
-
-/// Why route changes do not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RoutesError {
-    /// Their origin.
-    #[error(transparent)]
-    Bird(#[from] BirdError),
-    /// The link to a user plane.
-    #[error("between control and user plane: {0}")]
-    Link(#[from] LinkError),
-}
-
-/// A change: a network, and by which side of the user plane it is reached now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Change {
-    network: Ipv4Addr,
-    length: u8,
-    /// 0: towards the sender, 1: towards the receiver.
-    side: usize,
-}
-
-impl Change {
-    fn number(number: u32) -> Self {
-        let base = u32::from(Ipv4Addr::new(100, 64, 0, 0));
-        Self {
-            network: Ipv4Addr::from(base + (number % NETWORKS) * 256),
-            length: LENGTH,
-            side: (number / NETWORKS % 2) as usize,
-        }
-    }
-
-    /// The changes from `next` on.
-    fn following(next: u32, count: usize) -> Vec<Self> {
-        (0..count as u32)
-            .map(|ahead| Self::number(next.wrapping_add(ahead)))
-            .collect()
     }
 }
 
@@ -106,12 +66,8 @@ impl Changes {
     /// they are given.
     ///
     /// # Errors
-    /// [`BirdError`].
-    pub fn new(
-        origin: Origin,
-        pairs: &[Pair],
-        cores: Option<&[CoreId]>,
-    ) -> Result<Self, BirdError> {
+    /// [`Error`].
+    pub fn new(origin: Origin, pairs: &[Pair], cores: Option<&[CoreId]>) -> Result<Self, Error> {
         Ok(Self::of(
             match origin {
                 Origin::Generated => Source::Generated,
@@ -142,8 +98,8 @@ impl Changes {
     /// many were made. Those of BIRD come later, at one of the next calls.
     ///
     /// # Errors
-    /// [`RoutesError`]. A full link is none: those changes are made again.
-    pub fn send(&mut self, planes: &mut [UserPlane], count: usize) -> Result<usize, RoutesError> {
+    /// [`Error`]. A full link is none: those changes are made again.
+    pub fn send(&mut self, planes: &mut [UserPlane], count: usize) -> Result<usize, Error> {
         let made = match &mut self.source {
             Source::Bird(bird) => {
                 bird.announce(&Change::following(self.next, count))?;
@@ -177,11 +133,7 @@ impl Changes {
     }
 
     /// Sends changes to all planes until a link is full; returns how many all of them got.
-    fn pass_on(
-        &mut self,
-        planes: &mut [UserPlane],
-        changes: &[Change],
-    ) -> Result<usize, RoutesError> {
+    fn pass_on(&mut self, planes: &mut [UserPlane], changes: &[Change]) -> Result<usize, Error> {
         let mut passed = 0;
         for changes in changes.chunks(ROUTES_PER_PACKET) {
             for (plane, ways) in planes.iter_mut().zip(&self.ways) {
@@ -202,19 +154,5 @@ impl Changes {
             passed += changes.len();
         }
         Ok(passed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_turn_changes_the_side_of_every_network() {
-        let (first, again) = (Change::number(5), Change::number(5 + NETWORKS));
-        assert_eq!(first.network, again.network);
-        assert_eq!(first.network, Ipv4Addr::new(100, 64, 5, 0));
-        assert_eq!((first.side, again.side), (0, 1));
-        assert_eq!(Change::following(4, 2), [Change::number(4), first]);
     }
 }
