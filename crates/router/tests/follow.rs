@@ -10,9 +10,11 @@ use host::Namespace;
 use host::bed::{Bed, side};
 use host::namespace::OnFailure;
 use router::control_plane::follower::{Checking, Follower};
+use router::control_plane::mirror::Mirror;
 use router::control_plane::netlink::socket::READ_SIZE;
 use router::engine::recording::Recording;
 use router::engine::{Change, MAIN_TABLE, fixed};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 struct Net {
     router: Namespace,
@@ -167,7 +169,8 @@ fn a_storm_that_overruns_the_socket_ends_equal() {
     let net = net();
     let router = &net.router;
     following(&net, |follower| {
-        follower.shrink_buffer_for_tests();
+        // As small as the kernel allows, so that it can be overrun.
+        set_socket_recv_buffer_size(follower.descriptor(), 1).unwrap();
         let mut lines = String::new();
         for round in 0..4 {
             for number in 0..20_000u32 {
@@ -305,9 +308,9 @@ fn route_changes_do_not_wait_for_a_resynchronisation() {
                 assert_eq!(answers(follower).as_deref(), port, "after piece {pieces}");
                 changes += 1;
             }
-            let before = follower.resync_events();
+            let before = follower.health().messages;
             follower.advance_resync().unwrap();
-            let events = follower.resync_events().saturating_sub(before);
+            let events = follower.health().messages - before;
             assert!(events <= most, "{events} events at once, of {most} allowed");
             pieces += 1;
         }
@@ -332,13 +335,13 @@ fn a_comparison_finds_what_differs_and_says_where() {
     batch(&net.router, lines);
     following(&net, |follower| {
         let spoil = |next_hop| {
-            move |_: &mut _, out: &mut Vec<Change>| {
-                out.push(Change::RouteV4 {
+            move |mirror: &mut Mirror| {
+                mirror.changes().push(Change::RouteV4 {
                     table: MAIN_TABLE,
                     prefix: Prefix::containing(0xC000_0200, 24),
                     next_hop,
                 });
-                out.push(Change::RouteV6 {
+                mirror.changes().push(Change::RouteV6 {
                     table: MAIN_TABLE,
                     prefix: Prefix::containing(0x2001_0db8_0077 << 80, 48),
                     next_hop,

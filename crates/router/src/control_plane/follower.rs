@@ -17,8 +17,8 @@ pub use super::health::{Checking, Health};
 use super::keep_alive::KeepAlive;
 use super::mirror::{Mirror, Swept};
 use super::netlink::decode::decode;
-use super::netlink::socket::{Dumped, GROUPS, Received, Socket};
-use super::netlink::{dump_all, use_neighbour};
+use super::netlink::socket::{GROUPS, Received, Socket};
+use super::netlink::use_neighbour;
 use super::reread::{Progress, Reread};
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
@@ -52,7 +52,6 @@ pub struct Follower {
     engine: Box<dyn Engine>,
     events: Socket,
     dumps: Socket,
-    changes: Vec<Change>,
     health: Health,
     suspicions: u64,
     suspected: Option<Instant>,
@@ -73,7 +72,7 @@ impl Follower {
     /// # Errors
     /// When the kernel or the engine refuses.
     pub fn start(ports: &[String], engine: Box<dyn Engine>) -> Result<Self, FollowError> {
-        Self::start_prepared(ports, engine, |_, _| {})
+        Self::start_prepared(ports, engine, |_| {})
     }
 
     /// As [`Follower::start`]; `prepare` may decide about ports and families before anything is
@@ -84,18 +83,16 @@ impl Follower {
     pub fn start_prepared(
         ports: &[String],
         engine: Box<dyn Engine>,
-        prepare: impl FnOnce(&mut Mirror, &mut Vec<Change>),
+        prepare: impl FnOnce(&mut Mirror),
     ) -> Result<Self, FollowError> {
         let began = Instant::now();
-        let mut changes = Vec::new();
-        let mut mirror = Mirror::new(ports, &mut changes);
-        prepare(&mut mirror, &mut changes);
+        let mut mirror = Mirror::new(ports);
+        prepare(&mut mirror);
         let mut follower = Self {
             mirror,
             engine,
             events: Socket::open(libc::NETLINK_ROUTE, &GROUPS)?,
             dumps: Socket::open(libc::NETLINK_ROUTE, &[])?,
-            changes,
             health: Health::default(),
             suspicions: 0,
             suspected: None,
@@ -156,26 +153,12 @@ impl Follower {
         &self.health
     }
 
-    /// The socket for dumps and questions.
-    pub fn questions(&mut self) -> &mut Socket {
-        &mut self.dumps
-    }
-
-    /// Gives the announcements a small buffer, so that a test can overrun it.
-    #[doc(hidden)]
-    pub fn shrink_buffer_for_tests(&mut self) {
-        self.events.shrink_buffer();
-    }
-
     /// Changes the mirror from outside (ports, families) and tells the engine.
     ///
     /// # Errors
     /// When the engine refuses.
-    pub fn change(
-        &mut self,
-        change: impl FnOnce(&mut Mirror, &mut Vec<Change>),
-    ) -> Result<(), FollowError> {
-        change(&mut self.mirror, &mut self.changes);
+    pub fn change(&mut self, change: impl FnOnce(&mut Mirror)) -> Result<(), FollowError> {
+        change(&mut self.mirror);
         self.flush()
     }
 
@@ -187,24 +170,17 @@ impl Follower {
         let began = Instant::now();
         let mut any = false;
         loop {
-            let Self {
-                mirror,
-                changes,
-                events,
-                ..
-            } = self;
-            let received = events.receive(|message| {
+            let mirror = &mut self.mirror;
+            let received = self.events.receive(|message| {
                 if let Some(event) = decode(message) {
-                    mirror.apply(event, changes);
+                    mirror.apply(event);
                 }
             })?;
             match received {
                 Received::Messages(count) => {
                     any = true;
                     self.health.messages += count as u64;
-                    if self.changes.len() >= BATCH {
-                        self.flush()?;
-                    }
+                    self.flush_from(BATCH)?;
                 }
                 Received::Nothing => break,
                 Received::Overrun => {
@@ -244,15 +220,15 @@ impl Follower {
             self.begin_resync(reason)?;
         }
         if self.mirror.has_work() {
-            self.mirror.work(&mut self.changes);
+            self.mirror.work();
             self.flush()?;
         }
         self.advance_resync()?;
         if self.keep_alive.is_due(now) {
             // What a port can do may change without its link changing, so the engine looks again
             // now and then.
-            self.changes
-                .extend(self.mirror.around().ports().into_iter().map(Change::Port));
+            let ports = self.mirror.around().ports().into_iter();
+            self.mirror.changes().extend(ports.map(Change::Port));
             self.flush()?;
             self.refresh_neighbours()?;
         }
@@ -274,11 +250,6 @@ impl Follower {
         self.reread.is_some()
     }
 
-    /// Messages that the re-read under way has taken in.
-    pub fn resync_events(&self) -> u64 {
-        self.reread.as_ref().map_or(0, Reread::events)
-    }
-
     /// Begins to read the kernel's tables again. One that is under way is begun again: it may have
     /// missed what this one is about.
     ///
@@ -288,7 +259,9 @@ impl Follower {
         self.follow()?;
         self.resync_wanted = None;
         self.suspected = None;
-        self.reread = Some(Reread::begin(reason, &mut self.mirror, &mut self.changes)?);
+        let reread = Reread::begin(reason, &mut self.mirror)?;
+        self.health.messages += reread.events();
+        self.reread = Some(reread);
         // What the kernel's own tables say is the answer to the suspicion, not a new one.
         self.suspicions = self.mirror.suspicions();
         self.flush()
@@ -303,13 +276,14 @@ impl Follower {
         let Some(reread) = &mut self.reread else {
             return Ok(());
         };
-        let progress = reread.advance(&mut self.mirror, &mut self.changes)?;
+        let before = reread.events();
+        let progress = reread.advance(&mut self.mirror)?;
+        self.health.messages += reread.events() - before;
         self.suspicions = self.mirror.suspicions();
         self.flush()?;
-        if matches!(progress, Progress::Under(_)) {
-            return Ok(());
-        }
-        if let Some(reread) = self.reread.take() {
+        if progress != Progress::Under
+            && let Some(reread) = self.reread.take()
+        {
             self.end_resync(&reread, progress);
         }
         Ok(())
@@ -318,7 +292,6 @@ impl Follower {
     fn end_resync(&mut self, reread: &Reread, progress: Progress) {
         let (reason, seconds) = (reread.reason, reread.began.elapsed());
         self.synced = Instant::now();
-        self.health.messages += reread.events();
         self.health.resyncs += 1;
         self.health.resync = seconds;
         if let Progress::Done(swept) = progress {
@@ -405,39 +378,44 @@ impl Follower {
         self.verified.as_ref()
     }
 
+    /// Reads the kernel's tables for the first time.
     fn read_all(&mut self) -> Result<(), FollowError> {
-        self.mirror.begin_round();
-        let mut failure = None;
-        let Self {
-            mirror,
-            changes,
-            dumps,
-            engine,
-            health,
-            ..
-        } = self;
-        let (count, dumped) = dump_all(dumps, false, |event| {
-            mirror.apply_dumped(event, changes);
-            if changes.len() >= BATCH && failure.is_none() {
-                failure = hand_over(&mut **engine, changes, health).err();
+        let mut reread = Reread::begin("start", &mut self.mirror)?;
+        loop {
+            match reread.advance(&mut self.mirror)? {
+                Progress::Under => self.flush_from(BATCH)?,
+                Progress::Done(swept) => {
+                    self.health.swept = swept;
+                    break;
+                }
+                Progress::Interrupted => {
+                    self.suspected = Some(Instant::now());
+                    break;
+                }
             }
-        })?;
-        if let Some(error) = failure {
-            return Err(error.into());
         }
-        self.health.messages += count;
-        if dumped == Dumped::Whole {
-            self.health.swept = self.mirror.end_round(&mut self.changes);
-        } else {
-            self.suspected = Some(Instant::now());
-        }
+        self.health.messages += reread.events();
         self.synced = Instant::now();
         self.flush()
     }
 
     fn flush(&mut self) -> Result<(), FollowError> {
-        hand_over(&mut *self.engine, &mut self.changes, &mut self.health)?;
-        Ok(())
+        self.flush_from(1)
+    }
+
+    /// Hands the changes to the engine if there are so many.
+    fn flush_from(&mut self, least: usize) -> Result<(), FollowError> {
+        let changes = self.mirror.changes();
+        if changes.len() < least {
+            return Ok(());
+        }
+        if !self.engine.keeps_table() {
+            changes.retain(|change| matches!(change, Change::Port(_)));
+        }
+        self.health.changes += changes.len() as u64;
+        let result = self.engine.apply(changes);
+        changes.clear();
+        Ok(result?)
     }
 
     /// Neighbours that routes need are resolved before a packet asks for them, and those that carry
@@ -456,21 +434,4 @@ impl Follower {
         }
         Ok(())
     }
-}
-
-fn hand_over(
-    engine: &mut dyn Engine,
-    changes: &mut Vec<Change>,
-    health: &mut Health,
-) -> Result<(), EngineError> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    if !engine.keeps_table() {
-        changes.retain(|change| matches!(change, Change::Port(_)));
-    }
-    health.changes += changes.len() as u64;
-    let result = engine.apply(changes);
-    changes.clear();
-    result
 }

@@ -88,8 +88,7 @@ mod tests {
     const GATEWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 1, 0, 9));
 
     fn mirror() -> Mirror {
-        let mut out = Vec::new();
-        let mut mirror = Mirror::new(&["r1".to_owned()], &mut out);
+        let mut mirror = Mirror::new(&["r1".to_owned()]);
         let link = Link {
             index: 1,
             name: "r1".into(),
@@ -118,8 +117,8 @@ mod tests {
             destination: "192.0.2.0/24".parse().unwrap(),
             way,
         };
-        mirror.apply(Event::Link(link), &mut out);
-        mirror.apply(Event::Route(route, Placement::Last), &mut out);
+        mirror.apply(Event::Link(link));
+        mirror.apply(Event::Route(route, Placement::Last));
         mirror
     }
 
@@ -130,7 +129,7 @@ mod tests {
             state,
             mac: Some([4; 6]),
         };
-        mirror.apply(Event::Neighbour(neighbour), &mut Vec::new());
+        mirror.apply(Event::Neighbour(neighbour));
     }
 
     fn counters(mirror: &Mirror, frames: u64) -> Counters {

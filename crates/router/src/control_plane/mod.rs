@@ -6,9 +6,9 @@
 //!  surroundings   links, ports, addresses, neighbours
 //!  next_hops      numbers that routes answer with; buckets: members of groups;
 //!                 objects: `ip nexthop`
-//!  ways, routes   every route, 16 bytes each; slots: the map under them
+//!  routes         every route, 16 bytes each, and their ways; slots: the map under them
 //!  family         the answer for a prefix, composed of the kernel's tables, and neighbours as
-//!                 routes; resolve: from a route to its next hop; shared: what families share
+//!                 routes; shared: what families share, and from a way to its next hop
 //!  mirror         the state machine: events in, changes out
 //! ```
 //!
@@ -34,11 +34,9 @@ pub mod netlink;
 pub mod next_hops;
 pub mod objects;
 mod reread;
-pub mod resolve;
 pub mod routed;
 pub mod routes;
 pub mod shared;
 mod slots;
 pub mod surroundings;
 pub mod verify;
-pub mod ways;

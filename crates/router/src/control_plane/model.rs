@@ -207,6 +207,13 @@ pub struct Hop {
     pub weight: u16,
 }
 
+impl Hop {
+    /// Does it leave by the same link to the same gateway?
+    fn is_same(&self, other: &Self) -> bool {
+        (self.link, self.gateway) == (other.link, other.gateway)
+    }
+}
+
 /// The ways out of a route. One is by far the commonest, and costs no allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Hops {
@@ -257,6 +264,50 @@ pub struct Way {
     /// It asks for what no fast path does: type of service, source prefix, encapsulation. The
     /// kernel's.
     pub special: bool,
+}
+
+impl Way {
+    /// The ways out.
+    pub fn hops(&self) -> &[Hop] {
+        self.hops.as_slice()
+    }
+
+    /// Do the ways out of this one leave by the same links to the same gateways as some of
+    /// `other`'s?
+    fn is_part_of(&self, other: &Self) -> bool {
+        let same = |hop: &Hop| other.hops().iter().any(|other| other.is_same(hop));
+        self.hops().iter().all(same)
+    }
+
+    /// Is this multipath route the same as `other`, with members added or left out?
+    pub fn is_regrouped(&self, other: &Self) -> bool {
+        let gateways = |way: &Self| way.hops().iter().all(|hop| hop.gateway.is_some());
+        self.metric == other.metric
+            && self.kind == RouteKind::Unicast
+            && other.kind == RouteKind::Unicast
+            && self.object == 0
+            && !self.hops().is_empty()
+            && gateways(self)
+            && gateways(other)
+            && (self.is_part_of(other) || other.is_part_of(self))
+    }
+
+    /// This multipath route without the members of `gone`, if these are a proper part of it.
+    pub fn without(&self, gone: &Self) -> Option<Self> {
+        let (members, leaving) = (self.hops(), gone.hops());
+        if self.metric != gone.metric || leaving.is_empty() || leaving.len() >= members.len() {
+            return None;
+        }
+        let mut smaller = Self {
+            hops: Hops::None,
+            ..self.clone()
+        };
+        let stays = |hop: &&Hop| !leaving.iter().any(|other| other.is_same(hop));
+        for hop in members.iter().filter(stays) {
+            smaller.hops.push(*hop);
+        }
+        (smaller.hops().len() + leaving.len() == members.len()).then_some(smaller)
+    }
 }
 
 /// A route.

@@ -12,8 +12,7 @@ use fib::next_hop::Kind;
 
 use super::model::{Hop, ObjectKind};
 use super::next_hops::{Content, NextHops};
-use super::surroundings::{HopKey, Surroundings};
-use crate::engine::Change;
+use super::surroundings::HopKey;
 
 #[derive(Debug)]
 struct Object {
@@ -31,10 +30,7 @@ pub struct Objects {
 impl Objects {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.known
-            .values()
-            .filter(|object| object.kind.is_some())
-            .count()
+        self.numbers().count()
     }
 
     /// Are there none?
@@ -70,43 +66,22 @@ impl Objects {
     }
 
     /// The engine number of an object, with one more use, which the caller holds.
-    pub fn hold(
-        &mut self,
-        number: u32,
-        next_hops: &mut NextHops,
-        around: &Surroundings,
-        out: &mut Vec<Change>,
-    ) -> NextHop {
-        let id = self.id(number, next_hops, around, out);
+    pub fn hold(&mut self, number: u32, next_hops: &mut NextHops) -> NextHop {
+        let id = self.id(number, next_hops);
         next_hops.hold(id);
         id
     }
 
-    fn id(
-        &mut self,
-        number: u32,
-        next_hops: &mut NextHops,
-        around: &Surroundings,
-        out: &mut Vec<Change>,
-    ) -> NextHop {
-        self.known
-            .entry(number)
-            .or_insert_with(|| Object {
-                kind: None,
-                id: next_hops.private(Content::Fixed(Kind::Punt), around, out),
-            })
-            .id
+    fn id(&mut self, number: u32, next_hops: &mut NextHops) -> NextHop {
+        let object = self.known.entry(number).or_insert_with(|| Object {
+            kind: None,
+            id: next_hops.private(),
+        });
+        object.id
     }
 
     /// An object is there, or was replaced.
-    pub fn put(
-        &mut self,
-        number: u32,
-        kind: ObjectKind,
-        next_hops: &mut NextHops,
-        around: &Surroundings,
-        out: &mut Vec<Change>,
-    ) {
+    pub fn put(&mut self, number: u32, kind: ObjectKind, next_hops: &mut NextHops) {
         let content = match &kind {
             ObjectKind::Hop(Hop {
                 link,
@@ -122,15 +97,13 @@ impl Objects {
                 Content::Fixed(Kind::Punt)
             }
             ObjectKind::Blackhole => Content::Fixed(Kind::Blackhole),
-            ObjectKind::Group(members) => Content::Group(
-                members
-                    .iter()
-                    .map(|&(member, weight)| (self.id(member, next_hops, around, out), weight))
-                    .collect(),
-            ),
+            ObjectKind::Group(members) => {
+                let member = |&(member, weight)| (self.id(member, next_hops), weight);
+                Content::Group(members.iter().map(member).collect())
+            }
         };
-        let id = self.id(number, next_hops, around, out);
-        next_hops.rewrite(id, content, around, out);
+        let id = self.id(number, next_hops);
+        next_hops.rewrite(id, content);
         if let Some(object) = self.known.get_mut(&number) {
             object.kind = Some(kind);
         }
@@ -138,53 +111,38 @@ impl Objects {
 
     /// The objects that go when `number` goes: itself, and groups that have no other member. Groups
     /// that have lose it.
-    pub fn gone(
-        &mut self,
-        number: u32,
-        next_hops: &mut NextHops,
-        around: &Surroundings,
-        out: &mut Vec<Change>,
-    ) -> Vec<u32> {
+    pub fn gone(&mut self, number: u32, next_hops: &mut NextHops) -> Vec<u32> {
         let mut gone = vec![number];
-        let groups: Vec<(u32, Vec<(u32, u16)>)> = self
-            .known
-            .iter()
-            .filter_map(|(&group, object)| match &object.kind {
-                Some(ObjectKind::Group(members))
-                    if members.iter().any(|&(member, _)| member == number) =>
-                {
-                    Some((
-                        group,
-                        members
-                            .iter()
-                            .copied()
-                            .filter(|&(member, _)| member != number)
-                            .collect(),
-                    ))
+        let mut shrunk = Vec::new();
+        for (&group, object) in &self.known {
+            if let Some(ObjectKind::Group(members)) = &object.kind
+                && members.iter().any(|&(member, _)| member == number)
+            {
+                let mut left = members.clone();
+                left.retain(|&(member, _)| member != number);
+                if left.is_empty() {
+                    gone.push(group);
+                } else {
+                    shrunk.push((group, left));
                 }
-                _ => None,
-            })
-            .collect();
-        for (group, left) in groups {
-            if left.is_empty() {
-                gone.push(group);
-            } else {
-                self.put(group, ObjectKind::Group(left), next_hops, around, out);
             }
+        }
+        for (group, left) in shrunk {
+            self.put(group, ObjectKind::Group(left), next_hops);
         }
         for number in gone.iter().rev() {
             if let Some(object) = self.known.get(number) {
-                next_hops.rewrite(object.id, Content::Fixed(Kind::Punt), around, out);
+                next_hops.rewrite(object.id, Content::Fixed(Kind::Punt));
             }
         }
         gone
     }
 
     /// Gives back the numbers of objects whose routes have been removed.
-    pub fn forget(&mut self, numbers: &[u32], next_hops: &mut NextHops, out: &mut Vec<Change>) {
+    pub fn forget(&mut self, numbers: &[u32], next_hops: &mut NextHops) {
         for number in numbers {
             if let Some(object) = self.known.remove(number) {
-                next_hops.release(object.id, out);
+                next_hops.release(object.id);
             }
         }
     }

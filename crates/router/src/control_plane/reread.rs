@@ -11,7 +11,6 @@ use std::time::Instant;
 use super::mirror::{Mirror, Swept};
 use super::netlink::dump::Dump;
 use super::netlink::socket::{Dumped, Piece, Socket};
-use crate::engine::Change;
 
 /// A re-read under way.
 #[derive(Debug)]
@@ -30,8 +29,8 @@ pub(super) struct Reread {
 /// What a re-read has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// This many events were taken in, or parts swept; there is more.
-    Under(u64),
+    /// There is more to read or to sweep.
+    Under,
     /// The dump was complete; this is what nobody had announced.
     Done(Swept),
     /// The kernel's tables changed too fast for a dump of one piece: nothing was removed.
@@ -44,11 +43,7 @@ impl Reread {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub(super) fn begin(
-        reason: &'static str,
-        mirror: &mut Mirror,
-        out: &mut Vec<Change>,
-    ) -> io::Result<Self> {
+    pub(super) fn begin(reason: &'static str, mirror: &mut Mirror) -> io::Result<Self> {
         let mut reread = Self {
             reason,
             began: Instant::now(),
@@ -59,10 +54,10 @@ impl Reread {
         };
         mirror.begin_round();
         while !reread.dump.has_come_to_routes() {
-            reread.piece(mirror, out)?;
+            reread.piece(mirror)?;
         }
         if reread.dump.outcome() == Dumped::Whole {
-            reread.swept.others = mirror.sweep_surroundings(out);
+            reread.swept.others = mirror.sweep_surroundings();
         }
         Ok(reread)
     }
@@ -76,33 +71,28 @@ impl Reread {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub(super) fn advance(
-        &mut self,
-        mirror: &mut Mirror,
-        out: &mut Vec<Change>,
-    ) -> io::Result<Progress> {
-        let before = self.dump.events();
+    pub(super) fn advance(&mut self, mirror: &mut Mirror) -> io::Result<Progress> {
         let Some(part) = self.sweep else {
-            if self.piece(mirror, out)? == Piece::Last {
+            if self.piece(mirror)? == Piece::Last {
                 if self.dump.outcome() == Dumped::Interrupted {
                     return Ok(Progress::Interrupted);
                 }
                 self.sweep = Some(0);
             }
-            return Ok(Progress::Under(self.dump.events() - before));
+            return Ok(Progress::Under);
         };
         self.sweep = Some(part + 1);
-        Ok(match mirror.sweep_routes(part, out) {
+        Ok(match mirror.sweep_routes(part) {
             Some(routes) => {
                 self.swept.routes += routes;
-                Progress::Under(1)
+                Progress::Under
             }
             None => Progress::Done(self.swept),
         })
     }
 
-    fn piece(&mut self, mirror: &mut Mirror, out: &mut Vec<Change>) -> io::Result<Piece> {
-        let take = |event| mirror.apply_dumped(event, out);
+    fn piece(&mut self, mirror: &mut Mirror) -> io::Result<Piece> {
+        let take = |event| mirror.apply_dumped(event);
         let piece = self.dump.piece(&mut self.socket, take)?;
         if piece == Piece::None {
             // The kernel answers while it is asked, so this is no wait in practice.

@@ -1,24 +1,140 @@
-//! The routes of one kernel table and family: every alternative of every prefix, best first.
+//! The routes of one kernel table and family: every alternative of every prefix, best first; and
+//! the ways that they go, each stored once.
 //!
 //! Nearly every prefix has one route; it sits in the map itself (16 bytes with its key, IPv4). Only
 //! prefixes with several (other metrics, appended routes) have a list on the side. A mark says in
 //! which round a route was last seen, so that a resynchronisation can sweep what the kernel no
 //! longer has without a moment in which routes are missing.
+//!
+//! A way is what a route does, without its prefix ([`Way`]). A full Internet table has a million
+//! prefixes and a few hundred distinct ways. Routes hold the way's number, so "every route by this
+//! link" is a question about a few hundred ways.
 
 use std::collections::HashMap;
 
-use fib::{Address, Prefix};
+use fib::{Address, NextHop, Prefix};
 
-use super::model::Placement;
+use super::model::{Placement, Way};
 use super::slots::Slots;
-use super::ways::WayId;
+
+/// Number of a stored way.
+pub type WayId = u32;
+
+/// A stored way.
+#[derive(Debug)]
+pub struct Stored {
+    /// The way.
+    pub way: Way,
+    /// The next hop that its routes answer with.
+    pub next_hop: NextHop,
+    /// Set when the destinations themselves are on this link.
+    pub connected: Option<u32>,
+    users: u32,
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct Ways {
+    slots: Vec<Option<Stored>>,
+    free: Vec<WayId>,
+    index: HashMap<Way, WayId>,
+    latest: Option<WayId>,
+}
+
+impl Ways {
+    /// The number of an equal way, with one use more.
+    pub fn find(&mut self, way: &Way) -> Option<WayId> {
+        let same = self
+            .latest
+            .filter(|&id| self.get(id).is_some_and(|stored| stored.way == *way));
+        let id = same.or_else(|| self.index.get(way).copied())?;
+        self.latest = Some(id);
+        self.hold(id);
+        Some(id)
+    }
+
+    /// How many uses a way has.
+    pub fn users(&self, id: WayId) -> u64 {
+        self.get(id).map_or(0, |stored| u64::from(stored.users))
+    }
+
+    /// One use more.
+    pub fn hold(&mut self, id: WayId) {
+        if let Some(stored) = self.slots.get_mut(id as usize).and_then(Option::as_mut) {
+            stored.users += 1;
+        }
+    }
+
+    /// The number of an equal way.
+    pub fn number(&self, way: &Way) -> Option<WayId> {
+        self.index.get(way).copied()
+    }
+
+    /// Stores a way that [`Ways::find`] did not find, with one use.
+    pub fn add(&mut self, way: Way, next_hop: NextHop, connected: Option<u32>) -> WayId {
+        let stored = Some(Stored {
+            way: way.clone(),
+            next_hop,
+            connected,
+            users: 1,
+        });
+        let id = if let Some(id) = self.free.pop() {
+            self.slots[id as usize] = stored;
+            id
+        } else {
+            self.slots.push(stored);
+            (self.slots.len() - 1) as WayId
+        };
+        self.index.insert(way, id);
+        self.latest = Some(id);
+        id
+    }
+
+    /// One use less. The last one removes the way and returns it, so that its next hop can be
+    /// released.
+    pub fn release(&mut self, id: WayId) -> Option<Stored> {
+        let place = self.slots.get_mut(id as usize)?;
+        let stored = place.as_mut()?;
+        stored.users -= 1;
+        if stored.users > 0 {
+            return None;
+        }
+        let stored = place.take()?;
+        self.index.remove(&stored.way);
+        self.free.push(id);
+        if self.latest == Some(id) {
+            self.latest = None;
+        }
+        Some(stored)
+    }
+
+    /// A stored way.
+    pub fn get(&self, id: WayId) -> Option<&Stored> {
+        self.slots.get(id as usize)?.as_ref()
+    }
+
+    /// The metric of a way; the largest for one that is not stored.
+    pub fn metric(&self, id: WayId) -> u32 {
+        self.get(id).map_or(u32::MAX, |stored| stored.way.metric)
+    }
+
+    /// The numbers of the ways for which `wanted` holds.
+    pub fn all(&self, wanted: impl Fn(&Way) -> bool) -> Vec<WayId> {
+        (0..)
+            .zip(&self.slots)
+            .filter(|(_, slot)| slot.as_ref().is_some_and(|stored| wanted(&stored.way)))
+            .map(|(id, _)| id)
+            .collect()
+    }
+}
 
 /// One route of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alternative {
     /// Its way.
     pub way: WayId,
-    mark: u8,
+    /// The round in which it was last seen.
+    pub mark: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,24 +174,17 @@ impl<A: Address> RouteTable<A> {
 
     /// The ways of a prefix, best first.
     pub fn ways(&self, prefix: Prefix<A>) -> Vec<WayId> {
-        match self.slots.get(prefix) {
-            None => Vec::new(),
-            Some(slot) if !slot.more => vec![slot.best.way],
-            Some(_) => self
-                .lists
-                .get(&prefix)
-                .into_iter()
-                .flatten()
-                .map(|other| other.way)
-                .collect(),
+        let slot = self.slots.get(prefix);
+        match slot.filter(|slot| slot.more) {
+            Some(_) => self.lists[&prefix].iter().map(|other| other.way).collect(),
+            None => slot.map(|slot| slot.best.way).into_iter().collect(),
         }
     }
 
     /// The best way of a prefix, and whether there are others.
     pub fn best(&self, prefix: Prefix<A>) -> Option<(WayId, bool)> {
-        self.slots
-            .get(prefix)
-            .map(|slot| (slot.best.way, slot.more))
+        let slot = self.slots.get(prefix)?;
+        Some((slot.best.way, slot.more))
     }
 
     /// The longest prefix that has a route and contains `address`.
@@ -100,7 +209,9 @@ impl<A: Address> RouteTable<A> {
         same: impl Fn(WayId) -> bool,
     ) -> Option<WayId> {
         let new = Alternative { way, mark };
-        let Some(slot) = self.slots.get_mut(prefix) else {
+        let mut all = self.take(prefix);
+        if all.is_empty() {
+            self.lengths[usize::from(prefix.length())] += 1;
             self.slots.insert(
                 prefix,
                 Slot {
@@ -108,124 +219,66 @@ impl<A: Address> RouteTable<A> {
                     more: false,
                 },
             );
-            self.lengths[usize::from(prefix.length())] += 1;
             return None;
-        };
-        let equal = |other: WayId| metric(other) == metric(way);
-        if !slot.more {
-            let old = slot.best.way;
-            if old == way || same(old) || (placement == Placement::Replace && equal(old)) {
-                slot.best = new;
-                return Some(old);
-            }
-            slot.more = true;
-            self.lists.insert(prefix, vec![slot.best]);
         }
-        let list = self.lists.entry(prefix).or_default();
-        let at = list
-            .iter()
-            .position(|other| other.way == way)
-            .or_else(|| list.iter().position(|other| same(other.way)))
-            .or_else(|| {
-                list.iter()
-                    .position(|other| placement == Placement::Replace && equal(other.way))
-            });
-        if let Some(at) = at {
-            let old = std::mem::replace(&mut list[at], new).way;
-            slot.best = list[0];
-            return Some(old);
-        }
-        let at = match placement {
-            Placement::First => list
-                .iter()
-                .position(|other| metric(other.way) >= metric(way)),
-            _ => list
-                .iter()
-                .position(|other| metric(other.way) > metric(way)),
+        let first = |wanted: &dyn Fn(WayId) -> bool| all.iter().position(|other| wanted(other.way));
+        let replaced = |other| placement == Placement::Replace && metric(other) == metric(way);
+        let at = first(&|other| other == way)
+            .or_else(|| first(&same))
+            .or_else(|| first(&replaced));
+        let old = if let Some(at) = at {
+            Some(std::mem::replace(&mut all[at], new).way)
+        } else {
+            let at = match placement {
+                Placement::First => first(&|other| metric(other) >= metric(way)),
+                _ => first(&|other| metric(other) > metric(way)),
+            };
+            all.insert(at.unwrap_or(all.len()), new);
+            None
         };
-        list.insert(at.unwrap_or(list.len()), new);
-        slot.best = list[0];
-        None
+        self.keep(prefix, all);
+        old
     }
 
     /// Takes the routes out for which `gone` holds; returns their ways.
-    pub fn remove(&mut self, prefix: Prefix<A>, gone: impl Fn(WayId) -> bool) -> Vec<WayId> {
-        self.remove_alternatives(prefix, |other| gone(other.way))
-    }
-
-    fn remove_alternatives(
-        &mut self,
-        prefix: Prefix<A>,
-        gone: impl Fn(&Alternative) -> bool,
-    ) -> Vec<WayId> {
-        let Some(slot) = self.slots.get_mut(prefix) else {
-            return Vec::new();
-        };
-        if !slot.more {
-            if !gone(&slot.best) {
-                return Vec::new();
-            }
-            let way = slot.best.way;
+    pub fn remove(&mut self, prefix: Prefix<A>, gone: impl Fn(&Alternative) -> bool) -> Vec<WayId> {
+        let (out, left): (Vec<_>, Vec<_>) = self.take(prefix).into_iter().partition(gone);
+        if !out.is_empty() && left.is_empty() {
             self.slots.remove(prefix);
             self.lengths[usize::from(prefix.length())] -= 1;
-            return vec![way];
-        }
-        let Some(list) = self.lists.get_mut(&prefix) else {
-            return Vec::new();
-        };
-        let (out, left): (Vec<_>, Vec<_>) = list.drain(..).partition(|other| gone(other));
-        match left.as_slice() {
-            [] => {
-                self.lists.remove(&prefix);
-                self.slots.remove(prefix);
-                self.lengths[usize::from(prefix.length())] -= 1;
-            }
-            [only] => {
-                *slot = Slot {
-                    best: *only,
-                    more: false,
-                };
-                self.lists.remove(&prefix);
-            }
-            [first, ..] => {
-                slot.best = *first;
-                *list = left;
-            }
+        } else {
+            self.keep(prefix, left);
         }
         out.into_iter().map(|other| other.way).collect()
     }
 
+    /// The routes of a prefix, best first, to be [kept](Self::keep) afterwards.
+    fn take(&mut self, prefix: Prefix<A>) -> Vec<Alternative> {
+        match self.slots.get(prefix) {
+            None => Vec::new(),
+            Some(slot) if slot.more => self.lists.remove(&prefix).unwrap_or_default(),
+            Some(slot) => vec![slot.best],
+        }
+    }
+
+    fn keep(&mut self, prefix: Prefix<A>, all: Vec<Alternative>) {
+        let Some(&best) = all.first() else { return };
+        let more = all.len() > 1;
+        self.slots.insert(prefix, Slot { best, more });
+        if more {
+            self.lists.insert(prefix, all);
+        }
+    }
+
     /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route for
     /// which `wanted` holds.
-    pub fn prefixes_by(&self, part: usize, wanted: impl Fn(WayId) -> bool) -> Vec<Prefix<A>> {
-        self.with(self.slots.part_entries(part), |other| wanted(other.way))
-    }
-
-    /// The prefixes of one part of the table, from 0 to [`super::slots::PARTS`], with a route that
-    /// was not seen in round `mark`.
-    pub fn unseen(&self, part: usize, mark: u8) -> Vec<Prefix<A>> {
-        self.with(self.slots.part_entries(part), |other| other.mark != mark)
-    }
-
-    fn with<'a>(
-        &'a self,
-        among: impl Iterator<Item = (&'a Prefix<A>, &'a Slot)>,
-        wanted: impl Fn(&Alternative) -> bool,
-    ) -> Vec<Prefix<A>>
-    where
-        A: 'a,
-    {
-        among
-            .filter(|(prefix, slot)| {
-                if slot.more {
-                    let list = self.lists.get(prefix);
-                    list.is_some_and(|list| list.iter().any(&wanted))
-                } else {
-                    wanted(&slot.best)
-                }
-            })
-            .map(|(prefix, _)| *prefix)
-            .collect()
+    pub fn with(&self, part: usize, wanted: impl Fn(&Alternative) -> bool) -> Vec<Prefix<A>> {
+        let holds = |(prefix, slot): &(&Prefix<A>, &Slot)| {
+            let list = slot.more.then(|| self.lists.get(prefix)).flatten();
+            list.map_or_else(|| wanted(&slot.best), |list| list.iter().any(&wanted))
+        };
+        let found = self.slots.part_entries(part).filter(holds);
+        found.map(|(prefix, _)| *prefix).collect()
     }
 
     /// Marks a route as seen in round `mark`, if it is there.
@@ -242,11 +295,6 @@ impl<A: Address> RouteTable<A> {
         {
             other.mark = mark;
         }
-    }
-
-    /// Takes out the routes of a prefix that were not seen in round `mark`; returns their ways.
-    pub fn sweep(&mut self, prefix: Prefix<A>, mark: u8) -> Vec<WayId> {
-        self.remove_alternatives(prefix, |other| other.mark != mark)
     }
 
     /// Every prefix that has a route.

@@ -26,7 +26,7 @@ use crate::control_plane::follower::{Checking, FollowError, Follower};
 use crate::control_plane::guard::{self, Finding};
 use crate::control_plane::mirror::Mirror;
 use crate::control_plane::netlink::socket::Socket;
-use crate::engine::{Change, Engine};
+use crate::engine::Engine;
 use crate::log::{Level, log};
 use crate::management_plane::config::Config;
 use crate::management_plane::server::{Asked, Question, Server};
@@ -106,9 +106,9 @@ impl Instance {
         }
         // Ports start as the kernel's, and are taken over when the guard has looked.
         let all = config.ports.clone();
-        let keep = |mirror: &mut Mirror, out: &mut Vec<Change>| {
+        let keep = |mirror: &mut Mirror| {
             for port in &all {
-                mirror.keep_port(port, true, out);
+                mirror.keep_port(port, true);
             }
         };
         let follower = Follower::start_prepared(&config.ports, engine, keep)?;

@@ -88,10 +88,10 @@ impl Instance {
             })
             .collect();
         self.findings = findings;
-        self.follower.change(|mirror, out| {
-            mirror.enable_families(v4, v6, out);
+        self.follower.change(|mirror| {
+            mirror.enable_families(v4, v6);
             for (name, kept) in &kept {
-                mirror.keep_port(name, *kept, out);
+                mirror.keep_port(name, *kept);
             }
         })?;
         Ok(())

@@ -78,9 +78,7 @@ impl Instance {
             self.config.stale = config.stale;
             self.vouching.set_bound(config.stale.0);
         }
-        self.follower.change(|mirror, out| {
-            mirror.set_ports(&ports, out);
-        })?;
+        self.follower.change(|mirror| mirror.set_ports(&ports))?;
         self.guard(true)?;
         Ok(())
     }

@@ -183,7 +183,7 @@ fn list<A: Routed>(
     let mut prefixes: Vec<Prefix<A>> = family.prefixes(domain).take(room).collect();
     prefixes.sort_unstable_by_key(|prefix| (prefix.address(), prefix.length()));
     for prefix in prefixes {
-        if let Some(stored) = family.best(domain, prefix) {
+        if let Some((stored, _)) = family.best(domain, prefix) {
             out.push(json!({
                 "table": domain, "prefix": prefix.to_string(), "kind": kind_name(stored.way.kind),
                 "metric": stored.way.metric, "via": via(follower, &stored.way),

@@ -100,7 +100,7 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
         "Frames by next hop; those of a group under its members",
     );
     for count in &counters.next_hops {
-        if let Some(key) = follower.mirror().next_hops().keys(count.id).first() {
+        if let Some(key) = follower.mirror().next_hops().first_key(count.id) {
             let labels = [
                 ("next_hop", count.id.0.to_string()),
                 ("link", name(key.link)),

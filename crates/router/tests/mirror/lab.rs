@@ -10,12 +10,11 @@ use router::control_plane::model::{
     Route, RouteKind, Way, nud,
 };
 use router::engine::recording::Recording;
-use router::engine::{Answers, Change, Engine, MAIN_TABLE};
+use router::engine::{Answers, Engine, MAIN_TABLE};
 
 pub(crate) struct Lab {
     pub(crate) mirror: Mirror,
     pub(crate) engine: Recording,
-    pub(crate) out: Vec<Change>,
 }
 
 pub(crate) fn ip(text: &str) -> IpAddr {
@@ -83,12 +82,10 @@ impl Lab {
     /// Ports r0 (index 1, 10.0.0.0/24) and r1 (index 2, 10.1.0.0/24), r2 (index 3, 10.2.0.0/24),
     /// with a neighbour .9 each.
     pub(crate) fn new() -> Self {
-        let mut out = Vec::new();
-        let mirror = Mirror::new(&["r0".into(), "r1".into(), "r2".into()], &mut out);
+        let mirror = Mirror::new(&["r0".into(), "r1".into(), "r2".into()]);
         let mut lab = Self {
             mirror,
             engine: Recording::new(),
-            out,
         };
         for index in 1..=3 {
             lab.feed(Event::Link(link(index, &format!("r{}", index - 1))));
@@ -109,19 +106,30 @@ impl Lab {
     }
 
     pub(crate) fn feed(&mut self, event: Event) {
-        self.mirror.apply(event, &mut self.out);
+        self.mirror.apply(event);
         self.flush();
     }
 
     /// An event of a dump, not an announcement.
     pub(crate) fn dumped(&mut self, event: Event) {
-        self.mirror.apply_dumped(event, &mut self.out);
+        self.mirror.apply_dumped(event);
         self.flush();
     }
 
     pub(crate) fn flush(&mut self) {
-        self.engine.apply(&self.out).unwrap();
-        self.out.clear();
+        self.engine.apply(self.mirror.changes()).unwrap();
+        self.mirror.changes().clear();
+    }
+
+    /// Sweeps the routes, a part at a time; says how many prefixes that touched.
+    pub(crate) fn sweep_routes(&mut self) -> usize {
+        let (mut part, mut swept) = (0, 0);
+        while let Some(some) = self.mirror.sweep_routes(part) {
+            self.flush();
+            part += 1;
+            swept += some;
+        }
+        swept
     }
 
     pub(crate) fn add(&mut self, route: Route) {

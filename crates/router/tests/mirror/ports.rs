@@ -53,11 +53,11 @@ fn vlan_sub_interfaces_tag() {
 fn a_port_kept_by_policy_is_the_kernels_in_both_directions() {
     let mut lab = Lab::new();
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
-    lab.mirror.keep_port("r1", true, &mut lab.out);
+    lab.mirror.keep_port("r1", true);
     lab.flush();
     assert!(!lab.engine.ports[&2].settings.enabled);
     assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
-    lab.mirror.keep_port("r1", false, &mut lab.out);
+    lab.mirror.keep_port("r1", false);
     lab.flush();
     assert_eq!(lab.port("192.0.2.1"), Some(2));
     assert_eq!(lab.port("10.1.0.9"), Some(2));
@@ -67,10 +67,10 @@ fn a_port_kept_by_policy_is_the_kernels_in_both_directions() {
 fn a_family_can_be_left_to_the_kernel() {
     let mut lab = Lab::new();
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
-    lab.mirror.enable_families(false, true, &mut lab.out);
+    lab.mirror.enable_families(false, true);
     lab.flush();
     assert_eq!(lab.kind("192.0.2.1"), Kind::None);
-    lab.mirror.enable_families(true, true, &mut lab.out);
+    lab.mirror.enable_families(true, true);
     lab.flush();
     assert_eq!(lab.port("192.0.2.1"), Some(2));
 }

@@ -9,7 +9,7 @@
 //! | last IPv4 address of a link removed | IPv4 routes by it |
 //! | address removed | IPv4 routes with that preferred source |
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use super::Mirror;
@@ -18,126 +18,107 @@ use crate::control_plane::shared::Shared;
 use crate::engine::Change;
 
 impl Mirror {
-    pub(super) fn link(&mut self, link: Link, out: &mut Vec<Change>) {
+    pub(super) fn link(&mut self, link: Link) {
         let index = link.index;
         let now = link.clone();
-        let before = self.shared.around.links.insert(index, link);
+        let before = self.shared.next_hops.around.links.insert(index, link);
         if before.as_ref() == Some(&now) {
             return;
         }
         let was_up = before.as_ref().is_some_and(|before| before.up);
         let had_carrier = before.as_ref().is_some_and(|before| before.carrier);
         if now.up && !was_up {
-            self.shared.around.link_came_up(index);
+            self.shared.next_hops.around.link_came_up(index);
         }
         // First the entries, so that no frame takes a dead way; then the routes, which may be many.
-        self.links_changed(out);
+        self.links_changed();
         if (was_up && !now.up) || (had_carrier && !now.carrier) {
             self.suspicions += 1;
             let objects = self.shared.objects.by_link(index);
-            self.objects_gone(&objects, out);
+            self.objects_gone(&objects);
         }
         if was_up && !now.up {
-            self.purge_dead(index, out);
+            self.purge_dead(index);
         }
     }
 
-    pub(super) fn link_gone(&mut self, index: u32, out: &mut Vec<Change>) {
-        if !self.shared.around.links.contains_key(&index) {
+    pub(super) fn link_gone(&mut self, index: u32) {
+        if !self.shared.next_hops.around.links.contains_key(&index) {
             return;
         }
         self.suspicions += 1;
-        self.shared.around.forget_link(index);
+        self.shared.next_hops.around.forget_link(index);
         if let Some(mut port) = self.ports.remove(&index) {
             port.settings.enabled = false;
-            out.push(Change::Port(port));
+            self.shared.push(Change::Port(port));
         }
-        self.links_changed(out);
-        let neighbours: Vec<IpAddr> = self
-            .shared
-            .around
-            .neighbours
-            .keys()
-            .filter(|key| key.0 == index)
-            .map(|key| key.1)
-            .collect();
-        for address in neighbours {
-            self.neighbour_gone(index, address, out);
+        self.links_changed();
+        let neighbours = self.shared.next_hops.around.neighbours.keys();
+        let neighbours: Vec<_> = neighbours.filter(|key| key.0 == index).copied().collect();
+        for key in neighbours {
+            self.neighbour_gone(key);
         }
         let objects = self.shared.objects.by_link(index);
-        self.objects_gone(&objects, out);
-        let uses =
-            |way: &Way| way.object == 0 && way.hops.as_slice().iter().any(|hop| hop.link == index);
-        let only = |way: &Way| uses(way) && way.hops.as_slice().iter().all(|hop| hop.link == index);
-        self.v4.purge(uses, &mut self.shared, out);
-        self.v6.purge(only, &mut self.shared, out);
+        self.objects_gone(&objects);
+        let uses = |way: &Way| way.object == 0 && way.hops().iter().any(|hop| hop.link == index);
+        let only = |way: &Way| uses(way) && way.hops().iter().all(|hop| hop.link == index);
+        self.v4.purge(uses, &mut self.shared);
+        self.v6.purge(only, &mut self.shared);
     }
 
     /// The routes whose every way out is dead, one of them by `link`.
-    fn purge_dead(&mut self, link: u32, out: &mut Vec<Change>) {
-        for v6 in [false, true] {
-            let alive: HashMap<u32, bool> = self
-                .shared
-                .around
-                .links
-                .keys()
-                .map(|&link| (link, self.shared.around.alive(link, v6)))
-                .collect();
-            let dead = |way: &Way| {
+    fn purge_dead(&mut self, link: u32) {
+        let around = &self.shared.next_hops.around;
+        let dead = |v6: bool| {
+            let links = around.links.keys().copied();
+            let alive: HashSet<u32> = links.filter(|&link| around.alive(link, v6)).collect();
+            move |way: &Way| {
                 way.kind != RouteKind::Kernel
                     && way.object == 0
-                    && way.hops.as_slice().iter().any(|hop| hop.link == link)
-                    && way
-                        .hops
-                        .as_slice()
-                        .iter()
-                        .all(|hop| !alive.get(&hop.link).is_some_and(|alive| *alive))
-            };
-            if v6 {
-                self.v6.purge(dead, &mut self.shared, out);
-            } else {
-                self.v4.purge(dead, &mut self.shared, out);
+                    && way.hops().iter().any(|hop| hop.link == link)
+                    && !way.hops().iter().any(|hop| alive.contains(&hop.link))
             }
-        }
+        };
+        let (dead_v4, dead_v6) = (dead(false), dead(true));
+        self.v4.purge(dead_v4, &mut self.shared);
+        self.v6.purge(dead_v6, &mut self.shared);
     }
 
-    pub(super) fn address_gone(&mut self, address: LinkAddress, out: &mut Vec<Change>) {
-        let last = self.shared.around.remove_address(address);
+    pub(super) fn address_gone(&mut self, address: LinkAddress) {
+        let last = self.shared.next_hops.around.remove_address(address);
         let IpAddr::V4(_) = address.address else {
             return;
         };
-        if !self.shared.around.has_address(address.address) {
+        if !self.shared.next_hops.around.has_address(address.address) {
             self.suspicions += 1;
             let source = Some(address.address);
             let leaves = |way: &Way| way.source == source && way.kind != RouteKind::Kernel;
-            self.v4.purge(leaves, &mut self.shared, out);
+            self.v4.purge(leaves, &mut self.shared);
         }
         if last {
-            self.links_changed(out);
-            self.purge_dead(address.link, out);
+            self.links_changed();
+            self.purge_dead(address.link);
         }
     }
 
-    pub(super) fn objects_gone(&mut self, numbers: &[u32], out: &mut Vec<Change>) {
+    pub(super) fn objects_gone(&mut self, numbers: &[u32]) {
         let mut gone = Vec::new();
+        let Shared {
+            next_hops, objects, ..
+        } = &mut self.shared;
         for &number in numbers {
-            let Shared {
-                around,
-                next_hops,
-                objects,
-                ..
-            } = &mut self.shared;
-            gone.extend(objects.gone(number, next_hops, around, out));
+            gone.extend(objects.gone(number, next_hops));
         }
         if gone.is_empty() {
             return;
         }
         self.suspicions += 1;
         let uses = |way: &Way| gone.contains(&way.object);
-        self.v4.purge(uses, &mut self.shared, out);
-        self.v6.purge(uses, &mut self.shared, out);
-        self.shared
-            .objects
-            .forget(&gone, &mut self.shared.next_hops, out);
+        self.v4.purge(uses, &mut self.shared);
+        self.v6.purge(uses, &mut self.shared);
+        let Shared {
+            next_hops, objects, ..
+        } = &mut self.shared;
+        objects.forget(&gone, next_hops);
     }
 }

@@ -9,7 +9,6 @@
 mod causes;
 mod ports;
 mod round;
-mod sweep;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -20,11 +19,10 @@ use self::round::Round;
 pub use self::round::Swept;
 use crate::control_plane::family::Family;
 use crate::control_plane::model::{
-    DEFAULT_TABLE, Event, LOCAL_TABLE, LinkKind, Neighbour, NextHopObject, Placement, Route, Rule,
+    DEFAULT_TABLE, Event, LOCAL_TABLE, Neighbour, NextHopObject, Placement, Route, Rule,
 };
 use crate::control_plane::next_hops::NextHops;
 use crate::control_plane::objects::Objects;
-use crate::control_plane::routed::Routed;
 use crate::control_plane::shared::Shared;
 use crate::control_plane::surroundings::Surroundings;
 use crate::engine::{Change, MAIN_TABLE, Port};
@@ -42,11 +40,10 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Knows nothing yet and forwards between `ports`. The fixed next hops are written to `out`.
-    pub fn new(ports: &[String], out: &mut Vec<Change>) -> Self {
+    /// Knows nothing yet and forwards between `ports`. The fixed next hops are the first changes.
+    pub fn new(ports: &[String]) -> Self {
         let shared = Shared {
-            around: Surroundings::new(ports),
-            next_hops: NextHops::new(out),
+            next_hops: NextHops::new(Surroundings::new(ports)),
             objects: Objects::default(),
             domains: vec![MAIN_TABLE],
         };
@@ -61,13 +58,13 @@ impl Mirror {
         }
     }
 
-    /// Takes in one event as announced; appends what the engine must do to `out`.
-    pub fn apply(&mut self, event: Event, out: &mut Vec<Change>) {
+    /// Takes in one event as announced.
+    pub fn apply(&mut self, event: Event) {
         if let Some(round) = &mut self.round {
             round.note(&event);
             round.announce(&event);
         }
-        self.take_in(event, out);
+        self.take_in(event);
     }
 
     /// Is there something left to do, a piece at a time ([`Mirror::work`])?
@@ -76,9 +73,9 @@ impl Mirror {
     }
 
     /// Does a piece of what is left to do: some thousand changes at most.
-    pub fn work(&mut self, out: &mut Vec<Change>) {
-        self.v4.purge_part(&mut self.shared, out);
-        self.v6.purge_part(&mut self.shared, out);
+    pub fn work(&mut self) {
+        self.v4.purge_part(&mut self.shared);
+        self.v6.purge_part(&mut self.shared);
     }
 
     /// Must what is left to do be done before this event is taken in? So when it brings back what
@@ -87,7 +84,7 @@ impl Mirror {
     fn cannot_wait(&self, event: &Event) -> bool {
         match event {
             Event::Link(link) => {
-                let before = self.shared.around.links.get(&link.index);
+                let before = self.shared.next_hops.around.links.get(&link.index);
                 let was_alive = before.is_some_and(|before| before.up && before.carrier);
                 link.up && link.carrier && !was_alive
             }
@@ -99,22 +96,22 @@ impl Mirror {
         }
     }
 
-    fn take_in(&mut self, event: Event, out: &mut Vec<Change>) {
+    fn take_in(&mut self, event: Event) {
         if self.has_work() && self.cannot_wait(&event) {
-            self.v4.finish_purge(&mut self.shared, out);
-            self.v6.finish_purge(&mut self.shared, out);
+            self.v4.finish_purge(&mut self.shared);
+            self.v6.finish_purge(&mut self.shared);
         }
         match event {
-            Event::Link(link) => self.link(link, out),
-            Event::LinkGone(index) => self.link_gone(index, out),
+            Event::Link(link) => self.link(link),
+            Event::LinkGone(index) => self.link_gone(index),
             Event::Address(address) => {
-                if self.shared.around.add_address(address) {
-                    self.links_changed(out);
+                if self.shared.next_hops.around.add_address(address) {
+                    self.links_changed();
                 }
             }
-            Event::AddressGone(address) => self.address_gone(address, out),
-            Event::Neighbour(neighbour) => self.neighbour(neighbour, out),
-            Event::NeighbourGone(link, address) => self.neighbour_gone(link, address, out),
+            Event::AddressGone(address) => self.address_gone(address),
+            Event::Neighbour(neighbour) => self.neighbour(neighbour),
+            Event::NeighbourGone(link, address) => self.neighbour_gone((link, address)),
             Event::Rule(rule) => {
                 self.rules.insert(rule);
             }
@@ -123,103 +120,68 @@ impl Mirror {
             }
             Event::Object(NextHopObject { id, kind }) => {
                 let Shared {
-                    around,
-                    next_hops,
-                    objects,
-                    ..
+                    next_hops, objects, ..
                 } = &mut self.shared;
-                objects.put(id, kind, next_hops, around, out);
+                objects.put(id, kind, next_hops);
             }
-            Event::ObjectGone(number) => self.objects_gone(&[number], out),
-            Event::Route(route, placement) => self.route(route, placement, out),
-            Event::RouteGone(route) => self.route_gone(&route, out),
+            Event::ObjectGone(number) => self.objects_gone(&[number]),
+            Event::Route(route, placement) => self.route(route, placement),
+            Event::RouteGone(route) => self.route_gone(&route),
         }
     }
 
-    fn route(&mut self, route: Route, placement: Placement, out: &mut Vec<Change>) {
+    fn route(&mut self, route: Route, placement: Placement) {
+        let Route { table, way, .. } = route;
+        let shared = &mut self.shared;
         match route.destination {
-            IpPrefix::V4(prefix) => self.v4.put(
-                route.table,
-                prefix,
-                route.way,
-                placement,
-                &mut self.shared,
-                out,
-            ),
+            IpPrefix::V4(prefix) => self.v4.put(table, prefix, way, placement, shared),
             IpPrefix::V6(prefix) if is_forwardable(prefix.address()) => {
-                self.v6.put(
-                    route.table,
-                    prefix,
-                    route.way,
-                    placement,
-                    &mut self.shared,
-                    out,
-                );
+                self.v6.put(table, prefix, way, placement, shared);
             }
             IpPrefix::V6(_) => {}
         }
     }
 
-    fn route_gone(&mut self, route: &Route, out: &mut Vec<Change>) {
+    fn route_gone(&mut self, route: &Route) {
+        let (table, way, shared) = (route.table, &route.way, &mut self.shared);
         match route.destination {
-            IpPrefix::V4(prefix) => {
-                self.v4
-                    .remove(route.table, prefix, &route.way, &mut self.shared, out);
-            }
-            IpPrefix::V6(prefix) => {
-                self.v6
-                    .remove(route.table, prefix, &route.way, &mut self.shared, out);
-            }
+            IpPrefix::V4(prefix) => self.v4.remove(table, prefix, way, shared),
+            IpPrefix::V6(prefix) => self.v6.remove(table, prefix, way, shared),
         }
     }
 
-    fn neighbour(&mut self, neighbour: Neighbour, out: &mut Vec<Change>) {
+    fn neighbour(&mut self, neighbour: Neighbour) {
         let Neighbour { link, address, .. } = neighbour;
-        let usable = neighbour.usable().is_some();
-        let before = self
-            .shared
-            .around
-            .neighbours
-            .insert((link, address), neighbour);
-        if before.and_then(|before| before.usable()) == neighbour.usable() {
-            return;
+        let known = &mut self.shared.next_hops.around.neighbours;
+        let before = known.insert((link, address), neighbour);
+        if before.and_then(|before| before.usable()) != neighbour.usable() {
+            self.shared.next_hops.refresh_neighbour(link, address);
+            self.host(link, address, neighbour.usable().is_some());
         }
-        let Shared {
-            around, next_hops, ..
-        } = &mut self.shared;
-        next_hops.refresh_neighbour(link, address, around, out);
-        self.host(link, address, usable, out);
     }
 
-    fn neighbour_gone(&mut self, link: u32, address: IpAddr, out: &mut Vec<Change>) {
-        if self
-            .shared
-            .around
-            .neighbours
-            .remove(&(link, address))
-            .is_none()
-        {
-            return;
+    fn neighbour_gone(&mut self, (link, address): (u32, IpAddr)) {
+        let known = &mut self.shared.next_hops.around.neighbours;
+        if known.remove(&(link, address)).is_some() {
+            self.shared.next_hops.refresh_neighbour(link, address);
+            self.host(link, address, false);
         }
-        let Shared {
-            around, next_hops, ..
-        } = &mut self.shared;
-        next_hops.refresh_neighbour(link, address, around, out);
-        self.host(link, address, false, out);
     }
 
-    fn host(&mut self, link: u32, address: IpAddr, usable: bool, out: &mut Vec<Change>) {
+    fn host(&mut self, link: u32, address: IpAddr, usable: bool) {
+        let shared = &mut self.shared;
         match address {
-            IpAddr::V4(address) => {
-                self.v4
-                    .neighbour(link, address.into(), usable, &mut self.shared, out);
-            }
+            IpAddr::V4(address) => self.v4.neighbour(link, address.into(), usable, shared),
             IpAddr::V6(address) if is_forwardable(address.into()) => {
-                self.v6
-                    .neighbour(link, address.into(), usable, &mut self.shared, out);
+                self.v6.neighbour(link, address.into(), usable, shared);
             }
             IpAddr::V6(_) => {}
         }
+    }
+
+    /// What the engine must do, in order; whoever hands it over empties it.
+    pub fn changes(&mut self) -> &mut Vec<Change> {
+        &mut self.shared.next_hops.changes
     }
 
     /// How often something happened upon which the kernel removes things in silence.
@@ -229,7 +191,7 @@ impl Mirror {
 
     /// Links, ports, neighbours.
     pub fn around(&self) -> &Surroundings {
-        &self.shared.around
+        &self.shared.next_hops.around
     }
 
     /// The numbers of next hops and what stands behind them.
@@ -271,20 +233,8 @@ impl Mirror {
 
     /// How many IPv4 and IPv6 prefixes have a route, the local table's included.
     pub fn routes(&self) -> (usize, usize) {
-        (total(&self.v4), total(&self.v6))
+        (self.v4.routes(), self.v6.routes())
     }
-
-    /// Is this link a VRF master, and of which table?
-    pub fn vrf_table(&self, link: u32) -> Option<u32> {
-        match self.shared.around.links.get(&link)?.kind {
-            LinkKind::Vrf { table } => Some(table),
-            _ => None,
-        }
-    }
-}
-
-fn total<A: Routed>(family: &Family<A>) -> usize {
-    family.tables().map(|table| family.routes_in(table)).sum()
 }
 
 /// Link-local and multicast destinations are never forwarded by us, and every link has the same

@@ -6,12 +6,16 @@
 //! order, and those that are still to come say what happened since. So a route that was announced
 //! in this round is no longer the dump's to tell; it only confirms what is here already.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
+use std::hash::Hash;
 use std::net::IpAddr;
 
 use fib::IpPrefix;
 
+use super::Mirror;
 use crate::control_plane::model::{Event, LinkAddress, Route, Rule};
+use crate::control_plane::slots::PARTS;
 
 /// What a resynchronisation has seen so far; routes carry marks of their own.
 #[derive(Debug, Default)]
@@ -72,4 +76,84 @@ pub struct Swept {
     pub routes: usize,
     /// Everything else.
     pub others: usize,
+}
+
+impl Mirror {
+    /// Begins to take in a whole dump of the kernel's state. Nothing is removed before it has
+    /// ended.
+    pub fn begin_round(&mut self) {
+        self.round = Some(Round::default());
+        self.v4.begin_round();
+        self.v6.begin_round();
+    }
+
+    /// Takes in one event of the dump.
+    pub fn apply_dumped(&mut self, event: Event) {
+        if let Some(round) = &mut self.round {
+            round.note(&event);
+            if let Event::Route(route, _) = &event
+                && round.was_announced(route)
+            {
+                match route.destination {
+                    IpPrefix::V4(prefix) => self.v4.see(route.table, prefix, &route.way),
+                    IpPrefix::V6(prefix) => self.v6.see(route.table, prefix, &route.way),
+                }
+                return;
+            }
+        }
+        self.take_in(event);
+    }
+
+    /// The dump has come to the routes: removes everything else that was not in it; says how much
+    /// that was.
+    pub fn sweep_surroundings(&mut self) -> usize {
+        let Some(round) = &mut self.round else {
+            return 0;
+        };
+        let round = std::mem::take(round);
+        let around = &self.shared.next_hops.around;
+        let links = unseen(around.links.keys(), &round.links);
+        let mut others = links.len();
+        for index in links {
+            self.link_gone(index);
+        }
+        let around = &self.shared.next_hops.around;
+        let addresses = unseen(around.addresses(), &round.addresses);
+        others += addresses.len();
+        for address in addresses {
+            self.address_gone(address);
+        }
+        let around = &self.shared.next_hops.around;
+        let neighbours = unseen(around.neighbours.keys(), &round.neighbours);
+        others += neighbours.len();
+        for key in neighbours {
+            self.neighbour_gone(key);
+        }
+        let objects = unseen(self.shared.objects.numbers(), &round.objects);
+        others += objects.len();
+        self.objects_gone(&objects);
+        self.rules = round.rules;
+        others
+    }
+
+    /// The dump was complete: removes the routes that were not in it from one part of every table;
+    /// says how many prefixes that touched, and `None` when there is no such part: the round is
+    /// over then.
+    pub fn sweep_routes(&mut self, part: usize) -> Option<usize> {
+        if part >= PARTS {
+            self.round = None;
+            return None;
+        }
+        let v4 = self.v4.sweep_part(part, &mut self.shared);
+        Some(v4 + self.v6.sweep_part(part, &mut self.shared))
+    }
+}
+
+/// What is known and was not seen.
+fn unseen<T: Eq + Hash + Copy>(
+    known: impl Iterator<Item = impl Borrow<T>>,
+    seen: &HashSet<T>,
+) -> Vec<T> {
+    let known = known.map(|one| *one.borrow());
+    known.filter(|one| !seen.contains(one)).collect()
 }

@@ -148,12 +148,6 @@ impl Socket {
         }
     }
 
-    /// Makes the receive buffer as small as the kernel allows.
-    pub(crate) fn shrink_buffer(&self) {
-        // A kernel that refuses leaves the larger one, and the test that wants the small one fails.
-        let _ = self.option(libc::SOL_SOCKET, libc::SO_RCVBUF, 1);
-    }
-
     fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
