@@ -129,6 +129,18 @@ pub enum Left {
 }
 
 impl Left {
+    /// By number.
+    const ALL: [Self; 8] = [
+        Self::Runnable,
+        Self::Preempted,
+        Self::Sleeping,
+        Self::Uninterruptible,
+        Self::Stopped,
+        Self::Dead,
+        Self::Parked,
+        Self::Idle,
+    ];
+
     /// From the kernel's `prev_state` bits (`include/trace/events/sched.h`).
     pub fn from_kernel(bits: u64) -> Self {
         const PREEMPTED: u64 = 0x100;
@@ -146,36 +158,12 @@ impl Left {
 
     /// From the number written to files.
     pub fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            0 => Self::Runnable,
-            1 => Self::Preempted,
-            2 => Self::Sleeping,
-            3 => Self::Uninterruptible,
-            4 => Self::Stopped,
-            5 => Self::Dead,
-            6 => Self::Parked,
-            7 => Self::Idle,
-            _ => return None,
-        })
-    }
-
-    /// True when the thread wanted to go on.
-    pub fn is_runnable(self) -> bool {
-        matches!(self, Self::Runnable | Self::Preempted)
+        Self::ALL.get(usize::from(code)).copied()
     }
 
     /// The letter that `ps` prints.
     pub fn letter(self) -> &'static str {
-        match self {
-            Self::Runnable => "R",
-            Self::Preempted => "R+",
-            Self::Sleeping => "S",
-            Self::Uninterruptible => "D",
-            Self::Stopped => "T",
-            Self::Dead => "X",
-            Self::Parked => "P",
-            Self::Idle => "I",
-        }
+        ["R", "R+", "S", "D", "T", "X", "P", "I"][self as usize]
     }
 }
 
@@ -208,12 +196,9 @@ impl Context {
 
     /// From the number written to files.
     pub fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            0 => Self::Thread,
-            1 => Self::Softirq,
-            2 => Self::Hardirq,
-            _ => return None,
-        })
+        [Self::Thread, Self::Softirq, Self::Hardirq]
+            .get(usize::from(code))
+            .copied()
     }
 }
 

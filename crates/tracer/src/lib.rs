@@ -23,6 +23,7 @@ pub mod summary;
 pub mod threads;
 pub mod timeline;
 pub mod trace;
+mod varint;
 pub mod verdict;
 
 pub use trace::Trace;

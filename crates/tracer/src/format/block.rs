@@ -80,6 +80,28 @@ fn inflated(stored: &[u8]) -> Option<Vec<u8>> {
     (matches!(ended, Ok(Status::StreamEnd)) && payload.len() == length).then_some(payload)
 }
 
+/// What a block is made of.
+#[derive(Debug)]
+pub(super) struct Entries {
+    pub(super) cpu: u16,
+    pub(super) count: u32,
+    /// Time of the first entry.
+    pub(super) first: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Entries {
+    /// One entry of no core and no time.
+    pub(super) fn one(bytes: Vec<u8>) -> Self {
+        Self {
+            cpu: 0,
+            count: 1,
+            first: 0,
+            bytes,
+        }
+    }
+}
+
 /// Makes blocks. It keeps its memory from one to the next.
 #[derive(Debug)]
 pub(super) struct Packer {
@@ -103,23 +125,20 @@ impl Packer {
     pub(super) fn block<'a>(
         &'a mut self,
         kind: u8,
-        cpu: u16,
-        count: u32,
-        first: u64,
-        payload: &'a [u8],
+        entries: &'a Entries,
     ) -> ([u8; HEAD], &'a [u8]) {
-        let (form, stored) = if self.deflated(payload) {
-            (DEFLATED, self.stored.as_slice())
+        let (form, stored) = if self.deflated(&entries.bytes) {
+            (DEFLATED, &self.stored)
         } else {
-            (PLAIN, payload)
+            (PLAIN, &entries.bytes)
         };
         let mut head = [0_u8; HEAD];
         head[0] = kind;
         head[1] = form;
-        head[2..4].copy_from_slice(&cpu.to_le_bytes());
+        head[2..4].copy_from_slice(&entries.cpu.to_le_bytes());
         head[4..8].copy_from_slice(&(stored.len() as u32).to_le_bytes());
-        head[8..12].copy_from_slice(&count.to_le_bytes());
-        head[16..24].copy_from_slice(&first.to_le_bytes());
+        head[8..12].copy_from_slice(&entries.count.to_le_bytes());
+        head[16..24].copy_from_slice(&entries.first.to_le_bytes());
         let crc = checksum(&head, stored);
         head[12..16].copy_from_slice(&crc.to_le_bytes());
         (head, stored)
@@ -149,7 +168,13 @@ mod tests {
 
     fn file(payload: &[u8]) -> Vec<u8> {
         let mut packer = Packer::default();
-        let (head, stored) = packer.block(b'C', 3, 7, 99, payload);
+        let entries = Entries {
+            cpu: 3,
+            count: 7,
+            first: 99,
+            bytes: payload.to_vec(),
+        };
+        let (head, stored) = packer.block(b'C', &entries);
         [&head, stored].concat()
     }
 

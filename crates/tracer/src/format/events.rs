@@ -196,16 +196,20 @@ fn other(cursor: &mut Cursor<'_>, addresses: &mut Vec<u64>, head: u8) -> Option<
             total: cursor.number()?,
         },
         code::LOST => Kind::Lost(cursor.small()?),
-        code::LINE_BEGIN => Kind::InterruptBegin(Interrupt::Line(cursor.small()?)),
-        code::LINE_END => Kind::InterruptEnd(Interrupt::Line(cursor.small()?)),
-        code::SOFT_BEGIN => Kind::InterruptBegin(Interrupt::Soft(cursor.small()?)),
-        code::SOFT_END => Kind::InterruptEnd(Interrupt::Soft(cursor.small()?)),
-        code::TIMER_BEGIN => Kind::InterruptBegin(Interrupt::Timer),
-        code::TIMER_END => Kind::InterruptEnd(Interrupt::Timer),
-        code::RESCHEDULE_BEGIN => Kind::InterruptBegin(Interrupt::Reschedule),
-        code::RESCHEDULE_END => Kind::InterruptEnd(Interrupt::Reschedule),
-        code::CALL_BEGIN => Kind::InterruptBegin(Interrupt::Call),
-        code::CALL_END => Kind::InterruptEnd(Interrupt::Call),
+        code::LINE..=code::LAST => {
+            let what = match head & !code::END {
+                code::LINE => Interrupt::Line(cursor.small()?),
+                code::SOFT => Interrupt::Soft(cursor.small()?),
+                code::TIMER => Interrupt::Timer,
+                code::RESCHEDULE => Interrupt::Reschedule,
+                _ => Interrupt::Call,
+            };
+            if head & code::END == 0 {
+                Kind::InterruptBegin(what)
+            } else {
+                Kind::InterruptEnd(what)
+            }
+        }
         _ => return None,
     })
 }

@@ -56,14 +56,19 @@ pub(crate) mod code {
     pub(crate) const PROGRESS: u8 = 0x0a;
     pub(crate) const LOST: u8 = 0x0b;
     pub(crate) const SAMPLE: u8 = 0x0c;
-    pub(crate) const LINE_BEGIN: u8 = 0x10;
-    pub(crate) const LINE_END: u8 = 0x11;
-    pub(crate) const SOFT_BEGIN: u8 = 0x12;
-    pub(crate) const SOFT_END: u8 = 0x13;
-    pub(crate) const TIMER_BEGIN: u8 = 0x14;
-    pub(crate) const TIMER_END: u8 = 0x15;
-    pub(crate) const RESCHEDULE_BEGIN: u8 = 0x16;
-    pub(crate) const RESCHEDULE_END: u8 = 0x17;
-    pub(crate) const CALL_BEGIN: u8 = 0x18;
-    pub(crate) const CALL_END: u8 = 0x19;
+    pub(crate) const LINE: u8 = 0x10;
+    pub(crate) const SOFT: u8 = 0x12;
+    pub(crate) const TIMER: u8 = 0x14;
+    pub(crate) const RESCHEDULE: u8 = 0x16;
+    pub(crate) const CALL: u8 = 0x18;
+    /// Added to the five before it where the interrupt ends.
+    pub(crate) const END: u8 = 0x01;
+    pub(crate) const LAST: u8 = CALL | END;
+}
+
+/// What a block of thread news tells.
+mod task {
+    pub(super) const NAMED: u8 = 0;
+    pub(super) const FORKED: u8 = 2;
+    pub(super) const EXITED: u8 = 3;
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
+
 use super::block::Block;
 use super::events::{self, Cursor};
-use super::{MAGIC, VERSION};
+use super::{MAGIC, VERSION, task};
 use crate::event::{TaskChange, TaskNews};
-use crate::trace::{Header, Trace, Trailer};
+use crate::trace::Trace;
 
 /// Why a file is not a trace.
 #[derive(Debug, thiserror::Error)]
@@ -81,8 +83,8 @@ impl Trace {
         if !(1..=VERSION).contains(&found) {
             return Err(ReadError::Version { found });
         }
-        let mut header: Option<Header> = None;
-        let mut trailer: Option<Trailer> = None;
+        let mut header = None;
+        let mut trailer = None;
         let mut cores: BTreeMap<u16, Vec<Block<'_>>> = BTreeMap::new();
         let mut tasks = Vec::new();
         let mut complaints = Vec::new();
@@ -98,20 +100,8 @@ impl Trace {
                 continue;
             }
             match block.kind {
-                b'H' => {
-                    header = Some(serde_json::from_slice(&block.payload).map_err(|cause| {
-                        ReadError::Json {
-                            what: "header",
-                            cause,
-                        }
-                    })?);
-                }
-                b'E' => {
-                    trailer = Some(
-                        serde_json::from_slice(&block.payload)
-                            .map_err(|cause| ReadError::Json { what: "end", cause })?,
-                    );
-                }
+                b'H' => header = Some(json(&block, "header")?),
+                b'E' => trailer = Some(json(&block, "end")?),
                 b'C' => cores.entry(block.cpu).or_default().push(block),
                 b'T' if read_tasks(&block, &mut tasks).is_none() => {
                     complaints.push(
@@ -147,16 +137,20 @@ impl Trace {
     }
 }
 
+fn json<T: DeserializeOwned>(block: &Block<'_>, what: &'static str) -> Result<T, ReadError> {
+    serde_json::from_slice(&block.payload).map_err(|cause| ReadError::Json { what, cause })
+}
+
 fn read_tasks(block: &Block<'_>, tasks: &mut Vec<TaskChange>) -> Option<()> {
     let mut cursor = Cursor::new(&block.payload);
     while !cursor.at_end() {
         let (time, tid, process) = (cursor.number()?, cursor.small()?, cursor.small()?);
         let what = match cursor.byte()? {
-            0 => TaskNews::Named(cursor.text()?),
-            2 => TaskNews::Forked {
+            task::NAMED => TaskNews::Named(cursor.text()?),
+            task::FORKED => TaskNews::Forked {
                 parent: cursor.small()?,
             },
-            3 => TaskNews::Exited,
+            task::EXITED => TaskNews::Exited,
             _ => return None,
         };
         tasks.push(TaskChange {

@@ -4,10 +4,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
-use super::block::Packer;
-use super::{MAGIC, Recent, VERSION, code};
+use super::block::{Entries, Packer};
+use super::{MAGIC, Recent, VERSION, code, task};
 use crate::event::{Event, Interrupt, Kind, TaskChange, TaskNews, Tid};
 use crate::trace::{Header, Trailer};
+use crate::varint::{put, put_bytes};
 
 /// A block is written when it has grown past this many bytes.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -18,16 +19,9 @@ const MOST_WAITING: usize = 32 << 20;
 /// The list place that says "the thread's number follows".
 const IN_FULL: u8 = 15;
 
-pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn put_signed(out: &mut Vec<u8>, value: i64) {
-    put_number(out, ((value << 1) ^ (value >> 63)) as u64);
+fn put_signed(out: &mut Vec<u8>, value: i32) {
+    let value = i64::from(value);
+    put(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
 /// The events of one core on their way into a block.
@@ -70,9 +64,7 @@ impl CoreWriter {
             self.first = self.last;
         }
         if self.current != Some(event.tid) {
-            self.bytes.push(code::CURRENT);
-            put_number(&mut self.bytes, 0);
-            put_number(&mut self.bytes, u64::from(event.tid));
+            self.plain(code::CURRENT, 0, [event.tid.into()]);
             self.current = Some(event.tid);
         }
         let delta = event.time.saturating_sub(self.last);
@@ -104,94 +96,74 @@ impl CoreWriter {
                     self.bytes.push(by as u8 | u8::from(new) << 2);
                 }
                 if form != 0 {
-                    put_number(&mut self.bytes, u64::from(target));
+                    put(&mut self.bytes, target);
                 }
             }
             Kind::Migrate { moved, from, to } => {
-                self.head(code::MIGRATE, delta);
-                put_number(&mut self.bytes, u64::from(moved));
-                put_number(&mut self.bytes, u64::from(from));
-                put_number(&mut self.bytes, u64::from(to));
+                self.plain(code::MIGRATE, delta, [moved.into(), from.into(), to.into()]);
             }
             Kind::FutexEnter(call) => {
-                self.head(code::FUTEX_ENTER, delta);
+                self.plain(code::FUTEX_ENTER, delta, []);
                 self.bytes
                     .push(call.operation as u8 | u8::from(call.private) << 7);
-                put_number(
-                    &mut self.bytes,
-                    u64::from(call.value) << 1 | u64::from(call.timeout),
-                );
+                let value = u64::from(call.value) << 1 | u64::from(call.timeout);
+                put(&mut self.bytes, value);
                 self.address(call.address);
             }
             Kind::FutexExit(result) => {
-                self.head(code::FUTEX_EXIT, delta);
-                put_signed(&mut self.bytes, i64::from(result));
+                self.plain(code::FUTEX_EXIT, delta, []);
+                put_signed(&mut self.bytes, result);
             }
             Kind::LockBegin { address, flags } => {
-                self.head(code::LOCK_BEGIN, delta);
+                self.plain(code::LOCK_BEGIN, delta, []);
                 self.bytes.push(flags);
                 self.address(address);
             }
             Kind::LockEnd { address, result } => {
-                self.head(code::LOCK_END, delta);
-                put_signed(&mut self.bytes, i64::from(result));
+                self.plain(code::LOCK_END, delta, []);
+                put_signed(&mut self.bytes, result);
                 self.address(address);
             }
             Kind::InterruptBegin(interrupt) => self.interrupt(delta, interrupt, 0),
-            Kind::InterruptEnd(interrupt) => self.interrupt(delta, interrupt, 1),
-            Kind::Poll { work, budget } => self.pair(code::POLL, delta, work, budget),
-            Kind::Packets { sent, dropped } => self.pair(code::PACKETS, delta, sent, dropped),
-            Kind::Sample(stack) => {
-                self.head(code::SAMPLE, delta);
-                put_number(&mut self.bytes, u64::from(stack));
+            Kind::InterruptEnd(interrupt) => self.interrupt(delta, interrupt, code::END),
+            Kind::Poll { work, budget } => {
+                self.plain(code::POLL, delta, [work.into(), budget.into()]);
             }
-            Kind::Stack(stack) => {
-                self.head(code::STACK, delta);
-                put_number(&mut self.bytes, u64::from(stack));
+            Kind::Packets { sent, dropped } => {
+                self.plain(code::PACKETS, delta, [sent.into(), dropped.into()]);
             }
+            Kind::Sample(stack) => self.plain(code::SAMPLE, delta, [stack.into()]),
+            Kind::Stack(stack) => self.plain(code::STACK, delta, [stack.into()]),
             Kind::Progress { point, total } => {
-                self.head(code::PROGRESS, delta);
-                put_number(&mut self.bytes, u64::from(point));
-                put_number(&mut self.bytes, total);
+                self.plain(code::PROGRESS, delta, [point.into(), total]);
             }
-            Kind::Lost(events) => {
-                self.head(code::LOST, delta);
-                put_number(&mut self.bytes, u64::from(events));
-            }
+            Kind::Lost(events) => self.plain(code::LOST, delta, [events.into()]),
         }
     }
 
-    fn head(&mut self, head: u8, delta: u64) {
+    /// A head, the time, and the numbers of an event that has nothing else.
+    fn plain<const N: usize>(&mut self, head: u8, delta: u64, numbers: [u64; N]) {
         self.bytes.push(head);
-        put_number(&mut self.bytes, delta);
-    }
-
-    fn pair(&mut self, head: u8, delta: u64, first: u16, second: u16) {
-        self.head(head, delta);
-        put_number(&mut self.bytes, u64::from(first));
-        put_number(&mut self.bytes, u64::from(second));
+        put(&mut self.bytes, delta);
+        for number in numbers {
+            put(&mut self.bytes, number);
+        }
     }
 
     fn head_with_thread(&mut self, head: u8, delta: u64, tid: Tid) {
-        if let Some(place) = self.recent.place(tid) {
-            self.head(head | place, delta);
-        } else {
-            self.head(head | IN_FULL, delta);
-            put_number(&mut self.bytes, u64::from(tid));
+        match self.recent.place(tid) {
+            Some(place) => self.plain(head | place, delta, []),
+            None => self.plain(head | IN_FULL, delta, [tid.into()]),
         }
     }
 
     fn interrupt(&mut self, delta: u64, interrupt: Interrupt, end: u8) {
-        let (head, number) = match interrupt {
-            Interrupt::Line(line) => (code::LINE_BEGIN, Some(u64::from(line))),
-            Interrupt::Soft(vector) => (code::SOFT_BEGIN, Some(u64::from(vector))),
-            Interrupt::Timer => (code::TIMER_BEGIN, None),
-            Interrupt::Reschedule => (code::RESCHEDULE_BEGIN, None),
-            Interrupt::Call => (code::CALL_BEGIN, None),
-        };
-        self.head(head + end, delta);
-        if let Some(number) = number {
-            put_number(&mut self.bytes, number);
+        match interrupt {
+            Interrupt::Line(line) => self.plain(code::LINE | end, delta, [line.into()]),
+            Interrupt::Soft(vector) => self.plain(code::SOFT | end, delta, [vector.into()]),
+            Interrupt::Timer => self.plain(code::TIMER | end, delta, []),
+            Interrupt::Reschedule => self.plain(code::RESCHEDULE | end, delta, []),
+            Interrupt::Call => self.plain(code::CALL | end, delta, []),
         }
     }
 
@@ -199,18 +171,23 @@ impl CoreWriter {
     fn address(&mut self, address: u64) {
         let new = self.addresses.len() as u64;
         let number = *self.addresses.entry(address).or_insert(new);
-        put_number(&mut self.bytes, number);
+        put(&mut self.bytes, number);
         if number == new {
             self.bytes.extend_from_slice(&address.to_le_bytes());
         }
     }
 
-    fn reset(&mut self) {
-        self.bytes.clear();
-        self.count = 0;
+    /// The block so far; the next one begins.
+    fn take(&mut self) -> Entries {
         self.current = None;
         self.recent = Recent::new();
         self.addresses.clear();
+        Entries {
+            cpu: self.cpu,
+            count: std::mem::take(&mut self.count),
+            first: self.first,
+            bytes: std::mem::replace(&mut self.bytes, room()),
+        }
     }
 }
 
@@ -225,18 +202,10 @@ pub struct FileWriter<W: Write> {
     out: W,
     written: u64,
     packer: Packer,
-    waiting: VecDeque<Waiting>,
+    /// Events of single cores that are not written yet.
+    waiting: VecDeque<Entries>,
     waiting_bytes: usize,
     most_waiting: usize,
-}
-
-/// Events of one core that are not written yet.
-#[derive(Debug)]
-struct Waiting {
-    cpu: u16,
-    count: u32,
-    first: u64,
-    bytes: Vec<u8>,
 }
 
 impl<W: Write> FileWriter<W> {
@@ -255,7 +224,7 @@ impl<W: Write> FileWriter<W> {
         };
         file.out.write_all(MAGIC)?;
         file.out.write_all(&[VERSION])?;
-        file.block(b'H', 0, 1, 0, &serde_json::to_vec(header)?)?;
+        file.block(b'H', &Entries::one(serde_json::to_vec(header)?))?;
         Ok(file)
     }
 
@@ -265,16 +234,11 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// What the writer says.
     pub fn core(&mut self, core: &mut CoreWriter) -> io::Result<()> {
-        if core.count > 0 {
-            self.waiting_bytes += core.bytes.len();
-            self.waiting.push_back(Waiting {
-                cpu: core.cpu,
-                count: core.count,
-                first: core.first,
-                bytes: std::mem::replace(&mut core.bytes, room()),
-            });
+        let entries = core.take();
+        if entries.count > 0 {
+            self.waiting_bytes += entries.bytes.len();
+            self.waiting.push_back(entries);
         }
-        core.reset();
         self.let_wait(self.most_waiting)
     }
 
@@ -284,10 +248,7 @@ impl<W: Write> FileWriter<W> {
             && let Some(oldest) = self.waiting.pop_front()
         {
             self.waiting_bytes -= oldest.bytes.len();
-            let Waiting {
-                cpu, count, first, ..
-            } = oldest;
-            self.block(b'C', cpu, count, first, &oldest.bytes)?;
+            self.block(b'C', &oldest)?;
         }
         Ok(())
     }
@@ -302,19 +263,27 @@ impl<W: Write> FileWriter<W> {
         };
         let mut bytes = Vec::new();
         for change in changes {
-            put_number(&mut bytes, change.time);
-            put_number(&mut bytes, u64::from(change.tid));
-            put_number(&mut bytes, u64::from(change.process));
+            put(&mut bytes, change.time);
+            put(&mut bytes, change.tid);
+            put(&mut bytes, change.process);
             match &change.what {
-                TaskNews::Named(name) => put_text(&mut bytes, name),
-                TaskNews::Forked { parent } => {
-                    bytes.push(2);
-                    put_number(&mut bytes, u64::from(*parent));
+                TaskNews::Named(name) => {
+                    bytes.push(task::NAMED);
+                    put_bytes(&mut bytes, name.as_bytes());
                 }
-                TaskNews::Exited => bytes.push(3),
+                TaskNews::Forked { parent } => {
+                    bytes.push(task::FORKED);
+                    put(&mut bytes, *parent);
+                }
+                TaskNews::Exited => bytes.push(task::EXITED),
             }
         }
-        self.block(b'T', 0, changes.len() as u32, first.time, &bytes)
+        let entries = Entries {
+            count: changes.len() as u32,
+            first: first.time,
+            ..Entries::one(bytes)
+        };
+        self.block(b'T', &entries)
     }
 
     /// Writes the file's end and gives the writer back.
@@ -323,7 +292,7 @@ impl<W: Write> FileWriter<W> {
     /// What the writer says.
     pub fn finish(mut self, trailer: &Trailer) -> io::Result<W> {
         self.let_wait(0)?;
-        self.block(b'E', 0, 1, 0, &serde_json::to_vec(trailer)?)?;
+        self.block(b'E', &Entries::one(serde_json::to_vec(trailer)?))?;
         self.out.flush()?;
         Ok(self.out)
     }
@@ -333,26 +302,13 @@ impl<W: Write> FileWriter<W> {
         self.written
     }
 
-    fn block(
-        &mut self,
-        kind: u8,
-        cpu: u16,
-        count: u32,
-        first: u64,
-        payload: &[u8],
-    ) -> io::Result<()> {
-        let (head, payload) = self.packer.block(kind, cpu, count, first, payload);
+    fn block(&mut self, kind: u8, entries: &Entries) -> io::Result<()> {
+        let (head, payload) = self.packer.block(kind, entries);
         self.out.write_all(&head)?;
         self.out.write_all(payload)?;
         self.written += (head.len() + payload.len()) as u64;
         Ok(())
     }
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.push(0);
-    put_number(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]
