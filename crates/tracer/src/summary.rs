@@ -190,8 +190,8 @@ impl Summary {
                     (
                         placement.cpu,
                         placement.what.to_string(),
-                        placement.count,
-                        placement.time,
+                        placement.times.count,
+                        placement.times.sum,
                     )
                 })
                 .collect(),

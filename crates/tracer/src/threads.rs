@@ -7,7 +7,7 @@ use crate::trace::{Scope, Trace};
 /// The parent of all kernel threads.
 const KTHREADD: Tid = 2;
 
-/// What a thread is to the verdict.
+/// What a thread is to the verdict. The budget and the page count with these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It belongs to the program under study.

@@ -11,7 +11,7 @@ mod core_state;
 use builder::Builder;
 
 use crate::event::{Interrupt, Tid};
-use crate::threads::Threads;
+use crate::threads::{Role, Threads};
 use crate::trace::Trace;
 
 /// The "thread" of a core whose occupant is not known.
@@ -42,7 +42,7 @@ pub struct Handler {
 }
 
 /// Something threads wait for at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Object {
     /// The process whose address it is; 0 for the kernel.
     pub process: Tid,
@@ -106,8 +106,31 @@ pub struct Life {
     pub segments: Vec<Segment>,
 }
 
+impl Life {
+    /// Adds a segment, if it has any length. The cores' idle threads have none.
+    fn push(&mut self, start: u64, end: u64, doing: Doing, waker: Tid) {
+        if end > start && self.tid != 0 {
+            self.segments.push(Segment {
+                start,
+                end,
+                doing,
+                waker,
+            });
+        }
+    }
+
+    /// How long it ran.
+    pub fn ran(&self) -> u64 {
+        self.segments
+            .iter()
+            .filter(|segment| matches!(segment.doing, Doing::Running(_)))
+            .map(|segment| segment.end - segment.start)
+            .sum()
+    }
+}
+
 /// The whole reconstruction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Timeline {
     /// The window: nanoseconds of `CLOCK_MONOTONIC`.
     pub start: u64,
@@ -148,8 +171,28 @@ impl Timeline {
         self.end - self.start
     }
 
-    /// The life of `tid`.
-    pub fn life(&self, tid: Tid) -> Option<&Life> {
-        self.lives.iter().find(|life| life.tid == tid)
+    /// `time`, or the end of the window that it lies beyond.
+    pub(crate) fn inside(&self, time: u64) -> u64 {
+        time.clamp(self.start, self.end)
+    }
+
+    /// The lives of the threads under study.
+    pub fn targets(&self) -> impl Iterator<Item = &Life> {
+        self.lives
+            .iter()
+            .filter(|life| self.threads.role(life.tid) == Role::Target)
+    }
+
+    /// What the threads under study waited for at an address: the thread, its blocked segment, and
+    /// the index of what it waited at.
+    pub fn waits(&self) -> impl Iterator<Item = (Tid, &Segment, u32)> {
+        self.targets()
+            .flat_map(|life| life.segments.iter().map(|segment| (life.tid, segment)))
+            .filter_map(|(tid, segment)| match segment.doing {
+                Doing::Blocked(Cause::Futex(object) | Cause::KernelLock(object)) => {
+                    Some((tid, segment, object))
+                }
+                _ => None,
+            })
     }
 }

@@ -98,8 +98,8 @@ pub struct Trailer {
     pub holds: Vec<HoldCount>,
 }
 
-/// How a name was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a name was found, the best way first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameSource {
     /// The program said so.
@@ -161,16 +161,8 @@ impl Trace {
     pub fn window(&self) -> (u64, u64) {
         let first = self.events.first().map_or(0, |event| event.time);
         let last = self.events.last().map_or(first, |event| event.time);
-        let start = if self.trailer.start == 0 {
-            first
-        } else {
-            self.trailer.start
-        };
-        let end = if self.trailer.end == 0 {
-            last
-        } else {
-            self.trailer.end
-        };
+        let or = |told: u64, seen: u64| if told == 0 { seen } else { told };
+        let (start, end) = (or(self.trailer.start, first), or(self.trailer.end, last));
         (start, end.max(start))
     }
 }

@@ -341,13 +341,13 @@ fn surroundings(analysis: &Analysis, verdict: &mut Verdict) {
     for noise in analysis
         .noise
         .iter()
-        .filter(|noise| noise.isolated && noise.count > 0)
+        .filter(|noise| noise.isolated && noise.times.count > 0)
     {
         verdict.sentences.push(format!(
             "Isolated core {} was disturbed {} times, {} at most, most by {}.",
             noise.cpu,
-            noise.count,
-            time(noise.longest),
+            noise.times.count,
+            time(noise.times.longest),
             noise.by.first().map_or("nobody", |(name, ..)| name)
         ));
     }

@@ -392,9 +392,12 @@ fn moves_interrupts_and_noise_are_counted() {
         .iter()
         .find(|p| p.what == Interrupt::Timer)
         .expect("timers");
-    assert_eq!((timer.count, timer.time), (5, 7_500));
+    assert_eq!((timer.times.count, timer.times.sum), (5, 7_500));
     let noise = &analysis.noise[0];
-    assert_eq!((noise.cpu, noise.owner, noise.longest), (0, MAIN, 100_000));
+    assert_eq!(
+        (noise.cpu, noise.owner, noise.times.longest),
+        (0, MAIN, 100_000)
+    );
     assert_eq!(noise.by[0].0, "kworker/0");
     assert!(analysis.migrations.is_empty());
 

@@ -11,8 +11,7 @@ mod sweep;
 use sweep::Sweep;
 
 use super::classify::Class;
-use super::waits::Waited;
-use crate::timeline::Timeline;
+use crate::timeline::{Cause, Timeline};
 
 /// Where the time of all cores went, in nanoseconds. The fields from `program` to `unknown` sum to
 /// `wall * cores`.
@@ -59,8 +58,8 @@ pub struct Budget {
     /// Core time on which exactly one thread of the program ran and no other of it was runnable or
     /// waited for a lock, a message or a device.
     pub alone: u64,
-    /// Core time by state for each core, in the order program, other, kernel, recorder,
-    /// interrupts, softirqs, idle, unknown.
+    /// Core time by state for each core, in the order program, other, kernel, recorder, idle,
+    /// interrupts, softirqs, unknown.
     pub by_core: Vec<(u16, [u64; 8])>,
 }
 
@@ -85,6 +84,20 @@ pub enum WaitFor {
     Thread,
     /// By design: the end of a thread, a stop; nothing would run if it came earlier.
     Nothing,
+}
+
+impl WaitFor {
+    /// What a wait is for that nothing more is known of than its cause.
+    pub(crate) fn from_cause(cause: Cause) -> Self {
+        match cause {
+            Cause::Timer => Self::Time,
+            Cause::Disk => Self::Disk,
+            Cause::Network => Self::Network,
+            Cause::Device => Self::Device,
+            Cause::Futex(_) | Cause::KernelLock(_) | Cause::Thread => Self::Thread,
+            Cause::Stopped | Cause::Unknown => Self::Nothing,
+        }
+    }
 }
 
 impl Budget {
@@ -119,8 +132,8 @@ impl Budget {
         self.in_cores(self.program)
     }
 
-    /// Accounts for `timeline`. `classes` and `objects` say what each waited-for object is.
-    pub fn new(timeline: &Timeline, objects: &[Waited], classes: &[Class]) -> Self {
-        Sweep::new(timeline, objects, classes).run()
+    /// Accounts for `timeline`. `classes` say what each waited-for object is.
+    pub fn new(timeline: &Timeline, classes: &[Class]) -> Self {
+        Sweep::new(timeline, classes).run()
     }
 }

@@ -14,12 +14,12 @@
 //! After Giraldeau and Dagenais, "Wait analysis of distributed systems using kernel tracing" (IEEE
 //! TPDS 2016). The links fill the window exactly.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::budget::WaitFor;
 use crate::event::Tid;
-use crate::threads::Role;
-use crate::timeline::{Cause, Doing, Life, Timeline, UNKNOWN};
+use crate::timeline::{Doing, Life, Timeline, UNKNOWN};
 
 /// What a link of the path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,15 +40,10 @@ const DEPTH: usize = 64;
 pub fn critical_path(timeline: &Timeline) -> Vec<(Link, u64)> {
     let lives: HashMap<Tid, &Life> = timeline.lives.iter().map(|life| (life.tid, life)).collect();
     let last = timeline
-        .lives
-        .iter()
-        .filter(|life| timeline.threads.role(life.tid) == Role::Target)
+        .targets()
         .filter_map(|life| {
-            let ran = life
-                .segments
-                .iter()
-                .rev()
-                .find(|segment| matches!(segment.doing, Doing::Running(_)))?;
+            let mut backward = life.segments.iter().rev();
+            let ran = backward.find(|segment| matches!(segment.doing, Doing::Running(_)))?;
             Some((ran.end, life.tid))
         })
         .max();
@@ -61,10 +56,7 @@ pub fn critical_path(timeline: &Timeline) -> Vec<(Link, u64)> {
     };
     walk.explain(tid, timeline.start, end, 0);
     let mut links: Vec<_> = walk.sums.into_iter().collect();
-    links.sort_by(|a, b| {
-        b.1.cmp(&a.1)
-            .then_with(|| format!("{:?}", a.0).cmp(&format!("{:?}", b.0)))
-    });
+    links.sort_by_key(|(link, time)| (Reverse(*time), format!("{link:?}")));
     links
 }
 
@@ -108,7 +100,7 @@ impl Walk<'_> {
                     if segment.waker != UNKNOWN && segment.waker != 0 && depth < DEPTH {
                         self.explain(segment.waker, start, end, depth + 1);
                     } else {
-                        self.add(Link::Waited(outside(cause)), end - start);
+                        self.add(Link::Waited(WaitFor::from_cause(cause)), end - start);
                     }
                 }
             }
@@ -117,16 +109,5 @@ impl Walk<'_> {
         if at > from {
             self.add(Link::Waited(WaitFor::Nothing), at - from);
         }
-    }
-}
-
-fn outside(cause: Cause) -> WaitFor {
-    match cause {
-        Cause::Timer => WaitFor::Time,
-        Cause::Disk => WaitFor::Disk,
-        Cause::Network => WaitFor::Network,
-        Cause::Device => WaitFor::Device,
-        Cause::Futex(_) | Cause::KernelLock(_) | Cause::Thread => WaitFor::Thread,
-        Cause::Stopped | Cause::Unknown => WaitFor::Nothing,
     }
 }

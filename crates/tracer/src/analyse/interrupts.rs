@@ -1,7 +1,9 @@
 //! Where interrupts are handled, and how long they take.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::waits::Durations;
 use crate::event::Interrupt;
 use crate::timeline::Timeline;
 
@@ -12,12 +14,8 @@ pub struct Placement {
     pub cpu: u16,
     /// The interrupt.
     pub what: Interrupt,
-    /// How often.
-    pub count: u64,
-    /// How long in all.
-    pub time: u64,
-    /// The longest stretch.
-    pub longest: u64,
+    /// How often, and how long in all; the longest stretch without another one on top.
+    pub times: Durations,
 }
 
 /// All interrupts by core, the longest time first.
@@ -28,24 +26,15 @@ pub fn interrupts(timeline: &Timeline) -> Vec<Placement> {
             let entry = found.entry((*cpu, handler.what)).or_insert(Placement {
                 cpu: *cpu,
                 what: handler.what,
-                count: 0,
-                time: 0,
-                longest: 0,
+                times: Durations::default(),
             });
-            let length = handler.end - handler.start;
-            entry.count += u64::from(handler.first);
-            entry.time += length;
-            entry.longest = entry.longest.max(length);
+            entry.times.add(handler.end - handler.start);
+            // The rest of one that was itself interrupted is none of its own.
+            entry.times.count -= u64::from(!handler.first);
         }
     }
     let mut all: Vec<_> = found.into_values().collect();
-    all.sort_by_key(|placement| {
-        (
-            std::cmp::Reverse(placement.time),
-            placement.cpu,
-            placement.what,
-        )
-    });
+    all.sort_by_key(|placement| (Reverse(placement.times.sum), placement.cpu, placement.what));
     all
 }
 
@@ -54,25 +43,21 @@ pub fn interrupts(timeline: &Timeline) -> Vec<Placement> {
 pub fn concentrated(timeline: &Timeline, placements: &[Placement]) -> Option<(u16, f64, f64)> {
     const MOST: f64 = 0.8;
     const WORTH_SAYING: f64 = 0.05;
-    let work =
-        |placement: &&Placement| matches!(placement.what, Interrupt::Line(_) | Interrupt::Soft(_));
-    let all: u64 = placements
-        .iter()
-        .filter(work)
-        .map(|placement| placement.time)
-        .sum();
+    let work = |on: Option<u16>| -> u64 {
+        placements
+            .iter()
+            .filter(|found| matches!(found.what, Interrupt::Line(_) | Interrupt::Soft(_)))
+            .filter(|found| on.is_none_or(|cpu| cpu == found.cpu))
+            .map(|found| found.times.sum)
+            .sum()
+    };
+    let all = work(None);
     if all == 0 || timeline.cores.len() < 2 {
         return None;
     }
     timeline.cores.iter().find_map(|cpu| {
-        let here: u64 = placements
-            .iter()
-            .filter(work)
-            .filter(|p| p.cpu == *cpu)
-            .map(|p| p.time)
-            .sum();
-        let share = here as f64 / all as f64;
-        let of_core = here as f64 / timeline.wall().max(1) as f64;
+        let here = work(Some(*cpu)) as f64;
+        let (share, of_core) = (here / all as f64, here / timeline.wall().max(1) as f64);
         (share >= MOST && of_core >= WORTH_SAYING).then_some((*cpu, share, of_core))
     })
 }

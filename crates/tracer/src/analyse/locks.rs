@@ -6,7 +6,7 @@ use super::queueing;
 use super::spinning::Spinning;
 use super::waits::Waited;
 use crate::event::Tid;
-use crate::timeline::{Doing, Timeline};
+use crate::timeline::{Life, Timeline};
 use crate::trace::{NameSource, Trace};
 
 /// Fewer visible holds than this are no evidence about the length of holds.
@@ -29,6 +29,23 @@ pub struct Range {
 }
 
 impl Range {
+    /// A range of one value.
+    pub fn at(value: f64) -> Self {
+        Self {
+            low: value,
+            high: value,
+        }
+    }
+
+    /// The range of what `change` makes of its values, which keeps their order.
+    #[must_use]
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self {
+            low: change(self.low),
+            high: change(self.high),
+        }
+    }
+
     /// True when `value` lies in it.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
@@ -119,8 +136,11 @@ pub fn locks(
         .enumerate()
         .filter(|(index, waited)| classes[*index].is_lock() && waited.waits.count > 0)
         .map(|(index, waited)| {
+            let (class, spun) = (classes[index], spun[index]);
+            let enough = spinning.samples >= ENOUGH_SAMPLES;
+            let sampled = if enough { spun } else { 0.0 };
             let index = index as u32;
-            let (name, named_by) = name(trace, &waited, classes[index as usize]);
+            let (name, named_by) = name(trace, &waited, class);
             let lost = budget
                 .waits
                 .iter()
@@ -131,19 +151,15 @@ pub fn locks(
                 index,
                 process: waited.object.process,
                 address: waited.object.address,
-                class: classes[index as usize],
+                class,
                 name,
                 named_by,
-                contended_share: waited.contended as f64 / wall,
+                contended_share: waited.contended.sum as f64 / wall,
                 mean_waiters: waited.waits.sum as f64 / wall,
-                hand_off_share: waited.hand_off as f64 / wall,
+                hand_off_share: waited.hand_off.sum as f64 / wall,
                 lost_cores: budget.in_cores(lost),
-                gain: demand.map(|demand| {
-                    let sampled =
-                        (spinning.samples >= ENOUGH_SAMPLES).then_some(spun[index as usize]);
-                    gain(&demand, timeline, &waited, sampled)
-                }),
-                spinning: spun[index as usize] / wall,
+                gain: demand.map(|demand| gain(&demand, timeline, &waited, sampled)),
+                spinning: spun / wall,
                 demand,
                 places: places(trace, &waited),
                 waited,
@@ -162,7 +178,8 @@ pub fn locks(
 
 fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSource>) {
     let object = waited.object;
-    let mut names: Vec<_> = trace
+    let address = format!("{:#x}", object.address);
+    let found = trace
         .trailer
         .names
         .iter()
@@ -171,23 +188,18 @@ fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSou
             name.process == object.process
                 && (name.address..name.address + name.length.max(1)).contains(&object.address)
         })
-        .collect();
-    names.sort_by_key(|name| match name.source {
-        NameSource::Marker => 0,
-        NameSource::Symbol => 1,
-        NameSource::Place => 2,
-    });
-    match names.first() {
-        Some(name) if name.source == NameSource::Place => (
-            format!("{:#x} ({})", object.address, name.name),
-            Some(name.source),
-        ),
+        .min_by_key(|name| name.source);
+    match found {
+        Some(name) if name.source == NameSource::Place => {
+            (format!("{address} ({})", name.name), Some(name.source))
+        }
         Some(name) => (name.name.clone(), Some(name.source)),
-        None if class.is_kernel() => match places(trace, waited).first() {
-            Some((place, _)) => (format!("taken in {place}"), Some(NameSource::Place)),
-            None => (format!("{:#x}", object.address), None),
+        None => match places(trace, waited).first() {
+            Some((place, _)) if class.is_kernel() => {
+                (format!("taken in {place}"), Some(NameSource::Place))
+            }
+            _ => (address, None),
         },
-        None => (format!("{:#x}", object.address), None),
     }
 }
 
@@ -249,13 +261,10 @@ fn places(trace: &Trace, waited: &Waited) -> Vec<(String, u64)> {
 
 /// Time on a core of the threads that took part.
 fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
-    timeline
-        .lives
-        .iter()
+    let lives = timeline.lives.iter();
+    lives
         .filter(|life| waited.parts.contains_key(&life.tid))
-        .flat_map(|life| &life.segments)
-        .filter(|segment| matches!(segment.doing, Doing::Running(_)))
-        .map(|segment| segment.end - segment.start)
+        .map(Life::ran)
         .sum()
 }
 
@@ -279,10 +288,7 @@ fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand>
             operation: ran / operations,
             operations,
             serial,
-            serial_range: Range {
-                low: serial,
-                high: serial,
-            },
+            serial_range: Range::at(serial),
             exact: true,
         });
     }
@@ -300,7 +306,7 @@ fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand>
     // wait.
     let wall = timeline.wall().max(1) as f64;
     let barging = waited.missed as f64 / (waited.missed + holds.count) as f64;
-    let all_visible = (waited.contended as f64 / wall).min(1.0) * (1.0 - barging);
+    let all_visible = (waited.contended.sum as f64 / wall).min(1.0) * (1.0 - barging);
     let serial = all_visible * low + (1.0 - all_visible) * high;
     let operations = serial * work / holds.mean();
     Some(Demand {
@@ -314,16 +320,14 @@ fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand>
     })
 }
 
-fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: Option<f64>) -> Gain {
+fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: f64) -> Gain {
     let cores = timeline.cores.len();
     let together = demand.threads.min(cores);
     let think = (demand.operation - demand.hold).max(0.0);
     let now = queueing::solve(&[demand.hold], think, together).throughput;
     let measured = demand.operations / timeline.wall().max(1) as f64;
     let ran = ran(timeline, waited) as f64;
-    let spun = sampled
-        .unwrap_or(0.0)
-        .max((waited.futex.wait_calls() * SPIN) as f64);
+    let spun = sampled.max((waited.futex.wait_calls() * SPIN) as f64);
     // What an operation costs with the price of waiting, and without it.
     let dear = ran / demand.operations;
     let bare = ((ran - waited.in_calls as f64 - spun) / demand.operations).clamp(dear * 0.01, dear);
@@ -332,10 +336,8 @@ fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: Option<f
         let (theory, limit) = if ways >= together {
             (together as f64 / demand.operation, f64::INFINITY)
         } else {
-            (
-                queueing::solve(&demands, think, together).throughput,
-                ways as f64 / demand.hold,
-            )
+            let theory = queueing::solve(&demands, think, together).throughput;
+            (theory, ways as f64 / demand.hold)
         };
         let bound =
             |cost: f64| (together as f64 / cost).min(limit) / measured.max(f64::MIN_POSITIVE);

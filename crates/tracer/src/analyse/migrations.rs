@@ -1,11 +1,12 @@
 //! Threads that change cores, and so begin with cold caches.
 
+use std::collections::BTreeSet;
+
 use crate::event::Tid;
-use crate::threads::Role;
 use crate::timeline::{Doing, Timeline};
 
 /// One thread's moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moves {
     /// The thread.
     pub tid: Tid,
@@ -22,28 +23,21 @@ pub struct Moves {
 /// The moves of the program's threads, most first. Threads that never moved are left out.
 pub fn migrations(timeline: &Timeline) -> Vec<Moves> {
     let mut all: Vec<Moves> = timeline
-        .lives
-        .iter()
-        .filter(|life| timeline.threads.role(life.tid) == Role::Target)
+        .targets()
         .filter_map(|life| {
             let mut found = Moves {
                 tid: life.tid,
-                moves: 0,
-                starts: 0,
-                ran: 0,
-                cores: 0,
+                ran: life.ran(),
+                ..Moves::default()
             };
             let mut last = None;
-            let mut seen = Vec::new();
+            let mut seen = BTreeSet::new();
             for segment in &life.segments {
                 if let Doing::Running(cpu) = segment.doing {
                     found.starts += 1;
-                    found.ran += segment.end - segment.start;
                     found.moves += u64::from(last.is_some_and(|last| last != cpu));
                     last = Some(cpu);
-                    if !seen.contains(&cpu) {
-                        seen.push(cpu);
-                    }
+                    seen.insert(cpu);
                 }
             }
             found.cores = seen.len();

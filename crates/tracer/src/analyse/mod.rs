@@ -21,8 +21,9 @@ use classify::Class;
 use critical_path::Link;
 use locks::Lock;
 
-use crate::timeline::Timeline;
-use crate::trace::Trace;
+use crate::fast_map::FastMap;
+use crate::timeline::{Object, Timeline};
+use crate::trace::{Probe, Trace};
 
 /// Everything the analyses found.
 #[derive(Clone, Debug)]
@@ -82,28 +83,33 @@ impl Analysis {
         }
     }
 
+    /// The contended lock at the timeline's object `index`.
+    pub fn lock(&self, index: u32) -> Option<&Lock> {
+        self.locks.iter().find(|lock| lock.index == index)
+    }
+
     /// What each object is, what idle cores waited for, the samples, the locks.
     fn contention(
         trace: &Trace,
         timeline: &Timeline,
     ) -> (Vec<Class>, Budget, spinning::Spinning, Vec<Lock>) {
         let waited = waits::gather(trace, timeline);
-        let mut probes: std::collections::HashMap<(u32, u64), Vec<&crate::trace::Probe>> =
-            std::collections::HashMap::new();
+        let mut probes: FastMap<Object, Vec<&Probe>> = FastMap::default();
         for probe in &trace.trailer.probes {
-            probes
-                .entry((probe.process, probe.address))
-                .or_default()
-                .push(probe);
+            let Probe {
+                process, address, ..
+            } = *probe;
+            let object = Object { process, address };
+            probes.entry(object).or_default().push(probe);
         }
         let classes: Vec<Class> = waited
             .iter()
             .map(|waited| {
-                let found = probes.get(&(waited.object.process, waited.object.address));
+                let found = probes.get(&waited.object);
                 classify::classify(waited, found.map_or(&[], Vec::as_slice))
             })
             .collect();
-        let budget = Budget::new(timeline, &waited, &classes);
+        let budget = Budget::new(timeline, &classes);
         let spinning = spinning::Spinning::new(trace, timeline);
         let locks = locks::locks(trace, timeline, waited, &classes, &budget, &spinning);
         (classes, budget, spinning, locks)

@@ -1,8 +1,10 @@
 //! The noise on cores that ought to be quiet: those kept from the scheduler, and those that one
 //! thread has to itself.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::waits::Durations;
 use crate::event::Tid;
 use crate::threads::Role;
 use crate::timeline::{Timeline, UNKNOWN};
@@ -16,14 +18,10 @@ pub struct Noise {
     pub owner: Tid,
     /// True when the kernel was told to leave it alone (`isolcpus`).
     pub isolated: bool,
-    /// How often the owner was interrupted.
-    pub count: u64,
-    /// For how long in all.
-    pub time: u64,
-    /// The longest interruption.
-    pub longest: u64,
-    /// Who it was: (name, count, time), longest first.
-    pub by: Vec<(String, u64, u64)>,
+    /// The owner's interruptions.
+    pub times: Durations,
+    /// Who it was, longest first.
+    pub by: Vec<(String, Durations)>,
 }
 
 /// A thread that has this share of a core has it to itself.
@@ -48,23 +46,11 @@ pub fn noise(timeline: &Timeline, isolated: &[u16]) -> Vec<Noise> {
         if !is_isolated && (time as f64) < TO_ITSELF * wall {
             continue;
         }
-        let mut found = Noise {
-            cpu: *cpu,
-            owner,
-            isolated: is_isolated,
-            count: 0,
-            time: 0,
-            longest: 0,
-            by: Vec::new(),
-        };
-        let mut by: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let mut times = Durations::default();
+        let mut by: BTreeMap<String, Durations> = BTreeMap::new();
         let mut add = |name: String, length: u64| {
-            found.count += 1;
-            found.time += length;
-            found.longest = found.longest.max(length);
-            let entry = by.entry(name).or_default();
-            entry.0 += 1;
-            entry.1 += length;
+            times.add(length);
+            by.entry(name).or_default().add(length);
         };
         for run in &timeline.runs[core] {
             if run.tid != owner && run.tid != 0 && run.tid != UNKNOWN {
@@ -74,14 +60,15 @@ pub fn noise(timeline: &Timeline, isolated: &[u16]) -> Vec<Noise> {
         for handler in &timeline.handlers[core] {
             add(handler.what.to_string(), handler.end - handler.start);
         }
-        found.by = by
-            .into_iter()
-            .map(|(name, (count, time))| (name, count, time))
-            .collect();
-        found
-            .by
-            .sort_by_key(|(_, _, time)| std::cmp::Reverse(*time));
-        all.push(found);
+        let mut by: Vec<_> = by.into_iter().collect();
+        by.sort_by_key(|(_, times)| Reverse(times.sum));
+        all.push(Noise {
+            cpu: *cpu,
+            owner,
+            isolated: is_isolated,
+            times,
+            by,
+        });
     }
     all
 }

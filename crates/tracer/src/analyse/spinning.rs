@@ -12,7 +12,7 @@ use super::waits::Waited;
 use crate::event::{Kind, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Role;
-use crate::timeline::{Doing, Timeline};
+use crate::timeline::{Life, Timeline};
 use crate::trace::Trace;
 
 /// Samples of the program.
@@ -72,19 +72,10 @@ impl Spinning {
                     .or_default() += 1;
             }
         }
-        let ran: u64 = timeline
-            .lives
-            .iter()
-            .filter(|life| timeline.threads.role(life.tid) == Role::Target)
-            .flat_map(|life| &life.segments)
-            .filter(|segment| matches!(segment.doing, Doing::Running(_)))
-            .map(|segment| segment.end - segment.start)
-            .sum();
-        found.each = if found.samples == 0 {
-            0.0
-        } else {
-            ran as f64 / found.samples as f64
-        };
+        let ran: u64 = timeline.targets().map(Life::ran).sum();
+        if found.samples > 0 {
+            found.each = ran as f64 / found.samples as f64;
+        }
         found
     }
 

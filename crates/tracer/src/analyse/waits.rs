@@ -8,6 +8,8 @@
 
 mod gather;
 
+use std::cmp::Reverse;
+
 pub use gather::gather;
 
 use crate::event::{FutexCall, Operation, Tid};
@@ -81,8 +83,43 @@ pub struct FutexUse {
     pub ended_by_call: u64,
 }
 
+/// The time during which something counts more than none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Busy {
+    /// Its sum so far.
+    pub sum: u64,
+    number: u32,
+    since: u64,
+}
+
+impl Busy {
+    /// One more from `time` on.
+    fn begin(&mut self, time: u64) {
+        if self.number == 0 {
+            self.since = time;
+        }
+        self.number += 1;
+    }
+
+    /// One less from `time` on.
+    fn end(&mut self, time: u64) {
+        self.number = self.number.saturating_sub(1);
+        if self.number == 0 {
+            self.sum += time.saturating_sub(self.since);
+        }
+    }
+
+    /// None from `time` on.
+    fn close(&mut self, time: u64) {
+        if self.number > 0 {
+            self.number = 1;
+            self.end(time);
+        }
+    }
+}
+
 /// Everything about one object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Waited {
     /// Where it is.
     pub object: Object,
@@ -95,9 +132,9 @@ pub struct Waited {
     /// Waits that had not ended when the recording did.
     pub unfinished: u64,
     /// Time during which at least one thread waited.
-    pub contended: u64,
+    pub contended: Busy,
     /// Time during which a woken waiter had not got a core yet.
-    pub hand_off: u64,
+    pub hand_off: Busy,
     /// Time between getting the lock after a wait and letting go.
     pub holds: Durations,
     /// The same, only while on a core.
@@ -112,86 +149,36 @@ pub struct Waited {
     pub parts: FastMap<Tid, Part>,
     /// Code places of waits (indices into the trace's stacks) with their counts.
     pub places: FastMap<u32, u64>,
-    waiting: u32,
-    waiting_since: u64,
-    woken: u32,
-    woken_since: u64,
 }
 
 impl Waited {
-    fn new(object: Object) -> Self {
-        Self {
-            object,
-            futex: FutexUse::default(),
-            flags: 0,
-            waits: Durations::default(),
-            unfinished: 0,
-            contended: 0,
-            hand_off: 0,
-            holds: Durations::default(),
-            holds_on_core: Durations::default(),
-            between: Durations::default(),
-            missed: 0,
-            in_calls: 0,
-            parts: FastMap::default(),
-            places: FastMap::default(),
-            waiting: 0,
-            waiting_since: 0,
-            woken: 0,
-            woken_since: 0,
-        }
+    /// `tid` has waited for `length` until `time`.
+    fn waited(&mut self, tid: Tid, length: u64, time: u64) {
+        self.contended.end(time);
+        self.waits.add(length);
+        self.parts.entry(tid).or_default().waits.add(length);
     }
 
     /// The threads that waited, longest first.
     pub fn waiters(&self) -> Vec<(Tid, Durations)> {
-        let mut waiters: Vec<_> = self
-            .parts
-            .iter()
-            .filter(|(_, part)| part.waits.count > 0)
-            .map(|(tid, part)| (*tid, part.waits))
-            .collect();
-        waiters.sort_by_key(|(tid, waits)| (std::cmp::Reverse(waits.sum), *tid));
-        waiters
+        let waits = |part: &Part| (part.waits.count > 0).then_some(part.waits);
+        self.threads_by(waits, |waits| waits.sum)
     }
 
     /// The threads that made others wait, with the time waited for them, longest first.
     pub fn holders(&self) -> Vec<(Tid, u64)> {
-        let mut holders: Vec<_> = self
-            .parts
-            .iter()
-            .filter(|(_, part)| part.blocked_others > 0)
-            .map(|(tid, part)| (*tid, part.blocked_others))
+        let blocked = |part: &Part| (part.blocked_others > 0).then_some(part.blocked_others);
+        self.threads_by(blocked, |time| *time)
+    }
+
+    /// The threads for which `of` gives something, by its time.
+    fn threads_by<T>(&self, of: fn(&Part) -> Option<T>, time: fn(&T) -> u64) -> Vec<(Tid, T)> {
+        let parts = self.parts.iter();
+        let mut found: Vec<_> = parts
+            .filter_map(|(tid, part)| Some((*tid, of(part)?)))
             .collect();
-        holders.sort_by_key(|(tid, time)| (std::cmp::Reverse(*time), *tid));
-        holders
-    }
-
-    fn begin(&mut self, time: u64) {
-        if self.waiting == 0 {
-            self.waiting_since = time;
-        }
-        self.waiting += 1;
-    }
-
-    fn end(&mut self, time: u64) {
-        self.waiting = self.waiting.saturating_sub(1);
-        if self.waiting == 0 {
-            self.contended += time.saturating_sub(self.waiting_since);
-        }
-    }
-
-    fn wake(&mut self, time: u64) {
-        if self.woken == 0 {
-            self.woken_since = time;
-        }
-        self.woken += 1;
-    }
-
-    fn arrive(&mut self, time: u64) {
-        self.woken = self.woken.saturating_sub(1);
-        if self.woken == 0 {
-            self.hand_off += time.saturating_sub(self.woken_since);
-        }
+        found.sort_by_key(|(tid, part)| (Reverse(time(part)), *tid));
+        found
     }
 }
 

@@ -185,9 +185,9 @@ fn interrupt_table(analysis: &Analysis) -> Table {
         table.push([
             placement.what.to_string(),
             placement.cpu.to_string(),
-            placement.count.to_string(),
-            format!("{:.2} %", placement.time as f64 / wall * 100.0),
-            time(placement.longest),
+            placement.times.count.to_string(),
+            format!("{:.2} %", placement.times.sum as f64 / wall * 100.0),
+            time(placement.times.longest),
         ]);
     }
     table

@@ -10,9 +10,9 @@ use std::io::{self, Write};
 
 use crate::analyse::Analysis;
 use crate::event::{Context, Event, Interrupt, Kind, Left, Tid};
-use crate::threads::Role;
-use crate::timeline::{Cause, Doing, UNKNOWN};
+use crate::timeline::UNKNOWN;
 use crate::trace::Trace;
+use crate::varint::{put, put_bytes};
 use crate::verdict::title;
 
 const BOOTTIME: u64 = 6;
@@ -25,48 +25,39 @@ const SEQUENCE: u64 = 1;
 struct Message(Vec<u8>);
 
 impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) -> &mut Self {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
+    fn number(mut self, field: u32, value: impl Into<u64>) -> Self {
+        put(&mut self.0, field << 3);
+        put(&mut self.0, value);
         self
     }
 
-    fn bytes(&mut self, field: u32, bytes: &[u8]) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
+    fn bytes(mut self, field: u32, bytes: &[u8]) -> Self {
+        put(&mut self.0, field << 3 | 2);
+        put_bytes(&mut self.0, bytes);
         self
     }
 
     /// `fixed64`, which flow numbers are.
-    fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 1);
+    fn fixed(mut self, field: u32, value: u64) -> Self {
+        put(&mut self.0, field << 3 | 1);
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    fn text(&mut self, field: u32, text: &str) -> &mut Self {
+    fn text(self, field: u32, text: &str) -> Self {
         self.bytes(field, text.as_bytes())
     }
 
-    fn message(&mut self, field: u32, message: &Self) -> &mut Self {
+    fn message(self, field: u32, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
 
-    fn packed(&mut self, field: u32, values: &[u64]) -> &mut Self {
-        let mut packed = Self::default();
+    fn packed(self, field: u32, values: &[u64]) -> Self {
+        let mut packed = Vec::new();
         for value in values {
-            packed.varint(*value);
+            put(&mut packed, *value);
         }
-        self.message(field, &packed)
+        self.bytes(field, &packed)
     }
 }
 
@@ -76,11 +67,7 @@ impl Message {
 /// What the writer says.
 pub fn write(trace: &Trace, analysis: &Analysis, out: &mut impl Write) -> io::Result<()> {
     let offset = trace.header.boot_offset;
-    let mut packet = |message: &Message| {
-        let mut file = Message::default();
-        file.message(1, message);
-        out.write_all(&file.0)
-    };
+    let mut packet = |message: &Message| out.write_all(&Message::default().message(1, message).0);
     packet(&clocks(trace))?;
     packet(&processes(analysis))?;
     for cpu in &analysis.timeline.cores {
@@ -103,50 +90,34 @@ fn boot(time: u64, offset: i64) -> u64 {
 
 fn clocks(trace: &Trace) -> Message {
     let now = trace.window().0;
-    let mut snapshot = Message::default();
-    for (id, time) in [
-        (BOOTTIME, boot(now, trace.header.boot_offset)),
-        (MONOTONIC, now),
-    ] {
-        let mut clock = Message::default();
-        clock.number(1, id).number(2, time);
-        snapshot.message(1, &clock);
-    }
-    snapshot.number(2, BOOTTIME);
-    let mut packet = Message::default();
-    packet.message(6, &snapshot).number(10, SEQUENCE);
-    packet
+    let clock = |id, time| Message::default().number(1, id).number(2, time);
+    let snapshot = Message::default()
+        .message(1, &clock(BOOTTIME, boot(now, trace.header.boot_offset)))
+        .message(1, &clock(MONOTONIC, now))
+        .number(2, BOOTTIME);
+    Message::default()
+        .message(6, &snapshot)
+        .number(10, SEQUENCE)
 }
 
 fn processes(analysis: &Analysis) -> Message {
     let threads = &analysis.timeline.threads;
-    let mut tree = Message::default();
-    let seen: BTreeSet<Tid> = analysis
-        .timeline
-        .lives
-        .iter()
-        .map(|life| life.tid)
-        .filter(|tid| *tid != 0)
-        .collect();
+    let lives = analysis.timeline.lives.iter().map(|life| life.tid);
+    let seen: BTreeSet<Tid> = lives.filter(|tid| *tid != 0).collect();
     let leaders: BTreeSet<Tid> = seen.iter().map(|tid| threads.process(*tid)).collect();
+    let mut tree = Message::default();
     for process in leaders {
-        let mut message = Message::default();
-        message
-            .number(1, u64::from(process))
-            .text(3, &threads.name(process));
-        tree.message(1, &message);
+        let message = Message::default().number(1, process);
+        tree = tree.message(1, &message.text(3, &threads.name(process)));
     }
     for tid in seen {
-        let mut message = Message::default();
-        message
-            .number(1, u64::from(tid))
+        let message = Message::default()
+            .number(1, tid)
             .text(2, &threads.name(tid))
-            .number(3, u64::from(threads.process(tid)));
-        tree.message(2, &message);
+            .number(3, threads.process(tid));
+        tree = tree.message(2, &message);
     }
-    let mut packet = Message::default();
-    packet.message(2, &tree);
-    packet
+    Message::default().message(2, &tree)
 }
 
 /// The kernel's bits for a state.
@@ -176,30 +147,33 @@ struct Columns {
 
 impl Columns {
     fn name(&mut self, name: String) -> u64 {
-        let at = self
-            .names
-            .iter()
-            .position(|known| *known == name)
-            .unwrap_or_else(|| {
-                self.names.push(name);
-                self.names.len() - 1
-            });
-        at as u64
+        let known = self.names.iter().position(|known| *known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        }) as u64
     }
 
     fn message(&self) -> Message {
         let mut message = Message::default();
         for (field, column) in (1..).zip(&self.switch[..4]) {
-            message.packed(field, column);
+            message = message.packed(field, column);
         }
         for name in &self.names {
-            message.text(5, name);
+            message = message.text(5, name);
         }
-        message.packed(6, &self.switch[4]);
+        message = message.packed(6, &self.switch[4]);
         for (field, column) in (7..).zip(&self.waking) {
-            message.packed(field, column);
+            message = message.packed(field, column);
         }
         message
+    }
+}
+
+/// Appends a value to each column.
+fn push_row<const N: usize>(columns: &mut [Vec<u64>; N], row: [u64; N]) {
+    for (column, value) in columns.iter_mut().zip(row) {
+        column.push(value);
     }
 }
 
@@ -211,46 +185,31 @@ fn bundle(
     analysis: &Analysis,
 ) -> Message {
     let threads = &analysis.timeline.threads;
-    let mut bundle = Message::default();
-    bundle.number(1, u64::from(cpu));
+    let mut bundle = Message::default().number(1, cpu);
     let mut columns = Columns::default();
     for event in events {
         let time = boot(event.time, offset);
-        let mut whole = |field: u32, inner: &Message| {
-            let mut message = Message::default();
-            message
-                .number(1, time)
-                .number(2, u64::from(event.tid))
-                .message(field, inner);
-            bundle.message(2, &message);
-        };
-        match event.kind {
+        let one = |value: u64| Message::default().number(1, value);
+        // What is no row of the columns goes out in full: its field and message.
+        let (field, inner) = match event.kind {
             Kind::Switch { left, next } if *first => {
                 *first = false;
-                let mut inner = Message::default();
-                inner
+                let inner = Message::default()
                     .text(1, &threads.name(event.tid))
-                    .number(2, u64::from(event.tid))
+                    .number(2, event.tid)
                     .number(3, ORDINARY)
                     .number(4, state(left))
                     .text(5, &threads.name(next))
-                    .number(6, u64::from(next))
+                    .number(6, next)
                     .number(7, ORDINARY);
-                whole(4, &inner);
+                (4, inner)
             }
             Kind::Switch { left, next } => {
                 let name = columns.name(threads.name(next));
-                let row = [
-                    time - columns.last_switch,
-                    state(left),
-                    u64::from(next),
-                    ORDINARY,
-                    name,
-                ];
-                columns.last_switch = time;
-                for (column, value) in columns.switch.iter_mut().zip(row) {
-                    column.push(value);
-                }
+                let since = time - std::mem::replace(&mut columns.last_switch, time);
+                let row = [since, state(left), next.into(), ORDINARY, name];
+                push_row(&mut columns.switch, row);
+                continue;
             }
             Kind::Waking {
                 woken, target, by, ..
@@ -263,47 +222,28 @@ fn bundle(
                     Context::Hardirq => HARDIRQ,
                 };
                 let name = columns.name(threads.name(woken));
-                let row = [
-                    time - columns.last_waking,
-                    u64::from(woken),
-                    u64::from(target),
-                    ORDINARY,
-                    name,
-                    flags,
-                ];
-                columns.last_waking = time;
-                for (column, value) in columns.waking.iter_mut().zip(row) {
-                    column.push(value);
-                }
+                let since = time - std::mem::replace(&mut columns.last_waking, time);
+                let (woken, target) = (woken.into(), target.into());
+                let row = [since, woken, target, ORDINARY, name, flags];
+                push_row(&mut columns.waking, row);
+                continue;
             }
-            Kind::InterruptBegin(Interrupt::Soft(vector)) => {
-                whole(24, Message::default().number(1, u64::from(vector)));
-            }
-            Kind::InterruptEnd(Interrupt::Soft(vector)) => {
-                whole(25, Message::default().number(1, u64::from(vector)));
-            }
+            Kind::InterruptBegin(Interrupt::Soft(vector)) => (24, one(vector.into())),
+            Kind::InterruptEnd(Interrupt::Soft(vector)) => (25, one(vector.into())),
             Kind::InterruptBegin(Interrupt::Line(line)) => {
-                whole(
-                    36,
-                    Message::default()
-                        .number(1, u64::from(line))
-                        .text(2, &format!("irq {line}")),
-                );
+                (36, one(line.into()).text(2, &format!("irq {line}")))
             }
-            Kind::InterruptEnd(Interrupt::Line(line)) => whole(
-                37,
-                Message::default().number(1, u64::from(line)).number(2, 1),
-            ),
+            Kind::InterruptEnd(Interrupt::Line(line)) => (37, one(line.into()).number(2, 1_u32)),
             Kind::Lost(_) => {
-                bundle.number(3, 1);
+                bundle = bundle.number(3, 1_u32);
+                continue;
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        let whole = one(time).number(2, event.tid).message(field, &inner);
+        bundle = bundle.message(2, &whole);
     }
-    bundle.message(4, &columns.message());
-    let mut packet = Message::default();
-    packet.message(1, &bundle);
-    packet
+    Message::default().message(1, &bundle.message(4, &columns.message()))
 }
 
 /// Waits for locks: a row under every thread that waited, and an arrow from the thread that let go
@@ -317,24 +257,9 @@ fn lock_waits(
     const SLICE_BEGIN: u64 = 1;
     const SLICE_END: u64 = 2;
     let timeline = &analysis.timeline;
-    let name = |object: u32| {
-        analysis
-            .locks
-            .iter()
-            .find(|lock| lock.index == object)
-            .map(title)
-    };
     let waits: Vec<_> = timeline
-        .lives
-        .iter()
-        .filter(|life| timeline.threads.role(life.tid) == Role::Target)
-        .flat_map(|life| life.segments.iter().map(|segment| (life.tid, segment)))
-        .filter_map(|(tid, segment)| match segment.doing {
-            Doing::Blocked(Cause::Futex(object) | Cause::KernelLock(object)) => {
-                Some((tid, segment, name(object)?))
-            }
-            _ => None,
-        })
+        .waits()
+        .filter_map(|(tid, segment, object)| Some((tid, segment, title(analysis.lock(object)?))))
         .collect();
     let ends = waits
         .iter()
@@ -347,16 +272,15 @@ fn lock_waits(
         }
     }
     let mut event = |kind: u64, tid: Tid, time: u64, name: Option<&str>, flow: Option<u64>| {
-        let mut event = Message::default();
-        event.number(9, kind).number(11, wait_track(tid));
+        let mut event = Message::default().number(9, kind);
+        event = event.number(11, wait_track(tid));
         if let Some(name) = name {
-            event.text(23, name);
+            event = event.text(23, name);
         }
         if let Some(flow) = flow {
-            event.fixed(47, flow);
+            event = event.fixed(47, flow);
         }
-        let mut message = Message::default();
-        message
+        let message = Message::default()
             .number(8, boot(time, offset))
             .number(58, BOOTTIME)
             .number(10, SEQUENCE)
@@ -364,18 +288,13 @@ fn lock_waits(
         packet(&message)
     };
     for (flow, (tid, segment, name)) in (1..).zip(&waits) {
+        let (end, flow) = (segment.end, Some(flow));
         event(SLICE_BEGIN, *tid, segment.start, Some(name), None)?;
-        event(SLICE_END, *tid, segment.end, None, None)?;
+        event(SLICE_END, *tid, end, None, None)?;
         if segment.waker != UNKNOWN {
             let (gives, has) = (format!("gives {name}"), format!("goes on with {name}"));
-            event(
-                INSTANT,
-                segment.waker,
-                segment.end,
-                Some(&gives),
-                Some(flow),
-            )?;
-            event(INSTANT, *tid, segment.end, Some(&has), Some(flow))?;
+            event(INSTANT, segment.waker, end, Some(&gives), flow)?;
+            event(INSTANT, *tid, end, Some(&has), flow)?;
         }
     }
     Ok(())
@@ -390,24 +309,17 @@ fn wait_track(tid: Tid) -> u64 {
 fn tracks(tid: Tid, process: Tid, first: bool) -> [Message; 2] {
     const STATE_CLEARED: u64 = 1;
     let thread_track = u64::from(tid) << 8 | 1;
-    let mut thread = Message::default();
-    thread
-        .number(1, u64::from(process))
-        .number(2, u64::from(tid));
-    let mut described = Message::default();
-    described.number(1, thread_track).message(4, &thread);
-    let mut child = Message::default();
-    child
+    let thread = Message::default().number(1, process).number(2, tid);
+    let described = Message::default().number(1, thread_track);
+    let child = Message::default()
         .number(1, wait_track(tid))
         .text(2, "lock waits")
         .number(5, thread_track);
-    [(described, first), (child, false)].map(|(descriptor, first)| {
-        let mut message = Message::default();
-        message.number(10, SEQUENCE);
+    [(described.message(4, &thread), first), (child, false)].map(|(descriptor, first)| {
+        let mut message = Message::default().number(10, SEQUENCE);
         if first {
-            message.number(13, STATE_CLEARED);
+            message = message.number(13, STATE_CLEARED);
         }
-        message.message(60, &descriptor);
-        message
+        message.message(60, &descriptor)
     })
 }

@@ -2,7 +2,7 @@
 //! believed to do.
 
 use super::core_state::CoreState;
-use super::{Cause, Doing, Life, Object, Segment, Timeline, UNKNOWN};
+use super::{Cause, Doing, Life, Object, Timeline, UNKNOWN};
 use crate::event::{Context, Event, Kind, Left, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Threads;
@@ -18,19 +18,14 @@ struct ThreadState {
 
 /// See the file's beginning.
 pub(super) struct Builder {
-    start: u64,
-    end: u64,
+    /// What is known so far; the cores' rows come last.
+    timeline: Timeline,
     cores: Vec<CoreState>,
-    core_index: Vec<usize>,
-    lives: Vec<Life>,
+    core_index: FastMap<u16, usize>,
+    /// Beside the timeline's lives.
     states: Vec<ThreadState>,
     index: FastMap<Tid, usize>,
-    objects: Vec<Object>,
-    object_index: FastMap<(Tid, u64), u32>,
-    threads: Threads,
-    contradictions: u64,
-    inferred: u64,
-    switches: u64,
+    object_index: FastMap<Object, u32>,
 }
 
 impl Builder {
@@ -42,50 +37,28 @@ impl Builder {
             list.sort_unstable();
             list.dedup();
         }
-        let mut core_index = vec![usize::MAX; list.last().map_or(0, |last| usize::from(*last) + 1)];
-        for (index, cpu) in list.iter().enumerate() {
-            core_index[usize::from(*cpu)] = index;
-        }
-        let cores = list
-            .iter()
-            .map(|cpu| CoreState {
-                cpu: *cpu,
-                tid: UNKNOWN,
-                since: start,
-                runs: Vec::new(),
-                handlers: Vec::new(),
-                stack: Vec::new(),
-                handler_since: start,
-            })
-            .collect();
         Self {
-            start,
-            end,
-            cores,
-            core_index,
-            lives: Vec::new(),
+            cores: list.iter().map(|cpu| CoreState::new(*cpu, start)).collect(),
+            core_index: list.iter().copied().zip(0..).collect(),
             states: Vec::new(),
             index: FastMap::default(),
-            objects: Vec::new(),
             object_index: FastMap::default(),
-            threads: Threads::new(trace),
-            contradictions: 0,
-            inferred: 0,
-            switches: 0,
+            timeline: Timeline {
+                start,
+                end,
+                cores: list,
+                threads: Threads::new(trace),
+                ..Timeline::default()
+            },
         }
     }
 
     /// Takes the next event.
     pub(super) fn event(&mut self, event: &Event) {
-        let Some(core) = self
-            .core_index
-            .get(usize::from(event.cpu))
-            .copied()
-            .filter(|core| *core != usize::MAX)
-        else {
+        let Some(core) = self.core_index.get(&event.cpu).copied() else {
             return;
         };
-        let time = event.time.clamp(self.start, self.end);
+        let time = self.timeline.inside(event.time);
         if let Kind::Lost(_) = event.kind {
             self.lose_core(core, time);
             return;
@@ -95,7 +68,7 @@ impl Builder {
             Kind::Switch { left, next } => self.switch(core, time, event.tid, left, next),
             Kind::Waking { woken, by, .. } => self.waking(core, time, event.tid, woken, by),
             Kind::FutexEnter(call) if call.operation.waits() => {
-                let object = self.object(self.threads.process(event.tid), call.address);
+                let object = self.object(self.timeline.threads.process(event.tid), call.address);
                 let thread = self.thread(event.tid, time);
                 self.states[thread].waits_at = Some(Cause::Futex(object));
             }
@@ -138,7 +111,8 @@ impl Builder {
         if believed == UNKNOWN {
             // Known from now on; if this is the first event of the core, it ran since the
             // beginning.
-            let first = self.cores[core].runs.is_empty() && self.cores[core].since == self.start;
+            let first =
+                self.cores[core].runs.is_empty() && self.cores[core].since == self.timeline.start;
             if first {
                 self.cores[core].tid = tid;
                 let thread = self.thread(tid, time);
@@ -153,7 +127,7 @@ impl Builder {
             self.infer_start(core, time, event);
             return;
         } else {
-            self.contradictions += 1;
+            self.timeline.contradictions += 1;
             self.leave_unknown(believed, time);
         }
         self.cores[core].occupy(time, UNKNOWN, false);
@@ -165,7 +139,7 @@ impl Builder {
     /// switch from idle to `tid` is missing. A thread that returns from a wait says so at once,
     /// so that it began just now; another one began when it was woken, as far as anybody knows.
     fn infer_start(&mut self, core: usize, time: u64, event: &Event) {
-        self.inferred += 1;
+        self.timeline.inferred += 1;
         let thread = self.thread(event.tid, time);
         let state = self.states[thread];
         let returns = matches!(event.kind, Kind::FutexExit(_) | Kind::LockEnd { .. });
@@ -178,10 +152,11 @@ impl Builder {
     }
 
     fn born(&self, tid: Tid) -> u64 {
-        self.threads
+        self.timeline
+            .threads
             .get(tid)
             .and_then(|thread| thread.born)
-            .map_or(self.start, |born| born.clamp(self.start, self.end))
+            .map_or(self.timeline.start, |born| self.timeline.inside(born))
     }
 
     fn leave_unknown(&mut self, tid: Tid, time: u64) {
@@ -207,7 +182,7 @@ impl Builder {
     }
 
     fn switch(&mut self, core: usize, time: u64, tid: Tid, left: Left, next: Tid) {
-        self.switches += 1;
+        self.timeline.switches += 1;
         let thread = self.thread(tid, time);
         let waits_at = self.states[thread].waits_at;
         let doing = match left {
@@ -253,9 +228,9 @@ impl Builder {
         if let Some(index) = self.index.get(&tid) {
             return *index;
         }
-        let index = self.lives.len();
+        let index = self.timeline.lives.len();
         self.index.insert(tid, index);
-        self.lives.push(Life {
+        self.timeline.lives.push(Life {
             tid,
             segments: Vec::new(),
         });
@@ -277,14 +252,7 @@ impl Builder {
             None if matches!(doing, Doing::Running(_)) => Doing::Runnable,
             None => Doing::Blocked(Cause::Unknown),
         };
-        if time > state.since && self.lives[thread].tid != 0 {
-            self.lives[thread].segments.push(Segment {
-                start: state.since,
-                end: time,
-                doing: before,
-                waker,
-            });
-        }
+        self.timeline.lives[thread].push(state.since, time, before, waker);
         state.since = state.since.max(time);
         state.doing = Some(doing);
         if matches!(doing, Doing::Running(_)) {
@@ -298,63 +266,39 @@ impl Builder {
     }
 
     fn object(&mut self, process: Tid, address: u64) -> u32 {
-        let next = self.objects.len() as u32;
-        let index = *self.object_index.entry((process, address)).or_insert(next);
-        if index == next {
-            self.objects.push(Object { process, address });
-        }
-        index
+        let object = Object { process, address };
+        let objects = &mut self.timeline.objects;
+        *self.object_index.entry(object).or_insert_with(|| {
+            objects.push(object);
+            objects.len() as u32 - 1
+        })
     }
 
     /// Closes everything at the window's end.
     pub(super) fn finish(mut self) -> Timeline {
-        let end = self.end;
-        for thread in 0..self.lives.len() {
-            let tid = self.lives[thread].tid;
-            let gone = self
-                .threads
-                .get(tid)
-                .and_then(|thread| thread.gone)
-                .map_or(end, |gone| gone.min(end));
-            let state = self.states[thread];
-            if let Some(doing @ (Doing::Running(_) | Doing::Runnable | Doing::Blocked(_))) =
-                state.doing
-            {
-                let until = if matches!(doing, Doing::Running(_)) {
-                    end
-                } else {
-                    gone
-                };
-                if until > state.since && tid != 0 {
-                    self.lives[thread].segments.push(Segment {
-                        start: state.since,
-                        end: until,
-                        doing,
-                        waker: UNKNOWN,
-                    });
-                }
-            }
+        let mut timeline = self.timeline;
+        let end = timeline.end;
+        for (life, state) in timeline.lives.iter_mut().zip(self.states) {
+            let Some(doing) = state.doing else { continue };
+            let until = match doing {
+                Doing::Running(_) => end,
+                _ => timeline
+                    .threads
+                    .get(life.tid)
+                    .and_then(|thread| thread.gone)
+                    .map_or(end, |gone| gone.min(end)),
+            };
+            life.push(state.since, until, doing, UNKNOWN);
         }
         for core in &mut self.cores {
             core.close_handler(end);
             core.occupy(end, UNKNOWN, true);
         }
-        Timeline {
-            start: self.start,
-            end,
-            cores: self.cores.iter().map(|core| core.cpu).collect(),
-            handlers: self
-                .cores
-                .iter_mut()
-                .map(|core| std::mem::take(&mut core.handlers))
-                .collect(),
-            runs: self.cores.into_iter().map(|core| core.runs).collect(),
-            lives: self.lives,
-            objects: self.objects,
-            threads: self.threads,
-            contradictions: self.contradictions,
-            inferred: self.inferred,
-            switches: self.switches,
-        }
+        (timeline.runs, timeline.handlers) = self
+            .cores
+            .into_iter()
+            .map(|core| (core.runs, core.handlers))
+            .unzip();
+        timeline
     }
 }

@@ -15,6 +15,19 @@ pub(super) struct CoreState {
 }
 
 impl CoreState {
+    /// A core of which nothing is known at `start`.
+    pub(super) fn new(cpu: u16, start: u64) -> Self {
+        Self {
+            cpu,
+            tid: UNKNOWN,
+            since: start,
+            runs: Vec::new(),
+            handlers: Vec::new(),
+            stack: Vec::new(),
+            handler_since: start,
+        }
+    }
+
     /// From `time` on `tid` runs. When the occupant until now was `known`, the stretch is its own,
     /// otherwise unknown.
     pub(super) fn occupy(&mut self, time: u64, tid: Tid, known: bool) {

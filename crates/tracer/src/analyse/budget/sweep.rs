@@ -1,45 +1,36 @@
 //! The sweep: all changes of cores and threads in the order of time, and the sums between them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::{Budget, WaitFor};
 use crate::analyse::classify::Class;
-use crate::analyse::waits::Waited;
 use crate::event::{Interrupt, Tid};
 use crate::threads::Role;
 use crate::timeline::{Cause, Doing, Timeline, UNKNOWN};
 
+/// The states of a core: those of its occupant have the numbers of [`Role`].
 const STATES: usize = 8;
-const PROGRAM: u8 = 0;
-const OTHER: u8 = 1;
-const KERNEL: u8 = 2;
-const RECORDER: u8 = 3;
-const INTERRUPT: u8 = 4;
-const SOFTIRQ: u8 = 5;
-const IDLE: u8 = 6;
+const PROGRAM: u8 = Role::Target as u8;
+const OTHER: u8 = Role::Other as u8;
+const KERNEL: u8 = Role::Kernel as u8;
+const RECORDER: u8 = Role::Recorder as u8;
+const IDLE: u8 = Role::Idle as u8;
+const INTERRUPT: u8 = 5;
+const SOFTIRQ: u8 = 6;
 const NOT_KNOWN: u8 = 7;
 
 /// What an instant changes.
 #[derive(Clone, Copy)]
 enum Change {
-    /// A core's occupant.
-    Occupant {
-        core: u16,
-        state: u8,
-        owner: u32,
-    },
-    /// An interrupt handler begins (with its state) or ends on a core.
-    Handler {
-        core: u16,
-        state: Option<u8>,
-    },
-    Blocked {
-        reason: u32,
-        by: i8,
-    },
-    Runnable {
-        by: i8,
-    },
+    /// The core with this index has another occupant: its state and owner.
+    Occupant(usize, u8, u32),
+    /// An interrupt handler begins (with its state) or ends on the core with this index.
+    Handler(usize, Option<u8>),
+    /// More or fewer threads are blocked for the reason with this index.
+    Blocked(usize, i8),
+    /// More or fewer threads are runnable.
+    Runnable(i8),
 }
 
 /// Something that is charged for time by a rate that changes with time: the integral is kept once,
@@ -63,10 +54,18 @@ struct CoreNow {
     occupant: u8,
     owner: u32,
     handler: Option<u8>,
+    /// Up to here the sums are told.
+    since: u64,
     sums: [u64; STATES],
 }
 
 impl CoreNow {
+    /// Adds the time up to `now` to the state it had.
+    fn charge(&mut self, now: u64) {
+        self.sums[usize::from(self.state())] += now - self.since;
+        self.since = now;
+    }
+
     fn state(&self) -> u8 {
         if self.occupant == NOT_KNOWN {
             NOT_KNOWN
@@ -89,7 +88,7 @@ const NO_OWNER: u32 = u32::MAX;
 
 impl<'a> Sweep<'a> {
     /// Gathers the changes.
-    pub(super) fn new(timeline: &'a Timeline, objects: &[Waited], classes: &[Class]) -> Self {
+    pub(super) fn new(timeline: &'a Timeline, classes: &[Class]) -> Self {
         let mut sweep = Self {
             timeline,
             changes: Vec::with_capacity(timeline.runs.iter().map(Vec::len).sum::<usize>() * 4),
@@ -97,35 +96,24 @@ impl<'a> Sweep<'a> {
             owners: vec![("interrupts".to_owned(), 0)],
         };
         sweep.cores();
-        sweep.lives(objects, classes);
+        sweep.lives(classes);
         sweep.changes.sort_by_key(|(time, _)| *time);
         sweep
     }
 
     fn cores(&mut self) {
+        let threads = &self.timeline.threads;
         let mut names: HashMap<Tid, u32> = HashMap::new();
-        for (core, (runs, handlers)) in self
-            .timeline
-            .runs
-            .iter()
-            .zip(&self.timeline.handlers)
-            .enumerate()
-        {
-            let core = core as u16;
+        for (core, runs) in self.timeline.runs.iter().enumerate() {
             for run in runs {
-                let role = self.timeline.threads.role(run.tid);
-                let state = match role {
+                let state = match threads.role(run.tid) {
                     _ if run.tid == UNKNOWN => NOT_KNOWN,
-                    Role::Target => PROGRAM,
-                    Role::Other => OTHER,
-                    Role::Kernel => KERNEL,
-                    Role::Recorder => RECORDER,
-                    Role::Idle => IDLE,
+                    role => role as u8,
                 };
                 let owner = if matches!(state, OTHER | KERNEL | RECORDER) {
-                    let process = self.timeline.threads.process(run.tid);
+                    let process = threads.process(run.tid);
                     let owner = *names.entry(process).or_insert_with(|| {
-                        self.owners.push((self.timeline.threads.name(process), 0));
+                        self.owners.push((threads.name(process), 0));
                         self.owners.len() as u32 - 1
                     });
                     self.owners[owner as usize].1 += run.end - run.start;
@@ -134,67 +122,37 @@ impl<'a> Sweep<'a> {
                     NO_OWNER
                 };
                 self.changes
-                    .push((run.start, Change::Occupant { core, state, owner }));
+                    .push((run.start, Change::Occupant(core, state, owner)));
             }
-            for handler in handlers {
-                let state = if matches!(handler.what, Interrupt::Soft(_)) {
-                    SOFTIRQ
-                } else {
-                    INTERRUPT
-                };
+            for handler in &self.timeline.handlers[core] {
+                let soft = matches!(handler.what, Interrupt::Soft(_));
+                let state = if soft { SOFTIRQ } else { INTERRUPT };
                 self.owners[0].1 += handler.end - handler.start;
-                self.changes.push((
-                    handler.start,
-                    Change::Handler {
-                        core,
-                        state: Some(state),
-                    },
-                ));
-                self.changes
-                    .push((handler.end, Change::Handler { core, state: None }));
+                self.changes.extend([
+                    (handler.start, Change::Handler(core, Some(state))),
+                    (handler.end, Change::Handler(core, None)),
+                ]);
             }
         }
     }
 
-    fn lives(&mut self, objects: &[Waited], classes: &[Class]) {
-        let mut numbers: HashMap<WaitFor, u32> = HashMap::new();
-        for life in &self.timeline.lives {
-            if self.timeline.threads.role(life.tid) != Role::Target {
-                continue;
-            }
-            for segment in &life.segments {
-                match segment.doing {
-                    Doing::Running(_) => {}
-                    Doing::Runnable => {
-                        self.changes
-                            .push((segment.start, Change::Runnable { by: 1 }));
-                        self.changes
-                            .push((segment.end, Change::Runnable { by: -1 }));
-                    }
-                    Doing::Blocked(cause) => {
-                        let reason = wait_for(cause, classes, objects);
-                        let next = numbers.len() as u32;
-                        let number = *numbers.entry(reason).or_insert(next);
-                        if number == next {
-                            self.reasons.push(reason);
-                        }
-                        self.changes.push((
-                            segment.start,
-                            Change::Blocked {
-                                reason: number,
-                                by: 1,
-                            },
-                        ));
-                        self.changes.push((
-                            segment.end,
-                            Change::Blocked {
-                                reason: number,
-                                by: -1,
-                            },
-                        ));
-                    }
+    fn lives(&mut self, classes: &[Class]) {
+        let mut numbers: HashMap<WaitFor, usize> = HashMap::new();
+        for segment in self.timeline.targets().flat_map(|life| &life.segments) {
+            let change: &dyn Fn(i8) -> Change = match segment.doing {
+                Doing::Running(_) => continue,
+                Doing::Runnable => &Change::Runnable,
+                Doing::Blocked(cause) => {
+                    let reason = wait_for(cause, classes);
+                    let number = *numbers.entry(reason).or_insert_with(|| {
+                        self.reasons.push(reason);
+                        self.reasons.len() - 1
+                    });
+                    &move |by| Change::Blocked(number, by)
                 }
-            }
+            };
+            self.changes
+                .extend([(segment.start, change(1)), (segment.end, change(-1))]);
         }
     }
 
@@ -205,11 +163,15 @@ impl<'a> Sweep<'a> {
             cores: self.timeline.cores.len() as u64,
             ..Budget::default()
         };
-        let mut cores: Vec<CoreNow> = (0..self.timeline.cores.len())
+        let mut cores: Vec<CoreNow> = self
+            .timeline
+            .cores
+            .iter()
             .map(|_| CoreNow {
                 occupant: NOT_KNOWN,
                 owner: NO_OWNER,
                 handler: None,
+                since: self.timeline.start,
                 sums: [0; STATES],
             })
             .collect();
@@ -220,44 +182,35 @@ impl<'a> Sweep<'a> {
         let mut integrals = Integrals::default();
         let mut now = self.timeline.start;
         for (time, change) in &self.changes {
-            let step = time - now;
-            if step > 0 {
-                counts.account(step, &mut budget, &mut integrals);
-                for core in &mut cores {
-                    core.sums[usize::from(core.state())] += step;
-                }
-                now = *time;
-            }
+            counts.account(time - now, &mut budget, &mut integrals);
+            now = *time;
             match *change {
-                Change::Blocked { reason, by } => {
-                    let kind = self.reasons[reason as usize];
-                    let integral = integrals.of(kind);
-                    accounts[reason as usize].change(integral, by);
+                Change::Blocked(reason, by) => {
+                    let kind = self.reasons[reason];
+                    accounts[reason].change(integrals.of(kind), by);
                     let number = counts.blocked(kind);
                     *number = number.saturating_add_signed(i64::from(by));
                 }
-                Change::Runnable { by } => {
+                Change::Runnable(by) => {
                     counts.runnable = counts.runnable.saturating_add_signed(i64::from(by));
                 }
-                Change::Occupant { core, state, owner } => {
-                    let core = &mut cores[usize::from(core)];
-                    counts.leave(core, &mut thieves, integrals.stolen);
-                    core.occupant = state;
-                    core.owner = owner;
+                Change::Occupant(core, state, owner) => {
+                    let core = &mut cores[core];
+                    counts.leave(core, now, &mut thieves, integrals.stolen);
+                    (core.occupant, core.owner) = (state, owner);
                     counts.join(core, &mut thieves, integrals.stolen);
                 }
-                Change::Handler { core, state } => {
-                    let core = &mut cores[usize::from(core)];
-                    counts.leave(core, &mut thieves, integrals.stolen);
+                Change::Handler(core, state) => {
+                    let core = &mut cores[core];
+                    counts.leave(core, now, &mut thieves, integrals.stolen);
                     core.handler = state;
                     counts.join(core, &mut thieves, integrals.stolen);
                 }
             }
         }
-        let step = self.timeline.end - now;
-        counts.account(step, &mut budget, &mut integrals);
+        counts.account(self.timeline.end - now, &mut budget, &mut integrals);
         for core in &mut cores {
-            core.sums[usize::from(core.state())] += step;
+            core.charge(self.timeline.end);
         }
         for (account, reason) in accounts.iter_mut().zip(&self.reasons) {
             account.change(integrals.of(*reason), 0);
@@ -265,13 +218,11 @@ impl<'a> Sweep<'a> {
                 budget.waits.push((*reason, account.charged as u64));
             }
         }
-        budget
-            .waits
-            .sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        budget.waits.sort_by_key(|(_, time)| Reverse(*time));
         let mut by_name: HashMap<String, (f64, u64)> = HashMap::new();
-        for (account, (name, ran)) in thieves.iter_mut().zip(&self.owners) {
+        for (account, (name, ran)) in thieves.iter_mut().zip(self.owners) {
             account.change(integrals.stolen, 0);
-            let entry = by_name.entry(name.clone()).or_default();
+            let entry = by_name.entry(name).or_default();
             entry.0 += account.charged;
             entry.1 += ran;
         }
@@ -285,41 +236,30 @@ impl<'a> Sweep<'a> {
             .sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         for (cpu, core) in self.timeline.cores.iter().zip(&cores) {
             budget.by_core.push((*cpu, core.sums));
-            budget.program += core.sums[usize::from(PROGRAM)];
-            budget.other += core.sums[usize::from(OTHER)];
-            budget.kernel += core.sums[usize::from(KERNEL)];
-            budget.recorder += core.sums[usize::from(RECORDER)];
-            budget.interrupts += core.sums[usize::from(INTERRUPT)];
-            budget.softirqs += core.sums[usize::from(SOFTIRQ)];
-            budget.unknown += core.sums[usize::from(NOT_KNOWN)];
         }
+        let sum = |state: u8| cores.iter().map(|core| core.sums[usize::from(state)]).sum();
+        budget.program = sum(PROGRAM);
+        budget.other = sum(OTHER);
+        budget.kernel = sum(KERNEL);
+        budget.recorder = sum(RECORDER);
+        budget.interrupts = sum(INTERRUPT);
+        budget.softirqs = sum(SOFTIRQ);
+        budget.unknown = sum(NOT_KNOWN);
         budget
     }
 }
 
 /// What a cause means for the budget.
-fn wait_for(cause: Cause, classes: &[Class], objects: &[Waited]) -> WaitFor {
+fn wait_for(cause: Cause, classes: &[Class]) -> WaitFor {
     match cause {
-        Cause::Futex(object) | Cause::KernelLock(object) => {
-            let class = classes
-                .get(object as usize)
-                .copied()
-                .unwrap_or(Class::Signal);
-            match class {
-                _ if objects.get(object as usize).is_none() => WaitFor::Nothing,
-                class if class.is_lock() => WaitFor::Lock(object),
-                Class::Signal => WaitFor::Signal(object),
-                Class::Parking => WaitFor::Parking(object),
-                Class::TimedWait => WaitFor::Time,
-                _ => WaitFor::Nothing,
-            }
-        }
-        Cause::Timer => WaitFor::Time,
-        Cause::Disk => WaitFor::Disk,
-        Cause::Network => WaitFor::Network,
-        Cause::Device => WaitFor::Device,
-        Cause::Thread => WaitFor::Thread,
-        Cause::Stopped | Cause::Unknown => WaitFor::Nothing,
+        Cause::Futex(object) | Cause::KernelLock(object) => match classes.get(object as usize) {
+            Some(class) if class.is_lock() => WaitFor::Lock(object),
+            Some(Class::Signal) => WaitFor::Signal(object),
+            Some(Class::Parking) => WaitFor::Parking(object),
+            Some(Class::TimedWait) => WaitFor::Time,
+            _ => WaitFor::Nothing,
+        },
+        other => WaitFor::from_cause(other),
     }
 }
 
@@ -360,7 +300,8 @@ impl Counts {
         }
     }
 
-    fn leave(&mut self, core: &CoreNow, thieves: &mut [Account], stolen: f64) {
+    fn leave(&mut self, core: &mut CoreNow, now: u64, thieves: &mut [Account], stolen: f64) {
+        core.charge(now);
         self.states[usize::from(core.state())] -= 1;
         Self::owner(core, thieves, stolen, -1);
     }

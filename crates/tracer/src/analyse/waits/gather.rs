@@ -4,7 +4,7 @@ use super::Waited;
 use crate::event::{Context, Event, FutexCall, Kind, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Role;
-use crate::timeline::Timeline;
+use crate::timeline::{Object, Timeline};
 use crate::trace::Trace;
 
 const TIMED_OUT: i32 = -libc::ETIMEDOUT;
@@ -12,21 +12,17 @@ const CHANGED: i32 = -libc::EAGAIN;
 
 /// Counts the waits of the threads under study.
 pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
+    let objects = timeline.objects.iter().copied();
     let mut gatherer = Gatherer {
         timeline,
-        start: timeline.start,
-        end: timeline.end,
-        found: timeline
-            .objects
-            .iter()
-            .map(|object| Waited::new(*object))
+        found: objects
+            .clone()
+            .map(|object| Waited {
+                object,
+                ..Waited::default()
+            })
             .collect(),
-        index: timeline
-            .objects
-            .iter()
-            .enumerate()
-            .map(|(at, object)| ((object.process, object.address), at))
-            .collect(),
+        index: objects.zip(0..).collect(),
         threads: FastMap::default(),
         numbers: timeline.threads.iter().map(|thread| thread.tid).collect(),
     };
@@ -69,10 +65,8 @@ impl OneThread {
 
 struct Gatherer<'a> {
     timeline: &'a Timeline,
-    start: u64,
-    end: u64,
     found: Vec<Waited>,
-    index: FastMap<(Tid, u64), usize>,
+    index: FastMap<Object, usize>,
     threads: FastMap<Tid, OneThread>,
     numbers: std::collections::HashSet<Tid>,
 }
@@ -86,8 +80,12 @@ impl Gatherer<'_> {
         })
     }
 
+    fn object(&self, process: Tid, address: u64) -> Option<usize> {
+        self.index.get(&Object { process, address }).copied()
+    }
+
     fn event(&mut self, event: &Event) {
-        let time = event.time.clamp(self.start, self.end);
+        let time = self.timeline.inside(event.time);
         let tells_who_runs =
             event.tid != 0 && !matches!(event.kind, Kind::Lost(_) | Kind::Progress { .. });
         if tells_who_runs && self.thread(event.tid).on_since.is_none() {
@@ -127,7 +125,7 @@ impl Gatherer<'_> {
         {
             call.arrived = true;
             if let Some(object) = call.object {
-                self.found[object].arrive(time);
+                self.found[object].hand_off.end(time);
             }
         }
     }
@@ -154,7 +152,7 @@ impl Gatherer<'_> {
             return;
         }
         let found = &mut self.found[object];
-        found.wake(time);
+        found.hand_off.begin(time);
         if waking_call.is_some() {
             found.futex.ended_by_call += 1;
             found.parts.entry(waker).or_default().blocked_others += time - since;
@@ -168,7 +166,7 @@ impl Gatherer<'_> {
             self.numbers.contains(&(call.value & 0x3fff_ffff)) && call.value & 0x3fff_ffff > 1;
         let thread = self.thread(tid);
         let (process, studied, on_core) = (thread.process, thread.studied, thread.on_core(time));
-        let object = self.index.get(&(process, call.address)).copied();
+        let object = self.object(process, call.address);
         let thread = self.thread(tid);
         thread.call = Some(Open {
             call,
@@ -198,7 +196,7 @@ impl Gatherer<'_> {
                 found.between.add(between);
             }
             found.missed += u64::from(got.is_some());
-            found.begin(time);
+            found.contended.begin(time);
             found.futex.wait(&call, is_number);
         } else if call.operation.wakes() {
             thread.released.retain(|(let_go, _)| *let_go != object);
@@ -230,19 +228,16 @@ impl Gatherer<'_> {
             thread.acquired.push((object, time, on_core));
         }
         let found = &mut self.found[object];
-        found.end(time);
         if call.woken.is_some() && !call.arrived {
-            found.arrive(time);
+            found.hand_off.end(time);
         }
         found.futex.timed_out += u64::from(result == TIMED_OUT);
         found.futex.changed += u64::from(result == CHANGED);
-        let waited = time - call.enter;
-        found.waits.add(waited);
-        found.parts.entry(tid).or_default().waits.add(waited);
+        found.waited(tid, time - call.enter, time);
     }
 
     fn kernel_begin(&mut self, tid: Tid, address: u64, flags: u8, time: u64) {
-        let Some(object) = self.index.get(&(0, address)).copied() else {
+        let Some(object) = self.object(0, address) else {
             return;
         };
         let thread = self.thread(tid);
@@ -252,11 +247,11 @@ impl Gatherer<'_> {
         thread.kernel.push((object, time));
         thread.last_wait = Some(object);
         self.found[object].flags = flags;
-        self.found[object].begin(time);
+        self.found[object].contended.begin(time);
     }
 
     fn kernel_end(&mut self, tid: Tid, address: u64, time: u64) {
-        let Some(object) = self.index.get(&(0, address)).copied() else {
+        let Some(object) = self.object(0, address) else {
             return;
         };
         let thread = self.thread(tid);
@@ -264,32 +259,23 @@ impl Gatherer<'_> {
             return;
         };
         let (_, begin) = thread.kernel.swap_remove(at);
-        let found = &mut self.found[object];
-        found.end(time);
-        found.waits.add(time - begin);
-        found.parts.entry(tid).or_default().waits.add(time - begin);
+        self.found[object].waited(tid, time - begin, time);
     }
 
     fn finish(mut self) -> Vec<Waited> {
+        let end = self.timeline.end;
         for (tid, thread) in &self.threads {
-            if let Some(call) = &thread.call
-                && let (Some(object), true, true) =
-                    (call.object, thread.studied, call.call.operation.waits())
+            if let Some(call) = thread.call.filter(|open| open.call.operation.waits())
+                && let (Some(object), true) = (call.object, thread.studied)
             {
                 let found = &mut self.found[object];
                 found.unfinished += 1;
-                found
-                    .parts
-                    .entry(*tid)
-                    .or_default()
-                    .waits
-                    .add(self.end - call.enter.min(self.end));
+                let part = found.parts.entry(*tid).or_default();
+                part.waits.add(end - call.enter.min(end));
             }
         }
         for found in &mut self.found {
-            if found.waiting > 0 {
-                found.contended += self.end.saturating_sub(found.waiting_since);
-            }
+            found.contended.close(end);
         }
         self.found
     }

@@ -7,8 +7,9 @@ use flate2::write::DeflateEncoder;
 
 use crate::analyse::Analysis;
 use crate::event::Tid;
-use crate::threads::Role;
-use crate::timeline::{Cause, Doing, Timeline, UNKNOWN};
+use crate::fast_map::FastMap;
+use crate::timeline::{Cause, Doing, Life, Timeline, UNKNOWN};
+use crate::varint::{put, put_bytes};
 use crate::verdict::title;
 
 /// Threads with a row of their own; the rest is seen on the cores.
@@ -31,7 +32,7 @@ impl Columns {
         columns.number(timeline.wall());
         columns.number(names.list.len() as u64);
         for (tid, name, role) in &names.list {
-            columns.number(u64::from(*tid));
+            columns.number(*tid);
             columns.number(*role);
             columns.text(name);
         }
@@ -41,17 +42,24 @@ impl Columns {
         columns
     }
 
-    fn number(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
+    fn number(&mut self, value: impl Into<u64>) {
+        put(&mut self.0, value);
+    }
+
+    /// A column: its values.
+    fn column(&mut self, values: impl Iterator<Item = u64>) {
+        values.for_each(|value| self.number(value));
+    }
+
+    /// The starts of `spans` (start, end), each from the end of the one before.
+    fn gaps(&mut self, mut at: u64, spans: impl Iterator<Item = (u64, u64)>) {
+        self.column(
+            spans.map(|(start, end)| start.saturating_sub(std::mem::replace(&mut at, end))),
+        );
     }
 
     fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
-        self.0.extend_from_slice(text.as_bytes());
+        put_bytes(&mut self.0, text.as_bytes());
     }
 
     /// For each core its runs without the idle ones: gap, length, thread.
@@ -59,19 +67,11 @@ impl Columns {
         self.number(timeline.cores.len() as u64);
         for (cpu, runs) in timeline.cores.iter().zip(&timeline.runs) {
             let busy: Vec<_> = runs.iter().filter(|run| run.tid != 0).collect();
-            self.number(u64::from(*cpu));
+            self.number(*cpu);
             self.number(busy.len() as u64);
-            let mut at = timeline.start;
-            for run in &busy {
-                self.number(run.start - at);
-                at = run.end;
-            }
-            for run in &busy {
-                self.number(run.end - run.start);
-            }
-            for run in &busy {
-                self.number(names.index(run.tid));
-            }
+            self.gaps(timeline.start, busy.iter().map(|run| (run.start, run.end)));
+            self.column(busy.iter().map(|run| run.end - run.start));
+            self.column(busy.iter().map(|run| names.index(run.tid)));
         }
     }
 
@@ -87,36 +87,29 @@ impl Columns {
         let rows = rows(timeline);
         self.number(rows.len() as u64);
         for life in rows {
+            let segments = || life.segments.iter();
             self.number(names.index(life.tid));
             self.number(life.segments.len() as u64);
-            let mut at = timeline.start;
-            for segment in &life.segments {
-                self.number(segment.start.saturating_sub(at));
-                at = segment.end;
-            }
-            for segment in &life.segments {
-                self.number(segment.end - segment.start);
-            }
-            for segment in &life.segments {
-                self.number(match segment.doing {
-                    Doing::Running(cpu) => 8 + u64::from(cpu),
-                    Doing::Runnable => 0,
-                    Doing::Blocked(Cause::Futex(object)) if is_lock(object) => 1,
-                    Doing::Blocked(Cause::KernelLock(_)) => 2,
-                    Doing::Blocked(Cause::Disk) => 3,
-                    Doing::Blocked(Cause::Timer) => 4,
-                    Doing::Blocked(Cause::Network | Cause::Device) => 5,
-                    Doing::Blocked(Cause::Thread) => 6,
-                    Doing::Blocked(Cause::Futex(_) | Cause::Stopped | Cause::Unknown) => 7,
-                });
-            }
-            for segment in &life.segments {
-                self.number(if segment.waker == UNKNOWN {
-                    0
-                } else {
-                    names.index(segment.waker) + 1
-                });
-            }
+            self.gaps(
+                timeline.start,
+                segments().map(|segment| (segment.start, segment.end)),
+            );
+            self.column(segments().map(|segment| segment.end - segment.start));
+            self.column(segments().map(|segment| match segment.doing {
+                Doing::Running(cpu) => 8 + u64::from(cpu),
+                Doing::Runnable => 0,
+                Doing::Blocked(Cause::Futex(object)) if is_lock(object) => 1,
+                Doing::Blocked(Cause::KernelLock(_)) => 2,
+                Doing::Blocked(Cause::Disk) => 3,
+                Doing::Blocked(Cause::Timer) => 4,
+                Doing::Blocked(Cause::Network | Cause::Device) => 5,
+                Doing::Blocked(Cause::Thread) => 6,
+                Doing::Blocked(Cause::Futex(_) | Cause::Stopped | Cause::Unknown) => 7,
+            }));
+            self.column(segments().map(|segment| match segment.waker {
+                UNKNOWN => 0,
+                waker => names.index(waker) + 1,
+            }));
         }
     }
 
@@ -134,52 +127,26 @@ impl Columns {
         self.number(locks.len() as u64);
         for lock in locks {
             let mut waits: Vec<(u64, u64, Tid)> = timeline
-                .lives
-                .iter()
-                .filter(|life| timeline.threads.role(life.tid) == Role::Target)
-                .flat_map(|life| life.segments.iter().map(|segment| (segment, life.tid)))
-                .filter(|(segment, _)| {
-                    matches!(
-                        segment.doing,
-                        Doing::Blocked(Cause::Futex(index) | Cause::KernelLock(index))
-                            if index == lock.index
-                    )
-                })
-                .map(|(segment, tid)| (segment.start, segment.end, tid))
+                .waits()
+                .filter(|(.., object)| *object == lock.index)
+                .map(|(tid, segment, _)| (segment.start, segment.end, tid))
                 .collect();
             waits.sort_unstable();
             self.text(&title(lock));
             self.number(waits.len() as u64);
-            let mut at = timeline.start;
-            for (start, ..) in &waits {
-                self.number(start - at);
-                at = *start;
-            }
-            for (start, end, _) in &waits {
-                self.number(end - start);
-            }
-            for (.., tid) in &waits {
-                self.number(names.index(*tid));
-            }
+            self.gaps(
+                timeline.start,
+                waits.iter().map(|(start, ..)| (*start, *start)),
+            );
+            self.column(waits.iter().map(|(start, end, _)| end - start));
+            self.column(waits.iter().map(|(.., tid)| names.index(*tid)));
         }
     }
 }
 
 /// The threads with rows of their own: the program's, by time on a core.
-fn rows(timeline: &Timeline) -> Vec<&crate::timeline::Life> {
-    let ran = |life: &crate::timeline::Life| {
-        life.segments
-            .iter()
-            .filter(|segment| matches!(segment.doing, Doing::Running(_)))
-            .map(|segment| segment.end - segment.start)
-            .sum::<u64>()
-    };
-    let mut rows: Vec<_> = timeline
-        .lives
-        .iter()
-        .filter(|life| timeline.threads.role(life.tid) == Role::Target)
-        .map(|life| (ran(life), life))
-        .collect();
+fn rows(timeline: &Timeline) -> Vec<&Life> {
+    let mut rows: Vec<_> = timeline.targets().map(|life| (life.ran(), life)).collect();
     rows.sort_by_key(|(time, life)| (std::cmp::Reverse(*time), life.tid));
     rows.truncate(ROWS);
     rows.into_iter().map(|(_, life)| life).collect()
@@ -188,24 +155,18 @@ fn rows(timeline: &Timeline) -> Vec<&crate::timeline::Life> {
 /// Threads by their place in the page's list.
 struct Names {
     list: Vec<(Tid, String, u64)>,
-    places: crate::fast_map::FastMap<Tid, u64>,
+    places: FastMap<Tid, u64>,
 }
 
 impl Names {
     fn of(timeline: &Timeline) -> Self {
         let mut names = Self {
             list: vec![(UNKNOWN, "not known".to_owned(), 5)],
-            places: crate::fast_map::FastMap::default(),
+            places: FastMap::default(),
         };
         names.places.insert(UNKNOWN, 0);
         for life in &timeline.lives {
-            let role = match timeline.threads.role(life.tid) {
-                Role::Target => 0,
-                Role::Other => 1,
-                Role::Kernel => 2,
-                Role::Recorder => 3,
-                Role::Idle => 4,
-            };
+            let role = timeline.threads.role(life.tid) as u64;
             names.places.insert(life.tid, names.list.len() as u64);
             names
                 .list
