@@ -1,8 +1,9 @@
 //! Before and after: what changed between two traces of the same program, and whether the
 //! prediction held.
 
+use report::units::Nanoseconds;
+
 use crate::summary::Summary;
-use crate::verdict::time;
 
 /// The comparison in sentences.
 pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
@@ -10,8 +11,8 @@ pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
     let (used_before, used_after) = (before.budget.cores_used, after.budget.cores_used);
     sentences.push(format!(
         "Cores used: {used_before:.2} before, {used_after:.2} after. Window: {} before, {} after.",
-        time(before.budget.wall),
-        time(after.budget.wall)
+        Nanoseconds(before.budget.wall),
+        Nanoseconds(after.budget.wall)
     ));
     let measured = throughput(before, after, &mut sentences);
     for lock in before.locks.iter().filter(|lock| lock.blamed) {
@@ -22,14 +23,14 @@ pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
                  for it before, {:.2} after.",
                 lock.kind,
                 lock.name,
-                lock.mean_waiters,
-                now.mean_waiters,
-                lock.lost_cores,
-                now.lost_cores
+                lock.cost.mean_waiters,
+                now.cost.mean_waiters,
+                lock.cost.lost_cores,
+                now.cost.lost_cores
             ),
             None => format!(
                 "{} `{}`: {:.2} threads waited on average before, nobody after.",
-                lock.kind, lock.name, lock.mean_waiters
+                lock.kind, lock.name, lock.cost.mean_waiters
             ),
         });
     }
@@ -42,7 +43,7 @@ pub fn compare(before: &Summary, after: &Summary) -> Vec<String> {
     }) {
         sentences.push(format!(
             "New: {} `{}`, {:.2} waiting threads on average.",
-            lock.kind, lock.name, lock.mean_waiters
+            lock.kind, lock.name, lock.cost.mean_waiters
         ));
     }
     prediction(before, measured, &mut sentences);
@@ -112,6 +113,7 @@ fn prediction(before: &Summary, measured: Option<f64>, sentences: &mut Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::locks::Cost;
     use crate::summary::LockSummary;
 
     fn run(wall: u64, lock: Option<[f64; 2]>) -> Summary {
@@ -119,12 +121,15 @@ mod tests {
             command: "program".into(),
             ..Summary::default()
         };
-        summary.budget.wall = wall;
+        summary.budget.spent.wall = wall;
         summary.locks.extend(lock.map(|gain| LockSummary {
             name: "table".into(),
             kind: "mutex".into(),
             blamed: true,
-            mean_waiters: 0.8,
+            cost: Cost {
+                mean_waiters: 0.8,
+                ..Cost::default()
+            },
             predicted_gain: Some(gain),
             ..LockSummary::default()
         }));

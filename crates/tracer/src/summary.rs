@@ -1,12 +1,17 @@
 //! The verdict and its figures as JSON, schema `corelane-trace/1`. Times are nanoseconds, shares
 //! are of one.
 
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 use crate::analyse::Analysis;
-use crate::analyse::locks::Range;
+use crate::analyse::budget::Spent;
+use crate::analyse::locks::{Cost, Range};
+use crate::event::Kind;
 use crate::trace::Trace;
-use crate::verdict::{Verdict, title, verdict, what};
+use crate::verdict::{Verdict, title, verdict, what, words};
 
 /// What `corelane trace report --json` writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,30 +69,26 @@ pub struct Machine {
     pub recorder: String,
 }
 
-/// See [`crate::analyse::budget::Budget`]; the parts sum to `wall * cores`.
+/// The budget, with its waits and thieves in words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct BudgetSummary {
-    pub wall: u64,
-    pub cores: u64,
+    /// Where the cores' time went.
+    #[serde(flatten)]
+    pub spent: Spent,
+    /// The cores that the program used.
     pub cores_used: f64,
-    pub program: u64,
-    pub other: u64,
-    pub kernel: u64,
-    pub recorder: u64,
-    pub interrupts: u64,
-    pub softirqs: u64,
-    pub idle_waking: u64,
-    pub idle_locks: u64,
-    pub idle_waits: u64,
-    pub idle_design: u64,
-    pub unknown: u64,
-    /// Core time taken by others while the program's threads were ready.
-    pub starved: u64,
     /// What idle cores waited for.
     pub waits: Vec<(String, u64)>,
     /// Who took the cores.
     pub thieves: Vec<(String, u64)>,
+}
+
+impl Deref for BudgetSummary {
+    type Target = Spent;
+
+    fn deref(&self) -> &Spent {
+        &self.spent
+    }
 }
 
 /// One lock.
@@ -109,16 +110,9 @@ pub struct LockSummary {
     pub waits: u64,
     /// Their time.
     pub wait_time: u64,
-    /// Share of the window during which somebody waited.
-    pub contended_share: f64,
-    /// Waiting threads on average.
-    pub mean_waiters: f64,
-    /// Share of the window during which it was free and its next owner had no core yet.
-    pub hand_off_share: f64,
-    /// Cores that idled because of it.
-    pub lost_cores: f64,
-    /// Threads that polled for it on average, by samples.
-    pub spinning: f64,
+    /// What it costs.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Time of one hold.
     pub hold: Option<f64>,
     /// Its serial fraction.
@@ -167,15 +161,7 @@ impl Summary {
                 .path
                 .iter()
                 .take(20)
-                .map(|(link, time)| {
-                    use crate::analyse::critical_path::Link;
-                    let words = match link {
-                        Link::Ran(tid) => format!("{} ran", threads.name(*tid)),
-                        Link::NoCore(tid) => format!("{} had no core", threads.name(*tid)),
-                        Link::Waited(reason) => format!("waited for {}", what(*reason, analysis)),
-                    };
-                    (words, *time)
-                })
+                .map(|(link, time)| (words(*link, analysis), *time))
                 .collect(),
             migrations: analysis
                 .migrations
@@ -186,14 +172,7 @@ impl Summary {
             interrupts: analysis
                 .interrupts
                 .iter()
-                .map(|placement| {
-                    (
-                        placement.cpu,
-                        placement.what.to_string(),
-                        placement.times.count,
-                        placement.times.sum,
-                    )
-                })
+                .map(|at| (at.cpu, at.what.to_string(), at.times.count, at.times.sum))
                 .collect(),
             progress: progress(trace),
         }
@@ -202,9 +181,7 @@ impl Summary {
 
 /// Events a second of each progress point, between its first and last reading.
 pub fn progress(trace: &Trace) -> Vec<(String, f64)> {
-    use crate::event::Kind;
-    let mut ends: std::collections::BTreeMap<u16, [(u64, u64); 2]> =
-        std::collections::BTreeMap::new();
+    let mut ends: BTreeMap<u16, [(u64, u64); 2]> = BTreeMap::new();
     for event in &trace.events {
         if let Kind::Progress { point, total } = event.kind {
             let reading = (event.time, total);
@@ -223,21 +200,8 @@ pub fn progress(trace: &Trace) -> Vec<(String, f64)> {
 fn budget(analysis: &Analysis) -> BudgetSummary {
     let budget = &analysis.budget;
     BudgetSummary {
-        wall: budget.wall,
-        cores: budget.cores,
+        spent: budget.spent.clone(),
         cores_used: budget.cores_used(),
-        program: budget.program,
-        other: budget.other,
-        kernel: budget.kernel,
-        recorder: budget.recorder,
-        interrupts: budget.interrupts,
-        softirqs: budget.softirqs,
-        idle_waking: budget.idle_waking,
-        idle_locks: budget.idle_locks,
-        idle_waits: budget.idle_waits,
-        idle_design: budget.idle_design,
-        unknown: budget.unknown,
-        starved: budget.starved,
         waits: budget
             .waits
             .iter()
@@ -281,11 +245,7 @@ fn locks(analysis: &Analysis, verdict: &Verdict) -> Vec<LockSummary> {
                 .collect(),
             waits: lock.waited.waits.count,
             wait_time: lock.waited.waits.sum,
-            contended_share: lock.contended_share,
-            mean_waiters: lock.mean_waiters,
-            hand_off_share: lock.hand_off_share,
-            lost_cores: lock.lost_cores,
-            spinning: lock.spinning,
+            cost: lock.cost,
             hold: lock.demand.map(|demand| demand.hold),
             serial_fraction: lock.demand.map(|demand| demand.serial),
             predicted_gain: lock.gain.map(|gain| pair(gain.removed)),

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 pub use lock::title;
 use lock::{contention, no_lock, prediction};
+use report::units::Nanoseconds;
 
 use crate::analyse::budget::{Budget, WaitFor};
 use crate::analyse::classify::Class;
@@ -89,20 +90,16 @@ fn too_little(trace: &Trace, analysis: &Analysis) -> String {
     format!(
         "Not enough evidence: the program ran for {} in a window of {}.{exit} Record a longer run \
          (`corelane trace record -- COMMAND`), or a running process with --pid and --duration.",
-        time(budget.program),
-        time(budget.wall)
+        Nanoseconds(budget.program),
+        Nanoseconds(budget.wall)
     )
 }
 
 fn blamed(locks: &[Lock], cores_used: f64) -> Vec<usize> {
     const MOST: usize = 3;
-    locks
-        .iter()
-        .enumerate()
-        .filter(|(_, lock)| matters(lock, cores_used))
-        .map(|(index, _)| index)
-        .take(MOST)
-        .collect()
+    let numbered = locks.iter().enumerate();
+    let blamed = numbered.filter(|(_, lock)| matters(lock, cores_used));
+    blamed.map(|(index, _)| index).take(MOST).collect()
 }
 
 /// A lock matters when waiting for it costs something, when that is no accident, and when doing
@@ -111,13 +108,13 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
     let waits = &lock.waited.waits;
     // One holder that was put off its core makes one long wait: that is an accident, and taken out.
     let without_longest = 1.0 - waits.longest as f64 / (waits.sum as f64).max(1.0);
-    let costs = lock.lost_cores * without_longest >= BLAME_CORES
-        || lock.spinning >= BLAME_SHARE
-        || lock.contended_share.min(lock.mean_waiters) * without_longest >= BLAME_SHARE;
+    let costs = lock.cost.lost_cores * without_longest >= BLAME_CORES
+        || lock.cost.spinning >= BLAME_SHARE
+        || lock.cost.contended_share.min(lock.cost.mean_waiters) * without_longest >= BLAME_SHARE;
     let again_and_again = waits.count >= ENOUGH_WAITS;
     // The waiting, turned into work, is the most there is to gain; the prediction may say that it
     // is less.
-    let bound = 1.0 + (lock.mean_waiters + lock.spinning) / cores_used.max(0.1);
+    let bound = 1.0 + (lock.cost.mean_waiters + lock.cost.spinning) / cores_used.max(0.1);
     let gain = lock.gain.map_or(bound, |gain| gain.removed.high);
     // A kernel lock that one thread alone waits for serialises the program with somebody else, not
     // with itself.
@@ -130,46 +127,24 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
 fn serial(analysis: &Analysis, verdict: &mut Verdict) {
     let program = analysis.budget.program as f64;
     let alone = analysis.budget.alone as f64;
-    let lock = verdict
+    let mut demands = verdict
         .blamed
         .iter()
-        .find_map(|index| analysis.locks[*index].demand);
-    let (held, range) = lock.map_or(
-        (
-            0.0,
-            Range {
-                low: 0.0,
-                high: 0.0,
-            },
-        ),
-        |demand| {
-            let work = demand.operation * demand.operations;
-            (
-                demand.serial * work,
-                Range {
-                    low: demand.serial_range.low * work,
-                    high: demand.serial_range.high * work,
-                },
-            )
-        },
-    );
-    let share = |held: f64| ((alone + held) / program.max(1.0)).min(1.0);
-    if verdict
-        .blamed
-        .iter()
-        .any(|index| analysis.locks[*index].demand.is_none())
-        && lock.is_none()
-    {
+        .map(|index| analysis.locks[*index].demand)
+        .peekable();
+    let nobody = demands.peek().is_none();
+    let demand = demands.flatten().next();
+    if demand.is_none() && !nobody {
         return;
     }
+    let share = |held: f64| ((alone + held) / program.max(1.0)).min(1.0);
+    let (held, range) = demand.map_or((0.0, Range::at(0.0)), |demand| {
+        let work = demand.operation * demand.operations;
+        let range = demand.serial_range.map(|serial| serial * work);
+        (demand.serial * work, range)
+    });
     let fraction = share(held);
-    verdict.serial_fraction = Some((
-        fraction,
-        Range {
-            low: share(range.low),
-            high: share(range.high),
-        },
-    ));
+    verdict.serial_fraction = Some((fraction, range.map(share)));
     if fraction >= WORTH_SAYING {
         verdict.ceiling = Some(1.0 / fraction);
     }
@@ -182,7 +157,7 @@ fn used(analysis: &Analysis, verdict: &mut Verdict) {
         "Of {} {} the program used {used:.2} for {}.",
         budget.cores,
         if budget.cores == 1 { "core" } else { "cores" },
-        time(budget.wall)
+        Nanoseconds(budget.wall)
     );
     let mut rest: Vec<(f64, String)> = Vec::new();
     for (reason, time) in &budget.waits {
@@ -228,9 +203,7 @@ pub fn what(reason: WaitFor, analysis: &Analysis) -> String {
     };
     match reason {
         WaitFor::Lock(index) => analysis
-            .locks
-            .iter()
-            .find(|lock| lock.index == index)
+            .lock(index)
             .map_or_else(|| format!("a lock at {:#x}", object(index)), title),
         WaitFor::Signal(index) => format!(
             "a signal at {:#x} (condition variable, channel or semaphore)",
@@ -245,6 +218,16 @@ pub fn what(reason: WaitFor, analysis: &Analysis) -> String {
         WaitFor::Device => "devices".to_owned(),
         WaitFor::Thread => "messages of other threads (pipes, sockets, children)".to_owned(),
         WaitFor::Nothing => "nothing".to_owned(),
+    }
+}
+
+/// A link of the path to the end, in words.
+pub(crate) fn words(link: Link, analysis: &Analysis) -> String {
+    let name = |tid| analysis.timeline.threads.name(tid);
+    match link {
+        Link::Ran(tid) => format!("{} ran", name(tid)),
+        Link::NoCore(tid) => format!("{} had no core", name(tid)),
+        Link::Waited(reason) => format!("waited for {}", what(reason, analysis)),
     }
 }
 
@@ -296,16 +279,8 @@ fn limit(analysis: &Analysis, verdict: &mut Verdict) {
         .map(|(link, time)| {
             let share = *time as f64 / total.max(1) as f64 * 100.0;
             match link {
-                Link::Ran(tid) => {
-                    format!("{} ran {share:.0} %", analysis.timeline.threads.name(*tid))
-                }
-                Link::NoCore(tid) => format!(
-                    "{} had no core {share:.0} %",
-                    analysis.timeline.threads.name(*tid)
-                ),
-                Link::Waited(reason) => {
-                    format!("{share:.0} % waited for {}", what(*reason, analysis))
-                }
+                Link::Waited(_) => format!("{share:.0} % {}", words(*link, analysis)),
+                _ => format!("{} {share:.0} %", words(*link, analysis)),
             }
         })
         .collect();
@@ -347,7 +322,7 @@ fn surroundings(analysis: &Analysis, verdict: &mut Verdict) {
             "Isolated core {} was disturbed {} times, {} at most, most by {}.",
             noise.cpu,
             noise.times.count,
-            time(noise.times.longest),
+            Nanoseconds(noise.times.longest),
             noise.by.first().map_or("nobody", |(name, ..)| name)
         ));
     }
@@ -399,15 +374,4 @@ fn believe(trace: &Trace, analysis: &Analysis, verdict: &mut Verdict) {
         }
     }
     verdict.sentences.extend(trace.complaints.iter().cloned());
-}
-
-/// A duration for people.
-pub fn time(nanoseconds: u64) -> String {
-    let value = nanoseconds as f64;
-    match nanoseconds {
-        0..1_000 => format!("{nanoseconds} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
-        _ => format!("{:.2} s", value / 1e9),
-    }
 }

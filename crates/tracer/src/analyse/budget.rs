@@ -8,6 +8,9 @@
 
 mod sweep;
 
+use std::ops::Deref;
+
+use serde::{Deserialize, Serialize};
 use sweep::Sweep;
 
 use super::classify::Class;
@@ -15,8 +18,8 @@ use crate::timeline::{Cause, Timeline};
 
 /// Where the time of all cores went, in nanoseconds. The fields from `program` to `unknown` sum to
 /// `wall * cores`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Budget {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
     /// The window.
     pub wall: u64,
     /// How many cores.
@@ -45,22 +48,36 @@ pub struct Budget {
     pub idle_design: u64,
     /// Not known: events were lost or contradict each other.
     pub unknown: u64,
+    /// Core time taken by others while threads of the program were runnable.
+    pub starved: u64,
+}
+
+/// Where the time of all cores went, and for whom. Times are in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Budget {
+    /// The sums.
+    pub spent: Spent,
     /// What the idle cores waited for, longest first: parts of `idle_locks` and `idle_waits`.
     pub waits: Vec<(WaitFor, u64)>,
     /// Who had cores while the program's threads were runnable, longest first: (name, time taken
-    /// away, time run).
+    /// away, time run). What was taken sums to `starved`.
     pub thieves: Vec<(String, u64, u64)>,
     /// Thread time: runnable without a core.
     pub runnable: u64,
-    /// Core time taken by others while threads of the program were runnable: the sum over
-    /// `thieves`.
-    pub starved: u64,
     /// Core time on which exactly one thread of the program ran and no other of it was runnable or
     /// waited for a lock, a message or a device.
     pub alone: u64,
     /// Core time by state for each core, in the order program, other, kernel, recorder, idle,
     /// interrupts, softirqs, unknown.
     pub by_core: Vec<(u16, [u64; 8])>,
+}
+
+impl Deref for Budget {
+    type Target = Spent;
+
+    fn deref(&self) -> &Spent {
+        &self.spent
+    }
 }
 
 /// What a blocked thread waits for.

@@ -1,5 +1,7 @@
 //! Locks: which object, whose, how long, and what its removal would bring.
 
+use serde::{Deserialize, Serialize};
+
 use super::budget::{Budget, WaitFor};
 use super::classify::Class;
 use super::queueing;
@@ -82,6 +84,21 @@ pub struct Gain {
     pub eighth: Range,
 }
 
+/// What a lock costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Share of the window during which at least one thread waited for it.
+    pub contended_share: f64,
+    /// Waiting threads on average.
+    pub mean_waiters: f64,
+    /// Share of the window during which it was free and the next owner had no core yet.
+    pub hand_off_share: f64,
+    /// Cores that idled because of it.
+    pub lost_cores: f64,
+    /// Threads polling for it on average, by samples.
+    pub spinning: f64,
+}
+
 /// One contended lock.
 #[derive(Clone, Debug)]
 pub struct Lock {
@@ -99,16 +116,8 @@ pub struct Lock {
     pub named_by: Option<NameSource>,
     /// All counts.
     pub waited: Waited,
-    /// Share of the window during which at least one thread waited for it.
-    pub contended_share: f64,
-    /// Waiting threads on average.
-    pub mean_waiters: f64,
-    /// Share of the window during which it was free and the next owner had no core yet.
-    pub hand_off_share: f64,
-    /// Cores that idled because of it.
-    pub lost_cores: f64,
-    /// Threads polling for it on average, by samples.
-    pub spinning: f64,
+    /// What it costs.
+    pub cost: Cost,
     /// Demand, where there is evidence.
     pub demand: Option<Demand>,
     /// Predicted gain, where there is evidence.
@@ -154,12 +163,14 @@ pub fn locks(
                 class,
                 name,
                 named_by,
-                contended_share: waited.contended.sum as f64 / wall,
-                mean_waiters: waited.waits.sum as f64 / wall,
-                hand_off_share: waited.hand_off.sum as f64 / wall,
-                lost_cores: budget.in_cores(lost),
+                cost: Cost {
+                    contended_share: waited.contended.sum as f64 / wall,
+                    mean_waiters: waited.waits.sum as f64 / wall,
+                    hand_off_share: waited.hand_off.sum as f64 / wall,
+                    lost_cores: budget.in_cores(lost),
+                    spinning: spun / wall,
+                },
                 gain: demand.map(|demand| gain(&demand, timeline, &waited, sampled)),
-                spinning: spun / wall,
                 demand,
                 places: places(trace, &waited),
                 waited,
@@ -167,10 +178,10 @@ pub fn locks(
         })
         .collect();
     found.sort_by(|a, b| {
-        b.lost_cores
-            .total_cmp(&a.lost_cores)
-            .then(b.spinning.total_cmp(&a.spinning))
-            .then(b.mean_waiters.total_cmp(&a.mean_waiters))
+        let costs = |of: fn(&Cost) -> f64| of(&b.cost).total_cmp(&of(&a.cost));
+        costs(|cost| cost.lost_cores)
+            .then(costs(|cost| cost.spinning))
+            .then(costs(|cost| cost.mean_waiters))
             .then(a.index.cmp(&b.index))
     });
     found

@@ -10,12 +10,13 @@ mod columns;
 use std::fmt::Write as _;
 
 use columns::Columns;
+use report::units::Nanoseconds;
 use report::{Block, Document, Table};
 
 use crate::analyse::Analysis;
 use crate::analyse::locks::Range;
 use crate::trace::Trace;
-use crate::verdict::{Verdict, time, title, verdict};
+use crate::verdict::{Verdict, title, verdict};
 
 const INFLATE: &str = include_str!("inflate.js");
 const SCRIPT: &str = include_str!("timeline.js");
@@ -27,17 +28,17 @@ pub fn document(trace: &Trace, analysis: &Analysis) -> Document {
     let mut document = Document::new(format!("Trace: {}", trace.header.command));
     document.verdict.clone_from(&verdict.sentences);
     document = document
-        .block(Block::Heading("Where the cores' time went".to_owned()))
+        .heading("Where the cores' time went")
         .block(Block::Html(bar(analysis)))
-        .block(Block::Heading("Timeline".to_owned()))
+        .heading("Timeline")
         .block(Block::Html(timeline(analysis, "trace")));
     if !analysis.locks.is_empty() {
         document = document
-            .block(Block::Heading("Locks".to_owned()))
+            .heading("Locks")
             .block(Block::Table(lock_table(analysis, &verdict)));
     }
     document = document
-        .block(Block::Heading("Interrupts".to_owned()))
+        .heading("Interrupts")
         .block(Block::Table(interrupt_table(analysis)));
     let environment = [
         ("host", trace.header.host.clone()),
@@ -81,6 +82,10 @@ pub fn timeline(analysis: &Analysis, id: &str) -> String {
 fn bar(analysis: &Analysis) -> String {
     let budget = &analysis.budget;
     let total = budget.total().max(1) as f64;
+    let (others, interrupts) = (
+        budget.other + budget.recorder,
+        budget.interrupts + budget.softirqs,
+    );
     let parts = [
         ("program", "the program", budget.program),
         ("locks", "idle: waited for locks", budget.idle_locks),
@@ -94,46 +99,35 @@ fn bar(analysis: &Analysis) -> String {
             "idle: a thread was on its way",
             budget.idle_waking,
         ),
-        ("other", "other programs", budget.other + budget.recorder),
+        ("other", "other programs", others),
         ("kernel", "kernel threads", budget.kernel),
-        (
-            "interrupts",
-            "interrupts",
-            budget.interrupts + budget.softirqs,
-        ),
+        ("interrupts", "interrupts", interrupts),
         ("design", "idle: nothing further to run", budget.idle_design),
         ("unknown", "not explained", budget.unknown),
     ];
-    let mut out = String::from(
-        "<div class=\"budget\" role=\"img\" aria-label=\"share of core time by use\">",
-    );
-    for (class, words, part) in parts.iter().filter(|(.., part)| *part > 0) {
-        let share = *part as f64 / total * 100.0;
-        let _ = write!(
-            out,
-            "<i class=\"b-{class}\" style=\"flex-grow:{share:.3}\" title=\"{words}: {share:.1} \
-             %\"></i>"
-        );
+    let (mut bar, mut key) = (String::new(), String::new());
+    for (class, words, part) in parts {
+        let (share, cores) = (part as f64 / total * 100.0, budget.in_cores(part));
+        if part > 0 {
+            let _ = write!(
+                bar,
+                "<i class=\"b-{class}\" style=\"flex-grow:{share:.3}\" title=\"{words}: \
+                 {share:.1} %\"></i>"
+            );
+        }
+        if share >= 0.05 {
+            let one = (cores - 1.0).abs() < 0.005;
+            let _ = write!(
+                key,
+                "<li><i class=\"b-{class}\"></i>{words}: <b>{cores:.2}</b> {} ({share:.1} %)</li>",
+                if one { "core" } else { "cores" }
+            );
+        }
     }
-    out.push_str("</div><ul class=\"budget-key\">");
-    for (class, words, part) in parts
-        .iter()
-        .filter(|(.., part)| *part as f64 >= total * 0.0005)
-    {
-        let cores = budget.in_cores(*part);
-        let _ = write!(
-            out,
-            "<li><i class=\"b-{class}\"></i>{words}: <b>{cores:.2}</b> {} ({:.1} %)</li>",
-            if (cores - 1.0).abs() < 0.005 {
-                "core"
-            } else {
-                "cores"
-            },
-            *part as f64 / total * 100.0
-        );
-    }
-    out.push_str("</ul>\n");
-    out
+    format!(
+        "<div class=\"budget\" role=\"img\" aria-label=\"share of core time by \
+         use\">{bar}</div><ul class=\"budget-key\">{key}</ul>\n"
+    )
 }
 
 fn lock_table(analysis: &Analysis, verdict: &Verdict) -> Table {
@@ -157,10 +151,10 @@ fn lock_table(analysis: &Analysis, verdict: &Verdict) -> Table {
         table.push([
             format!("{mark}{}", title(lock)),
             lock.waited.waits.count.to_string(),
-            time(lock.waited.waits.mean() as u64),
-            format!("{:.1} %", lock.contended_share * 100.0),
-            format!("{:.2}", lock.mean_waiters),
-            format!("{:.2}", lock.lost_cores),
+            Nanoseconds(lock.waited.waits.mean() as u64).to_string(),
+            format!("{:.1} %", lock.cost.contended_share * 100.0),
+            format!("{:.2}", lock.cost.mean_waiters),
+            format!("{:.2}", lock.cost.lost_cores),
             lock.demand
                 .map_or("–".to_owned(), |demand| format!("{:.2}", demand.serial)),
             lock.gain.map_or("–".to_owned(), |gain| range(gain.removed)),
@@ -187,7 +181,7 @@ fn interrupt_table(analysis: &Analysis) -> Table {
             placement.cpu.to_string(),
             placement.times.count.to_string(),
             format!("{:.2} %", placement.times.sum as f64 / wall * 100.0),
-            time(placement.times.longest),
+            Nanoseconds(placement.times.longest).to_string(),
         ]);
     }
     table

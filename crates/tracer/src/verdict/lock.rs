@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{WORTH_SAYING, time};
+use report::units::Nanoseconds;
+
+use super::WORTH_SAYING;
 use crate::analyse::locks::{Lock, Range};
 use crate::timeline::Timeline;
 use crate::trace::NameSource;
@@ -32,10 +34,10 @@ pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
             "threads"
         },
         lock.waited.waits.count,
-        time(lock.waited.waits.mean() as u64),
-        time(lock.waited.waits.longest),
-        lock.contended_share * 100.0,
-        lock.mean_waiters
+        Nanoseconds(lock.waited.waits.mean() as u64),
+        Nanoseconds(lock.waited.waits.longest),
+        lock.cost.contended_share * 100.0,
+        lock.cost.mean_waiters
     );
     let holders = lock.waited.holders();
     let all: u64 = holders.iter().map(|(_, time)| time).sum();
@@ -53,20 +55,21 @@ pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
             .collect();
         let _ = write!(sentence, " They waited for {}.", list.join(", "));
     }
-    if lock.hand_off_share > lock.contended_share * 0.3 && lock.hand_off_share > 0.02 {
+    if lock.cost.hand_off_share > lock.cost.contended_share * 0.3 && lock.cost.hand_off_share > 0.02
+    {
         let _ = write!(
             sentence,
             " For {:.0} % of the time it was free while its next owner was still on the way to a \
              core: a convoy.",
-            lock.hand_off_share * 100.0
+            lock.cost.hand_off_share * 100.0
         );
     }
-    if lock.spinning >= WORTH_SAYING {
+    if lock.cost.spinning >= WORTH_SAYING {
         let _ = write!(
             sentence,
             " Besides, {:.2} threads on average polled for it without sleeping (by samples of the \
              running code).",
-            lock.spinning
+            lock.cost.spinning
         );
     }
     if let Some((place, _)) = lock.places.first()
@@ -96,8 +99,8 @@ pub(super) fn prediction(lock: &Lock) -> String {
     format!(
         "An operation holds it for {} of {} ({:.0} % is serial, {how}). Two such locks are \
          predicted to give {} times the throughput, one for each thread {} times.",
-        time(demand.hold as u64),
-        time(demand.operation as u64),
+        Nanoseconds(demand.hold as u64),
+        Nanoseconds(demand.operation as u64),
         demand.serial * 100.0,
         range(gain.halved),
         range(gain.removed)
@@ -109,9 +112,9 @@ pub(super) fn no_lock(locks: &[Lock]) -> String {
     match locks.first() {
         None => "No lock stands in the way: nobody waited for one.".to_owned(),
         Some(lock)
-            if lock.contended_share < WORTH_SAYING
-                && lock.lost_cores < WORTH_SAYING
-                && lock.spinning < WORTH_SAYING =>
+            if lock.cost.contended_share < WORTH_SAYING
+                && lock.cost.lost_cores < WORTH_SAYING
+                && lock.cost.spinning < WORTH_SAYING =>
         {
             "No lock stands in the way: none had a thread before it for 1 % of the time.".to_owned()
         }
@@ -119,9 +122,9 @@ pub(super) fn no_lock(locks: &[Lock]) -> String {
             "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} \
              % of the time, and cost {:.3} of a core in waiting and {:.3} in polling.",
             title(lock),
-            lock.contended_share * 100.0,
-            lock.lost_cores,
-            lock.spinning
+            lock.cost.contended_share * 100.0,
+            lock.cost.lost_cores,
+            lock.cost.spinning
         ),
     }
 }

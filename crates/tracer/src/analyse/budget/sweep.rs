@@ -158,11 +158,9 @@ impl<'a> Sweep<'a> {
 
     /// Sums up.
     pub(super) fn run(self) -> Budget {
-        let mut budget = Budget {
-            wall: self.timeline.wall(),
-            cores: self.timeline.cores.len() as u64,
-            ..Budget::default()
-        };
+        let mut budget = Budget::default();
+        budget.spent.wall = self.timeline.wall();
+        budget.spent.cores = self.timeline.cores.len() as u64;
         let mut cores: Vec<CoreNow> = self
             .timeline
             .cores
@@ -238,13 +236,13 @@ impl<'a> Sweep<'a> {
             budget.by_core.push((*cpu, core.sums));
         }
         let sum = |state: u8| cores.iter().map(|core| core.sums[usize::from(state)]).sum();
-        budget.program = sum(PROGRAM);
-        budget.other = sum(OTHER);
-        budget.kernel = sum(KERNEL);
-        budget.recorder = sum(RECORDER);
-        budget.interrupts = sum(INTERRUPT);
-        budget.softirqs = sum(SOFTIRQ);
-        budget.unknown = sum(NOT_KNOWN);
+        budget.spent.program = sum(PROGRAM);
+        budget.spent.other = sum(OTHER);
+        budget.spent.kernel = sum(KERNEL);
+        budget.spent.recorder = sum(RECORDER);
+        budget.spent.interrupts = sum(INTERRUPT);
+        budget.spent.softirqs = sum(SOFTIRQ);
+        budget.spent.unknown = sum(NOT_KNOWN);
         budget
     }
 }
@@ -328,10 +326,10 @@ impl Counts {
         let waking = idle.min(self.runnable);
         let locks = (idle - waking).min(self.locks);
         let waits = (idle - waking - locks).min(self.waits);
-        budget.idle_waking += waking * step;
-        budget.idle_locks += locks * step;
-        budget.idle_waits += waits * step;
-        budget.idle_design += (idle - waking - locks - waits) * step;
+        budget.spent.idle_waking += waking * step;
+        budget.spent.idle_locks += locks * step;
+        budget.spent.idle_waits += waits * step;
+        budget.spent.idle_design += (idle - waking - locks - waits) * step;
         budget.runnable += self.runnable * step;
         let step_length = step as f64;
         if locks > 0 {
@@ -346,7 +344,7 @@ impl Counts {
             .sum::<u64>();
         let starved = (self.runnable - waking).min(foreign);
         if starved > 0 {
-            budget.starved += starved * step;
+            budget.spent.starved += starved * step;
             integrals.stolen += starved as f64 / foreign as f64 * step_length;
         }
         if state(PROGRAM) == 1 && self.runnable == 0 && self.locks == 0 && self.waits == 0 {

@@ -121,7 +121,7 @@ impl Columns {
         let locks: Vec<_> = analysis
             .locks
             .iter()
-            .filter(|lock| lock.contended_share >= WORTH_A_ROW)
+            .filter(|lock| lock.cost.contended_share >= WORTH_A_ROW)
             .take(MOST)
             .collect();
         self.number(locks.len() as u64);
