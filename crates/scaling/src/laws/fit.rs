@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::Point;
 use super::form::{Form, Weighting};
-use super::least_squares::{Solution, least_squares};
+use super::least_squares::least_squares;
 use super::usl::Usl;
 
 /// A fitted law.
@@ -25,14 +25,6 @@ pub struct Fit {
     pub residual: f64,
     /// Number of points.
     pub points: usize,
-}
-
-impl Fit {
-    /// Whether the data rise faster than the core count: the free fit leaves the bounds on the fast
-    /// side and predicts more than linear scaling at the largest core count `cores`.
-    pub fn superlinear(&self, cores: u32) -> bool {
-        cores > 1 && self.free.serial_fraction(f64::from(cores)) < -0.01
-    }
 }
 
 /// Why there is no fit.
@@ -81,11 +73,7 @@ pub fn fit(points: &[Point], form: Form, weighting: Weighting) -> Result<Fit, Fi
             given,
         });
     }
-    let Solution {
-        law,
-        free,
-        residual,
-    } = least_squares(points, form, weighting);
+    let (law, free, residual) = least_squares(points, form, weighting);
     Ok(Fit {
         form,
         law,
@@ -153,7 +141,7 @@ mod tests {
             &[1, 2, 3, 4, 5, 6],
         );
         let found = fit(&points, Form::Usl, Weighting::Relative).unwrap();
-        assert!(found.superlinear(6), "{found:?}");
+        assert!(found.free.serial_fraction(6.0) < -0.01, "{found:?}");
         assert!((found.free.sigma + 0.1).abs() < 1e-6);
         assert!(found.law.sigma == 0.0 && found.law.kappa == 0.0);
     }

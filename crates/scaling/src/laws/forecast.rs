@@ -3,7 +3,6 @@
 use figures::Interval;
 use serde::{Deserialize, Serialize};
 
-use super::Point;
 use super::interval::Refits;
 use super::usl::Usl;
 
@@ -101,27 +100,10 @@ pub struct OneCore {
 }
 
 impl OneCore {
-    /// The gain that `cores` cores could bring at most, if nothing but the order of the work
-    /// limited it: the run segments with `k` tasks wanting a core are shortened to `1/min(k,
-    /// cores)`, waiting stays as long as it was.
-    pub fn structure(&self, cores: u32) -> f64 {
-        let total: f64 = self.wanting.iter().sum();
-        let shortened: f64 = self
-            .wanting
-            .iter()
-            .enumerate()
-            .map(|(tasks, seconds)| seconds / f64::from((tasks as u32).clamp(1, cores.max(1))))
-            .sum();
-        if shortened > 0.0 {
-            total / shortened
-        } else {
-            1.0
-        }
-    }
-
-    /// The band for `cores` cores. The upper edge is [`Self::structure`] with the clock that so
-    /// many busy cores have. The lower edge also assumes that the other cores press on the
-    /// memory all the time.
+    /// The band for `cores` cores. The upper edge is the gain if nothing limited it but the order
+    /// of the work and the clock that so many busy cores have: the run segments with `k` tasks
+    /// wanting a core are shortened to `1/min(k, cores)`, waiting stays as long as it was. The
+    /// lower edge also assumes that the other cores press on the memory all the time.
     ///
     /// One core never shows coherency, waiting for locks, false sharing, remote memory or
     /// stragglers: the band is an upper bound on the gain with a hint, not a prediction.
@@ -218,12 +200,6 @@ impl Band {
     }
 }
 
-/// Median relative error of a law at points it was not fitted to: how well extrapolation did where
-/// the truth is known.
-pub fn extrapolation_error(law: &Usl, truth: &Point) -> f64 {
-    law.rate(truth.n()) / truth.rate - 1.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,13 +247,11 @@ mod tests {
             under_pressure: None,
             clock: None,
         };
-        assert!((job.structure(2) - 10.0 / 7.5).abs() < 1e-12);
-        assert!((job.structure(4) - 10.0 / 6.25).abs() < 1e-12);
-        assert!(
-            (job.structure(64) - 10.0 / 6.25).abs() < 1e-12,
-            "four tasks fill no more than four cores"
-        );
-        assert!((job.structure(1) - 1.0).abs() < 1e-12);
+        // Four tasks fill no more than four cores.
+        for (cores, gain) in [(2, 10.0 / 7.5), (4, 1.6), (64, 1.6), (1, 1.0)] {
+            let found = job.band(cores).unwrap().speedup.high;
+            assert!((found - gain).abs() < 1e-12, "{cores}: {found}");
+        }
     }
 
     #[test]
@@ -327,6 +301,6 @@ mod tests {
             under_pressure: None,
             clock: None,
         };
-        assert!((job.structure(8) - 1.0).abs() < 1e-12);
+        assert!((job.band(8).unwrap().speedup.high - 1.0).abs() < 1e-12);
     }
 }

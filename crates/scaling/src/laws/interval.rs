@@ -109,7 +109,7 @@ fn peak_of(fit: &Fit) -> f64 {
     if fit.law.kappa < NO_COHERENCY {
         f64::INFINITY
     } else {
-        fit.law.peak().map_or(f64::INFINITY, |top| top.cores)
+        fit.law.peak().unwrap_or(f64::INFINITY)
     }
 }
 

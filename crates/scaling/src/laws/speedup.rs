@@ -1,14 +1,4 @@
-//! Speed-up, efficiency and the experimentally determined serial fraction.
-
-/// Speed-up of `rate` on some cores against `rate_one` on one core.
-pub fn speedup(rate: f64, rate_one: f64) -> f64 {
-    rate / rate_one
-}
-
-/// Efficiency: the speed-up that each core contributed, 1 when none was lost.
-pub fn efficiency(speedup: f64, cores: u32) -> f64 {
-    speedup / f64::from(cores)
-}
+//! The experimentally determined serial fraction.
 
 /// Karp and Flatt's serial fraction `e(N) = (1/S - 1/N) / (1 - 1/N)` (CACM 33(5), 1990), which is
 /// also `(N/S - 1) / (N - 1)`. `None` on one core, where nothing can be told.
@@ -21,23 +11,13 @@ pub fn karp_flatt(speedup: f64, cores: u32) -> Option<f64> {
     (cores > 1).then(|| (n / speedup - 1.0) / (n - 1.0))
 }
 
-/// Amdahl's speed-up of one job with serial share `serial` on `cores` cores.
-pub fn amdahl(serial: f64, cores: u32) -> f64 {
-    1.0 / (serial + (1.0 - serial) / f64::from(cores))
-}
-
-/// Gustafson's scaled speed-up when the parallel part grows with the machine: `N - s (N - 1)`.
-pub fn gustafson(serial: f64, cores: u32) -> f64 {
-    let n = f64::from(cores);
-    n - serial * (n - 1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn karp_flatt_returns_the_serial_share_that_amdahl_was_given() {
+        let amdahl = |serial: f64, cores| 1.0 / (serial + (1.0 - serial) / f64::from(cores));
         for serial in [0.0, 0.05, 0.3, 1.0] {
             for cores in [2, 3, 8, 64] {
                 let back = karp_flatt(amdahl(serial, cores), cores).unwrap();
@@ -45,11 +25,5 @@ mod tests {
             }
         }
         assert_eq!(karp_flatt(1.0, 1), None);
-    }
-
-    #[test]
-    fn gustafson_of_no_serial_share_is_linear() {
-        assert!((gustafson(0.0, 12) - 12.0).abs() < 1e-12);
-        assert!((gustafson(1.0, 12) - 1.0).abs() < 1e-12);
     }
 }

@@ -15,15 +15,6 @@ pub struct Usl {
     pub kappa: f64,
 }
 
-/// The highest point of a curve that falls afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Top {
-    /// Core count of the highest rate, not rounded.
-    pub cores: f64,
-    /// The rate there.
-    pub rate: f64,
-}
-
 impl Usl {
     /// `1 + sigma (N - 1) + kappa N (N - 1)`, the number by which `cores` times one core's rate is
     /// divided.
@@ -46,15 +37,10 @@ impl Usl {
         self.sigma + self.kappa * cores
     }
 
-    /// Where the curve is highest: `sqrt((1 - sigma) / kappa)`. `None` when it never falls.
-    pub fn peak(&self) -> Option<Top> {
-        (self.kappa > 0.0 && self.sigma < 1.0).then(|| {
-            let cores = ((1.0 - self.sigma) / self.kappa).sqrt();
-            Top {
-                cores,
-                rate: self.rate(cores),
-            }
-        })
+    /// The core count, not rounded, where the curve is highest: `sqrt((1 - sigma) / kappa)`. `None`
+    /// when it never falls.
+    pub fn peak(&self) -> Option<f64> {
+        (self.kappa > 0.0 && self.sigma < 1.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
 
     /// The roof that contention alone would leave, `gamma / sigma`. `None` without contention.
@@ -95,8 +81,8 @@ mod tests {
             kappa: 0.001,
         };
         let top = law.peak().unwrap();
-        assert!((top.cores - 31.14).abs() < 0.01);
-        assert!(top.rate > law.rate(top.cores - 0.5) && top.rate > law.rate(top.cores + 0.5));
+        assert!((top - 31.14).abs() < 0.01);
+        assert!(law.rate(top) > law.rate(top - 0.5) && law.rate(top) > law.rate(top + 0.5));
         assert_eq!(Usl { kappa: 0.0, ..law }.peak(), None);
     }
 }

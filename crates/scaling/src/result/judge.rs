@@ -169,10 +169,7 @@ pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
     }
     let chosen = choice.fit().and_then(|chosen| {
         let best = fit(&medians, chosen.form, WEIGHTING).ok()?;
-        Some((
-            chosen.form,
-            best.law.peak().map_or(f64::INFINITY, |top| top.cores),
-        ))
+        Some((chosen.form, best.law.peak().unwrap_or(f64::INFINITY)))
     });
     let forecast = match (&full, refits(Form::Amdahl), serial_fraction) {
         (Some(full), Some(amdahl), _) => from_refits(&[full.clone(), amdahl], tried),
