@@ -12,7 +12,7 @@ use crate::cause::pressure::Sensitivity;
 use crate::harness::bandwidth::{Ceiling, Traffic};
 use crate::harness::interrupts::move_interrupts;
 use crate::harness::one_core;
-use crate::harness::plan::{Job, Placement, Setting};
+use crate::harness::plan::{Job, Placement};
 use crate::harness::press::{Pressing, press};
 use crate::harness::profile::{Profile, profile};
 use crate::harness::runs::{Runs, SweepError};
@@ -67,17 +67,13 @@ pub fn investigate(
     swept: &Sweep,
     pressing: &Pressing,
 ) -> Result<Findings, SweepError> {
-    let interrupted = pressing.interrupted;
     let caches = Caches::read(topology);
-    let all = Setting {
-        cores: most,
-        placement: Placement::Pinned,
-    };
-    let (outcome, watched) = Runs::start(job, &all, interrupted)?.watch()?;
+    let all = Placement::Pinned.on(most);
+    let (outcome, watched) = Runs::start(job, all)?.watch()?;
     let mut refused = Vec::new();
     let mut profiled = None;
     if topology.cores.len() == most as usize {
-        match profile(job, &all, interrupted)? {
+        match profile(job, all)? {
             Ok(found) => profiled = Some(found),
             Err(why) => refused.push(format!("where the idle cores' time went ({why})")),
         }
@@ -88,10 +84,10 @@ pub fn investigate(
             topology.cores.len()
         ));
     }
-    let traffic = Traffic::measure(job, caches, interrupted)?;
+    let traffic = Traffic::measure(job, caches)?;
     let pressure = press(job, topology, pressing)?;
-    let mut interventions: Vec<Intervention> = pinning(swept, pressing.seed).into_iter().collect();
-    match move_interrupts(job, pressing.rounds, pressing.seed, interrupted)? {
+    let mut interventions: Vec<Intervention> = pinning(swept, job.seed).into_iter().collect();
+    match move_interrupts(job, pressing.rounds)? {
         Ok(moved) => interventions.push(moved),
         Err(why) => refused.push(format!("what device interrupts cost the command ({why})")),
     }

@@ -14,7 +14,7 @@ use crate::harness::beside::{Mutual, beside};
 use crate::harness::notes::Note;
 use crate::harness::order::{boundaries, order};
 use crate::harness::pace::Pace;
-use crate::harness::plan::{Job, Mode, Placement, Setting};
+use crate::harness::plan::{Job, Mode, Placement};
 use crate::harness::press::Pressing;
 use crate::harness::series::Series;
 use crate::harness::sweep::{Options, Sweep, SweepError, sweep};
@@ -67,6 +67,7 @@ pub struct Request {
 /// # Errors
 /// When the command fails, hangs or cannot be started, and when interrupted.
 pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResult, SweepError> {
+    host::settings::sweep_leftovers();
     let topology = Topology::read();
     let ground = Ground::of(request, &topology);
     let Ground {
@@ -78,7 +79,7 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
     } = &ground;
     let (mode, most) = (job.mode, *most);
     let forecast = if request.forecast && most > 1 {
-        Some(one_core::look(job, most, &topology, request.interrupted)?)
+        Some(one_core::look(job, most, &topology)?)
     } else {
         None
     };
@@ -103,7 +104,7 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
     };
     let why = why(request, &ground, &topology, &swept)?;
     let beside = match &request.beside {
-        Some(other) => Some(next_to(job, other, request, options.pace.least.max(5))?),
+        Some(other) => Some(next_to(job, other, options.pace.least.max(5))?),
         None => None,
     };
     let mut readings = instruments::readings(&swept, &interrupts, why.counters.as_ref(), most);
@@ -179,8 +180,6 @@ fn why(
         request.quick,
         swept.trial_one.wall.as_secs_f64(),
         loss.map(|loss| (-(loss.user + loss.system)).exp()),
-        request.seed,
-        request.interrupted,
     );
     let found = investigate(&ground.job, ground.most, topology, swept, &pressing)?;
     let total = loss.map_or(0.0, |loss| loss.total);
@@ -216,8 +215,6 @@ impl Ground {
             counts: allowance::counts(most, &marks.iter().map(|b| b.cores).collect::<Vec<_>>()),
             placements: request.placements.clone(),
             pace: Pace::of(request.quick, request.rounds),
-            seed: request.seed,
-            interrupted: request.interrupted,
         };
         let job = Job {
             command: request.command.clone(),
@@ -228,6 +225,8 @@ impl Ground {
             timeout: request.timeout,
             progress: request.progress.clone(),
             prepare: request.prepare.clone(),
+            seed: request.seed,
+            interrupted: request.interrupted,
         };
         Self {
             job,
@@ -288,12 +287,7 @@ fn loss_of(series: &Series) -> Option<Split> {
     split(&series.cost(0), &series.cost(last))
 }
 
-fn next_to(
-    job: &Job,
-    other: &[String],
-    request: &Request,
-    rounds: usize,
-) -> Result<BesideResult, SweepError> {
+fn next_to(job: &Job, other: &[String], rounds: usize) -> Result<BesideResult, SweepError> {
     let other_job = Job {
         command: other.to_vec(),
         mode: Mode::guess(other),
@@ -302,20 +296,14 @@ fn next_to(
         ..job.clone()
     };
     let pair = |placement: Placement| -> Result<Mutual, SweepError> {
-        let mut first = job.spec(&Setting {
-            cores: 1,
-            placement,
-        })?;
-        let mut second = other_job.spec(&Setting {
-            cores: 1,
-            placement,
-        })?;
+        let mut first = job.spec(placement.on(1))?;
+        let mut second = other_job.spec(placement.on(1))?;
         first.capture = false;
         second.capture = false;
         if placement == Placement::Pinned {
             second.copies = vec![job.order.get(1).map(|core| vec![core.0])];
         }
-        beside(&first, &second, rounds, request.seed, request.interrupted)
+        beside(&first, &second, rounds, job.seed)
     };
     Ok(BesideResult {
         command: other.to_vec(),

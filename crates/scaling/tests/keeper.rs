@@ -22,15 +22,13 @@ fn spec(script: &str) -> Spec {
         timeout: Duration::from_secs(20),
         capture: false,
         count_events: false,
+        repeat: false,
+        interrupted: || false,
     }
 }
 
-fn never() -> bool {
-    false
-}
-
 fn run(spec: &Spec) -> Outcome {
-    Keeper::start(spec, never).unwrap().run().unwrap()
+    Keeper::start(spec).unwrap().run().unwrap()
 }
 
 /// Whether a process with `mark` in its command line runs (this test has it only in its own
@@ -59,7 +57,7 @@ fn times_and_cpu_times_of_the_whole_tree() {
 
 #[test]
 fn one_keeper_runs_many_times_and_does_not_mix_the_costs() {
-    let mut keeper = Keeper::start(&spec("true"), never).unwrap();
+    let mut keeper = Keeper::start(&spec("true")).unwrap();
     for _ in 0..20 {
         let outcome = keeper.run().unwrap();
         assert_eq!(outcome.exit, Exit::Success);
@@ -101,7 +99,7 @@ fn a_command_that_forks_away_leaves_nothing() {
 
 #[test]
 fn dropping_the_keeper_ends_a_run_under_way() {
-    let mut keeper = Keeper::start(&spec("sleep 98763"), never).unwrap();
+    let mut keeper = Keeper::start(&spec("sleep 98763")).unwrap();
     keeper.begin().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     assert!(runs("98763"));
@@ -111,7 +109,9 @@ fn dropping_the_keeper_ends_a_run_under_way() {
 
 #[test]
 fn an_interrupt_ends_the_wait_and_the_run() {
-    let mut keeper = Keeper::start(&spec("sleep 98764"), || true).unwrap();
+    let mut asked = spec("sleep 98764");
+    asked.interrupted = || true;
+    let mut keeper = Keeper::start(&asked).unwrap();
     assert!(keeper.run().is_err());
     drop(keeper);
     assert!(!runs("98764"));
@@ -167,15 +167,31 @@ fn migrations_are_counted_where_the_kernel_lets_us() {
 }
 
 #[test]
-fn a_cut_run_tells_what_it_cost_so_far() {
-    let mut keeper = Keeper::start(&spec("while :; do :; done"), never).unwrap();
+fn a_repeated_command_runs_again_until_the_keeper_is_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("runs");
+    let lines = || {
+        fs::read_to_string(&file)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    let mut again = spec(&format!("echo >> {}; sleep 0.01", file.display()));
+    again.repeat = true;
+    let mut keeper = Keeper::start(&again).unwrap();
     keeper.begin().unwrap();
-    std::thread::sleep(Duration::from_millis(150));
-    keeper.cut();
-    let outcome = keeper.finish().unwrap();
-    assert_eq!(outcome.exit, Exit::TimedOut);
-    assert!(
-        outcome.wall > Duration::from_millis(100) && outcome.user + outcome.system > Duration::ZERO
-    );
-    assert!(keeper.begin().is_ok(), "a keeper can run again after a cut");
+    let start = std::time::Instant::now();
+    while lines() < 3 && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(lines() >= 3);
+    drop(keeper);
+    let then = lines();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(lines(), then);
+    // A command that cannot be started does not keep its keeper from ending.
+    again.argv = vec![CString::new("no-such-program-here").unwrap()];
+    let mut keeper = Keeper::start(&again).unwrap();
+    keeper.begin().unwrap();
+    drop(keeper);
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use host::environment::Environment;
+use scaling::harness::interrupts::move_interrupts;
 use scaling::harness::notes::Note;
-use scaling::harness::plan::{Mode, Placement};
+use scaling::harness::plan::{Job, Mode, Placement};
 use scaling::harness::series::Run;
 use scaling::harness::sweep::SweepError;
 use scaling::measure::{Request, measure};
@@ -172,4 +173,40 @@ fn printing_without_end_is_named() {
         "{:?}",
         result.notes
     );
+}
+
+#[test]
+fn device_interrupts_are_moved_and_put_back() {
+    let cores = host::cores::allowed_cores().unwrap();
+    if !needs::root("to move interrupts") || !needs::two_cores() {
+        return;
+    }
+    let lines = || {
+        let mut found: Vec<String> = std::fs::read_dir("/proc/irq")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                std::fs::read_to_string(entry.path().join("smp_affinity_list")).ok()
+            })
+            .collect();
+        found.sort();
+        found
+    };
+    let before = lines();
+    let job = Job {
+        command: vec!["true".to_owned()],
+        mode: Mode::Threads,
+        order: cores,
+        timeout: Duration::from_secs(20),
+        progress: None,
+        prepare: None,
+        seed: 1,
+        interrupted: || false,
+    };
+    match move_interrupts(&job, 3).unwrap() {
+        Ok(moved) => assert!(moved.what.contains("device interrupts"), "{moved:?}"),
+        Err(refused) => needs::skipped!("{refused}"),
+    }
+    assert_eq!(lines(), before);
 }

@@ -6,16 +6,17 @@
 //! to grow with the traffic, so it is an estimate; where two readers do not disturb each other
 //! nothing can be said, and nothing is.
 
+use std::convert::Infallible;
 use std::slice::from_ref;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use figures::median;
+use figures::{Rounds, median};
 use host::cores::CoreId;
 use host::pressure::{Aggressor, Caches, Channel};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Job, Placement, Setting};
+use super::plan::{Job, Placement};
 use super::runs::{Runs, SweepError};
 
 /// One look at the readers.
@@ -44,24 +45,21 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Measures readers on `cores`, one and all by turns; medians over the rounds.
+    /// Measures readers on `cores`, one and all in each round; medians over the rounds.
     pub fn measure(cores: &[CoreId], caches: Caches) -> Self {
         let readers: Vec<Aggressor> = cores
             .iter()
             .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
             .collect();
-        let (mut one, mut all, mut gain) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..CEILING_ROUNDS {
-            let alone = reading(&readers, 1);
-            let together = reading(&readers, readers.len());
-            one.push(alone);
-            all.push(together);
-            gain.push(together / alone);
-        }
+        let active = [1, readers.len()];
+        let mut rates = Rounds::new(active.len(), 1);
+        let Ok(()) = rates.run(CEILING_ROUNDS, |place| {
+            Ok::<_, Infallible>(reading(&readers, active[place]))
+        });
         Self {
-            one: median(&one),
-            all: median(&all),
-            gain: median(&gain),
+            one: median(rates.of(0)),
+            all: median(rates.of(1)),
+            gain: rates.ratio(1, 0, f64::clone).value,
             cores: cores.len() as u32,
         }
     }
@@ -102,19 +100,11 @@ impl Traffic {
     ///
     /// # Errors
     /// When the command fails or hangs, and when interrupted.
-    pub fn measure(
-        job: &Job,
-        caches: Caches,
-        interrupted: fn() -> bool,
-    ) -> Result<Option<Self>, SweepError> {
+    pub fn measure(job: &Job, caches: Caches) -> Result<Option<Self>, SweepError> {
         let (Some(&first), Some(&other)) = (job.order.first(), job.order.get(1)) else {
             return Ok(None);
         };
-        let one = Setting {
-            cores: 1,
-            placement: Placement::Pinned,
-        };
-        let mut runs = Runs::start(job, &one, interrupted)?;
+        let mut runs = Runs::start(job, Placement::Pinned.on(1))?;
         let (mut command, mut reader) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             runs.prepare()?;

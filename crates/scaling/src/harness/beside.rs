@@ -7,7 +7,6 @@
 use figures::{Interval, Rounds, median};
 use serde::{Deserialize, Serialize};
 
-use super::background::Background;
 use super::keeper::{Keeper, Spec};
 use super::runs::{SweepError, succeeded};
 
@@ -37,27 +36,21 @@ pub struct Mutual {
 ///
 /// # Errors
 /// When either fails or hangs, and when interrupted.
-pub fn beside(
-    first: &Spec,
-    second: &Spec,
-    rounds: usize,
-    seed: u64,
-    interrupted: fn() -> bool,
-) -> Result<Mutual, SweepError> {
-    let mut keepers = [
-        Keeper::start(first, interrupted)?,
-        Keeper::start(second, interrupted)?,
-    ];
+pub fn beside(first: &Spec, second: &Spec, rounds: usize, seed: u64) -> Result<Mutual, SweepError> {
+    let mut keepers = [Keeper::start(first)?, Keeper::start(second)?];
     let specs = [first, second];
     let names = ["the command", "the command beside it"];
     let mut seconds = Rounds::new(4, seed);
     seconds.run(rounds, |setting| {
         let victim = setting % 2;
-        let company = if setting < 2 {
-            None
-        } else {
-            Some(Background::start(specs[1 - victim], interrupted)?)
-        };
+        let mut company = None;
+        if setting >= 2 {
+            let again = Spec {
+                repeat: true,
+                ..specs[1 - victim].clone()
+            };
+            company.insert(Keeper::start(&again)?).begin()?;
+        }
         let outcome = keepers[victim].run()?;
         drop(company);
         succeeded(names[victim], "", specs[victim].timeout, &outcome)?;

@@ -2,15 +2,15 @@
 //! everything that the command starts.
 //!
 //! The keeper is forked once for each setting and then waits on a pipe; a byte makes it run the
-//! command once and write one [`Outcome`] back. That keeps the cost of a run to one `posix_spawn`
-//! and two pipe writes. It is a child subreaper in a session of its own: whatever the command
-//! leaves running becomes the keeper's child, so the keeper can count it and end it. When this
-//! process dies, by Ctrl-C or by `SIGKILL`, the kernel sends the keeper `SIGTERM` and it ends
-//! everything first.
+//! command once, leave one [`Outcome`] in memory that both share, and say so by a byte. That keeps
+//! the cost of a run to one `posix_spawn` and two pipe writes. It is a child subreaper in a session
+//! of its own: whatever the command leaves running becomes the keeper's child, so the keeper can
+//! count it and end it. When this process dies, by Ctrl-C or by `SIGKILL`, the kernel sends the
+//! keeper `SIGTERM` and it ends everything first.
 //!
-//! Owns: the keeper process and four pipe ends. After `fork` the keeper runs in a copy of a process
-//! that may have had threads, so it only makes system calls and touches memory that was laid out
-//! before (`signal-safety(7)`).
+//! Owns: the keeper process, the pipe ends and the memory in which it leaves outcomes. After `fork`
+//! the keeper runs in a copy of a process that may have had threads, so it only makes system calls
+//! and touches memory that was laid out before (`signal-safety(7)`).
 //!
 //! What it cannot do: give the command a terminal; follow a process that moves to another PID
 //! namespace.
@@ -23,7 +23,6 @@ mod process_list;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::ptr;
 use std::time::Duration;
@@ -32,6 +31,7 @@ use launch::Launch;
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::fs;
 use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{self, Pid, Signal, WaitOptions};
 use thiserror::Error;
@@ -53,12 +53,17 @@ pub struct Spec {
     /// Count migrations, context switches and, where the machine has them, instructions and cycles
     /// of the process tree.
     pub count_events: bool,
+    /// Run the command again whenever it ends, until the keeper is dropped; no run has an outcome.
+    pub repeat: bool,
+    /// Asked while a run is under way; yes ends it.
+    pub interrupted: fn() -> bool,
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Exit {
     /// Every copy returned 0.
+    #[default]
     Success,
     /// A copy returned this code.
     Code(i32),
@@ -71,7 +76,7 @@ pub enum Exit {
 }
 
 /// What one run cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     /// How it ended.
     pub exit: Exit,
@@ -148,23 +153,24 @@ fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> KeeperErr
     }
 }
 
-/// The outcome as it travels through the pipe: plain numbers, fewer bytes than `PIPE_BUF`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Wire {
-    kind: i32, // 0 success, 1 code, 2 signal, 3 timed out, 4 not started
-    value: i32,
-    outlived: u32,
-    counted: u32, // bit 0 migrations, bit 1 instructions, bit 2 cycles
-    wall_ns: u64,
-    copies_per_second: f64,
-    user_us: u64,
-    system_us: u64,
-    minor: u64,
-    major: u64,
-    voluntary: u64,
-    involuntary: u64,
-    events: [u64; 3],
+/// Memory for an outcome that the keeper has too.
+struct Desk(*mut Outcome);
+
+impl Desk {
+    fn new() -> io::Result<Self> {
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: the kernel chooses a place that nothing else has.
+        let memory =
+            unsafe { mmap_anonymous(ptr::null_mut(), size_of::<Outcome>(), access, flags) };
+        Ok(Self(memory?.cast()))
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this size; the keeper has a mapping of its own.
+        let _ = unsafe { munmap(self.0.cast(), size_of::<Outcome>()) };
+    }
 }
 
 /// A running keeper. It belongs to the thread that made it: the kernel ends it with that thread.
@@ -173,17 +179,16 @@ pub struct Keeper {
     go: File,
     reply: File,
     output: Option<File>,
+    desk: Desk, // not to be sent, as the keeper must not be
     interrupted: fn() -> bool,
-    bound_to_this_thread: PhantomData<*const ()>,
 }
 
 impl Keeper {
-    /// Forks a keeper for `spec`. `interrupted` is asked while a run is under way; when it says yes
-    /// the run is ended.
+    /// Forks a keeper for `spec`.
     ///
     /// # Errors
     /// When pipes or the process cannot be made, or `spec` names no program.
-    pub fn start(spec: &Spec, interrupted: fn() -> bool) -> Result<Self, KeeperError> {
+    pub fn start(spec: &Spec) -> Result<Self, KeeperError> {
         if spec.argv.is_empty() || spec.copies.is_empty() {
             return Err(system("run an empty command")(io::Error::from(
                 io::ErrorKind::InvalidInput,
@@ -205,6 +210,7 @@ impl Keeper {
         };
         let launch = Launch::prepare(spec, &null, output_write.as_ref())
             .map_err(system("prepare the command"))?;
+        let desk = Desk::new().map_err(system("share memory"))?;
         let parent = process::getpid();
         // SAFETY: the child only runs `keep`, which allocates nothing and makes system calls only.
         let forked = unsafe { libc::fork() };
@@ -212,7 +218,13 @@ impl Keeper {
             return Err(system("start a process")(io::Error::last_os_error()));
         }
         let Some(pid) = Pid::from_raw(forked) else {
-            child::keep(&launch, parent, go_read.as_fd(), reply_write.as_fd());
+            child::keep(
+                &launch,
+                parent,
+                go_read.as_fd(),
+                reply_write.as_fd(),
+                desk.0,
+            );
             // SAFETY: _exit ends this process without running anything of the copied parent.
             unsafe { libc::_exit(0) }
         };
@@ -221,8 +233,8 @@ impl Keeper {
             go: File::from(go),
             reply: File::from(reply),
             output: output.map(File::from),
-            interrupted,
-            bound_to_this_thread: PhantomData,
+            desk,
+            interrupted: spec.interrupted,
         })
     }
 
@@ -242,12 +254,6 @@ impl Keeper {
     /// When the keeper is gone.
     pub fn begin(&mut self) -> Result<(), KeeperError> {
         self.go.write_all(b"g").map_err(|_| KeeperError::Gone)
-    }
-
-    /// Ends the run under way early; [`Self::finish`] then tells what it cost so far, as timed out.
-    pub fn cut(&self) {
-        // The keeper is our child and not reaped, so its number is its own.
-        let _ = process::kill_process(self.pid, Signal::USR1);
     }
 
     /// Waits for the run that [`Self::begin`] started.
@@ -279,17 +285,22 @@ impl Keeper {
                 break;
             }
         }
-        let mut bytes = [0_u8; size_of::<Wire>()];
         self.reply
-            .read_exact(&mut bytes)
+            .read_exact(&mut [0])
             .map_err(|_| KeeperError::Gone)?;
         if let Some(output) = &mut self.output {
             printed.drain(output);
         }
-        // SAFETY: `Wire` is plain numbers, any bytes are a value, and the buffer has its size;
-        // read_unaligned needs no alignment.
-        let wire = unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<Wire>()) };
-        Ok(outcome(&wire, printed))
+        let excess = printed.tail.len().saturating_sub(TAIL);
+        printed.tail.drain(..excess);
+        // SAFETY: the keeper, a copy of this program, has written an outcome there before the byte,
+        // and writes the next one after the next order only. Its tail is empty and owns nothing.
+        let outcome = unsafe { self.desk.0.read() };
+        Ok(Outcome {
+            printed: printed.bytes,
+            tail: printed.tail,
+            ..outcome
+        })
     }
 
     /// The keeper's process number: the parent or an ancestor of everything the command starts.
@@ -329,35 +340,5 @@ impl Printed {
                 break; // the writer is slower than we are; look at the reply in between
             }
         }
-    }
-}
-
-fn outcome(wire: &Wire, mut printed: Printed) -> Outcome {
-    let exit = match wire.kind {
-        0 => Exit::Success,
-        1 => Exit::Code(wire.value),
-        2 => Exit::Signal(wire.value),
-        3 => Exit::TimedOut,
-        _ => Exit::NotStarted(wire.value),
-    };
-    let event = |bit: u32| (wire.counted & (1 << bit) != 0).then(|| wire.events[bit as usize]);
-    let excess = printed.tail.len().saturating_sub(TAIL);
-    printed.tail.drain(..excess);
-    Outcome {
-        exit,
-        wall: Duration::from_nanos(wire.wall_ns),
-        copies_per_second: wire.copies_per_second,
-        user: Duration::from_micros(wire.user_us),
-        system: Duration::from_micros(wire.system_us),
-        minor_faults: wire.minor,
-        major_faults: wire.major,
-        voluntary_switches: wire.voluntary,
-        involuntary_switches: wire.involuntary,
-        outlived: wire.outlived,
-        migrations: event(0),
-        instructions: event(1),
-        cycles: event(2),
-        printed: printed.bytes,
-        tail: printed.tail,
     }
 }

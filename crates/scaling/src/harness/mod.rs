@@ -2,11 +2,10 @@
 //!
 //! [`order`] says which cores come first, [`plan`] what one setting runs, [`keeper`] runs it and
 //! leaves nothing behind, [`host::observe`] reads what the kernel counted meanwhile, [`sweep`] does
-//! rounds of settings in random order, as many as [`pace`] allows, [`beside`] two commands together
-//! with the help of [`background`], and [`notes`] says what was odd about a command or the machine.
+//! rounds of settings in random order, as many as [`pace`] allows, [`beside`] two commands
+//! together, and [`notes`] says what was odd about a command or the machine.
 
 pub mod allowance;
-pub mod background;
 pub mod bandwidth;
 pub mod beside;
 pub mod interrupts;

@@ -60,28 +60,7 @@ pub(super) fn oddities(job: &Job, trial: &Outcome, series: &[Series]) -> Vec<Not
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::keeper::Exit;
     use crate::harness::series::Run;
-
-    fn trial() -> Outcome {
-        Outcome {
-            exit: Exit::Success,
-            wall: Duration::from_secs(1),
-            copies_per_second: 1.0,
-            user: Duration::from_secs(1),
-            system: Duration::ZERO,
-            minor_faults: 0,
-            major_faults: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            outlived: 0,
-            migrations: None,
-            instructions: None,
-            cycles: None,
-            printed: 0,
-            tail: Vec::new(),
-        }
-    }
 
     /// A job that keeps `busy` cores busy whatever it is given; on two cores `disturbed` or not.
     fn ignores(busy: f64, disturbed: bool, switches: u64) -> bool {
@@ -92,6 +71,12 @@ mod tests {
             timeout: Duration::from_secs(1),
             progress: None,
             prepare: None,
+            seed: 1,
+            interrupted: || false,
+        };
+        let trial = Outcome {
+            wall: Duration::from_secs(1),
+            ..Outcome::default()
         };
         let run = |disturbed| Run {
             rate: 1.0,
@@ -107,7 +92,7 @@ mod tests {
             counts: vec![1, 2],
             rounds: vec![vec![run(false), run(disturbed)]; 3],
         };
-        oddities(&job, &trial(), &[series])
+        oddities(&job, &trial, &[series])
             .iter()
             .any(|note| matches!(note, Note::IgnoresCores { .. }))
     }

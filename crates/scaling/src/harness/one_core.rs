@@ -6,14 +6,14 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Instant;
 
-use figures::median;
+use figures::{Rounds, median};
 use host::cores::CoreId;
 use host::loops;
 use host::pin::Pinned;
 use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
 
-use super::plan::{Job, Placement, Setting};
+use super::plan::{Job, Placement};
 use super::runs::{Runs, SweepError};
 use crate::laws::forecast::OneCore;
 
@@ -22,12 +22,7 @@ use crate::laws::forecast::OneCore;
 ///
 /// # Errors
 /// When the command fails or hangs, and when interrupted.
-pub fn look(
-    job: &Job,
-    most: u32,
-    topology: &Topology,
-    interrupted: fn() -> bool,
-) -> Result<OneCore, SweepError> {
+pub fn look(job: &Job, most: u32, topology: &Topology) -> Result<OneCore, SweepError> {
     let Some(&core) = job.order.first() else {
         return Ok(OneCore {
             wanting: Vec::new(),
@@ -35,48 +30,35 @@ pub fn look(
             clock: None,
         });
     };
-    let structure = Setting {
-        cores: most,
-        placement: Placement::Pinned,
-    };
-    let (_, watched) = Runs::confined(job, &structure, core, interrupted)?.watch()?;
+    let (_, watched) = Runs::confined(job, Placement::Pinned.on(most), core)?.watch()?;
     Ok(OneCore {
         wanting: watched.wanting,
-        under_pressure: under_pressure(job, topology, interrupted)?,
+        under_pressure: under_pressure(job, topology)?,
         clock: clock(&job.order[..most as usize]),
     })
 }
 
 /// How many times longer a run on one core takes while every other core reads memory as fast as it
 /// can.
-fn under_pressure(
-    job: &Job,
-    topology: &Topology,
-    interrupted: fn() -> bool,
-) -> Result<Option<f64>, SweepError> {
+fn under_pressure(job: &Job, topology: &Topology) -> Result<Option<f64>, SweepError> {
     const PAIRS: usize = 3;
     if job.order.len() < 2 {
         return Ok(None);
     }
     let caches = Caches::read(topology);
-    let one = Setting {
-        cores: 1,
-        placement: Placement::Pinned,
-    };
-    let mut runs = Runs::start(job, &one, interrupted)?;
-    let mut ratios = Vec::with_capacity(PAIRS);
-    for _ in 0..PAIRS {
-        let calm = runs.run()?;
+    let mut runs = Runs::start(job, Placement::Pinned.on(1))?;
+    let mut seconds = Rounds::new(2, job.seed);
+    seconds.run(PAIRS, |pressed| {
         runs.prepare()?;
-        let others: Vec<Aggressor> = job.order[1..]
-            .iter()
+        let others = job.order.iter().skip(1).filter(|_| pressed == 1);
+        let company: Vec<Aggressor> = others
             .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
             .collect();
-        let pressed = runs.run_prepared()?;
-        drop(others);
-        ratios.push(pressed.wall.as_secs_f64() / calm.wall.as_secs_f64());
-    }
-    Ok(Some(median(&ratios)))
+        let outcome = runs.run_prepared()?;
+        drop(company);
+        Ok::<_, SweepError>(outcome.wall.as_secs_f64())
+    })?;
+    Ok(Some(seconds.ratio(1, 0, f64::clone).value))
 }
 
 /// Speed of a loop in registers with all of `cores` busy, over its speed alone. `None` with a

@@ -1,6 +1,6 @@
 //! What a setting runs: the command with its core count put in, how many copies, on which cores.
 
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
@@ -59,8 +59,18 @@ pub enum Placement {
     Free,
 }
 
+impl Placement {
+    /// The setting of so many cores under this placement.
+    pub const fn on(self, cores: u32) -> Setting {
+        Setting {
+            cores,
+            placement: self,
+        }
+    }
+}
+
 /// One setting of a sweep.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Number of cores.
     pub cores: u32,
@@ -83,6 +93,10 @@ pub struct Job {
     pub progress: Option<String>,
     /// Run before each run, not timed.
     pub prepare: Option<Vec<String>>,
+    /// Seed of the order of its runs.
+    pub seed: u64,
+    /// Asked while waiting; yes ends the measurement.
+    pub interrupted: fn() -> bool,
 }
 
 /// A command that cannot be run.
@@ -113,11 +127,19 @@ impl Job {
         self.command.iter().any(|argument| argument.contains(CORES))
     }
 
+    /// The cores that the command may use at `setting`.
+    pub fn cores(&self, setting: Setting) -> &[CoreId] {
+        match setting.placement {
+            Placement::Pinned => &self.order[..self.order.len().min(setting.cores as usize)],
+            Placement::Free => &self.order,
+        }
+    }
+
     /// What a keeper runs for `setting`.
     ///
     /// # Errors
     /// When an argument holds a zero byte.
-    pub fn spec(&self, setting: &Setting) -> Result<Spec, BadArgument> {
+    pub fn spec(&self, setting: Setting) -> Result<Spec, BadArgument> {
         let count = setting.cores.to_string();
         let mut argv: Vec<String> = self
             .command
@@ -127,12 +149,7 @@ impl Job {
         if self.mode == Mode::Make && !self.names_cores() {
             argv.push(format!("-j{count}"));
         }
-        let own: Vec<u32> = self
-            .order
-            .iter()
-            .take(setting.cores as usize)
-            .map(|core| core.0)
-            .collect();
+        let own: Vec<u32> = self.cores(setting).iter().map(|core| core.0).collect();
         let copies = match (self.mode, setting.placement) {
             (Mode::Copies, Placement::Pinned) => own.iter().map(|&core| Some(vec![core])).collect(),
             (Mode::Copies, Placement::Free) => vec![None; setting.cores as usize],
@@ -150,11 +167,13 @@ impl Job {
             timeout: self.timeout,
             capture: self.progress.is_some(),
             count_events: false,
+            repeat: false,
+            interrupted: self.interrupted,
         })
     }
 
     /// Units of work that a run at `setting` does: copies do one each.
-    pub fn work(&self, setting: &Setting) -> f64 {
+    pub fn work(&self, setting: Setting) -> f64 {
         if self.mode == Mode::Copies {
             f64::from(setting.cores)
         } else {
@@ -166,32 +185,24 @@ impl Job {
 /// Our own environment, with the thread counts put in when one process is to use several cores.
 fn environment(mode: Mode, count: &str) -> Vec<CString> {
     // A make above us must not lend its job server to the make that is measured.
-    let ours = |name: &OsString| {
-        let names: &[&str] = match mode {
-            Mode::Threads => &THREAD_VARIABLES,
-            Mode::Make => &MAKE_VARIABLES,
-            Mode::Copies => &[],
-        };
-        name.to_str().is_some_and(|n| names.contains(&n))
+    let (ours, told): (&[&str], &[&str]) = match mode {
+        Mode::Threads => (&THREAD_VARIABLES, &THREAD_VARIABLES),
+        Mode::Make => (&MAKE_VARIABLES, &[]),
+        Mode::Copies => (&[], &[]),
     };
     let inherited = std::env::vars_os()
-        .filter(|(name, _)| !ours(name))
+        .filter(|(name, _)| !ours.iter().any(|ours| name == ours))
         .map(|(mut name, value)| {
             name.push("=");
             name.push(value);
             name.into_vec()
         });
-    let threads = THREAD_VARIABLES
+    let told = told
         .iter()
         .map(|name| format!("{name}={count}").into_bytes());
-    let added: Vec<Vec<u8>> = if mode == Mode::Threads {
-        threads.collect()
-    } else {
-        Vec::new()
-    };
     // An environment string cannot hold a zero byte, so nothing is lost here.
     inherited
-        .chain(added)
+        .chain(told)
         .filter_map(|line| CString::new(line).ok())
         .collect()
 }
@@ -232,6 +243,8 @@ mod tests {
             timeout: Duration::from_secs(1),
             progress: None,
             prepare: None,
+            seed: 1,
+            interrupted: || false,
         }
     }
 
@@ -241,11 +254,8 @@ mod tests {
 
     #[test]
     fn each_mode_is_told_its_cores_in_its_own_way() {
-        let two = Setting {
-            cores: 2,
-            placement: Placement::Pinned,
-        };
-        let threads = job(&["x", "-t{cores}"], Mode::Threads).spec(&two).unwrap();
+        let two = Placement::Pinned.on(2);
+        let threads = job(&["x", "-t{cores}"], Mode::Threads).spec(two).unwrap();
         assert_eq!(words(&threads), ["x", "-t2"]);
         assert!(
             threads
@@ -254,7 +264,7 @@ mod tests {
                 .any(|e| e.as_bytes() == b"OMP_NUM_THREADS=2")
         );
         assert_eq!(threads.copies, [Some(vec![3, 5])]);
-        let copies = job(&["x"], Mode::Copies).spec(&two).unwrap();
+        let copies = job(&["x"], Mode::Copies).spec(two).unwrap();
         assert_eq!(copies.copies, [Some(vec![3]), Some(vec![5])]);
         assert!(
             !copies
@@ -262,15 +272,10 @@ mod tests {
                 .iter()
                 .any(|e| e.as_bytes().starts_with(b"RAYON_NUM_THREADS="))
         );
-        let make = job(&["make", "-s"], Mode::Make).spec(&two).unwrap();
+        let make = job(&["make", "-s"], Mode::Make).spec(two).unwrap();
         assert_eq!(words(&make), ["make", "-s", "-j2"]);
-        let free = job(&["x"], Mode::Copies)
-            .spec(&Setting {
-                cores: 3,
-                placement: Placement::Free,
-            })
-            .unwrap();
-        assert_eq!(free.copies, [None, None, None]);
+        let free = job(&["x"], Mode::Copies).spec(Placement::Free.on(3));
+        assert_eq!(free.unwrap().copies, [None, None, None]);
     }
 
     #[test]
@@ -293,10 +298,7 @@ mod tests {
     #[test]
     fn a_zero_byte_is_refused_by_name() {
         let error = job(&["x", "a\0b"], Mode::Threads)
-            .spec(&Setting {
-                cores: 1,
-                placement: Placement::Free,
-            })
+            .spec(Placement::Free.on(1))
             .unwrap_err();
         assert!(error.to_string().contains("a\\0b"));
     }

@@ -8,7 +8,7 @@ use host::cores::CoreId;
 use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
 
-use super::plan::{Job, Placement, Setting};
+use super::plan::{Job, Placement};
 use super::runs::{Runs, SweepError};
 use crate::cause::pressure::{Sensitivity, sensitivity};
 
@@ -24,22 +24,12 @@ pub struct Pressing {
     pub doses: Vec<f64>,
     /// The factor by which the work got dearer on all cores, if that is known.
     pub inflation: Option<f64>,
-    /// Seed of the order.
-    pub seed: u64,
-    /// Asked while waiting; yes ends the experiment.
-    pub interrupted: fn() -> bool,
 }
 
 impl Pressing {
     /// Three doses in five rounds; the full dose in three when measuring less, or when a run of
     /// `seconds` would make it last too long.
-    pub fn of(
-        quick: bool,
-        seconds: f64,
-        inflation: Option<f64>,
-        seed: u64,
-        interrupted: fn() -> bool,
-    ) -> Self {
+    pub fn of(quick: bool, seconds: f64, inflation: Option<f64>) -> Self {
         const RUNS: f64 = 5.0 * (2 + 3 * Channel::ALL.len()) as f64;
         let (rounds, doses) = if quick || RUNS * seconds > LONG.as_secs_f64() {
             (3, vec![1.0])
@@ -50,27 +40,16 @@ impl Pressing {
             rounds,
             doses,
             inflation,
-            seed,
-            interrupted,
         }
     }
 }
 
 /// The channels that this machine has, with the core to press from when the command runs on `core`.
 pub fn channels(topology: &Topology, allowed: &[CoreId], core: CoreId) -> Vec<(Channel, CoreId)> {
-    let siblings = topology
-        .core(core)
-        .map(|c| c.threads.clone())
-        .unwrap_or_default();
-    let sibling = allowed
-        .iter()
-        .copied()
-        .find(|&c| c != core && siblings.contains(&c));
-    let other = allowed
-        .iter()
-        .copied()
-        .find(|&c| c != core && !siblings.contains(&c))
-        .or(sibling);
+    let siblings = topology.core(core).map_or(&[][..], |c| &c.threads);
+    let others = || allowed.iter().copied().filter(|&c| c != core);
+    let sibling = others().find(|c| siblings.contains(c));
+    let other = others().find(|c| !siblings.contains(c)).or(sibling);
     Channel::ALL
         .into_iter()
         .filter_map(|channel| {
@@ -98,16 +77,12 @@ pub fn press(
     };
     let caches = Caches::read(topology);
     let channels = channels(topology, &job.order, core);
-    let one = Setting {
-        cores: 1,
-        placement: Placement::Pinned,
-    };
-    let mut runs = Runs::start(job, &one, pressing.interrupted)?;
+    let mut runs = Runs::start(job, Placement::Pinned.on(1))?;
     // Setting 0 is calm, 1 the control, then every channel in every dose.
     let settings: Vec<(usize, f64)> = (0..channels.len())
         .flat_map(|channel| pressing.doses.iter().map(move |&dose| (channel, dose)))
         .collect();
-    let mut seconds = Rounds::new(settings.len() + 2, pressing.seed);
+    let mut seconds = Rounds::new(settings.len() + 2, job.seed);
     seconds.run(pressing.rounds, |place| {
         let company = || {
             let (channel, dose) = settings[place.checked_sub(2)?];

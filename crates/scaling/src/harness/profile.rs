@@ -25,12 +25,8 @@ pub struct Profile {
 ///
 /// # Errors
 /// When the command fails or hangs, and when interrupted.
-pub fn profile(
-    job: &Job,
-    setting: &Setting,
-    interrupted: fn() -> bool,
-) -> Result<Result<Profile, String>, SweepError> {
-    let mut runs = Runs::start(job, setting, interrupted)?;
+pub fn profile(job: &Job, setting: Setting) -> Result<Result<Profile, String>, SweepError> {
+    let mut runs = Runs::start(job, setting)?;
     let keeper = runs.pid().unsigned_abs();
     let options = Options {
         target: Target::Process(keeper),

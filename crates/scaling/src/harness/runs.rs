@@ -42,7 +42,6 @@ pub struct Runs<'a> {
     job: &'a Job,
     setting: Setting,
     keeper: Keeper,
-    interrupted: fn() -> bool,
 }
 
 impl<'a> Runs<'a> {
@@ -50,67 +49,61 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// When the keeper cannot be started, or an argument cannot be passed on.
-    pub fn start(
-        job: &'a Job,
-        setting: &Setting,
-        interrupted: fn() -> bool,
-    ) -> Result<Self, SweepError> {
-        Self::of(job, setting, &job.spec(setting)?, interrupted)
+    pub fn start(job: &'a Job, setting: Setting) -> Result<Self, SweepError> {
+        Self::of(job, setting, &job.spec(setting)?)
     }
 
     /// The same for a trial: what the command prints is read, and events are counted.
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn trial(
-        job: &'a Job,
-        setting: &Setting,
-        interrupted: fn() -> bool,
-    ) -> Result<Self, SweepError> {
+    pub fn trial(job: &'a Job, setting: Setting) -> Result<Self, SweepError> {
         let mut spec = job.spec(setting)?;
         spec.capture = true;
         spec.count_events = true;
-        Self::of(job, setting, &spec, interrupted)
+        Self::of(job, setting, &spec)
     }
 
     /// The job as `setting` has it, but with everything on `core`.
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn confined(
-        job: &'a Job,
-        setting: &Setting,
-        core: CoreId,
-        interrupted: fn() -> bool,
-    ) -> Result<Self, SweepError> {
+    pub fn confined(job: &'a Job, setting: Setting, core: CoreId) -> Result<Self, SweepError> {
         let mut spec = job.spec(setting)?;
         for copy in &mut spec.copies {
             *copy = Some(vec![core.0]);
         }
         spec.timeout *= setting.cores;
-        Self::of(job, setting, &spec, interrupted)
+        Self::of(job, setting, &spec)
     }
 
-    fn of(
-        job: &'a Job,
-        setting: &Setting,
-        spec: &Spec,
-        interrupted: fn() -> bool,
-    ) -> Result<Self, SweepError> {
+    fn of(job: &'a Job, setting: Setting, spec: &Spec) -> Result<Self, SweepError> {
         Ok(Self {
             job,
-            setting: setting.clone(),
-            keeper: Keeper::start(spec, interrupted)?,
-            interrupted,
+            setting,
+            keeper: Keeper::start(spec)?,
         })
     }
 
-    /// Makes the ground ready; [`Self::run`] and [`Self::watch`] do that themselves.
+    /// Makes the ground ready, with the same care as the command itself; [`Self::run`] and
+    /// [`Self::watch`] do that themselves.
     ///
     /// # Errors
     /// When the preparing command does not succeed.
     pub fn prepare(&self) -> Result<(), SweepError> {
-        prepare(self.job, self.interrupted)
+        let Some(command) = &self.job.prepare else {
+            return Ok(());
+        };
+        let ready = Job {
+            command: command.clone(),
+            mode: Mode::Copies,
+            timeout: Duration::from_mins(10),
+            progress: None,
+            prepare: None,
+            ..self.job.clone()
+        };
+        Runs::trial(&ready, Placement::Free.on(1))?.run_prepared()?;
+        Ok(())
     }
 
     /// Runs the command once.
@@ -128,7 +121,7 @@ impl<'a> Runs<'a> {
     /// As [`Self::run`].
     pub fn run_prepared(&mut self) -> Result<Outcome, SweepError> {
         let outcome = self.keeper.run()?;
-        judge(self.job, &self.setting, &outcome)?;
+        self.succeeded(&outcome)?;
         Ok(outcome)
     }
 
@@ -139,8 +132,15 @@ impl<'a> Runs<'a> {
     pub fn watch(&mut self) -> Result<(Outcome, Watched), SweepError> {
         self.prepare()?;
         let (outcome, watched) = watch(&mut self.keeper)?;
-        judge(self.job, &self.setting, &outcome)?;
+        self.succeeded(&outcome)?;
         Ok((outcome, watched))
+    }
+
+    fn succeeded(&self, outcome: &Outcome) -> Result<(), SweepError> {
+        let program = self.job.command.first().map_or("", String::as_str);
+        let cores = self.setting.cores;
+        let place = format!(" on {cores} core{}", if cores == 1 { "" } else { "s" });
+        succeeded(program, &place, self.job.timeout, outcome)
     }
 
     /// The process that is an ancestor of everything the command starts.
@@ -149,41 +149,9 @@ impl<'a> Runs<'a> {
     }
 
     /// The setting.
-    pub const fn setting(&self) -> &Setting {
-        &self.setting
+    pub const fn setting(&self) -> Setting {
+        self.setting
     }
-}
-
-/// Runs the command that makes the ground ready, with the same care as the command itself.
-fn prepare(job: &Job, interrupted: fn() -> bool) -> Result<(), SweepError> {
-    let Some(command) = &job.prepare else {
-        return Ok(());
-    };
-    let ready = Job {
-        command: command.clone(),
-        mode: Mode::Copies,
-        order: Vec::new(),
-        timeout: Duration::from_mins(10),
-        progress: None,
-        prepare: None,
-    };
-    let setting = Setting {
-        cores: 1,
-        placement: Placement::Free,
-    };
-    Runs::trial(&ready, &setting, interrupted)?.run_prepared()?;
-    Ok(())
-}
-
-/// Turns a run of `job` that did not succeed into an error.
-fn judge(job: &Job, setting: &Setting, outcome: &Outcome) -> Result<(), SweepError> {
-    let program = job.command.first().map_or("", String::as_str);
-    let place = format!(
-        " on {} core{}",
-        setting.cores,
-        if setting.cores == 1 { "" } else { "s" }
-    );
-    succeeded(program, &place, job.timeout, outcome)
 }
 
 /// Turns a run of `program` in `place` that did not succeed into an error.
@@ -259,12 +227,10 @@ mod tests {
             timeout: Duration::from_secs(20),
             progress: None,
             prepare: Some(in_shell(format!("touch {}", file.display()))),
+            seed: 1,
+            interrupted: || false,
         };
-        let setting = Setting {
-            cores: 1,
-            placement: Placement::Free,
-        };
-        let mut runs = Runs::start(&job, &setting, || false).unwrap();
+        let mut runs = Runs::start(&job, Placement::Free.on(1)).unwrap();
         runs.run().unwrap();
         runs.run().unwrap();
         runs.watch().unwrap();

@@ -25,10 +25,6 @@ pub struct Options {
     pub placements: Vec<Placement>,
     /// How many rounds.
     pub pace: Pace,
-    /// Seed of the order of the runs.
-    pub seed: u64,
-    /// Asked while waiting; yes ends the sweep.
-    pub interrupted: fn() -> bool,
 }
 
 /// A finished sweep.
@@ -56,7 +52,7 @@ const DISTURBED: f64 = 0.05;
 /// One setting, ready to run.
 struct Station<'a> {
     runs: Runs<'a>,
-    cores: Vec<CoreId>,
+    cores: &'a [CoreId],
     /// How long the last run took: short ones are not worth looking at `/proc/stat` for.
     last: Duration,
 }
@@ -68,41 +64,23 @@ struct Station<'a> {
 pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     let start = Instant::now();
     let most = options.counts.last().copied().unwrap_or(1);
-    let one = Setting {
-        cores: 1,
-        placement: Placement::Pinned,
-    };
-    let trial_one = trial(job, &one, options)?;
-    let trial_many = trial(
-        job,
-        &Setting {
-            cores: most,
-            placement: Placement::Free,
-        },
-        options,
-    )?;
-    let mut stations = Vec::new();
-    for &placement in &options.placements {
-        for &cores in &options.counts {
-            stations.push(station(job, &Setting { cores, placement }, options)?);
-        }
+    let trial_one = trial(job, Placement::Pinned.on(1))?;
+    let trial_many = trial(job, Placement::Free.on(most))?;
+    let mut settings = Vec::new();
+    for placement in &options.placements {
+        settings.extend(options.counts.iter().map(|&cores| placement.on(cores)));
     }
-    let control_first = stations.len();
-    if let Some(&placement) = options.placements.first() {
-        stations.push(station(
-            job,
-            &Setting {
-                cores: 1,
-                placement,
-            },
-            options,
-        )?);
-    }
+    let control = settings.len();
+    settings.extend(options.placements.first().map(|placement| placement.on(1)));
+    let mut stations = settings
+        .into_iter()
+        .map(|setting| Station::start(job, setting))
+        .collect::<Result<Vec<_>, _>>()?;
     let slower = trial_one.wall.max(trial_many.wall);
     let rounds = options.pace.rounds(stations.len(), slower, start.elapsed());
 
     let most_repeated = (rounds * stations.len()).div_ceil(REPEATS);
-    let mut table = Rounds::new(stations.len(), options.seed);
+    let mut table = Rounds::new(stations.len(), job.seed);
     let (mut repeated, mut kept) = (0, 0);
     while table.count() < rounds {
         table.run(1, |place| {
@@ -143,7 +121,7 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     }
     Ok(Sweep {
         series,
-        control: table.ratios(control_first, 0, |run| run.rate),
+        control: table.ratios(control, 0, |run| run.rate),
         notes,
         trial_one,
         trial_many,
@@ -151,31 +129,20 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     })
 }
 
-fn station<'a>(
-    job: &'a Job,
-    setting: &Setting,
-    options: &Options,
-) -> Result<Station<'a>, SweepError> {
-    let cores = match setting.placement {
-        Placement::Pinned => job
-            .order
-            .iter()
-            .take(setting.cores as usize)
-            .copied()
-            .collect(),
-        Placement::Free => job.order.clone(),
-    };
-    Ok(Station {
-        runs: Runs::start(job, setting, options.interrupted)?,
-        cores,
-        last: OBSERVABLE,
-    })
+impl<'a> Station<'a> {
+    fn start(job: &'a Job, setting: Setting) -> Result<Self, SweepError> {
+        Ok(Self {
+            runs: Runs::start(job, setting)?,
+            cores: job.cores(setting),
+            last: OBSERVABLE,
+        })
+    }
 }
 
 /// A run that is not timed for the result: it warms caches, shows what the command prints, and
 /// counts events.
-fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, SweepError> {
-    let outcome = Runs::trial(job, setting, options.interrupted)?.run()?;
+fn trial(job: &Job, setting: Setting) -> Result<Outcome, SweepError> {
+    let outcome = Runs::trial(job, setting)?.run()?;
     if let Some(mark) = &job.progress
         && rate_printed(&outcome.tail, mark).is_none()
     {
@@ -192,14 +159,14 @@ fn trial(job: &Job, setting: &Setting, options: &Options) -> Result<Outcome, Swe
 
 fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
     station.runs.prepare()?;
-    let before = (station.last >= OBSERVABLE / 2).then(|| Times::now(&station.cores));
+    let before = (station.last >= OBSERVABLE / 2).then(|| Times::now(station.cores));
     let outcome = station.runs.run_prepared()?;
     station.last = outcome.wall;
     let (mut steal, mut disturbed) = (0.0, false);
     if outcome.wall >= OBSERVABLE
         && let Some(before) = before
     {
-        let times = before.until(&Times::now(&station.cores));
+        let times = before.until(&Times::now(station.cores));
         let capacity = outcome.wall.as_secs_f64() * station.cores.len() as f64;
         let own = (outcome.user + outcome.system).as_secs_f64();
         let foreign = (times.busy - own - 3.0 * TICK * station.cores.len() as f64).max(0.0);

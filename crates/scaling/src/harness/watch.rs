@@ -215,8 +215,10 @@ mod tests {
             timeout: Duration::from_secs(30),
             capture: false,
             count_events: false,
+            repeat: false,
+            interrupted: || false,
         };
-        let mut keeper = Keeper::start(&spec, || false).unwrap();
+        let mut keeper = Keeper::start(&spec).unwrap();
         let (outcome, watched) = watch(&mut keeper).unwrap();
         let two: f64 = watched.wanting.iter().skip(2).sum();
         assert!(two > 0.2 * outcome.wall.as_secs_f64(), "{watched:?}");

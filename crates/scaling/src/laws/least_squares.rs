@@ -1,10 +1,10 @@
 //! Least squares on the three coefficients of the universal scalability law.
 //!
 //! One over the rate of a core is linear in `1/gamma`, `sigma/gamma` and `kappa/gamma`: in these
-//! the law is `X(N) = N / (p0 + p1 (N - 1) + p2 N (N - 1))`. The start is the straight fit of `N/X`,
-//! each point with the weight that its misfit has there; Levenberg and Marquardt's method goes on
-//! from it. Bounds (`0 <= sigma <= 1`, `kappa >= 0`) are kept by searching on their faces where the
-//! free solution leaves them.
+//! the law is `X(N) = N / (p0 + p1 (N - 1) + p2 N (N - 1))`. The start is the straight fit of
+//! `N/X`, each point with the weight that its misfit has there; Levenberg and Marquardt's method
+//! goes on from it. Bounds (`0 <= sigma <= 1`, `kappa >= 0`) are kept by searching on their faces
+//! where the free solution leaves them.
 
 use super::Point;
 use super::form::{Form, Weighting};

@@ -1,8 +1,8 @@
 //! What runs in the keeper after the fork: system calls only, no allocation (`signal-safety(7)`).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
 use std::time::{Duration, Instant};
-use std::{ptr, slice};
 
 use libc::c_int;
 use rustix::io;
@@ -12,10 +12,17 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::events::Events;
 use super::launch::Launch;
 use super::process_list::for_each_process;
-use super::{GRACE, POLITE, Wire};
+use super::{Exit, GRACE, Outcome, POLITE};
 
-/// The keeper's life: wait for a byte, run, reply. No call before the loop is ever refused.
-pub(super) fn keep(launch: &Launch, parent: Pid, go: BorrowedFd<'_>, reply: BorrowedFd<'_>) {
+/// The keeper's life: wait for a byte, run, leave the outcome at `desk`, reply. No call before the
+/// loop is ever refused.
+pub(super) fn keep(
+    launch: &Launch,
+    parent: Pid,
+    go: BorrowedFd<'_>,
+    reply: BorrowedFd<'_>,
+    desk: *mut Outcome,
+) {
     let _ = process::setsid();
     let _ = process::set_parent_process_death_signal(Some(Signal::TERM));
     let _ = process::set_child_subreaper(Some(process::getpid()));
@@ -23,7 +30,7 @@ pub(super) fn keep(launch: &Launch, parent: Pid, go: BorrowedFd<'_>, reply: Borr
     let signals = unsafe {
         let mut signals: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut signals);
-        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGUSR1] {
+        for signal in [libc::SIGCHLD, libc::SIGTERM] {
             libc::signal(signal, libc::SIG_DFL);
             libc::sigaddset(&raw mut signals, signal);
         }
@@ -40,18 +47,23 @@ pub(super) fn keep(launch: &Launch, parent: Pid, go: BorrowedFd<'_>, reply: Borr
         Events::none()
     };
     let mut pinned: Option<usize> = None; // the copy whose mask this process has now
-    loop {
-        if !wait_for_go(go, &signals) {
-            return;
-        }
-        let Some(wire) = run_once(launch, &signals, &events, &mut pinned) else {
-            return;
+    while wait_for_go(go, &signals) {
+        let outcome = loop {
+            let Some(outcome) = run_once(launch, &signals, &events, &mut pinned) else {
+                return;
+            };
+            if !launch.repeat {
+                break outcome;
+            }
+            // A command that cannot be started waits for nothing, and hears no order in a run.
+            if wait_signal(&signals, Duration::ZERO) == libc::SIGTERM {
+                return;
+            }
         };
-        // SAFETY: `wire` is plain numbers without padding.
-        let bytes =
-            unsafe { slice::from_raw_parts((&raw const wire).cast::<u8>(), size_of::<Wire>()) };
-        // Shorter than PIPE_BUF, so it is written whole.
-        if io::write(reply, bytes).is_err() {
+        // SAFETY: shared memory for one outcome, mapped before the fork; the parent reads it after
+        // the byte only. Nothing is dropped there, and an outcome of ours owns no memory.
+        unsafe { desk.write(outcome) };
+        if io::write(reply, &[0]).is_err() {
             return;
         }
     }
@@ -85,9 +97,8 @@ fn run_once(
     signals: &libc::sigset_t,
     events: &Events,
     pinned: &mut Option<usize>,
-) -> Option<Wire> {
-    let mut wire = Wire::default();
-    drop_pending_cut(signals);
+) -> Option<Outcome> {
+    let mut outcome = Outcome::default();
     let before = children_usage();
     let events_before = events.read();
     let start = Instant::now();
@@ -116,7 +127,7 @@ fn run_once(
         if error == 0 {
             running += 1;
         } else {
-            (wire.kind, wire.value) = (4, error);
+            outcome.exit = Exit::NotStarted(error);
         }
     }
     let mut end_asked = false;
@@ -124,46 +135,38 @@ fn run_once(
         if let Ok(Some((pid, status))) = process::wait(WaitOptions::NOHANG) {
             let pid = pid.as_raw_pid();
             if let Some(copy) = launch.pids.iter().find(|copy| copy.get() == pid) {
-                let took = start.elapsed().as_nanos() as u64;
-                wire.wall_ns = wire.wall_ns.max(took);
-                wire.copies_per_second += 1e9 / took as f64;
+                outcome.wall = start.elapsed();
+                outcome.copies_per_second += 1.0 / outcome.wall.as_secs_f64();
                 copy.set(-pid); // ended, its group may live on
                 running -= 1;
-                if wire.kind == 0 {
-                    (wire.kind, wire.value) = judge(status);
+                if outcome.exit == Exit::Success {
+                    outcome.exit = exit(status);
                 }
             }
             continue;
         }
         let left = launch.timeout.saturating_sub(start.elapsed());
-        let signal = if left.is_zero() {
-            libc::SIGUSR1
-        } else {
-            wait_signal(signals, left)
-        };
-        if signal == libc::SIGUSR1 || signal == libc::SIGTERM {
-            wire.kind = 3;
-            wire.wall_ns = wire.wall_ns.max(start.elapsed().as_nanos() as u64);
-            end_asked = signal == libc::SIGTERM;
+        end_asked = !left.is_zero() && wait_signal(signals, left) == libc::SIGTERM;
+        if left.is_zero() || end_asked {
+            outcome.exit = Exit::TimedOut;
+            outcome.wall = start.elapsed();
             break;
         }
     }
-    wire.outlived = clear(launch, signals, wire.kind == 3);
+    outcome.outlived = clear(launch, signals, outcome.exit == Exit::TimedOut);
     let after = children_usage();
-    wire.user_us = micros(after.ru_utime) - micros(before.ru_utime);
-    wire.system_us = micros(after.ru_stime) - micros(before.ru_stime);
-    wire.minor = (after.ru_minflt - before.ru_minflt) as u64;
-    wire.major = (after.ru_majflt - before.ru_majflt) as u64;
-    wire.voluntary = (after.ru_nvcsw - before.ru_nvcsw) as u64;
-    wire.involuntary = (after.ru_nivcsw - before.ru_nivcsw) as u64;
+    outcome.user = duration(after.ru_utime).saturating_sub(duration(before.ru_utime));
+    outcome.system = duration(after.ru_stime).saturating_sub(duration(before.ru_stime));
+    outcome.minor_faults = (after.ru_minflt - before.ru_minflt) as u64;
+    outcome.major_faults = (after.ru_majflt - before.ru_majflt) as u64;
+    outcome.voluntary_switches = (after.ru_nvcsw - before.ru_nvcsw) as u64;
+    outcome.involuntary_switches = (after.ru_nivcsw - before.ru_nivcsw) as u64;
     let events_after = events.read();
-    for place in 0..3 {
-        if let (Some(a), Some(b)) = (events_before[place], events_after[place]) {
-            wire.counted |= 1 << place;
-            wire.events[place] = b - a;
-        }
-    }
-    (!end_asked).then_some(wire)
+    let counted = |place: usize| Some(events_after[place]? - events_before[place]?);
+    outcome.migrations = counted(0);
+    outcome.instructions = counted(1);
+    outcome.cycles = counted(2);
+    (!end_asked).then_some(outcome)
 }
 
 /// Puts this process on the cores of a copy, which inherits them. A setting with one copy does this
@@ -225,11 +228,11 @@ fn signal_children(signal: Signal) -> u32 {
     count
 }
 
-fn judge(status: WaitStatus) -> (i32, i32) {
+fn exit(status: WaitStatus) -> Exit {
     match (status.terminating_signal(), status.exit_status()) {
-        (Some(signal), _) => (2, signal),
-        (None, Some(code @ 1..)) => (1, code),
-        _ => (0, 0),
+        (Some(signal), _) => Exit::Signal(signal),
+        (None, Some(code @ 1..)) => Exit::Code(code),
+        _ => Exit::Success,
     }
 }
 
@@ -243,16 +246,6 @@ fn wait_signal(signals: &libc::sigset_t, limit: Duration) -> c_int {
     unsafe { libc::sigtimedwait(signals, ptr::null_mut(), &raw const limit) }
 }
 
-/// An order to cut a run short that came after that run had ended must not cut the next one.
-fn drop_pending_cut(signals: &libc::sigset_t) {
-    let mut cut = *signals;
-    // SAFETY: `cut` is an initialised set.
-    unsafe {
-        libc::sigdelset(&raw mut cut, libc::SIGTERM);
-    }
-    while wait_signal(&cut, Duration::ZERO) > 0 {}
-}
-
 fn children_usage() -> libc::rusage {
     // SAFETY: rusage is plain numbers; zeroes are a value.
     unsafe {
@@ -262,6 +255,6 @@ fn children_usage() -> libc::rusage {
     }
 }
 
-const fn micros(time: libc::timeval) -> u64 {
-    time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64
+const fn duration(time: libc::timeval) -> Duration {
+    Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
 }

@@ -22,6 +22,7 @@ pub(super) struct Launch {
     pub(super) pids: Vec<Cell<pid_t>>,
     pub(super) timeout: Duration,
     pub(super) count_events: bool,
+    pub(super) repeat: bool,
     pub(super) actions: libc::posix_spawn_file_actions_t,
     pub(super) attributes: libc::posix_spawnattr_t,
     // The strings behind the pointers of argv and envp.
@@ -89,6 +90,7 @@ impl Launch {
             pids: spec.copies.iter().map(|_| Cell::new(0)).collect(),
             timeout: spec.timeout,
             count_events: spec.count_events,
+            repeat: spec.repeat,
             actions,
             attributes,
             _strings: strings,
