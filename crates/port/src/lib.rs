@@ -5,9 +5,10 @@
 //!
 //! - [`memory`]: frames replayed from memory and dropped after transmission. No system call: it
 //!   shows what the worker costs.
-//! - [`pcap`]: capture files, in and out.
 //! - [`packet`]: a Linux interface through an `AF_PACKET` socket.
 //! - [`xsk`]: `AF_XDP`, one queue of an interface in memory shared with the kernel.
+//!
+//! Beside the ports, [`pcap`] reads and writes capture files.
 //!
 //! Who owns which memory: the head of [`pool`]. Lengths are without the frame check sequence.
 

@@ -2,20 +2,15 @@
 //! (pcap).
 //!
 //! Read are both byte orders, every resolution of time and several interfaces; written is the
-//! machine's order with nanoseconds. The link type must be Ethernet. Time stamps do not pace the
-//! frames: a burst takes what is next in the file.
+//! machine's order with nanoseconds. The link type must be Ethernet.
 //!
-//! Memory: [`Reader`] holds a megabyte of the file, more if a record is longer; [`PcapPort`] copies
-//! a record into a buffer of the worker's pool. A frame longer than such a buffer is skipped and
-//! counted as [missed](crate::Port::missed).
+//! Memory: [`Reader`] holds a megabyte of the file, more if a record is longer.
 //!
 //! What it cannot do: wait for a file that is still written.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pcap_parser::nom::{Err, IResult, Needed, Offset};
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -24,7 +19,7 @@ use pcap_parser::{
     parse_pcap_frame_be, parse_pcap_header, parse_sectionheaderblock,
 };
 
-use crate::{Burst, Pool, Port, PortError};
+use crate::PortError;
 
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const ETHERNET: i32 = 1;
@@ -193,7 +188,7 @@ impl<R: Read> Reader<R> {
         self.start = 0;
         let got = (&mut self.input).take(CHUNK).read_to_end(&mut self.buffer);
         got.map(|count| count > 0)
-            .map_err(|source| unreadable(&self.name, source))
+            .map_err(|source| file_error(&self.name, "read", source))
     }
 
     fn malformed(&self, what: &str) -> PortError {
@@ -393,7 +388,7 @@ impl<W: Write> Writer<W> {
         header[20..24].copy_from_slice(&ETHERNET.to_ne_bytes());
         output
             .write_all(&header)
-            .map_err(|source| unwritable(&name, source))?;
+            .map_err(|source| file_error(&name, "write", source))?;
         Ok(Self { output, name })
     }
 
@@ -412,7 +407,7 @@ impl<W: Write> Writer<W> {
             .output
             .write_all(&header)
             .and_then(|()| self.output.write_all(frame));
-        written.map_err(|source| unwritable(&self.name, source))
+        written.map_err(|source| file_error(&self.name, "write", source))
     }
 
     /// Hands everything to the operating system.
@@ -422,128 +417,14 @@ impl<W: Write> Writer<W> {
     pub fn flush(&mut self) -> Result<(), PortError> {
         self.output
             .flush()
-            .map_err(|source| unwritable(&self.name, source))
+            .map_err(|source| file_error(&self.name, "write", source))
     }
 }
 
-/// A port between two capture files: frames come from one and go to the other. Without a file to
-/// read it never receives; without one to write it drops what is transmitted.
-#[derive(Debug)]
-pub struct PcapPort {
-    name: String,
-    input: Option<Reader<File>>,
-    output: Option<Writer<BufWriter<File>>>,
-    missed: u64,
-}
-
-impl PcapPort {
-    /// Opens `input` and creates `output`.
-    ///
-    /// # Errors
-    /// [`PortError`] when a file cannot be opened, or the input is no capture of Ethernet.
-    pub fn open(
-        name: impl Into<String>,
-        input: Option<&Path>,
-        output: Option<&Path>,
-    ) -> Result<Self, PortError> {
-        let input = input.map(|path| {
-            let name = path.display().to_string();
-            let file = File::open(path).map_err(|source| unreadable(&name, source))?;
-            Reader::new(file, name)
-        });
-        let output = output.map(|path| {
-            let name = path.display().to_string();
-            let file = File::create(path).map_err(|source| unwritable(&name, source))?;
-            Writer::new(BufWriter::with_capacity(1 << 20, file), name)
-        });
-        Ok(Self {
-            name: name.into(),
-            input: input.transpose()?,
-            output: output.transpose()?,
-            missed: 0,
-        })
-    }
-
-    /// Writes what is still buffered; dropping the port does the same but cannot say when it fails.
-    ///
-    /// # Errors
-    /// [`PortError::File`] when it cannot be written.
-    pub fn flush(&mut self) -> Result<(), PortError> {
-        self.output.as_mut().map_or(Ok(()), Writer::flush)
-    }
-}
-
-impl Port for PcapPort {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn receive(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
-        let Some(input) = &mut self.input else {
-            return Ok(0);
-        };
-        let mut count = 0;
-        while burst.room() > 0 && pool.available() > 0 {
-            let Some(record) = input.next_record()? else {
-                break;
-            };
-            let frame = u16::try_from(record.bytes.len())
-                .ok()
-                .and_then(|length| pool.allocate(length));
-            let Some(frame) = frame else {
-                self.missed += 1;
-                continue;
-            };
-            pool.bytes_mut(&frame).copy_from_slice(record.bytes);
-            if let Err(frame) = burst.push(frame) {
-                pool.release(frame);
-                break;
-            }
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
-        let mut count = 0;
-        if let Some(output) = &mut self.output {
-            let now = SystemTime::now()
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap_or_default();
-            let mut result = Ok(());
-            for frame in burst.frames() {
-                result = output.write(now, pool.bytes(frame));
-                if result.is_err() {
-                    break;
-                }
-                count += 1;
-            }
-            burst.take_front(count, |frame| pool.release(frame));
-            result.map(|()| count)
-        } else {
-            count = burst.len();
-            pool.release_all(burst);
-            Ok(count)
-        }
-    }
-
-    fn missed(&mut self) -> u64 {
-        self.missed
-    }
-}
-
-fn unreadable(name: &str, source: io::Error) -> PortError {
+fn file_error(name: &str, action: &'static str, source: io::Error) -> PortError {
     PortError::File {
         name: name.to_owned(),
-        action: "read",
-        source,
-    }
-}
-
-fn unwritable(name: &str, source: io::Error) -> PortError {
-    PortError::File {
-        name: name.to_owned(),
-        action: "write",
+        action,
         source,
     }
 }

@@ -3,9 +3,7 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use port::pcap::{PcapPort, Reader, Writer};
-use port::pool::Layout;
-use port::{Burst, Pool, Port, PortError};
+use port::pcap::{Reader, Writer};
 use proptest::prelude::*;
 
 fn frames() -> impl Strategy<Value = Vec<(u32, u32, Vec<u8>)>> {
@@ -216,40 +214,4 @@ fn broken_files_are_refused_with_the_place() {
     let mut huge = whole;
     huge[24 + 8..24 + 12].fill(0xff);
     assert!(error(&huge).starts_with("f.pcap: record 1: claims 4294967295 bytes"));
-}
-
-#[test]
-fn a_port_copies_one_file_into_another() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (input, output) = (
-        directory.path().join("in.pcap"),
-        directory.path().join("out.pcap"),
-    );
-    let mut writer =
-        Writer::new(std::fs::File::create(&input).expect("a file"), "in").expect("a file");
-    for number in 0..200_u8 {
-        writer
-            .write(Duration::ZERO, &vec![number; usize::from(number) + 1])
-            .expect("a file");
-    }
-    writer.write(Duration::ZERO, &[0; 4000]).expect("a file");
-    let mut pool = Pool::new(Layout::ordinary(64)).expect("a little memory");
-    let mut port = PcapPort::open("p", Some(&input), Some(&output)).expect("files");
-    let mut burst = Burst::new();
-    while port.receive(&mut pool, &mut burst).expect("whole") > 0 {
-        port.transmit(&mut pool, &mut burst)
-            .expect("room on the disk");
-    }
-    assert_eq!((port.missed(), pool.available()), (1, 64));
-    port.flush().expect("room on the disk");
-    let mut reader =
-        Reader::new(std::fs::File::open(&output).expect("written"), "out").expect("a capture");
-    for number in 0..200_u8 {
-        let record = reader.next_record().expect("whole").expect("not the end");
-        assert_eq!(record.bytes, vec![number; usize::from(number) + 1]);
-    }
-    assert!(reader.next_record().expect("whole").is_none());
-    let missing =
-        PcapPort::open("p", Some(&directory.path().join("none")), None).expect_err("not there");
-    assert!(matches!(missing, PortError::File { .. }));
 }

@@ -11,8 +11,6 @@ pub const FCS_LENGTH: usize = 4;
 pub const MINIMUM_FRAME: usize = 60;
 /// Type field of an IPv4 packet.
 pub const TYPE_IPV4: u16 = 0x0800;
-/// Type field of an ARP message.
-pub const TYPE_ARP: u16 = 0x0806;
 /// Type field that starts an 802.1Q tag.
 pub const TYPE_VLAN: u16 = 0x8100;
 /// Type field of an IPv6 packet.
@@ -23,9 +21,6 @@ pub const TYPE_IPV6: u16 = 0x86dd;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// The address of every station.
-    pub const BROADCAST: Self = Self([0xff; 6]);
-
     /// Whether the group bit is set: multicast or broadcast.
     #[inline]
     pub const fn is_group(self) -> bool {
@@ -36,22 +31,14 @@ impl MacAddress {
     /// addresses are compared with one instruction.
     #[inline]
     pub const fn as_bits(self) -> u64 {
-        let mut bytes = [0; 8];
-        let mut index = 0;
-        while index < 6 {
-            bytes[index] = self.0[index];
-            index += 1;
-        }
-        u64::from_le_bytes(bytes)
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
     }
 }
 
 impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            write!(f, "{}{byte:02x}", if index == 0 { "" } else { ":" })?;
-        }
-        Ok(())
+        f.write_str(&self.0.map(|byte| format!("{byte:02x}")).join(":"))
     }
 }
 
@@ -81,60 +68,39 @@ impl FromStr for MacAddress {
     type Err = NotAMacAddress;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || NotAMacAddress(text.to_owned());
-        let mut bytes = [0; 6];
-        let mut parts = text.split(':');
-        for byte in &mut bytes {
-            let part = parts
-                .next()
-                .filter(|part| (1..=2).contains(&part.len()))
-                .ok_or_else(wrong)?;
-            if !part.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                return Err(wrong());
-            }
-            *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
-        }
-        if parts.next().is_some() {
-            Err(wrong())
-        } else {
-            Ok(Self(bytes))
-        }
+        let byte = |part: &str| {
+            let digits = part.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let byte = u8::from_str_radix(part, 16).ok();
+            byte.filter(|_| digits && part.len() <= 2)
+        };
+        let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes
+            .map(Self)
+            .ok_or_else(|| NotAMacAddress(text.to_owned()))
     }
 }
 
 /// The header of a frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
+pub type Header<'a> = crate::Header<'a, HEADER_LENGTH>;
 
-impl<'a> Header<'a> {
-    /// The header and what follows it; `None` when the frame is shorter than a header.
-    #[inline]
-    pub fn split(frame: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        frame
-            .split_first_chunk()
-            .map(|(header, rest)| (Self(header), rest))
-    }
-
+impl Header<'_> {
     /// The station the frame is for.
     #[inline]
     pub fn destination(self) -> MacAddress {
-        let mut address = [0; 6];
-        address.copy_from_slice(&self.0[..6]);
-        MacAddress(address)
+        MacAddress(self.field(0))
     }
 
     /// The station the frame is from.
     #[inline]
     pub fn source(self) -> MacAddress {
-        let mut address = [0; 6];
-        address.copy_from_slice(&self.0[6..12]);
-        MacAddress(address)
+        MacAddress(self.field(6))
     }
 
     /// The type field; below 0x0600 it is an 802.3 length instead.
     #[inline]
     pub fn ethertype(self) -> u16 {
-        u16::from_be_bytes([self.0[12], self.0[13]])
+        self.half(12)
     }
 }
 
@@ -184,7 +150,7 @@ mod tests {
         assert!(Header::split(&[0; 13]).is_none());
         assert!(!write(
             &mut [0; 13],
-            MacAddress::BROADCAST,
+            MacAddress::default(),
             MacAddress::default(),
             TYPE_IPV4
         ));

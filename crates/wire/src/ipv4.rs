@@ -42,29 +42,9 @@ pub enum Fault {
 }
 
 /// The first 20 bytes of a packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
+pub type Header<'a> = crate::Header<'a, HEADER_LENGTH>;
 
-impl<'a> Header<'a> {
-    /// The header and what follows its first 20 bytes; `None` when there are fewer. Checks nothing
-    /// else.
-    #[inline]
-    pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        packet
-            .split_first_chunk()
-            .map(|(header, rest)| (Self(header), rest))
-    }
-
-    #[inline]
-    fn half(self, at: usize) -> u16 {
-        u16::from_be_bytes([self.0[at], self.0[at + 1]])
-    }
-
-    #[inline]
-    fn word(self, at: usize) -> u32 {
-        u32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
-    }
-
+impl Header<'_> {
     /// 4 in a right header.
     #[inline]
     pub fn version(self) -> u8 {
@@ -81,12 +61,6 @@ impl<'a> Header<'a> {
     #[inline]
     pub fn total_length(self) -> u16 {
         self.half(2)
-    }
-
-    /// The don't-fragment bit (RFC 791 §3.1).
-    #[inline]
-    pub fn dont_fragment(self) -> bool {
-        self.0[6] & 0x40 != 0
     }
 
     /// Whether this is a fragment of a datagram, the first, a later or the last one.
@@ -199,7 +173,7 @@ pub fn check(packet: &[u8]) -> Result<Header<'_>, Fault> {
 /// Whether [`check`] would find nothing in a packet of `available` bytes that begins with `header`.
 #[inline]
 pub fn is_plain(header: &[u8; HEADER_LENGTH], available: usize) -> bool {
-    let view = Header(header);
+    let view = crate::Header(header);
     let total_length = usize::from(view.total_length());
     (header[0] == 0x45)
         & (total_length >= HEADER_LENGTH)

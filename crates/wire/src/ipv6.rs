@@ -34,35 +34,19 @@ pub enum Fault {
 }
 
 /// The fixed header of a packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
+pub type Header<'a> = crate::Header<'a, HEADER_LENGTH>;
 
-impl<'a> Header<'a> {
-    /// The header and what follows it; `None` when there are fewer than 40 bytes. Checks nothing
-    /// else.
-    #[inline]
-    pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        packet
-            .split_first_chunk()
-            .map(|(header, rest)| (Self(header), rest))
-    }
-
+impl Header<'_> {
     /// 6 in a right header.
     #[inline]
     pub fn version(self) -> u8 {
         self.0[0] >> 4
     }
 
-    /// The 20-bit flow label (RFC 6437).
-    #[inline]
-    pub fn flow_label(self) -> u32 {
-        u32::from_be_bytes([self.0[0], self.0[1], self.0[2], self.0[3]]) & 0x000f_ffff
-    }
-
     /// Bytes behind the fixed header as stated.
     #[inline]
     pub fn payload_length(self) -> u16 {
-        u16::from_be_bytes([self.0[4], self.0[5]])
+        self.half(4)
     }
 
     /// What follows the fixed header.
@@ -77,23 +61,16 @@ impl<'a> Header<'a> {
         self.0[7]
     }
 
-    #[inline]
-    fn address(self, at: usize) -> u128 {
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&self.0[at..at + 16]);
-        u128::from_be_bytes(bytes)
-    }
-
     /// Source address in host order.
     #[inline]
     pub fn source(self) -> u128 {
-        self.address(8)
+        u128::from_be_bytes(self.field(8))
     }
 
     /// Destination address in host order.
     #[inline]
     pub fn destination(self) -> u128 {
-        self.address(24)
+        u128::from_be_bytes(self.field(24))
     }
 }
 

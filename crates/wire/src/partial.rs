@@ -34,33 +34,7 @@ pub fn complete(frame: &mut [u8]) -> bool {
         ethernet::TYPE_IPV6 => transport_v6(&frame[network..]),
         _ => None,
     };
-    let Some(Transport {
-        start,
-        end,
-        protocol,
-        pseudo,
-    }) = found
-    else {
-        return false;
-    };
-    let Some(at) = field(protocol) else {
-        return false;
-    };
-    let Some(segment) = frame.get_mut(network + start..network + end) else {
-        return false;
-    };
-    if segment.len() < at + 2 {
-        return false;
-    }
-    segment[at..at + 2].fill(0);
-    let sum = !checksum::fold(pseudo + checksum::sum(segment));
-    let stored = if sum == 0 && protocol == udp::PROTOCOL {
-        0xffff
-    } else {
-        sum
-    };
-    segment[at..at + 2].copy_from_slice(&stored.to_be_bytes());
-    true
+    found.is_some_and(|found| found.complete(&mut frame[network..]).is_some())
 }
 
 /// Where in a packet the transport's bytes are, and the sum of their pseudo-header.
@@ -71,6 +45,19 @@ struct Transport {
     pseudo: u64,
 }
 
+impl Transport {
+    fn complete(self, packet: &mut [u8]) -> Option<()> {
+        let segment = packet.get_mut(self.start..self.end)?;
+        let at = field(self.protocol).filter(|at| segment.len() >= at + 2)?;
+        segment[at..at + 2].fill(0);
+        let sum = !checksum::fold(self.pseudo + checksum::sum(segment));
+        let udp_has_no_zero = sum == 0 && self.protocol == udp::PROTOCOL;
+        let stored: u16 = if udp_has_no_zero { 0xffff } else { sum };
+        segment[at..at + 2].copy_from_slice(&stored.to_be_bytes());
+        Some(())
+    }
+}
+
 fn transport_v4(packet: &[u8]) -> Option<Transport> {
     let (header, _) = ipv4::Header::split(packet)?;
     let (start, end) = (header.header_length(), usize::from(header.total_length()));
@@ -78,34 +65,26 @@ fn transport_v4(packet: &[u8]) -> Option<Transport> {
         return None;
     }
     let protocol = header.protocol();
-    let (source, destination) = (
-        header.source().to_be_bytes(),
-        header.destination().to_be_bytes(),
-    );
-    let pseudo = checksum::pseudo_header(&source, &destination, protocol, (end - start) as u32);
+    let addresses = [header.source(), header.destination()].map(u32::to_be_bytes);
+    let length = (end - start) as u32;
     Some(Transport {
         start,
         end,
         protocol,
-        pseudo,
+        pseudo: checksum::pseudo_header(&addresses[0], &addresses[1], protocol, length),
     })
 }
 
 fn transport_v6(packet: &[u8]) -> Option<Transport> {
     let (header, _) = ipv6::Header::split(packet)?;
-    let length = header.payload_length();
+    let (start, length) = (ipv6::HEADER_LENGTH, header.payload_length());
     let protocol = header.next_header();
-    let (source, destination) = (
-        header.source().to_be_bytes(),
-        header.destination().to_be_bytes(),
-    );
-    let pseudo = checksum::pseudo_header(&source, &destination, protocol, u32::from(length));
-    let start = ipv6::HEADER_LENGTH;
+    let addresses = [header.source(), header.destination()].map(u128::to_be_bytes);
     Some(Transport {
         start,
         end: start + usize::from(length),
         protocol,
-        pseudo,
+        pseudo: checksum::pseudo_header(&addresses[0], &addresses[1], protocol, length.into()),
     })
 }
 

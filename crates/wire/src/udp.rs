@@ -7,48 +7,6 @@ pub const HEADER_LENGTH: usize = 8;
 /// Protocol number of UDP in IPv4 and IPv6.
 pub const PROTOCOL: u8 = 17;
 
-/// The header of a datagram.
-#[derive(Clone, Copy, Debug)]
-pub struct Header<'a>(&'a [u8; HEADER_LENGTH]);
-
-impl<'a> Header<'a> {
-    /// The header and what follows it; `None` when there are fewer than eight bytes.
-    #[inline]
-    pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        packet
-            .split_first_chunk()
-            .map(|(header, rest)| (Self(header), rest))
-    }
-
-    fn word(self, at: usize) -> u16 {
-        u16::from_be_bytes([self.0[at], self.0[at + 1]])
-    }
-
-    /// The sender's port.
-    #[inline]
-    pub fn source_port(self) -> u16 {
-        self.word(0)
-    }
-
-    /// The receiver's port.
-    #[inline]
-    pub fn destination_port(self) -> u16 {
-        self.word(2)
-    }
-
-    /// Bytes of header and payload as the header states them.
-    #[inline]
-    pub fn length(self) -> u16 {
-        self.word(4)
-    }
-
-    /// The checksum field; zero means that the sender computed none (IPv4 only).
-    #[inline]
-    pub fn checksum(self) -> u16 {
-        self.word(6)
-    }
-}
-
 /// Writes a header with its length over the first eight bytes of `datagram` and computes the
 /// checksum with the given [pseudo-header sum](checksum::pseudo_header); a result of zero is stored
 /// as 0xffff (RFC 768). `false`, and nothing written, when the datagram is shorter than a header or
@@ -103,17 +61,12 @@ mod tests {
             )
             .expect("fits");
             prop_assert_eq!(&datagram[..8], &expected.to_bytes()[..]);
-            let (header, rest) = Header::split(&datagram).expect("eight bytes");
-            prop_assert_eq!((header.source_port(), header.destination_port()), ports);
-            prop_assert_eq!(u32::from(header.length()), length);
-            prop_assert_eq!(header.checksum(), expected.checksum);
-            prop_assert_eq!(rest, &payload[..]);
+            prop_assert_eq!(&datagram[8..], &payload[..]);
         }
     }
 
     #[test]
     fn short_datagrams_are_refused() {
         assert!(!write(&mut [0; 7], 1, 2, 0));
-        assert!(Header::split(&[0; 7]).is_none());
     }
 }

@@ -6,8 +6,6 @@ use crate::ethernet::{HEADER_LENGTH, TYPE_VLAN};
 pub const TAG_LENGTH: usize = 4;
 /// Offset of the tag in a tagged frame: after both addresses.
 pub const TAG_OFFSET: usize = 12;
-/// The greatest VLAN identifier in use; 4095 is reserved (IEEE 802.1Q table 9-2).
-pub const MAXIMUM_IDENTIFIER: u16 = 4094;
 
 /// The tag control information: priority, drop eligibility, VLAN identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,12 +16,6 @@ impl Tag {
     #[inline]
     pub const fn identifier(self) -> u16 {
         self.0 & 0x0fff
-    }
-
-    /// The priority code point, 0 to 7.
-    #[inline]
-    pub const fn priority(self) -> u8 {
-        (self.0 >> 13) as u8
     }
 }
 
@@ -71,7 +63,7 @@ mod tests {
         let tag = Tag(0xa123);
         assert!(push(&mut room, tag));
         let (seen, ethertype, packet) = split(&room).expect("tagged");
-        assert_eq!((seen, seen.identifier(), seen.priority()), (tag, 0x123, 5));
+        assert_eq!((seen, seen.identifier()), (tag, 0x123));
         assert_eq!(ethertype, u16::from_be_bytes([12, 13]));
         assert_eq!(packet, &plain[14..]);
         assert_eq!(pop(&mut room), Some(tag));

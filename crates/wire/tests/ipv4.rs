@@ -78,7 +78,6 @@ proptest! {
         prop_assert_eq!(view.version(), 4);
         prop_assert_eq!(view.header_length(), expected.header_len());
         prop_assert_eq!(view.total_length(), expected.total_len);
-        prop_assert_eq!(view.dont_fragment(), expected.dont_fragment);
         prop_assert_eq!(view.is_fragment(), expected.is_fragmenting_payload());
         prop_assert_eq!(view.time_to_live(), expected.time_to_live);
         prop_assert_eq!(view.protocol(), expected.protocol.0);

@@ -66,86 +66,58 @@ pub fn frames(destinations: Destinations, frame_bytes: usize) -> Result<Replay, 
         });
     }
     let template = vec![0; frame_bytes - FCS_LENGTH];
+    // The payload is zero and stays so; the header is written anew for each frame.
+    let mut datagram = vec![0; template.len() + udp::HEADER_LENGTH - headers];
     let replay = match destinations {
-        Destinations::V4(addresses) => Replay::uniform(
-            &template,
-            addresses
-                .iter()
-                .map(|&address| head_v4(template.len(), address)),
-        ),
-        Destinations::V6(addresses) => Replay::uniform(
-            &template,
-            addresses
-                .iter()
-                .map(|&address| head_v6(template.len(), address)),
-        ),
+        Destinations::V4(addresses) => {
+            let heads = addresses.iter().map(|&to| head_v4(&mut datagram, to));
+            Replay::uniform(&template, heads)
+        }
+        Destinations::V6(addresses) => {
+            let heads = addresses.iter().map(|&to| head_v6(&mut datagram, to));
+            Replay::uniform(&template, heads)
+        }
     };
     Ok(replay?)
 }
 
-/// The first line of an IPv4 frame of `length` bytes; all of its payload is zero.
-fn head_v4(length: usize, destination: u32) -> [u8; LINE] {
-    let total_length = (length - LINK) as u16;
+/// The first line of an IPv4 frame with this datagram.
+fn head_v4(datagram: &mut [u8], destination: u32) -> [u8; LINE] {
     let header = ipv4::write(&ipv4::Fields {
         source: SOURCE_V4,
         destination,
         protocol: udp::PROTOCOL,
         time_to_live: HOPS,
-        total_length,
+        total_length: (ipv4::HEADER_LENGTH + datagram.len()) as u16,
     });
-    let datagram = total_length - ipv4::HEADER_LENGTH as u16;
-    let pseudo = checksum::pseudo_header(
-        &SOURCE_V4.to_be_bytes(),
-        &destination.to_be_bytes(),
-        udp::PROTOCOL,
-        u32::from(datagram),
-    );
-    head(ethernet::TYPE_IPV4, &header, datagram, pseudo)
+    let addresses = [SOURCE_V4, destination].map(u32::to_be_bytes);
+    head(ethernet::TYPE_IPV4, &header, datagram, &addresses.concat())
 }
 
-/// The first line of an IPv6 frame of `length` bytes; all of its payload is zero.
-fn head_v6(length: usize, destination: u128) -> [u8; LINE] {
-    let datagram = (length - LINK - ipv6::HEADER_LENGTH) as u16;
+/// The first line of an IPv6 frame with this datagram.
+fn head_v6(datagram: &mut [u8], destination: u128) -> [u8; LINE] {
     let header = ipv6::write(&ipv6::Fields {
         source: SOURCE_V6,
         destination,
         next_header: udp::PROTOCOL,
         hop_limit: HOPS,
-        payload_length: datagram,
+        payload_length: datagram.len() as u16,
     });
-    let pseudo = checksum::pseudo_header(
-        &SOURCE_V6.to_be_bytes(),
-        &destination.to_be_bytes(),
-        udp::PROTOCOL,
-        u32::from(datagram),
-    );
-    head(ethernet::TYPE_IPV6, &header, datagram, pseudo)
+    let addresses = [SOURCE_V6, destination].map(u128::to_be_bytes);
+    head(ethernet::TYPE_IPV6, &header, datagram, &addresses.concat())
 }
 
-fn head(ethertype: u16, network: &[u8], datagram: u16, pseudo: u64) -> [u8; LINE] {
+fn head(ethertype: u16, network: &[u8], datagram: &mut [u8], addresses: &[u8]) -> [u8; LINE] {
     let mut head = [0; LINE];
-    let [high, low] = ethertype.to_be_bytes();
-    head[..6].copy_from_slice(&ROUTER.0);
-    head[6..12].copy_from_slice(&SENDER.0);
-    head[12..14].copy_from_slice(&[high, low]);
+    let pseudo = checksum::pseudo_header(addresses, &[], udp::PROTOCOL, datagram.len() as u32);
+    // Both have room: frames hold their headers, and no frame is longer than a datagram may be.
+    let written = ethernet::write(&mut head, ROUTER, SENDER, ethertype)
+        && udp::write(datagram, DISCARD, DISCARD, pseudo);
+    debug_assert!(written, "a frame without room for its headers");
     let transport = LINK + network.len();
     head[LINK..transport].copy_from_slice(network);
-    // The payload is zero and adds nothing, so the sum of the header alone is the sum of the
-    // datagram.
-    let mut header = [0; udp::HEADER_LENGTH];
-    let [port_high, port_low] = DISCARD.to_be_bytes();
-    let [length_high, length_low] = datagram.to_be_bytes();
-    header[..6].copy_from_slice(&[
-        port_high,
-        port_low,
-        port_high,
-        port_low,
-        length_high,
-        length_low,
-    ]);
-    let sum = !checksum::fold(pseudo + checksum::sum(&header));
-    header[6..].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
-    head[transport..transport + udp::HEADER_LENGTH].copy_from_slice(&header);
+    head[transport..transport + udp::HEADER_LENGTH]
+        .copy_from_slice(&datagram[..udp::HEADER_LENGTH]);
     head
 }
 
