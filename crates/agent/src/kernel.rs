@@ -6,9 +6,8 @@
 
 use std::io;
 
+use host::netlink::{Message, ROUTE, Socket, append, refused};
 use router::control_plane::model::nud;
-use router::control_plane::netlink::attributes::append;
-use router::control_plane::netlink::socket::{Socket, refused};
 
 use crate::protocol::{Interface, Route};
 
@@ -28,7 +27,7 @@ impl Kernel {
     /// What the kernel says.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            socket: Socket::open(libc::NETLINK_ROUTE, &[])?,
+            socket: Socket::open(ROUTE, &[])?,
         })
     }
 
@@ -88,19 +87,10 @@ impl Kernel {
     }
 
     fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        let flags = libc::NLM_F_ACK as u16 | flags;
+        let answered = |message: Message<'_>| refused(message.payload);
         self.socket
-            .request(kind, libc::NLM_F_ACK as u16 | flags, body)?;
-        let mut answer = None;
-        loop {
-            self.socket.wait_for_answer()?;
-            self.socket.receive_answer(false, |message| {
-                if i32::from(message.kind) == libc::NLMSG_ERROR {
-                    answer = Some(refused(message.payload));
-                }
-            })?;
-            if let Some(answer) = answer.take() {
-                return answer.map_or(Ok(()), Err);
-            }
-        }
+            .ask(kind, flags, body, answered)?
+            .map_or(Ok(()), Err)
     }
 }

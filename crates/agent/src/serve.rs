@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use host::namespace::index_of;
 use host::offload::{self, Offload};
 use icc::{Link, Memory, Peer, PeerWatch, Priority};
 
@@ -134,7 +135,8 @@ impl<M: Memory> Agent<M> {
         self.passthrough = None;
         let mut with_index = Vec::new();
         for interface in interfaces {
-            let index = index_of(&interface.name)?;
+            let missing = |_| io::Error::other(format!("no interface {} here", interface.name));
+            let index = index_of(&interface.name).map_err(missing)?;
             self.kernel.set_up(index, interface)?;
             with_index.push((interface.clone(), index));
         }
@@ -231,11 +233,4 @@ fn poll<T>(mut look: impl FnMut() -> Result<Option<T>, icc::LinkError>) -> Resul
 
 fn set_forwarding(on: bool) -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/ip_forward", if on { "1" } else { "0" })
-}
-
-fn index_of(interface: &str) -> io::Result<u32> {
-    let path = Path::new(INTERFACES).join(interface).join("ifindex");
-    let text = fs::read_to_string(path)
-        .map_err(|error| io::Error::new(error.kind(), format!("no interface {interface} here")))?;
-    text.trim().parse().map_err(io::Error::other)
 }

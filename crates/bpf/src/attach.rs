@@ -5,7 +5,6 @@
 //! kernel closes the descriptor and the interface is as before. Interfaces are found in the network
 //! namespace of the calling thread.
 
-use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::{fmt, io};
 
@@ -157,11 +156,5 @@ impl Drop for Attachment {
 /// # Errors
 /// [`Error::NoInterface`].
 pub fn index_of(interface: &str) -> Result<u32> {
-    let missing = || Error::NoInterface(interface.to_owned());
-    let name = CString::new(interface).map_err(|_| missing())?;
-    // SAFETY: a string with its final zero, which the call only reads.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(missing()),
-        index => Ok(index),
-    }
+    host::namespace::index_of(interface).map_err(|_| Error::NoInterface(interface.to_owned()))
 }

@@ -8,6 +8,7 @@
 //! - a child process, and its end: [`process`]
 //! - namespaces, cables, addresses, routes; switches of interfaces: [`bed`], [`namespace`],
 //!   [`offload`]
+//! - questions to the kernel by netlink, and its answers: [`netlink`]
 //!
 //! What it makes outside the process, and what removes it:
 //!
@@ -38,6 +39,7 @@ pub mod favour;
 pub mod loops;
 pub mod namespace;
 pub mod napi;
+pub mod netlink;
 pub mod noise;
 pub mod observe;
 pub mod offload;

@@ -22,11 +22,10 @@ use std::time::{Duration, Instant};
 use host::Namespace;
 use host::bed::{Bed, side};
 use host::namespace::OnFailure;
+use host::netlink::{ROUTE, Socket, append};
 use host::offload::Offload;
 use report::Table;
 use router::control_plane::follower::Follower;
-use router::control_plane::netlink::attributes::append;
-use router::control_plane::netlink::socket::Socket;
 use router::engine::{self, EngineKind, Require};
 use router::management_plane::answers::resident;
 
@@ -269,7 +268,7 @@ fn measure(
         Ok(socket)
     };
     let arrivals = [listen(hosts[0])?, listen(hosts[1])?];
-    let mut netlink = r.enter(|| Socket::open(libc::NETLINK_ROUTE, &[]))??;
+    let mut netlink = r.enter(|| Socket::open(ROUTE, &[]))??;
     let links = [r.interface_index("r1")?, r.interface_index("r2")?];
     while !ready.load(Ordering::Acquire) {
         std::thread::sleep(Duration::from_millis(10));

@@ -31,8 +31,9 @@ impl MacAddress {
     /// addresses are compared with one instruction.
     #[inline]
     pub const fn as_bits(self) -> u64 {
-        let [a, b, c, d, e, f] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+        let mut bytes = [0; 8];
+        bytes.split_at_mut(6).0.copy_from_slice(&self.0);
+        u64::from_le_bytes(bytes)
     }
 }
 

@@ -11,12 +11,12 @@ use std::{fs, io};
 
 use fib::IpPrefix;
 use host::bed::{Bed, side};
+use host::netlink::{ROUTE, Received, Socket};
 use host::process::{Group, end_with_thread, silent};
 use host::tasks::bind;
 use host::{CoreId, temporary};
 use router::control_plane::model::Event;
 use router::control_plane::netlink::decode::decode;
-use router::control_plane::netlink::socket::{Received, Socket};
 
 use super::bgp::Speaker;
 use super::change::Change;
@@ -34,7 +34,7 @@ const NEIGHBOUR: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const PORT: u16 = 1_790;
 /// Group of the kernel's announcements of IPv4 routes (`RTNLGRP_IPV4_ROUTE`,
 /// `include/uapi/linux/rtnetlink.h`).
-const IPV4_ROUTES: libc::c_int = 7;
+const IPV4_ROUTES: u32 = 7;
 /// Private numbers (RFC 6996).
 const SYSTEMS: [u16; 2] = [64_512, 64_513];
 /// Addresses of the two networks' router, and the next hops on them.
@@ -77,7 +77,7 @@ impl Bird {
         let configuration = files.path().join("bird.conf");
         fs::write(&configuration, text()).map_err(host("write BIRD's configuration"))?;
         let socket = namespace
-            .enter(|| Socket::open(libc::NETLINK_ROUTE, &[IPV4_ROUTES]))?
+            .enter(|| Socket::open(ROUTE, &[IPV4_ROUTES]))?
             .map_err(host("follow the kernel's routes"))?;
         let mut command = namespace.command(PROGRAM);
         let path = std::env::var("PATH").unwrap_or_default();
@@ -136,7 +136,7 @@ impl Bird {
         loop {
             let received = self
                 .socket
-                .receive(|message| changes.extend(decode(message).and_then(change)))
+                .receive(|message| changes.extend(decode(message, false).and_then(change)))
                 .map_err(host("follow the kernel's routes"))?;
             match received {
                 Received::Messages(_) => {}

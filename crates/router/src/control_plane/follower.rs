@@ -13,12 +13,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use host::netlink::{ROUTE, Received, Socket};
+
 pub use super::health::{Checking, Health};
 use super::keep_alive::KeepAlive;
 use super::mirror::{Mirror, Swept};
 use super::netlink::decode::decode;
-use super::netlink::socket::{GROUPS, Received, Socket};
-use super::netlink::use_neighbour;
+use super::netlink::{GROUPS, use_neighbour};
 use super::reread::{Progress, Reread};
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
@@ -91,8 +92,8 @@ impl Follower {
         let mut follower = Self {
             mirror,
             engine,
-            events: Socket::open(libc::NETLINK_ROUTE, &GROUPS)?,
-            dumps: Socket::open(libc::NETLINK_ROUTE, &[])?,
+            events: Socket::open(ROUTE, &GROUPS)?,
+            dumps: Socket::open(ROUTE, &[])?,
             health: Health::default(),
             suspicions: 0,
             suspected: None,
@@ -172,7 +173,7 @@ impl Follower {
         loop {
             let mirror = &mut self.mirror;
             let received = self.events.receive(|message| {
-                if let Some(event) = decode(message) {
+                if let Some(event) = decode(message, false) {
                     mirror.apply(event);
                 }
             })?;

@@ -8,9 +8,10 @@
 use std::io;
 use std::time::Instant;
 
+use host::netlink::{Dumped, Piece, ROUTE, Socket};
+
 use super::mirror::{Mirror, Swept};
 use super::netlink::dump::Dump;
-use super::netlink::socket::{Dumped, Piece, Socket};
 
 /// A re-read under way.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Reread {
         let mut reread = Self {
             reason,
             began: Instant::now(),
-            socket: Socket::open(libc::NETLINK_ROUTE, &[])?,
+            socket: Socket::open(ROUTE, &[])?,
             dump: Dump::new(false),
             sweep: None,
             swept: Swept::default(),

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use host::netlink::{Received, Socket};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde_json::json;
 
@@ -25,7 +26,6 @@ use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, FollowError, Follower};
 use crate::control_plane::guard::{self, Finding};
 use crate::control_plane::mirror::Mirror;
-use crate::control_plane::netlink::socket::Socket;
 use crate::engine::Engine;
 use crate::log::{Level, log};
 use crate::management_plane::config::Config;
@@ -210,7 +210,6 @@ impl Instance {
     fn rules_changed(&mut self) -> bool {
         let mut changed = false;
         if let Some(rules) = &mut self.rules {
-            use crate::control_plane::netlink::socket::Received;
             while !matches!(rules.receive(|_| {}), Ok(Received::Nothing) | Err(_)) {
                 changed = true;
             }

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::{fs, io};
 
+use host::netlink::{NETFILTER, Socket, attributes, text};
+
 use super::{Finding, Scope};
-use crate::control_plane::netlink::attributes::{attributes, text};
-use crate::control_plane::netlink::socket::Socket;
 
 /// The nftables family of names that belong to this program's own tables, which concern nobody
 /// else.
@@ -16,10 +16,10 @@ pub const OWN_TABLE: &str = "corelane";
 /// # Errors
 /// When the kernel has no nftables, or refuses.
 pub fn watch_nftables() -> io::Result<Socket> {
-    Socket::open(libc::NETLINK_NETFILTER, &[NFNLGRP_NFTABLES])
+    Socket::open(Some(NETFILTER), &[NFNLGRP_NFTABLES])
 }
 
-const NFNLGRP_NFTABLES: libc::c_int = 7;
+const NFNLGRP_NFTABLES: u32 = 7;
 const NFNL_SUBSYS_NFTABLES: u16 = 10 << 8;
 const NFT_MSG_NEWCHAIN: u16 = NFNL_SUBSYS_NFTABLES | 3;
 const NFT_MSG_GETCHAIN: u16 = NFNL_SUBSYS_NFTABLES | 4;
@@ -40,7 +40,7 @@ struct Chain {
 }
 
 pub(super) fn nftables(found: &mut Vec<Finding>) {
-    let Ok(mut socket) = Socket::open(libc::NETLINK_NETFILTER, &[]) else {
+    let Ok(mut socket) = Socket::open(Some(NETFILTER), &[]) else {
         return;
     };
     let mut chains = Vec::new();

@@ -1,8 +1,8 @@
 //! Queueing disciplines that shape, filters, and BPF programs at tc.
 
+use host::netlink::{ROUTE, Socket, attributes, text};
+
 use super::{Finding, Scope, Watched};
-use crate::control_plane::netlink::attributes::{attributes, text};
-use crate::control_plane::netlink::socket::Socket;
 
 const TCA_KIND: u16 = 1;
 /// Where filters hang: root, ingress, and both ends of `clsact`.
@@ -21,7 +21,7 @@ const HARMLESS: [&str; 9] = [
 ];
 
 pub(super) fn disciplines_and_filters(port: &Watched, found: &mut Vec<Finding>) {
-    let Ok(mut socket) = Socket::open(libc::NETLINK_ROUTE, &[]) else {
+    let Ok(mut socket) = Socket::open(ROUTE, &[]) else {
         return;
     };
     let scope = || Scope::Port(port.name.clone());

@@ -1,7 +1,8 @@
 //! `IPsec` policies.
 
+use host::netlink::{Socket, XFRM};
+
 use super::{Finding, Scope};
-use crate::control_plane::netlink::socket::Socket;
 
 const XFRM_MSG_NEWPOLICY: u16 = 0x13;
 const XFRM_MSG_GETPOLICY: u16 = 0x15;
@@ -9,7 +10,7 @@ const XFRM_MSG_GETPOLICY: u16 = 0x15;
 const XFRM_POLICY_ID: usize = 64;
 
 pub(super) fn policies(found: &mut Vec<Finding>) {
-    let Ok(mut socket) = Socket::open(libc::NETLINK_XFRM, &[]) else {
+    let Ok(mut socket) = Socket::open(Some(XFRM), &[]) else {
         return;
     };
     let mut policies = 0;

@@ -3,8 +3,9 @@
 
 use std::io;
 
-use super::decode::{Message, RTM_GETNEXTHOP, decode};
-use super::socket::{Dumped, Piece, Socket};
+use host::netlink::{Dumped, Piece, Socket};
+
+use super::decode::{RTM_GETNEXTHOP, decode};
 use crate::control_plane::model::Event;
 
 /// How often one table is asked for again when the kernel says that it changed meanwhile.
@@ -70,7 +71,7 @@ impl Dump {
     }
 
     /// Reads the next piece: what the kernel gives at once, at most
-    /// [`READ_SIZE`](super::socket::READ_SIZE) bytes. Never waits.
+    /// [`READ_SIZE`](host::netlink::READ_SIZE) bytes. Never waits.
     ///
     /// # Errors
     /// When the kernel refuses. Nexthop objects are left out on kernels that do not have them.
@@ -92,11 +93,7 @@ impl Dump {
             ..
         } = self;
         let piece = socket.dump_piece(state, |message| {
-            let message = Message {
-                living_only: *living_only,
-                ..message
-            };
-            if let Some(event) = decode(message) {
+            if let Some(event) = decode(message, *living_only) {
                 *events += 1;
                 take(event);
             }

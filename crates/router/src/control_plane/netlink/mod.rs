@@ -1,20 +1,30 @@
-//! Talking with the kernel: sockets, attributes, and what the messages mean. All knowledge of
-//! rtnetlink's layout is here.
+//! Talking with the kernel: what to ask, and what the messages mean. All knowledge of rtnetlink's
+//! layout is here.
 
-pub mod attributes;
 pub mod decode;
 pub mod dump;
-pub mod socket;
 
 use std::io;
 use std::net::IpAddr;
-use std::time::Duration;
 
-use self::attributes::append;
-use self::decode::{Message, decode};
+use host::netlink::{Dumped, Message, Piece, Socket, append};
+
+use self::decode::decode;
 use self::dump::Dump;
-use self::socket::{Dumped, Piece, Socket};
-use super::model::Event;
+use super::model::{Event, RouteKind};
+
+/// Multicast groups of rtnetlink (`RTNLGRP_*`) that the mirror listens to.
+pub const GROUPS: [u32; 9] = [
+    1,  // links
+    3,  // neighbours
+    5,  // IPv4 addresses
+    7,  // IPv4 routes
+    8,  // IPv4 rules
+    9,  // IPv6 addresses
+    11, // IPv6 routes
+    19, // IPv6 rules
+    32, // nexthop objects
+];
 
 /// Dumps everything that the mirror follows, in an order in which what is referred to comes first.
 /// `living_only` leaves out members of multipath routes that the kernel says are dead: the mirror
@@ -38,7 +48,6 @@ pub fn dump_all(
     }
 }
 
-const NDA_DST: u16 = 1;
 const NTF_USE: u8 = 1;
 
 /// Tells the kernel that a neighbour is in use: it resolves it, or confirms it when it was not
@@ -47,19 +56,21 @@ const NTF_USE: u8 = 1;
 /// # Errors
 /// When the kernel refuses the message.
 pub fn use_neighbour(socket: &mut Socket, link: u32, address: IpAddr) -> io::Result<()> {
+    let (family, address) = octets(address);
     let mut body = vec![0; 12];
-    body[0] = if address.is_ipv6() {
-        libc::AF_INET6
-    } else {
-        libc::AF_INET
-    } as u8;
+    body[0] = family;
     body[4..8].copy_from_slice(&link.to_ne_bytes());
     body[10] = NTF_USE;
-    match address {
-        IpAddr::V4(address) => append(&mut body, NDA_DST, &address.octets()),
-        IpAddr::V6(address) => append(&mut body, NDA_DST, &address.octets()),
-    }
+    append(&mut body, libc::NDA_DST, &address);
     socket.request(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE as u16, &body)
+}
+
+/// The family of an address, and its bytes.
+fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
 }
 
 /// What the kernel does with a packet.
@@ -74,53 +85,27 @@ pub enum Verdict {
 /// Asks the kernel for its route to `destination` from the main table (`ip route get`).
 ///
 /// # Errors
-/// When the kernel does not answer within a second.
+/// When the kernel does not answer.
 pub fn ask_route(socket: &mut Socket, destination: IpAddr) -> io::Result<Verdict> {
+    let (family, address) = octets(destination);
     let mut body = vec![0; 12];
-    match destination {
-        IpAddr::V4(address) => {
-            (body[0], body[1]) = (libc::AF_INET as u8, 32);
-            append(&mut body, libc::RTA_DST, &address.octets());
-        }
-        IpAddr::V6(address) => {
-            (body[0], body[1]) = (libc::AF_INET6 as u8, 128);
-            append(&mut body, libc::RTA_DST, &address.octets());
-        }
-    }
-    socket.request(libc::RTM_GETROUTE, 0, &body)?;
-    let mut verdict = None;
-    for _ in 0..10 {
-        socket.receive_answer(false, |message| {
-            verdict = Some(match i32::from(message.kind) {
-                libc::NLMSG_ERROR => Verdict::Other,
-                _ => verdict_of(message),
-            });
-        })?;
-        if let Some(verdict) = verdict {
-            return Ok(verdict);
-        }
-        socket.wait(Duration::from_millis(100));
-    }
-    Err(io::Error::new(
-        io::ErrorKind::TimedOut,
-        "the kernel does not answer a route request",
-    ))
+    (body[0], body[1]) = (family, 8 * address.len() as u8);
+    append(&mut body, libc::RTA_DST, &address);
+    socket.ask(libc::RTM_GETROUTE, 0, &body, verdict_of)
 }
 
+/// A refusal, which decodes as nothing, is another verdict.
 fn verdict_of(message: Message<'_>) -> Verdict {
-    use super::model::RouteKind;
     let mut payload = message.payload.to_vec();
     // Answers are marked as cached; that is what they are, and what the decoder otherwise leaves
     // out.
     if let Some(flags) = payload.get_mut(8..12) {
         flags.fill(0);
     }
-    match decode(Message {
-        payload: &payload,
-        ..message
-    }) {
+    let payload = &payload;
+    match decode(Message { payload, ..message }, false) {
         Some(Event::Route(route, _)) if route.way.kind == RouteKind::Unicast => {
-            match route.way.hops.as_slice() {
+            match route.way.hops() {
                 [hop] => Verdict::Forward(hop.link, hop.gateway),
                 _ => Verdict::Other,
             }

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use fib::IpPrefix;
 use figures::Random;
+use host::netlink::{ROUTE, Socket};
 
 use super::ranges::{KERNEL, Line, line, ranges};
 use crate::control_plane::mirror::Mirror;
 use crate::control_plane::model::{
     DEFAULT_TABLE, Event, Hop, LOCAL_TABLE, ObjectKind, RouteKind, Way,
 };
-use crate::control_plane::netlink::socket::Socket;
 use crate::control_plane::netlink::{Verdict, ask_route, dump_all};
 use crate::control_plane::routed::Routed;
 use crate::control_plane::surroundings::{HopKey, Surroundings};
@@ -116,7 +116,7 @@ struct Lines {
 /// When the kernel cannot be asked.
 pub(super) fn read(request: Request) -> io::Result<KernelSide> {
     std::thread::sleep(request.pause);
-    let mut socket = Socket::open(libc::NETLINK_ROUTE, &[])?;
+    let mut socket = Socket::open(ROUTE, &[])?;
     let (mut lines, mut side) = dump(request.around, &mut socket)?;
     for &domain in &request.domains {
         if request.v4 {

@@ -9,29 +9,16 @@ mod routes;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use host::netlink::{Message, attributes, number, short, text};
+
 use crate::control_plane::model::{Event, Link, LinkAddress, LinkKind, Neighbour, Placement, Rule};
-use crate::control_plane::netlink::attributes::{attributes, number, short, text};
 
 const AF_INET: u8 = libc::AF_INET as u8;
 const AF_INET6: u8 = libc::AF_INET6 as u8;
 
-/// One message without its header.
-#[derive(Debug, Clone, Copy)]
-pub struct Message<'a> {
-    /// `RTM_*`.
-    pub kind: u16,
-    /// `NLM_F_*`.
-    pub flags: u16,
-    /// What follows the header.
-    pub payload: &'a [u8],
-    /// It is part of a dump, where routes come in the kernel's order.
-    pub dumped: bool,
-    /// Leave out members of multipath routes that the kernel says are dead.
-    pub living_only: bool,
-}
-
 /// The event in a message; `None` when it says nothing about forwarding, or is damaged.
-pub fn decode(message: Message<'_>) -> Option<Event> {
+/// `living_only` leaves out members of multipath routes that the kernel says are dead.
+pub fn decode(message: Message<'_>, living_only: bool) -> Option<Event> {
     let Message { payload, .. } = message;
     match message.kind {
         libc::RTM_NEWLINK => link(payload).map(Event::Link),
@@ -46,8 +33,9 @@ pub fn decode(message: Message<'_>) -> Option<Event> {
         libc::RTM_DELRULE => rule(payload).map(Event::RuleGone),
         RTM_NEWNEXTHOP => routes::object(payload).map(Event::Object),
         RTM_DELNEXTHOP => routes::object(payload).map(|object| Event::ObjectGone(object.id)),
-        libc::RTM_NEWROUTE => routes::route(payload, message.living_only)
-            .map(|route| Event::Route(route, placement(message))),
+        libc::RTM_NEWROUTE => {
+            routes::route(payload, living_only).map(|route| Event::Route(route, placement(message)))
+        }
         libc::RTM_DELROUTE => routes::route(payload, false).map(Event::RouteGone),
         _ => None,
     }

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use fib::{IpPrefix, Prefix};
+use host::netlink::{attributes, number, short};
 
 use super::{AF_INET, AF_INET6, field, ip};
 use crate::control_plane::model::{Hop, Hops, NextHopObject, ObjectKind, Route, RouteKind, Way};
-use crate::control_plane::netlink::attributes::{attributes, number, short};
 
 /// `linux/rtnetlink.h`; not every C library's headers have them.
 const RTA_VIA: u16 = 18;

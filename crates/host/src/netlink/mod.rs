@@ -2,35 +2,31 @@
 //! repeated when the kernel says that they were not of one piece, and lost messages (`ENOBUFS`)
 //! reported instead of hidden.
 
+mod attributes;
+
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{self, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send,
+    socket_with, sockopt,
+};
 
-use super::decode::Message;
+pub use self::attributes::{append, attributes, number, short, text};
+pub use rustix::net::netlink::{GENERIC, NETFILTER, XFRM};
 
-/// Multicast groups of rtnetlink (`RTNLGRP_*`) that the mirror listens to.
-pub const GROUPS: [libc::c_int; 9] = [
-    1,  // links
-    3,  // neighbours
-    5,  // IPv4 addresses
-    7,  // IPv4 routes
-    8,  // IPv4 rules
-    9,  // IPv6 addresses
-    11, // IPv6 routes
-    19, // IPv6 rules
-    32, // nexthop objects
-];
+/// The protocol of links, addresses and routes, which is number 0.
+pub const ROUTE: Option<Protocol> = None;
 
 /// Bytes asked of the kernel for messages not yet read: about a quarter of a million route changes.
-const RECEIVE_BUFFER: libc::c_int = 64 << 20;
+const RECEIVE_BUFFER: usize = 64 << 20;
 /// The kernel fills at most 32 KiB for one read of a dump.
 pub const READ_SIZE: usize = 64 << 10;
 const HEADER: usize = 16;
-const SOL_NETLINK: libc::c_int = 270;
-const NETLINK_ADD_MEMBERSHIP: libc::c_int = 1;
-const NETLINK_GET_STRICT_CHK: libc::c_int = 12;
 const NLM_F_DUMP_INTR: u16 = 0x10;
 
 /// A netlink socket.
@@ -39,6 +35,19 @@ pub struct Socket {
     fd: OwnedFd,
     buffer: Vec<u8>,
     sequence: u32,
+}
+
+/// One message without its header.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    /// Its kind, such as `RTM_*`.
+    pub kind: u16,
+    /// `NLM_F_*`.
+    pub flags: u16,
+    /// What follows the header.
+    pub payload: &'a [u8],
+    /// It is part of a dump, where routes come in the kernel's order.
+    pub dumped: bool,
 }
 
 /// What a read brought.
@@ -79,77 +88,27 @@ impl AsFd for Socket {
 }
 
 impl Socket {
-    /// A socket of a netlink family (`NETLINK_ROUTE`, ...) in the calling thread's network
-    /// namespace, listening to `groups`.
+    /// A socket of a netlink protocol in the calling thread's network namespace, listening to
+    /// `groups` (1 to 32).
     ///
     /// # Errors
     /// When the kernel refuses one.
-    pub fn open(family: libc::c_int, groups: &[libc::c_int]) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: no pointers are passed.
-        let raw = unsafe { libc::socket(libc::AF_NETLINK, kind, family) };
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
+    pub fn open(protocol: Option<Protocol>, groups: &[u32]) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
+        // Beyond the system's limit with CAP_NET_ADMIN, else up to it.
+        if sockopt::set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER).is_err() {
+            sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER)?;
         }
-        // SAFETY: the kernel just gave this descriptor to us alone.
-        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-        let socket = Self {
+        check_strictly(&fd)?;
+        // The kernel chooses the port number: announcements pass by a socket without one.
+        let groups = groups.iter().fold(0, |set, group| set | 1 << (group - 1));
+        bind(&fd, &SocketAddrNetlink::new(0, groups))?;
+        Ok(Self {
             fd,
             buffer: vec![0; READ_SIZE],
             sequence: 1,
-        };
-        // Beyond the system's limit with CAP_NET_ADMIN, else up to it.
-        if socket
-            .option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
-            .is_err()
-        {
-            socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
-        }
-        socket.option(SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1)?;
-        socket.bind()?;
-        for group in groups {
-            socket.option(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, *group)?;
-        }
-        Ok(socket)
-    }
-
-    /// Takes a port number of the kernel's choice: announcements pass by a socket without one.
-    fn bind(&self) -> io::Result<()> {
-        // SAFETY: all zeroes is a valid address: any port, no groups.
-        let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
-        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
-        let size = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
-        // SAFETY: the pointer is to `address`, which is `size` bytes long and lives during the
-        // call.
-        let result = unsafe { libc::bind(self.raw(), (&raw const address).cast(), size) };
-        if result < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
-    }
-
-    fn option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let size = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the pointer is to `value`, which is `size` bytes long and lives during the call.
-        let result = unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                name,
-                (&raw const value).cast(),
-                size,
-            )
-        };
-        if result < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
-    }
-
-    fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        })
     }
 
     /// Sends one request; `body` is what follows the header.
@@ -165,12 +124,32 @@ impl Socket {
         message.extend_from_slice(&self.sequence.to_ne_bytes());
         message.extend_from_slice(&0u32.to_ne_bytes());
         message.extend_from_slice(body);
-        // SAFETY: pointer and length describe `message`.
-        let sent = unsafe { libc::send(self.raw(), message.as_ptr().cast(), message.len(), 0) };
-        if sent < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
+        send(&self.fd, &message, SendFlags::empty())?;
+        Ok(())
+    }
+
+    /// Sends a request and reads the first message that answers it, which may be a
+    /// [refusal](refused).
+    ///
+    /// # Errors
+    /// When the kernel says nothing for five seconds, or the socket is broken.
+    pub fn ask<T>(
+        &mut self,
+        kind: u16,
+        flags: u16,
+        body: &[u8],
+        read: impl Fn(Message<'_>) -> T,
+    ) -> io::Result<T> {
+        self.request(kind, flags, body)?;
+        let mut answer = None;
+        loop {
+            self.wait_for_answer()?;
+            self.receive_answer(false, |message| {
+                answer.get_or_insert_with(|| read(message));
+            })?;
+            if let Some(answer) = answer.take() {
+                return Ok(answer);
+            }
         }
     }
 
@@ -201,16 +180,12 @@ impl Socket {
         dumped: bool,
         mut take: impl FnMut(Message<'_>),
     ) -> io::Result<Received> {
-        let length = match self.read() {
-            Ok(length) => length,
-            Err(error) => {
-                return match error.raw_os_error() {
-                    Some(libc::EAGAIN) => Ok(Received::Nothing),
-                    Some(libc::EINTR) => Ok(Received::Messages(0)),
-                    Some(libc::ENOBUFS) => Ok(Received::Overrun),
-                    _ => Err(error),
-                };
-            }
+        let length = match recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+            Ok((length, _)) => length,
+            Err(Errno::AGAIN) => return Ok(Received::Nothing),
+            Err(Errno::INTR) => return Ok(Received::Messages(0)),
+            Err(Errno::NOBUFS) => return Ok(Received::Overrun),
+            Err(error) => return Err(error.into()),
         };
         let mut count = 0;
         for message in messages(&self.buffer[..length], answering, dumped) {
@@ -218,23 +193,6 @@ impl Socket {
             take(message);
         }
         Ok(Received::Messages(count))
-    }
-
-    fn read(&mut self) -> io::Result<usize> {
-        // SAFETY: pointer and length describe `self.buffer`.
-        let length = unsafe {
-            libc::recv(
-                self.raw(),
-                self.buffer.as_mut_ptr().cast(),
-                self.buffer.len(),
-                0,
-            )
-        };
-        if length < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(length as usize)
-        }
     }
 
     /// Waits until something can be read, at most for so long; says whether there is.
@@ -320,6 +278,28 @@ impl Socket {
     }
 }
 
+/// Has the kernel refuse dumps whose headers it would otherwise not look at, and leave out what
+/// they do not ask for.
+fn check_strictly(socket: &OwnedFd) -> io::Result<()> {
+    const SOL_NETLINK: libc::c_int = 270;
+    const NETLINK_GET_STRICT_CHK: libc::c_int = 12;
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer is to `on`, whose size is given and which lives during the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            SOL_NETLINK,
+            NETLINK_GET_STRICT_CHK,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// The error in the body of `NLMSG_ERROR` or `NLMSG_DONE`: a negative errno, 0 for none.
 pub fn refused(payload: &[u8]) -> Option<io::Error> {
     let code = payload
@@ -337,18 +317,16 @@ fn messages(
 ) -> impl Iterator<Item = Message<'_>> {
     let all = std::iter::from_fn(move || {
         let header = rest.first_chunk::<HEADER>()?;
-        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let length = number(header) as usize;
         let payload = rest.get(HEADER..length)?;
-        let kind = u16::from_ne_bytes([header[4], header[5]]);
-        let flags = u16::from_ne_bytes([header[6], header[7]]);
-        let sequence = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]);
+        let (kind, flags) = (short(&header[4..]), short(&header[6..]));
+        let sequence = number(&header[8..]);
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         let message = Message {
             kind,
             flags,
             payload,
             dumped,
-            living_only: false,
         };
         Some((sequence, message))
     });
@@ -362,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_nobody_waited_for_does_not_end_the_next_dump() {
-        let mut socket = Socket::open(libc::NETLINK_ROUTE, &[]).unwrap();
+        let mut socket = Socket::open(ROUTE, &[]).unwrap();
         let interface_0 = [0; 12];
         socket.request(libc::RTM_NEWNEIGH, 0, &interface_0).unwrap();
         socket.wait(Duration::from_secs(1));

@@ -1,33 +1,18 @@
 //! Attributes of netlink messages (`struct nlattr`): type, length, payload, padded to four bytes.
 
-/// Goes through the attributes of a buffer; stops at the first that does not fit.
-#[derive(Debug, Clone)]
-pub struct Attributes<'a> {
-    rest: &'a [u8],
-}
-
 /// `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` are no part of the type.
 const TYPE_MASK: u16 = 0x3FFF;
 
-/// The attributes in `buffer`.
-pub fn attributes(buffer: &[u8]) -> Attributes<'_> {
-    Attributes { rest: buffer }
-}
-
-impl<'a> Iterator for Attributes<'a> {
-    type Item = (u16, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let header = self.rest.first_chunk::<4>()?;
-        let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
-        let kind = u16::from_ne_bytes([header[2], header[3]]) & TYPE_MASK;
-        let payload = self.rest.get(4..length)?;
-        self.rest = self
-            .rest
-            .get(length.next_multiple_of(4)..)
-            .unwrap_or_default();
+/// Type and payload of the attributes in a buffer; stops at the first that does not fit.
+pub fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let header = rest.first_chunk::<4>()?;
+        let length = usize::from(short(header));
+        let payload = rest.get(4..length)?;
+        let kind = short(&header[2..]) & TYPE_MASK;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, payload))
-    }
+    })
 }
 
 /// The first four bytes as a number; 0 when there are fewer.
@@ -46,11 +31,8 @@ pub fn short(payload: &[u8]) -> u16 {
 
 /// Text up to the first NUL.
 pub fn text(payload: &[u8]) -> String {
-    let end = payload
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(payload.len());
-    String::from_utf8_lossy(&payload[..end]).into_owned()
+    let text = payload.split(|byte| *byte == 0).next();
+    String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
 }
 
 /// Writes one attribute.
