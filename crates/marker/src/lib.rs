@@ -23,10 +23,10 @@
 
 mod page;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use page::Entry;
-pub use page::{Kind, Mark, Reader, read};
+pub use page::{Kind, Mark, Reader, processes, read};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A lock's name; forgotten when dropped.
@@ -62,10 +62,7 @@ impl Progress {
     /// and nothing else.
     pub fn add(&self, events: u64) {
         if let Some(entry) = self.0 {
-            entry.count.store(
-                entry.count.load(Ordering::Relaxed) + events,
-                Ordering::Relaxed,
-            );
+            grow(&entry.count, events);
         }
     }
 }
@@ -89,14 +86,15 @@ impl CountedLock {
     pub fn release(&self, acquired: u64) {
         if let Some(entry) = self.0.0 {
             let held = now().saturating_sub(acquired);
-            entry
-                .count
-                .store(entry.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            entry
-                .held
-                .store(entry.held.load(Ordering::Relaxed) + held, Ordering::Relaxed);
+            grow(&entry.count, 1);
+            grow(&entry.held, held);
         }
     }
+}
+
+/// Adds to a counter that one thread alone writes at a time.
+fn grow(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
 }
 
 fn now() -> u64 {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -67,11 +68,16 @@ pub struct Mark {
     pub held: u64,
 }
 
+/// Where the pages are, and how their names begin; the number of the process ends them.
+const PLACE: &str = "/dev/shm";
+const PREFIX: &str = "corelane-marker-";
+
 fn path(process: u32) -> String {
-    format!("/dev/shm/corelane-marker-{process}")
+    format!("{PLACE}/{PREFIX}{process}")
 }
 
 /// A page in our memory.
+#[derive(Debug)]
 struct Mapped(MmapRaw);
 
 impl Mapped {
@@ -138,22 +144,25 @@ extern "C" fn remove() {
 
 /// Removes the pages of processes that were killed before they could.
 fn sweep() {
-    let Ok(files) = std::fs::read_dir("/dev/shm") else {
-        return;
-    };
-    for file in files.flatten() {
-        let name = file.file_name();
-        let process = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("corelane-marker-"))
-            .and_then(|p| p.parse::<u32>().ok());
-        if let Some(process) = process
-            && !std::path::Path::new(&format!("/proc/{process}")).exists()
-        {
-            // Another process may have swept it meanwhile.
-            let _ = std::fs::remove_file(file.path());
-        }
+    let alive = |process: &u32| Path::new(&format!("/proc/{process}")).exists();
+    for process in processes().into_iter().filter(|process| !alive(process)) {
+        // Another process may have swept it meanwhile.
+        let _ = std::fs::remove_file(path(process));
     }
+}
+
+/// The numbers of the processes that have a page.
+pub fn processes() -> Vec<u32> {
+    let pages = std::fs::read_dir(PLACE).into_iter().flatten().flatten();
+    pages
+        .filter_map(|page| {
+            page.file_name()
+                .to_str()?
+                .strip_prefix(PREFIX)?
+                .parse()
+                .ok()
+        })
+        .collect()
 }
 
 pub(crate) fn take(
@@ -175,16 +184,9 @@ pub(crate) fn take(
         .store(u32::try_from(length).unwrap_or(u32::MAX), Ordering::Relaxed);
     entry.count.store(0, Ordering::Relaxed);
     entry.held.store(0, Ordering::Relaxed);
-    let end = (0..=name.len().min(NAME))
-        .rev()
-        .find(|end| name.is_char_boundary(*end))
-        .unwrap_or(0);
-    let bytes = name.as_bytes()[..end]
-        .iter()
-        .copied()
-        .chain(std::iter::repeat(0));
-    for (place, byte) in entry.name.iter().zip(bytes) {
-        place.store(byte, Ordering::Relaxed);
+    let bytes = &name.as_bytes()[..name.floor_char_boundary(NAME)];
+    for (at, place) in entry.name.iter().enumerate() {
+        place.store(bytes.get(at).copied().unwrap_or(0), Ordering::Relaxed);
     }
     entry.kind.store(kind as u32, Ordering::Release);
     Some(entry)
@@ -195,15 +197,8 @@ pub(crate) fn give_back(entry: &Entry) {
 }
 
 /// Another process' page, held open: what it counted last can be read after its end.
+#[derive(Debug)]
 pub struct Reader(Mapped);
-
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader")
-            .field("process", &self.process())
-            .finish()
-    }
-}
 
 impl Reader {
     /// Opens the page of `process`; `None` when it has none.
@@ -224,12 +219,8 @@ impl Reader {
 
     /// The marks there are now.
     pub fn marks(&self) -> Vec<Mark> {
-        self.0
-            .page()
-            .entries
-            .iter()
-            .filter_map(Entry::read)
-            .collect()
+        let entries = self.0.page().entries.iter();
+        entries.filter_map(Entry::read).collect()
     }
 }
 
