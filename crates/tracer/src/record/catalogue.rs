@@ -1,7 +1,11 @@
 //! Which tracepoints are asked for, what each is for, and how its record becomes a [`Kind`].
 
+use Interrupt::{Call, Reschedule, Timer};
+use Point::{Begin, End};
+
 use super::layout::Layout;
 use crate::event::{Context, FutexCall, Interrupt, Kind, Left, Operation, Tid};
+use crate::fast_map::FastMap;
 
 /// A tracepoint we know how to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,168 +18,103 @@ pub(crate) enum Point {
     FutexExit,
     LockBegin,
     LockEnd,
-    LineBegin,
-    LineEnd,
-    SoftBegin,
-    SoftEnd,
+    /// An interrupt begins; the record has the number of a line or vector.
     Begin(Interrupt),
     End(Interrupt),
     Poll,
     Sent,
+    Enqueued,
+}
+
+impl Point {
+    /// The fields of its record that are needed, in the order in which they are asked for.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Switch => &["prev_state", "next_pid"],
+            Self::Waking | Self::WakeNew => &["pid", "target_cpu"],
+            Self::Migrate => &["pid", "orig_cpu", "dest_cpu"],
+            Self::FutexEnter => &["uaddr", "op", "val", "utime"],
+            Self::FutexExit => &["ret"],
+            Self::LockBegin => &["lock_addr", "flags"],
+            Self::LockEnd => &["lock_addr", "ret"],
+            Self::Begin(LINE) | Self::End(LINE) => &["irq"],
+            Self::Begin(SOFT) | Self::End(SOFT) => &["vec"],
+            Self::Begin(_) | Self::End(_) => &[],
+            Self::Poll => &["work", "budget"],
+            Self::Sent => &["sent", "drops"],
+            Self::Enqueued => &["processed", "drops"],
+        }
+    }
+
+    /// Asked for only on request: it fires for packets.
+    pub(crate) fn is_of_packets(self) -> bool {
+        matches!(self, Self::Sent | Self::Enqueued)
+    }
 }
 
 /// One line of the catalogue.
 pub(crate) struct Entry {
     pub(crate) path: &'static str,
     pub(crate) point: Point,
-    fields: &'static [&'static str],
     /// What the analyses cannot say without it. `None`: nothing works without it.
     pub(crate) without: Option<&'static str>,
-    /// Asked for only on request: it fires for packets.
-    pub(crate) packets: bool,
 }
 
-const fn entry(
-    path: &'static str,
-    point: Point,
-    fields: &'static [&'static str],
-    without: &'static str,
-) -> Entry {
+const fn needed(path: &'static str, point: Point) -> Entry {
     Entry {
         path,
         point,
-        fields,
-        without: Some(without),
-        packets: false,
-    }
-}
-
-const fn needed(path: &'static str, point: Point, fields: &'static [&'static str]) -> Entry {
-    Entry {
-        path,
-        point,
-        fields,
         without: None,
-        packets: false,
     }
 }
 
-const fn packets(path: &'static str, fields: &'static [&'static str]) -> Entry {
+const fn entry(path: &'static str, point: Point, without: &'static str) -> Entry {
     Entry {
-        path,
-        point: Point::Sent,
-        fields,
-        without: Some("XDP packet counts"),
-        packets: true,
+        without: Some(without),
+        ..needed(path, point)
     }
 }
 
+/// Any line, any vector.
+const LINE: Interrupt = Interrupt::Line(0);
+const SOFT: Interrupt = Interrupt::Soft(0);
+
+const NEW: &str = "the first wake-up of new threads";
+const MOVES: &str = "migrations";
 const KERNEL_LOCKS: &str = "waits for kernel locks (kernels before 5.19 do not tell)";
 const FUTEX: &str = "waits for user-space locks";
-const DEVICE: &str = "the share of device interrupts";
-const SOFT: &str = "the share of software interrupts";
+const LINES: &str = "the share of device interrupts";
+const SOFTS: &str = "the share of software interrupts";
 const OWN: &str = "the share of timer and cross-core interrupts (told on x86 only)";
+const POLLS: &str = "how full network polls were";
+const XDP: &str = "XDP packet counts";
 
 /// All tracepoints, in the order they are opened.
-pub(crate) const CATALOGUE: &[Entry] = &[
-    needed(
-        "sched/sched_switch",
-        Point::Switch,
-        &["prev_state", "next_pid"],
-    ),
-    needed("sched/sched_waking", Point::Waking, &["pid", "target_cpu"]),
-    entry(
-        "sched/sched_wakeup_new",
-        Point::WakeNew,
-        &["pid", "target_cpu"],
-        "the first wake-up of new threads",
-    ),
-    entry(
-        "sched/sched_migrate_task",
-        Point::Migrate,
-        &["pid", "orig_cpu", "dest_cpu"],
-        "migrations",
-    ),
-    entry(
-        "syscalls/sys_enter_futex",
-        Point::FutexEnter,
-        &["uaddr", "op", "val", "utime"],
-        FUTEX,
-    ),
-    entry("syscalls/sys_exit_futex", Point::FutexExit, &["ret"], FUTEX),
-    entry(
-        "lock/contention_begin",
-        Point::LockBegin,
-        &["lock_addr", "flags"],
-        KERNEL_LOCKS,
-    ),
-    entry(
-        "lock/contention_end",
-        Point::LockEnd,
-        &["lock_addr", "ret"],
-        KERNEL_LOCKS,
-    ),
-    entry("irq/irq_handler_entry", Point::LineBegin, &["irq"], DEVICE),
-    entry("irq/irq_handler_exit", Point::LineEnd, &["irq"], DEVICE),
-    entry("irq/softirq_entry", Point::SoftBegin, &["vec"], SOFT),
-    entry("irq/softirq_exit", Point::SoftEnd, &["vec"], SOFT),
-    entry(
-        "irq_vectors/local_timer_entry",
-        Point::Begin(Interrupt::Timer),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/local_timer_exit",
-        Point::End(Interrupt::Timer),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/reschedule_entry",
-        Point::Begin(Interrupt::Reschedule),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/reschedule_exit",
-        Point::End(Interrupt::Reschedule),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/call_function_single_entry",
-        Point::Begin(Interrupt::Call),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/call_function_single_exit",
-        Point::End(Interrupt::Call),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/call_function_entry",
-        Point::Begin(Interrupt::Call),
-        &[],
-        OWN,
-    ),
-    entry(
-        "irq_vectors/call_function_exit",
-        Point::End(Interrupt::Call),
-        &[],
-        OWN,
-    ),
-    entry(
-        "napi/napi_poll",
-        Point::Poll,
-        &["work", "budget"],
-        "how full network polls were",
-    ),
-    packets("xdp/xdp_bulk_tx", &["sent", "drops"]),
-    packets("xdp/xdp_devmap_xmit", &["sent", "drops"]),
-    packets("xdp/xdp_cpumap_enqueue", &["processed", "drops"]),
+pub(crate) const CATALOGUE: [Entry; 24] = [
+    needed("sched/sched_switch", Point::Switch),
+    needed("sched/sched_waking", Point::Waking),
+    entry("sched/sched_wakeup_new", Point::WakeNew, NEW),
+    entry("sched/sched_migrate_task", Point::Migrate, MOVES),
+    entry("syscalls/sys_enter_futex", Point::FutexEnter, FUTEX),
+    entry("syscalls/sys_exit_futex", Point::FutexExit, FUTEX),
+    entry("lock/contention_begin", Point::LockBegin, KERNEL_LOCKS),
+    entry("lock/contention_end", Point::LockEnd, KERNEL_LOCKS),
+    entry("irq/irq_handler_entry", Begin(LINE), LINES),
+    entry("irq/irq_handler_exit", End(LINE), LINES),
+    entry("irq/softirq_entry", Begin(SOFT), SOFTS),
+    entry("irq/softirq_exit", End(SOFT), SOFTS),
+    entry("irq_vectors/local_timer_entry", Begin(Timer), OWN),
+    entry("irq_vectors/local_timer_exit", End(Timer), OWN),
+    entry("irq_vectors/reschedule_entry", Begin(Reschedule), OWN),
+    entry("irq_vectors/reschedule_exit", End(Reschedule), OWN),
+    entry("irq_vectors/call_function_single_entry", Begin(Call), OWN),
+    entry("irq_vectors/call_function_single_exit", End(Call), OWN),
+    entry("irq_vectors/call_function_entry", Begin(Call), OWN),
+    entry("irq_vectors/call_function_exit", End(Call), OWN),
+    entry("napi/napi_poll", Point::Poll, POLLS),
+    entry("xdp/xdp_bulk_tx", Point::Sent, XDP),
+    entry("xdp/xdp_devmap_xmit", Point::Sent, XDP),
+    entry("xdp/xdp_cpumap_enqueue", Point::Enqueued, XDP),
 ];
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -183,6 +122,9 @@ struct Place {
     offset: u16,
     size: u16,
 }
+
+/// The decoders by the number of the tracepoint.
+pub(crate) type Decoders = FastMap<u16, Decoder>;
 
 /// How one tracepoint's record is read on this kernel.
 #[derive(Clone, Copy, Debug)]
@@ -195,7 +137,7 @@ impl Decoder {
     /// `None` when the record has not the fields that are needed.
     pub(crate) fn new(entry: &Entry, layout: &Layout) -> Option<Self> {
         let mut places = [Place::default(); 4];
-        for (place, name) in places.iter_mut().zip(entry.fields) {
+        for (place, name) in places.iter_mut().zip(entry.point.fields()) {
             let field = layout.field(name)?;
             *place = Place {
                 offset: u16::try_from(field.offset).ok()?,
@@ -225,6 +167,15 @@ impl Decoder {
 
     fn short(&self, raw: &[u8], index: usize) -> u16 {
         self.word(raw, index).min(u32::from(u16::MAX)) as u16
+    }
+
+    /// `what` with the record's number.
+    fn interrupt(&self, raw: &[u8], what: Interrupt) -> Interrupt {
+        match what {
+            LINE => Interrupt::Line(self.short(raw, 0)),
+            SOFT => Interrupt::Soft(self.word(raw, 0) as u8),
+            own => own,
+        }
     }
 
     /// The record's meaning; `flags` are the record's `common_flags`.
@@ -265,17 +216,13 @@ impl Decoder {
                 address: self.value(raw, 0),
                 result: self.word(raw, 1) as i32,
             },
-            Point::LineBegin => Kind::InterruptBegin(Interrupt::Line(self.short(raw, 0))),
-            Point::LineEnd => Kind::InterruptEnd(Interrupt::Line(self.short(raw, 0))),
-            Point::SoftBegin => Kind::InterruptBegin(Interrupt::Soft(self.word(raw, 0) as u8)),
-            Point::SoftEnd => Kind::InterruptEnd(Interrupt::Soft(self.word(raw, 0) as u8)),
-            Point::Begin(interrupt) => Kind::InterruptBegin(interrupt),
-            Point::End(interrupt) => Kind::InterruptEnd(interrupt),
+            Point::Begin(what) => Kind::InterruptBegin(self.interrupt(raw, what)),
+            Point::End(what) => Kind::InterruptEnd(self.interrupt(raw, what)),
             Point::Poll => Kind::Poll {
                 work: self.short(raw, 0),
                 budget: self.short(raw, 1),
             },
-            Point::Sent => Kind::Packets {
+            Point::Sent | Point::Enqueued => Kind::Packets {
                 sent: self.short(raw, 0),
                 dropped: self.short(raw, 1),
             },

@@ -1,14 +1,16 @@
 //! The recorder's thread: empties the rings, turns records into events, and writes them.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use host::clock::now_ns;
 use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 use rustix::time::ClockId;
 
-use super::catalogue::Decoder;
+use super::catalogue::Decoders;
 use super::ear::Ear;
 use super::sink::Sink;
 use super::sources::Core;
@@ -33,12 +35,12 @@ pub(crate) struct Drain {
     /// The next sleep in milliseconds.
     tick: i32,
     ears: Vec<Ear>,
-    decoders: Vec<Option<Decoder>>,
+    decoders: Decoders,
     file: FileWriter<Sink>,
     tasks: Vec<TaskChange>,
     stacks: Stacks,
     witness: Witness,
-    output: String,
+    output: Option<PathBuf>,
 }
 
 /// What is left of it when the recording has ended.
@@ -51,15 +53,11 @@ impl Drain {
     pub(crate) fn new(
         cores: Vec<Core>,
         switches: Option<Switches>,
-        decoders: Vec<Option<Decoder>>,
+        decoders: Decoders,
         file: FileWriter<Sink>,
         options: &Options,
     ) -> Self {
         let ears = cores.iter().map(|core| Ear::new(core.cpu)).collect();
-        let output = options
-            .output
-            .as_ref()
-            .map_or("memory".into(), |path| path.display().to_string());
         Self {
             cores,
             switches,
@@ -70,7 +68,7 @@ impl Drain {
             tasks: Vec::new(),
             stacks: Stacks::default(),
             witness: Witness::default(),
-            output,
+            output: options.output.clone(),
         }
     }
 
@@ -108,7 +106,7 @@ impl Drain {
         }
         self.write(true)?;
         // What follows is done when the window has closed.
-        trailer.recorder_time = thread_time();
+        trailer.recorder_time = machine::clock(ClockId::ThreadCPUTime) as u64;
         self.witness.finish(self.stacks.all(), &mut trailer);
         Ok(Drained {
             trailer,
@@ -132,11 +130,11 @@ impl Drain {
 
     fn turn(&mut self, last: bool) -> Result<(), RecordError> {
         let readings = self.witness.progress();
-        let read_at = machine::now();
+        let read_at = now_ns();
         let mut fullest: f64 = 0.0;
         for (core, ear) in self.cores.iter_mut().zip(&mut self.ears) {
             // Switches first: whatever perf tells from before them is then in its ring already.
-            let until = if last { u64::MAX } else { machine::now() };
+            let until = if last { u64::MAX } else { now_ns() };
             if let Some(switches) = &self.switches {
                 fullest = fullest.max(switches.filled(core.cpu));
                 ear.switches(switches);
@@ -172,10 +170,7 @@ impl Drain {
     }
 
     fn write(&mut self, all: bool) -> Result<(), RecordError> {
-        let unwritable = |cause| RecordError::Output {
-            path: self.output.clone(),
-            cause,
-        };
+        let unwritable = |cause| RecordError::unwritable(self.output.as_deref(), cause);
         for ear in &mut self.ears {
             if all || ear.writer.is_full() {
                 self.file.core(&mut ear.writer).map_err(unwritable)?;
@@ -195,8 +190,4 @@ fn go_first() -> Tid {
     // A refusal only means more risk of loss, which is counted.
     let _ = setpriority_process(Some(thread), FIRST);
     thread.as_raw_pid() as Tid
-}
-
-fn thread_time() -> u64 {
-    machine::clock(ClockId::ThreadCPUTime) as u64
 }

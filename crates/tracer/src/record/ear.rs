@@ -5,15 +5,12 @@
 //! it holds everything that came before the switches just read; what it holds beyond the moment at
 //! which reading began waits for the next turn.
 
-use super::catalogue::{Decoder, Point, common};
+use super::catalogue::{Decoders, Point, common};
 use super::stacks::Stacks;
 use super::switches::Switches;
 use super::witness::Witness;
 use crate::event::{Context, Event, Interrupt, Kind, Tid};
 use crate::format::write::CoreWriter;
-
-/// Every tracepoint's record begins with eight common bytes.
-const SHORTEST_TRACEPOINT: usize = 8;
 
 /// An event without its core.
 type Heard = (u64, Tid, Kind);
@@ -73,34 +70,20 @@ impl Ear {
     pub(crate) fn sample(
         &mut self,
         body: &[u8],
-        decoders: &[Option<Decoder>],
+        decoders: &Decoders,
         stacks: &mut Stacks,
         witness: &mut Witness,
     ) {
-        let long = |at: usize| {
-            body.get(at..at + 8)
-                .and_then(|bytes| bytes.try_into().ok())
-                .map(u64::from_le_bytes)
+        let (words, _) = body.as_chunks::<8>();
+        let long = |at: usize| words.get(at).copied().map(u64::from_le_bytes);
+        // A tracepoint's record follows the chain and its own length.
+        let parts = || {
+            let (time, frames) = (long(0)?, usize::try_from(long(1)?).ok()?);
+            let raw = body.get(frames.checked_mul(8)?.checked_add(20)?..)?;
+            let (id, flags, tid) = common(raw)?;
+            Some((time, frames, raw, flags, tid, decoders.get(&id)?))
         };
-        let (Some(time), Some(frames)) = (long(0), long(8)) else {
-            return;
-        };
-        let Some(raw_at) = usize::try_from(frames)
-            .ok()
-            .and_then(|frames| frames.checked_mul(8)?.checked_add(20))
-        else {
-            return;
-        };
-        let Some(raw) = body
-            .get(raw_at..)
-            .filter(|raw| raw.len() >= SHORTEST_TRACEPOINT)
-        else {
-            return;
-        };
-        let Some((id, flags, tid)) = common(raw) else {
-            return;
-        };
-        let Some(decoder) = decoders.get(usize::from(id)).and_then(Option::as_ref) else {
+        let Some((time, frames, raw, flags, tid, decoder)) = parts() else {
             return;
         };
         let kind = decoder.kind(raw, flags);
@@ -115,7 +98,7 @@ impl Ear {
         }
         let mut chain = std::mem::take(&mut self.chain);
         chain.clear();
-        chain.extend((0..frames as usize).filter_map(|index| long(16 + index * 8)));
+        chain.extend((0..frames).filter_map(|index| long(2 + index)));
         if decoder.point == Point::Begin(Interrupt::Timer) {
             // The tick is the sample of the running code.
             if tid != 0
@@ -132,17 +115,12 @@ impl Ear {
 
     /// A perf loss record's body: the event's id, the number of events lost.
     pub(crate) fn lost(&mut self, body: &[u8]) {
-        if let Some(count) = body
-            .get(8..16)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u64::from_le_bytes)
-        {
+        if let Some([_, count, ..]) = body.as_chunks().0.get(..2) {
+            let count = u64::from_le_bytes(*count);
             self.told_by_perf += count;
-            let (time, tid, _) =
-                self.perf
-                    .last()
-                    .copied()
-                    .unwrap_or((self.last, self.current, Kind::Lost(0)));
+            let last = self.perf.last();
+            let (time, tid) =
+                last.map_or((self.last, self.current), |(time, tid, _)| (*time, *tid));
             self.perf.push((time, tid, dropped(count)));
         }
     }

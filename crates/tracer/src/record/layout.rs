@@ -47,32 +47,23 @@ impl Layout {
 
 fn field(line: &str) -> Option<Field> {
     let rest = line.strip_prefix("field:")?;
-    let mut parts = rest.split(';').map(str::trim);
-    let declaration = parts.next()?;
-    let name = declaration
-        .split('[')
-        .next()?
-        .split([' ', '*'])
-        .rfind(|word| !word.is_empty())?;
-    let mut offset = None;
-    let mut size = None;
-    for part in parts {
-        if let Some(value) = part.strip_prefix("offset:") {
-            offset = value.parse().ok();
-        } else if let Some(value) = part.strip_prefix("size:") {
-            size = value.parse().ok();
-        }
-    }
-    // `__data_loc char[] comm` names its field after the brackets.
-    let name = if declaration.starts_with("__data_loc") {
-        declaration.rsplit(' ').next()?
-    } else {
-        name
+    let (declaration, places) = rest.split_once(';')?;
+    let place = |name: &str| {
+        let mut places = places.split(';');
+        places.find_map(|place| place.trim().strip_prefix(name)?.parse().ok())
+    };
+    // `__data_loc char[] comm` names its field after the brackets, `char comm[16]` before them.
+    let named = match declaration.strip_prefix("__data_loc") {
+        Some(declaration) => declaration,
+        None => declaration.split('[').next()?,
     };
     Some(Field {
-        name: name.to_owned(),
-        offset: offset?,
-        size: size?,
+        name: named
+            .rsplit([' ', '*'])
+            .find(|word| !word.is_empty())?
+            .to_owned(),
+        offset: place("offset:")?,
+        size: place("size:")?,
     })
 }
 

@@ -3,27 +3,17 @@
 use std::fs;
 use std::path::Path;
 
+use host::cores::parse_list;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::{TaskChange, TaskNews, Tid};
 use crate::trace::Header;
 
-/// Reads a list like `0-3,8` as the kernel writes it.
-pub(crate) fn core_list(text: &str) -> Vec<u16> {
-    let mut cores = Vec::new();
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) {
-            cores.extend(first..=last);
-        }
-    }
-    cores
-}
-
 fn core_file(name: &str) -> Vec<u16> {
-    fs::read_to_string(Path::new("/sys/devices/system/cpu").join(name))
-        .map(|text| core_list(&text))
-        .unwrap_or_default()
+    let text = fs::read_to_string(Path::new("/sys/devices/system/cpu").join(name));
+    let cores = text.ok().and_then(|text| parse_list(&text).ok());
+    let cores = cores.unwrap_or_default().into_iter();
+    cores.filter_map(|core| core.0.try_into().ok()).collect()
 }
 
 /// The machine's part of a header.
@@ -53,11 +43,6 @@ pub(crate) fn clock(id: ClockId) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Now, on the clock of all events.
-pub(crate) fn now() -> u64 {
-    clock(ClockId::Monotonic) as u64
-}
-
 fn interrupt_names(table: &str) -> Vec<(u16, String)> {
     table
         .lines()
@@ -74,42 +59,31 @@ fn interrupt_names(table: &str) -> Vec<(u16, String)> {
 pub(crate) fn threads() -> Vec<TaskChange> {
     let mut found = Vec::new();
     for process in numbers(Path::new("/proc")) {
-        for tid in numbers(&Path::new("/proc").join(process.to_string()).join("task")) {
-            if let Some(name) = thread_name(process, tid) {
-                found.push(TaskChange {
-                    time: 0,
-                    tid,
-                    process,
-                    what: TaskNews::Named(name),
-                });
+        let mut tell = |tid, what| {
+            found.push(TaskChange {
+                time: 0,
+                tid,
+                process,
+                what,
+            });
+        };
+        for tid in numbers(Path::new(&format!("/proc/{process}/task"))) {
+            if let Ok(name) = fs::read_to_string(format!("/proc/{process}/task/{tid}/comm")) {
+                tell(tid, TaskNews::Named(name.trim_end().to_owned()));
             }
         }
         if let Some(parent) = parent(process) {
-            found.push(TaskChange {
-                time: 0,
-                tid: process,
-                process,
-                what: TaskNews::Forked { parent },
-            });
+            tell(process, TaskNews::Forked { parent });
         }
     }
     found
 }
 
 fn numbers(directory: &Path) -> Vec<Tid> {
-    fs::read_dir(directory)
-        .map(|entries| {
-            entries
-                .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-                .collect()
-        })
-        .unwrap_or_default()
-}
-
-fn thread_name(process: Tid, tid: Tid) -> Option<String> {
-    fs::read_to_string(format!("/proc/{process}/task/{tid}/comm"))
-        .ok()
-        .map(|name| name.trim_end().to_owned())
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 fn parent(process: Tid) -> Option<Tid> {
@@ -125,13 +99,6 @@ fn parent(process: Tid) -> Option<Tid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn core_lists_as_the_kernel_writes_them() {
-        assert_eq!(core_list("0-3,8\n"), [0, 1, 2, 3, 8]);
-        assert_eq!(core_list("\n"), [] as [u16; 0]);
-        assert_eq!(core_list("5"), [5]);
-    }
 
     #[test]
     fn interrupt_lines_have_their_device_names() {

@@ -6,11 +6,13 @@
 //! and told.
 //!
 //! ```no_run
-//! use tracer::record::{self, Options, Target};
+//! use tracer::record::{Options, Recording, Target};
 //! let options = Options { target: Target::Process(1234), ..Options::default() };
-//! let trace = record::record_for(&options, std::time::Duration::from_secs(2))?;
+//! let recording = Recording::start(&options)?;
+//! std::thread::sleep(std::time::Duration::from_secs(2));
+//! let trace = recording.stop()?.into_trace()?;
 //! println!("{} events, {} lost", trace.events.len(), trace.events_lost());
-//! # Ok::<(), record::RecordError>(())
+//! # Ok::<(), tracer::record::RecordError>(())
 //! ```
 
 mod catalogue;
@@ -36,8 +38,7 @@ mod witness;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 pub use session::{Recorded, Recording};
 pub use system::System;
@@ -169,21 +170,21 @@ pub enum RecordError {
     Read(#[from] ReadError),
 }
 
-/// Records for `duration` and returns the trace.
-///
-/// # Errors
-/// [`RecordError`] when the kernel refuses, the target is absent, or the output cannot be written.
-pub fn record_for(options: &Options, duration: Duration) -> Result<Trace, RecordError> {
-    let recording = Recording::start(options)?;
-    std::thread::sleep(duration);
-    recording.stop()?.into_trace()
+impl RecordError {
+    fn unwritable(output: Option<&Path>, cause: io::Error) -> Self {
+        Self::Output {
+            path: output.map_or("memory".into(), |path| path.display().to_string()),
+            cause,
+        }
+    }
 }
 
 /// Records while `work` runs in this process, whose threads are the target, and returns its result
 /// and the trace.
 ///
 /// # Errors
-/// As [`record_for`]. `work` does not run when recording cannot start.
+/// [`RecordError`] when the kernel refuses or the output cannot be written. `work` does not run
+/// when recording cannot start.
 pub fn record_while<T>(
     options: &Options,
     work: impl FnOnce() -> T,

@@ -1,6 +1,6 @@
 //! Which tracepoints are opened, by what the kernel has and what was asked for.
 
-use super::catalogue::{CATALOGUE, Decoder, Entry, Point};
+use super::catalogue::{CATALOGUE, Decoder, Decoders, Entry, Point};
 use super::layout::Layout;
 use super::sources::{Chain, Wanted};
 use super::switches::{Switches, Which};
@@ -9,13 +9,13 @@ use crate::event::Interrupt;
 use crate::trace::Header;
 
 /// The decoders by tracepoint number, and what to open.
-pub(super) type Points = (Vec<Option<Decoder>>, Vec<Wanted>);
+pub(super) type Points = (Decoders, Vec<Wanted>);
 
 fn entries(options: &Options) -> impl Iterator<Item = &'static Entry> {
     let packets = options.packets;
     CATALOGUE
         .iter()
-        .filter(move |entry| packets || !entry.packets)
+        .filter(move |entry| packets || !entry.point.is_of_packets())
 }
 
 /// The tracepoints' paths below `events`, in the order of the catalogue.
@@ -64,39 +64,35 @@ pub(super) fn points(
         (Point::Waking, Some(which)) => which.wakings,
         _ => false,
     };
-    let mut decoders: Vec<Option<Decoder>> = Vec::new();
+    let mut decoders = Decoders::default();
     let mut wanted = Vec::new();
     for (entry, format) in entries(options).zip(formats) {
+        let name = entry.path.replace('/', ":");
         if by_program(entry.point) {
-            header.events.push(entry.path.replace('/', ":"));
+            header.events.push(name);
             continue;
         }
-        let layout = format.as_deref().and_then(Layout::parse);
-        let decoder = layout
-            .as_ref()
-            .and_then(|layout| Decoder::new(entry, layout));
-        let (Some(layout), Some(decoder)) = (layout, decoder) else {
+        let found = format
+            .as_deref()
+            .and_then(Layout::parse)
+            .and_then(|layout| {
+                let decoder = Decoder::new(entry, &layout)?;
+                Some((layout.id, decoder))
+            });
+        let Some((id, decoder)) = found else {
             let Some(without) = entry.without else {
                 return Err(RecordError::NoPoint {
                     kernel: header.kernel.clone(),
                     point: entry.path,
                 });
             };
-            header
-                .missing
-                .push(format!("{}: {without}", entry.path.replace('/', ":")));
+            header.missing.push(format!("{name}: {without}"));
             continue;
         };
-        let id = usize::from(layout.id);
-        if decoders.len() <= id {
-            decoders.resize(id + 1, None);
-        }
-        decoders[id] = Some(decoder);
-        header.events.push(entry.path.replace('/', ":"));
-        wanted.push(Wanted {
-            id: layout.id,
-            stack: chain(entry.point, options.stacks),
-        });
+        decoders.insert(id, decoder);
+        header.events.push(name);
+        let stack = chain(entry.point, options.stacks);
+        wanted.push(Wanted { id, stack });
     }
     Ok((decoders, wanted))
 }
@@ -107,70 +103,39 @@ fn chain(point: Point, stacks: bool) -> Option<Chain> {
     const PLACE: u16 = 24;
     /// Enough to get out of the interrupt's entry and see who polls.
     const SAMPLE: u16 = 8;
-    match point {
+    let (kernel, user, frames) = match point {
         // Slow paths of kernel locks are rare, and without their caller most kernel locks have no
         // name.
-        Point::LockBegin => Some(Chain {
-            kernel: true,
-            user: stacks,
-            frames: PLACE,
-        }),
-        Point::FutexEnter | Point::Waking if stacks => Some(Chain {
-            kernel: false,
-            user: true,
-            frames: PLACE,
-        }),
+        Point::LockBegin => (true, stacks, PLACE),
+        Point::FutexEnter | Point::Waking if stacks => (false, true, PLACE),
         // The tick that comes anyway samples the running code; an event of its own would cost an
         // interrupt each.
-        Point::Begin(Interrupt::Timer) => Some(Chain {
-            kernel: true,
-            user: true,
-            frames: SAMPLE,
-        }),
-        _ => None,
-    }
+        Point::Begin(Interrupt::Timer) => (true, true, SAMPLE),
+        _ => return None,
+    };
+    Some(Chain {
+        kernel,
+        user,
+        frames,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Kind, Left};
+    use crate::event::{Context, Kind, Left};
     use crate::record::{System, tracefs};
 
     /// A tracefs of another kernel: its `format` files, laid out from one text.
-    struct Elsewhere(std::path::PathBuf);
-
-    impl Elsewhere {
-        fn new(kernel: &str, text: &str) -> Self {
-            static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-            let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let root = std::env::temp_dir()
-                .join(format!("corelane-{kernel}-{}-{number}", std::process::id()));
-            for part in text.split("=== ").skip(1) {
-                let (path, format) = part.split_once('\n').expect("a path and a text");
-                let place = root.join("events").join(path);
-                std::fs::create_dir_all(&place).expect("a temporary directory");
-                std::fs::write(place.join("format"), format).expect("a temporary file");
-            }
-            Self(root)
+    fn elsewhere(kernel: &str, text: &str) -> host::temporary::Directory {
+        let root = host::temporary::Directory::new(kernel).expect("a temporary directory");
+        for part in text.split("=== ").skip(1) {
+            let (path, format) = part.split_once('\n').expect("a path and a text");
+            let place = root.path().join("events").join(path);
+            std::fs::create_dir_all(&place).expect("a temporary directory");
+            std::fs::write(place.join("format"), format).expect("a temporary file");
         }
-
-        fn options(&self) -> Options {
-            Options {
-                backend: Backend::Perf,
-                system: System {
-                    tracing: vec!["/nowhere".into(), self.0.clone()],
-                    ..System::default()
-                },
-                ..Options::default()
-            }
-        }
-    }
-
-    impl Drop for Elsewhere {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+        root
     }
 
     const KERNELS: [(&str, &str); 3] = [
@@ -182,78 +147,71 @@ mod tests {
         ("6.8", include_str!("../../tests/fixtures/formats-6.8.txt")),
     ];
 
-    fn on(kernel: usize) -> (Points, Header, Elsewhere) {
+    fn on(kernel: usize) -> (Decoders, Header) {
         let (name, text) = KERNELS[kernel];
-        let elsewhere = Elsewhere::new(name, text);
-        let options = elsewhere.options();
+        let root = elsewhere(name, text);
+        let options = Options {
+            system: System {
+                tracing: vec!["/nowhere".into(), root.path().to_owned()],
+                ..System::default()
+            },
+            ..Options::default()
+        };
         let formats = tracefs::formats(&options.system, &paths(&options)).expect("it is there");
         let mut header = Header::default();
         let found = points(&options, &formats, None, &mut header).expect("all that is needed");
-        (found, header, elsewhere)
+        (found.0, header)
     }
 
     #[test]
     fn records_of_other_kernels_are_read_by_their_own_layouts() {
-        for kernel in 0..KERNELS.len() {
-            let ((decoders, _), _, elsewhere) = on(kernel);
-            let decoder = |point: Point| {
-                decoders
-                    .iter()
-                    .flatten()
-                    .find(|decoder| decoder.point == point)
-                    .unwrap_or_else(|| panic!("{}: {point:?}", elsewhere.0.display()))
+        // Real-time kernels of that age have two more bytes that all records share.
+        for (kernel, [state, next, pid, core]) in
+            [[40, 64, 28, 40], [32, 56, 24, 32], [32, 56, 24, 32]]
+                .into_iter()
+                .enumerate()
+        {
+            let (decoders, _) = on(kernel);
+            let kind = |point: Point, raw: &[u8]| {
+                let mut decoders = decoders.values();
+                let decoder = decoders.find(|decoder| decoder.point == point);
+                decoder.map(|decoder| decoder.kind(raw, 0))
             };
-            // Real-time kernels of that age have two more bytes that all records share.
-            let (state, next) = [(40, 64), (32, 56), (32, 56)][kernel];
             let mut raw = [0_u8; 80];
             raw[state] = 2;
             raw[next..next + 4].copy_from_slice(&4711_u32.to_le_bytes());
-            assert_eq!(
-                decoder(Point::Switch).kind(&raw, 0),
-                Kind::Switch {
-                    left: Left::Uninterruptible,
-                    next: 4711
-                },
-                "{}",
-                elsewhere.0.display()
-            );
+            let switch = Kind::Switch {
+                left: Left::Uninterruptible,
+                next: 4711,
+            };
+            let name = KERNELS[kernel].0;
+            assert_eq!(kind(Point::Switch, &raw), Some(switch), "{name}");
             let mut raw = [0_u8; 80];
-            let (pid, core) = [(28, 40), (24, 32), (24, 32)][kernel];
-            raw[pid] = 77;
-            raw[core] = 3;
-            assert!(
-                matches!(
-                    decoder(Point::Waking).kind(&raw, 0),
-                    Kind::Waking {
-                        woken: 77,
-                        target: 3,
-                        ..
-                    }
-                ),
-                "{}",
-                elsewhere.0.display()
-            );
+            (raw[pid], raw[core]) = (77, 3);
+            let waking = Kind::Waking {
+                woken: 77,
+                target: 3,
+                by: Context::Thread,
+                new: false,
+            };
+            assert_eq!(kind(Point::Waking, &raw), Some(waking), "{name}");
         }
     }
 
     #[test]
     fn an_old_kernel_tells_what_it_cannot_say() {
-        let (_, header, _elsewhere) = on(0);
+        let told = "lock:contention_begin: waits for kernel locks";
+        let (_, header) = on(0);
+        let mut missing = header.missing.iter();
         assert!(
-            header.missing.iter().any(|missing| {
-                missing.starts_with("lock:contention_begin: waits for kernel locks")
-            }),
-            "{:?}",
-            header.missing
+            missing.any(|missing| missing.starts_with(told)),
+            "{header:?}"
         );
-        let (_, header, _elsewhere) = on(2);
+        let (_, header) = on(2);
+        let mut missing = header.missing.iter();
         assert!(
-            !header
-                .missing
-                .iter()
-                .any(|missing| missing.contains("contention")),
-            "{:?}",
-            header.missing
+            !missing.any(|missing| missing.contains("contention")),
+            "{header:?}"
         );
     }
 

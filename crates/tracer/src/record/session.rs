@@ -1,5 +1,6 @@
 //! A recording from its start to its file: open, enable, drain, close.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -9,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use host::clock::now_ns;
+use host::process::is_alive;
 use rustix::param::page_size;
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
 
@@ -66,7 +69,7 @@ impl Recording {
     /// Nothing is left behind.
     pub fn start(options: &Options) -> Result<Self, RecordError> {
         if let Target::Process(process) = options.target
-            && !std::path::Path::new(&format!("/proc/{process}")).exists()
+            && !is_alive(process)
         {
             return Err(RecordError::NoProcess(process));
         }
@@ -92,13 +95,7 @@ impl Recording {
             .collect::<Result<Vec<_>, _>>()?;
         let switches = switches.map(|(switches, _)| switches);
         let output = options.output.clone();
-        let unwritable = |cause: io::Error| RecordError::Output {
-            path: options
-                .output
-                .as_ref()
-                .map_or("memory".into(), |path| path.display().to_string()),
-            cause,
-        };
+        let unwritable = |cause| RecordError::unwritable(output.as_deref(), cause);
         let sink = match &output {
             Some(path) => Sink::File(BufWriter::new(File::create(path).map_err(unwritable)?)),
             None => Sink::Memory(Vec::new()),
@@ -123,7 +120,7 @@ impl Recording {
             drain: Some(handle),
             scope: Scope::Everything,
             child: None,
-            start: machine::now(),
+            start: now_ns(),
             exit: String::new(),
             output,
         };
@@ -152,8 +149,8 @@ impl Recording {
         if self.drain.as_ref().is_none_or(JoinHandle::is_finished) {
             return true;
         }
-        match &mut self.child {
-            Some(child) => match child.try_wait() {
+        match (&mut self.child, &self.scope) {
+            (Some(child), _) => match child.try_wait() {
                 Ok(Some(status)) => {
                     self.exit = status.to_string();
                     true
@@ -161,12 +158,8 @@ impl Recording {
                 Ok(None) => false,
                 Err(_) => true,
             },
-            None => match self.scope {
-                Scope::Process(process) => {
-                    !std::path::Path::new(&format!("/proc/{process}")).exists()
-                }
-                Scope::Everything => false,
-            },
+            (None, Scope::Process(process)) => !is_alive(*process),
+            (None, Scope::Everything) => false,
         }
     }
 
@@ -175,7 +168,7 @@ impl Recording {
     /// # Errors
     /// When the output could not be written.
     pub fn stop(mut self) -> Result<Recorded, RecordError> {
-        let end = machine::now();
+        let end = now_ns();
         self.stop.store(true, Ordering::Release);
         let handle = self.drain.take();
         self.end_child();
@@ -194,12 +187,7 @@ impl Recording {
         let sink = drained
             .file
             .finish(&trailer)
-            .map_err(|cause| RecordError::Output {
-                path: output
-                    .as_ref()
-                    .map_or("memory".into(), |path| path.display().to_string()),
-                cause,
-            })?;
+            .map_err(|cause| RecordError::unwritable(output.as_deref(), cause))?;
         let memory = match sink {
             Sink::File(_) => Vec::new(),
             Sink::Memory(memory) => memory,
@@ -268,23 +256,17 @@ fn describe(target: &Target) -> String {
     }
 }
 
-fn spawn(words: &[std::ffi::OsString]) -> Result<Child, RecordError> {
-    let failed = |cause: io::Error| RecordError::Command {
-        command: words
-            .first()
-            .map_or_else(String::new, |word| word.to_string_lossy().into_owned()),
+fn spawn(words: &[OsString]) -> Result<Child, RecordError> {
+    let failed = |program: &OsStr, cause| RecordError::Command {
+        command: program.to_string_lossy().into_owned(),
         cause,
     };
     let Some((program, arguments)) = words.split_first() else {
-        return Err(failed(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no command was given",
-        )));
+        let none = io::Error::other("no command was given");
+        return Err(failed(OsStr::new(""), none));
     };
-    Command::new(program)
-        .args(arguments)
-        .spawn()
-        .map_err(failed)
+    let child = Command::new(program).args(arguments).spawn();
+    child.map_err(|cause| failed(program, cause))
 }
 
 /// Every core and tracepoint needs a descriptor; the soft limit of 1024 is too few for many cores.

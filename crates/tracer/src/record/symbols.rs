@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{LittleEndian, ReadCache, ReadRef, elf};
+
+use elf::FileHeader64;
 
 /// A symbol's place and the place of its name.
 #[derive(Clone, Copy, Debug)]
@@ -84,99 +88,58 @@ impl Table {
     /// Reads a file's symbols, and nothing else of it; empty when it is not an ELF file we know or
     /// is stripped.
     pub(crate) fn read(path: &Path) -> Self {
-        let read = || {
-            let file = File::open(path).ok()?;
-            let size = file.metadata().ok()?.len();
-            Self::parse(&|at, length| {
-                // A length that the file has not takes no memory.
-                let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= size)?];
-                file.read_exact_at(&mut bytes, at).ok()?;
-                Some(bytes)
-            })
-        };
-        read().unwrap_or_default()
+        let table = File::open(path)
+            .ok()
+            .and_then(|file| Self::parse(&ReadCache::new(file)).ok());
+        table.unwrap_or_default()
     }
 
-    /// `part` gives the bytes from here on, as many as said.
-    fn parse(part: &dyn Fn(u64, u64) -> Option<Vec<u8>>) -> Option<Self> {
-        const SYMBOLS: u32 = 2;
-        const DYNAMIC_SYMBOLS: u32 = 11;
-        const LOAD: u32 = 1;
+    fn parse<'data>(data: impl ReadRef<'data>) -> object::read::Result<Self> {
         const PAGE: u64 = 4096;
-        const PROGRAM: usize = 56;
-        const SECTION: usize = 64;
-        let head = part(0, 64)?;
-        if head.get(..6)? != b"\x7fELF\x02\x01" {
-            return None;
-        }
-        let rows = |at: u64, count: u16, size: usize| part(at, u64::from(count) * size as u64);
-        let programs = rows(long(&head, 32)?, short(&head, 56)?, PROGRAM)?;
-        let base = programs
-            .chunks_exact(PROGRAM)
-            .filter(|program| word(program, 0) == Some(LOAD))
-            .filter_map(|program| Some(long(program, 16)? / PAGE * PAGE))
-            .min();
+        let head = FileHeader64::<LittleEndian>::parse(data)?;
+        let endian = head.endian()?;
+        let loaded = head
+            .program_headers(endian, data)?
+            .iter()
+            .filter(|program| program.p_type(endian) == elf::PT_LOAD)
+            .map(|program| program.p_vaddr(endian) / PAGE * PAGE);
         let mut table = Self {
-            base: base.unwrap_or(0),
+            base: loaded.min().unwrap_or(0),
             ..Self::default()
         };
-        let sections = rows(long(&head, 40)?, short(&head, 60)?, SECTION)?;
-        for section in sections.chunks_exact(SECTION) {
-            if !matches!(word(section, 4)?, SYMBOLS | DYNAMIC_SYMBOLS) {
+        let sections = head.sections(endian, data)?;
+        for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
+            let symbols = sections.symbols(endian, data, kind)?;
+            if symbols.is_empty() {
                 continue;
             }
-            let link = (word(section, 40)? as usize).checked_mul(SECTION)?;
-            let strings = sections.get(link..link + SECTION)?;
             let first = table.names.len();
-            table
-                .names
-                .extend(part(long(strings, 24)?, long(strings, 32)?)?);
-            table.symbols(&part(long(section, 24)?, long(section, 32)?)?, first);
+            let strings = sections.section(symbols.string_section())?;
+            table.names.extend(strings.data(endian, data)?);
+            for symbol in symbols.iter() {
+                let list = match symbol.st_type() {
+                    elf::STT_OBJECT => &mut table.variables,
+                    elf::STT_FUNC => &mut table.functions,
+                    _ => continue,
+                };
+                if let address @ 1.. = symbol.st_value(endian) {
+                    list.entries.push(Entry {
+                        address,
+                        size: symbol.st_size(endian),
+                        name: first + symbol.st_name(endian) as usize,
+                    });
+                }
+            }
         }
         table.functions.sort();
         table.variables.sort();
-        Some(table)
-    }
-
-    /// Takes a symbol table whose names begin at `first`.
-    fn symbols(&mut self, bytes: &[u8], first: usize) {
-        const VARIABLE: u8 = 1;
-        const FUNCTION: u8 = 2;
-        const SYMBOL: usize = 24;
-        for symbol in bytes.chunks_exact(SYMBOL) {
-            let list = match symbol[4] & 0xf {
-                VARIABLE => &mut self.variables,
-                FUNCTION => &mut self.functions,
-                _ => continue,
-            };
-            if let (Some(name), Some(address @ 1..), Some(size)) =
-                (word(symbol, 0), long(symbol, 8), long(symbol, 16))
-            {
-                list.entries.push(Entry {
-                    address,
-                    size,
-                    name: first + name as usize,
-                });
-            }
-        }
+        Ok(table)
     }
 }
 
 /// A symbol's name for people.
 fn readable(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
-}
-
-fn short(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// The kernel's symbols.
@@ -263,22 +226,18 @@ fn parse_maps(text: &str) -> Vec<Mapping> {
             continue;
         };
         let path = parts.nth(4).unwrap_or_default().trim_start().to_owned();
-        if path.is_empty()
-            && let Some(before) = found.last()
-            && before.end == start
-            && before.path.starts_with('/')
-        {
+        let (path, first) = match found.last() {
             // The zeroed part of a file's data follows it without a name.
-            let (path, first) = (before.path.clone(), before.first);
-            found.push(Mapping {
-                start,
-                end,
-                path,
-                first,
-            });
-            continue;
-        }
-        let first = *firsts.entry(path.clone()).or_insert(start);
+            Some(before)
+                if path.is_empty() && before.end == start && before.path.starts_with('/') =>
+            {
+                (before.path.clone(), before.first)
+            }
+            _ => {
+                let first = *firsts.entry(path.clone()).or_insert(start);
+                (path, first)
+            }
+        };
         found.push(Mapping {
             start,
             end,
@@ -326,20 +285,14 @@ mod tests {
 
     #[test]
     fn other_files_have_no_symbols() {
-        let parsed = |bytes: Vec<u8>| {
-            Table::parse(&|at, length| {
-                let at = usize::try_from(at).ok()?;
-                Some(bytes.get(at..at.checked_add(length as usize)?)?.to_vec())
-            })
-        };
         let mut script = b"#!/bin/sh".to_vec();
         script.resize(200, b'\n');
-        assert!(parsed(script).is_none());
-        assert!(parsed(b"\x7fELF\x02\x01".to_vec()).is_none());
+        assert!(Table::parse(&*script).is_err());
+        assert!(Table::parse(&b"\x7fELF\x02\x01"[..]).is_err());
         // Section headers that lie behind the end.
         let mut cut = b"\x7fELF\x02\x01".to_vec();
         cut.resize(64, 0xff);
-        assert!(parsed(cut).is_none());
+        assert!(Table::parse(&*cut).is_err());
     }
 
     #[test]

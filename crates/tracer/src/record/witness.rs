@@ -7,10 +7,11 @@
 //! can be read when the window has closed, and are.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use marker::{Kind as MarkKind, Reader};
+use marker::{Kind as MarkKind, Mark, Reader};
 
 use super::maps::{Maps, What};
 use super::naming::{KERNEL, Names};
@@ -87,16 +88,10 @@ impl Witness {
                 self.places
                     .extend(mapping.map(|mapping| (process, address, mapping)));
             }
-            if let Some(words) = words_around(process, address) {
-                self.probes.push(Probe {
-                    process,
-                    address,
-                    words,
-                });
-            }
+            self.probes.extend(probe(process, address));
         }
-        for process in marked_processes() {
-            if let std::collections::hash_map::Entry::Vacant(place) = self.readers.entry(process)
+        for process in marker::processes() {
+            if let Entry::Vacant(place) = self.readers.entry(process)
                 && let Some(reader) = Reader::open(process)
             {
                 for mark in reader.marks() {
@@ -111,27 +106,20 @@ impl Witness {
 
     /// A lock's name is kept even when the program drops the lock before it ends.
     fn remember_names(&mut self) {
-        for (process, reader) in &self.readers {
-            for mark in reader
-                .marks()
-                .into_iter()
-                .filter(|mark| mark.kind == MarkKind::Lock)
-            {
-                let known = self.names.iter_mut().find(|name| {
-                    name.source == NameSource::Marker
-                        && name.process == *process
-                        && name.address == mark.address
-                });
-                match known {
-                    Some(name) => name.name = mark.name,
-                    None => self.names.push(AddressName {
-                        process: *process,
-                        address: mark.address,
-                        length: mark.length,
-                        name: mark.name,
-                        source: NameSource::Marker,
-                    }),
-                }
+        for (process, mark) in marks(&self.readers, MarkKind::Lock) {
+            let known = self.names.iter_mut().find(|name| {
+                name.source == NameSource::Marker
+                    && (name.process, name.address) == (process, mark.address)
+            });
+            match known {
+                Some(name) => name.name = mark.name,
+                None => self.names.push(AddressName {
+                    process,
+                    address: mark.address,
+                    length: mark.length,
+                    name: mark.name,
+                    source: NameSource::Marker,
+                }),
             }
         }
     }
@@ -139,25 +127,16 @@ impl Witness {
     /// The progress points' readings: (index, total).
     pub(crate) fn progress(&mut self) -> Vec<(u16, u64)> {
         let mut totals: HashMap<(u32, String), u64> = HashMap::new();
-        for (process, reader) in &self.readers {
-            for mark in reader
-                .marks()
-                .into_iter()
-                .filter(|mark| mark.kind == MarkKind::Progress)
-            {
-                *totals.entry((*process, mark.name)).or_default() += mark.count;
-            }
+        for (process, mark) in marks(&self.readers, MarkKind::Progress) {
+            *totals.entry((process, mark.name)).or_default() += mark.count;
         }
         let mut readings = Vec::new();
         for (key, total) in totals {
-            let index = self
-                .points
-                .iter()
-                .position(|known| *known == key)
-                .unwrap_or_else(|| {
-                    self.points.push(key);
-                    self.points.len() - 1
-                });
+            let known = self.points.iter().position(|known| *known == key);
+            let index = known.unwrap_or_else(|| {
+                self.points.push(key);
+                self.points.len() - 1
+            });
             readings.push((index as u16, total));
         }
         readings.sort_unstable();
@@ -181,12 +160,8 @@ impl Witness {
         for (process, address, mapping) in &self.places {
             self.names.push(names.variable(*process, *address, mapping));
         }
-        let needs_kernel = !self.kernel_locks.is_empty() || !stacks.is_empty();
-        let kernel = if needs_kernel {
-            Kernel::read()
-        } else {
-            Kernel::default()
-        };
+        let needed = !self.kernel_locks.is_empty() || !stacks.is_empty();
+        let kernel = needed.then(Kernel::read).unwrap_or_default();
         for address in &self.kernel_locks {
             /// A lock lies this near to the beginning of the variable that contains it, or is not
             /// part of it.
@@ -208,22 +183,17 @@ impl Witness {
                 names.frames(maps, frames, &kernel)
             })
             .collect();
-        for (process, reader) in &self.readers {
-            for mark in reader.marks() {
-                let before = self
-                    .first_holds
-                    .get(&(*process, mark.address))
-                    .copied()
-                    .unwrap_or_default();
-                if mark.kind == MarkKind::Lock && mark.count > before.0 {
-                    trailer.holds.push(HoldCount {
-                        process: *process,
-                        address: mark.address,
-                        name: mark.name,
-                        holds: mark.count - before.0,
-                        held: mark.held - before.1,
-                    });
-                }
+        for (process, mark) in marks(&self.readers, MarkKind::Lock) {
+            let before = self.first_holds.get(&(process, mark.address));
+            let (count, held) = before.copied().unwrap_or_default();
+            if mark.count > count {
+                trailer.holds.push(HoldCount {
+                    process,
+                    address: mark.address,
+                    name: mark.name,
+                    holds: mark.count - count,
+                    held: mark.held - held,
+                });
             }
         }
         trailer.progress = self.points.into_iter().map(|(_, name)| name).collect();
@@ -232,8 +202,19 @@ impl Witness {
     }
 }
 
+/// The marks of one kind in all marked processes.
+fn marks(
+    readers: &HashMap<u32, Reader>,
+    kind: MarkKind,
+) -> impl Iterator<Item = (u32, Mark)> + use<'_> {
+    readers
+        .iter()
+        .flat_map(|(process, reader)| reader.marks().into_iter().map(|mark| (*process, mark)))
+        .filter(move |(_, mark)| mark.kind == kind)
+}
+
 /// The eight words from 16 bytes before `address`, if the process still has them.
-fn words_around(process: Tid, address: u64) -> Option<[u32; 8]> {
+fn probe(process: Tid, address: u64) -> Option<Probe> {
     const BEFORE: u64 = 16;
     let mut bytes = [0; 32];
     let memory = File::open(format!("/proc/{process}/mem")).ok()?;
@@ -241,21 +222,9 @@ fn words_around(process: Tid, address: u64) -> Option<[u32; 8]> {
         .read_exact_at(&mut bytes, address.checked_sub(BEFORE)?)
         .ok()?;
     let (words, _) = bytes.as_chunks::<4>();
-    Some(std::array::from_fn(|at| u32::from_ne_bytes(words[at])))
-}
-
-fn marked_processes() -> Vec<u32> {
-    let Ok(files) = std::fs::read_dir("/dev/shm") else {
-        return Vec::new();
-    };
-    files
-        .flatten()
-        .filter_map(|file| {
-            file.file_name()
-                .to_str()?
-                .strip_prefix("corelane-marker-")?
-                .parse()
-                .ok()
-        })
-        .collect()
+    Some(Probe {
+        process,
+        address,
+        words: std::array::from_fn(|at| u32::from_ne_bytes(words[at])),
+    })
 }
