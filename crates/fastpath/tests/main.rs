@@ -4,5 +4,6 @@ mod common;
 mod forwarder;
 mod generator;
 mod network;
+mod reason;
 mod standard;
 mod xsk;

@@ -2,9 +2,13 @@
 
 mod concurrent;
 mod fuzz;
+mod generated;
 mod instructions;
 mod internet;
 mod loom;
 mod memory;
+mod organisation;
+mod prefix;
+mod prefix_file;
 mod recorded;
 mod script;

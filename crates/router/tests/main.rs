@@ -1,12 +1,15 @@
 //! The router from its outside: packets, routes, workers, in memory and between namespaces.
 
 mod agreement;
+mod config;
 mod follow;
 mod fuzz;
 mod instructions;
 mod memory_engine;
 mod mirror;
 mod plain_sockets;
+mod supervisor;
 mod support;
+mod test_traffic;
 mod worker;
 mod worker_ends;

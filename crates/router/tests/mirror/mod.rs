@@ -2,6 +2,7 @@
 //! checks on the way that no change points to a next hop that is not there, and none in use is
 //! released.
 
+mod buckets;
 mod lab;
 
 mod ports;

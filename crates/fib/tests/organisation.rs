@@ -1,5 +1,11 @@
-use super::*;
-use crate::next_hop::Kind;
+//! The organisations do the same, each in its way.
+
+use fib::generated::{internet, next_hops};
+use fib::memory::ArrayMemory;
+use fib::next_hop::Kind;
+use fib::organisation::{Change, Locked, Options, Organisation, PerCore, Reader, Shared, Traffic};
+use fib::table::Capacity;
+use fib::{NextHop, NextHopEntry, Prefix, Table};
 
 fn options() -> Options {
     let room = Capacity {
@@ -115,13 +121,13 @@ fn per_core_behaves() {
 /// of the latest changes.
 #[test]
 fn filling_in_one_batch_leaves_little_behind() {
-    let prefixes = crate::generated::internet(1).v4;
+    let prefixes = internet(1).v4;
     let routes: Vec<_> = prefixes[..200_000]
         .iter()
         .copied()
-        .zip(crate::generated::next_hops(1, 200_000, 16))
+        .zip(next_hops(1, 200_000, 16))
         .collect();
-    let mut compact = crate::Table::<u32>::new().unwrap();
+    let mut compact = Table::<u32>::new().unwrap();
     compact.insert_all(&routes).unwrap();
     let least = compact.memory().used();
 
@@ -131,7 +137,7 @@ fn filling_in_one_batch_leaves_little_behind() {
         .map(|&(prefix, next_hop)| Change::V4(prefix, next_hop))
         .collect();
     tables.apply(&changes).unwrap();
-    let of_v4 = |array: &&crate::memory::ArrayMemory| array.name.starts_with("IPv4");
+    let of_v4 = |array: &&ArrayMemory| array.name.starts_with("IPv4");
     let report = tables.memory();
     let filled: usize = report
         .arrays

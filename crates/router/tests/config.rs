@@ -1,0 +1,115 @@
+//! The configuration file: every key, and errors that help.
+
+use std::path::Path;
+use std::time::Duration;
+
+use router::engine::{EngineKind, Require};
+use router::management_plane::config::Config;
+
+#[test]
+fn a_short_file_gets_the_defaults() {
+    let config = Config::parse("ports = [\"r0\", \"r1\"]\n", "a.toml").unwrap();
+    assert_eq!(
+        config,
+        Config {
+            ports: vec!["r0".into(), "r1".into()],
+            ..Config::default()
+        }
+    );
+}
+
+#[test]
+fn every_key_is_read() {
+    let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter \
+                = true\ninstance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \
+                \"\"\nverify-seconds = 0\nstale-milliseconds = 750\nbusy-poll = true\n";
+    let config = Config::parse(text, "a.toml").unwrap();
+    assert_eq!(
+        (config.engine, config.require),
+        (EngineKind::AfXdp, Require::Native)
+    );
+    assert_eq!(config.stale.0, Some(Duration::from_millis(750)));
+    assert!(config.busy_poll);
+    assert!(config.bypass_netfilter && config.metrics.0.is_none() && config.verify.is_none());
+    assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
+}
+
+#[test]
+fn errors_name_file_line_key_and_what_is_allowed() {
+    for (text, line, word) in [
+        (
+            "ports = [\"r0\"]\nengine = \"dpdk\"\n",
+            2,
+            "xdp, xdp-kernel-fib",
+        ),
+        (
+            "ports = [\"r0\"]\n\nrequire = \"fast\"\n",
+            3,
+            "any, native, generic",
+        ),
+        (
+            "ports = [\"r0\"]\nport = \"r1\"\n",
+            2,
+            "port: no such key; allowed are ports, engine,",
+        ),
+        ("ports = []\n", 1, "ports"),
+        ("\nports = [\"r0\", \"r0\"]\n", 2, "twice"),
+        (
+            "ports = [\"r0\"]\nmetrics = \"0.0.0.0:80\"\n",
+            2,
+            "metrics = \"0.0.0.0:80\": allowed is an address on loopback",
+        ),
+        (
+            "ports = [\"r0\"]\ninstance = \"../x\"\n",
+            2,
+            "instance = \"../x\": allowed are 1 to 32 letters",
+        ),
+        (
+            "ports = [\"r0\"]\nverify-seconds = -1\n",
+            2,
+            "verify-seconds = -1: ",
+        ),
+        (
+            "ports = [\"r0\"]\nverify-seconds = \"5\"\n",
+            2,
+            "allowed are 0 (never) to 4294967295",
+        ),
+        (
+            "bypass-netfilter = \"yes\"\nports = [\"r0\"]\n",
+            1,
+            "bypass-netfilter = \"yes\": ",
+        ),
+        ("engine = 7\n", 1, "allowed are xdp"),
+        ("require = []\n", 1, "allowed are any, native, generic"),
+        ("instance = 7\n", 1, "allowed are 1 to 32 letters"),
+        (
+            "run-directory = 7\n",
+            1,
+            "allowed are the path of a directory",
+        ),
+        ("metrics = 9470\n", 1, "127.0.0.1:9470"),
+        ("ports = \"r0\"\n", 1, "ports = \"r0\": "),
+        (
+            "ports = [\n  \"r0\",\n  7,\n]\n",
+            3,
+            "allowed are a list of interface names",
+        ),
+        ("ports = [\"r0\"\nengine = \"xdp\"\n", 2, "allowed are"),
+        (
+            "ports = [\"r0\"]\nstale-milliseconds = 20\n",
+            2,
+            "stale-milliseconds = 20: allowed are 0 (for ever), 500 to 600000",
+        ),
+        (
+            "ports = [\"r0\"]\nbusy-poll = true\n",
+            2,
+            "only workers of engine = \"af-xdp\" poll",
+        ),
+        ("forward everything\n", 1, "a line is KEY = VALUE"),
+    ] {
+        let error = Config::parse(text, "a.toml").unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.starts_with(&format!("a.toml:{line}: ")), "{shown}");
+        assert!(shown.contains(word), "{word:?} is not in {shown:?}");
+    }
+}
