@@ -4,12 +4,14 @@
 //! not measure cannot be met: it is said, not assumed. Among those that fit the one with the
 //! largest smallest margin is advised.
 
+use std::collections::BTreeSet;
+
 use agent::protocol::UserPlaneMode;
 use report::table::Table;
-use report::units::prefixed;
+use report::units::{Nanoseconds, prefixed};
 
-use crate::deployment::Deployment;
-use crate::result::{Comparison, LARGEST_STANDARD, Plane};
+use crate::deployment::Variant;
+use crate::result::{Cell, Comparison, LARGEST_STANDARD, Plane};
 
 /// What the system must do while both planes work. At least one is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -54,10 +56,8 @@ pub struct Check {
 /// A deployment and how it does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Where the planes are.
-    pub deployment: Deployment,
-    /// How packets are moved.
-    pub mode: UserPlaneMode,
+    /// Where the planes are, and how packets are moved.
+    pub variant: Variant,
     /// One check for each requirement.
     pub checks: Vec<Check>,
 }
@@ -106,19 +106,10 @@ pub enum AdviceError {
 /// [`AdviceError`].
 pub fn advise(comparison: &Comparison, requirements: &Requirements) -> Result<Advice, AdviceError> {
     requirements.check()?;
-    let mut payloads: Vec<u32> = comparison
-        .cells
-        .iter()
-        .filter(|cell| cell.plane == Plane::User && cell.other_plane_load && cell.is_udp())
-        .map(|cell| cell.payload_bytes)
-        .collect();
-    payloads.sort_unstable();
-    payloads.dedup();
-    let standard = payloads
-        .iter()
-        .copied()
-        .filter(|&bytes| bytes <= LARGEST_STANDARD)
-        .max();
+    let loaded = |cell: &&Cell| cell.plane == Plane::User && cell.other_plane_load && cell.is_udp();
+    let cells = comparison.cells.iter().filter(loaded);
+    let payloads: BTreeSet<u32> = cells.map(|cell| cell.payload_bytes).collect();
+    let standard = payloads.range(..=LARGEST_STANDARD).next_back().copied();
     let chosen = requirements.payload_bytes.or(standard);
     let Some(payload_bytes) = chosen.filter(|bytes| payloads.contains(bytes)) else {
         let has: Vec<String> = payloads.iter().map(ToString::to_string).collect();
@@ -133,22 +124,15 @@ pub fn advise(comparison: &Comparison, requirements: &Requirements) -> Result<Ad
             },
         });
     };
-    let mut candidates = Vec::new();
-    for deployment in comparison.deployments() {
-        for mode in [UserPlaneMode::Kernel, UserPlaneMode::UserSpace] {
-            if requirements.mode.is_none_or(|only| only == mode)
-                && comparison
-                    .cell(deployment, Plane::User, mode, payload_bytes, true)
-                    .is_some()
-            {
-                candidates.push(Candidate {
-                    deployment,
-                    mode,
-                    checks: checks(comparison, requirements, deployment, mode, payload_bytes),
-                });
-            }
-        }
-    }
+    let wanted = |of: &Variant| requirements.mode.is_none_or(|only| only == of.mode);
+    let variants = comparison.variants().into_iter().filter(wanted);
+    let mut candidates: Vec<Candidate> = variants
+        .filter_map(|variant| {
+            let cell = |plane| comparison.cell(variant, plane, payload_bytes, true);
+            let checks = checks(requirements, cell(Plane::User)?, cell(Plane::Management));
+            Some(Candidate { variant, checks })
+        })
+        .collect();
     // Equal margins keep the tables' order, in which simpler deployments come first.
     candidates.sort_by(|a, b| b.margin().total_cmp(&a.margin()));
     Ok(Advice {
@@ -157,46 +141,49 @@ pub fn advise(comparison: &Comparison, requirements: &Requirements) -> Result<Ad
     })
 }
 
-fn checks(
-    comparison: &Comparison,
-    requirements: &Requirements,
-    deployment: Deployment,
-    mode: UserPlaneMode,
-    payload: u32,
-) -> Vec<Check> {
-    let cell = |plane| comparison.cell(deployment, plane, mode, payload, true);
-    let user = cell(Plane::User);
+/// One check for each requirement; `user` and `asked` are the planes' cells.
+fn checks(requirements: &Requirements, user: &Cell, asked: Option<&Cell>) -> Vec<Check> {
     let mut checks = Vec::new();
-    if let Some(required) = requirements.user_plane_bps {
-        let rate = user.and_then(|cell| cell.throughput_bps);
+    let mut check = |required, measured: Option<String>, missing, margin: Option<f64>| {
         checks.push(Check {
-            required: format!("at least {}", prefixed(required, "bit/s")),
-            measured: rate.map_or("no rate found".to_owned(), |rate| prefixed(rate, "bit/s")),
-            margin: rate.map_or(0.0, |rate| rate / required),
+            required,
+            measured: measured.unwrap_or(missing),
+            margin: margin.unwrap_or(0.0),
         });
+    };
+    let missing = || "not measured".to_owned();
+    if let Some(required) = requirements.user_plane_bps {
+        let words = |rate| prefixed(rate, "bit/s");
+        let rate = user.throughput_bps;
+        check(
+            format!("at least {}", words(required)),
+            rate.map(words),
+            "no rate found".to_owned(),
+            rate.map(|rate| rate / required),
+        );
     }
     if let Some(required) = requirements.jitter_ns {
-        let jitter = user.and_then(|cell| cell.jitter_ns);
-        let words = |ns: f64| format!("{:.1} µs", ns / 1e3);
-        checks.push(Check {
-            required: format!("jitter at most {}", words(required)),
-            measured: jitter.map_or("not measured".to_owned(), words),
-            margin: jitter.map_or(0.0, |jitter| required / jitter.max(1.0)),
-        });
+        let words = |ns: f64| Nanoseconds(ns as u64).to_string();
+        let jitter = user.jitter_ns;
+        check(
+            format!("jitter at most {}", words(required)),
+            jitter.map(words),
+            missing(),
+            jitter.map(|jitter| required / jitter.max(1.0)),
+        );
     }
     if let Some(required) = requirements.response_ms {
-        let asked = cell(Plane::Management);
         let response = asked.and_then(|cell| cell.response_p99_ms);
-        let timeouts = asked.and_then(|cell| cell.timeouts).unwrap_or(0);
-        checks.push(Check {
-            required: format!("response p99 at most {required:.1} ms"),
-            measured: match response {
-                Some(ms) => format!("{ms:.1} ms"),
-                None if timeouts > 0 => format!("p99 among {timeouts} timeouts"),
-                None => "not measured".to_owned(),
+        let words = |ms: f64| format!("{ms:.1} ms");
+        check(
+            format!("response p99 at most {}", words(required)),
+            response.map(words),
+            match asked.and_then(|cell| cell.timeouts).unwrap_or(0) {
+                0 => missing(),
+                timeouts => format!("p99 among {timeouts} timeouts"),
             },
-            margin: response.map_or(0.0, |ms| required / ms.max(f64::MIN_POSITIVE)),
-        });
+            response.map(|ms| required / ms.max(f64::MIN_POSITIVE)),
+        );
     }
     checks
 }
@@ -204,8 +191,7 @@ fn checks(
 impl Advice {
     /// The advice in a sentence or two.
     pub fn sentences(&self) -> Vec<String> {
-        let name =
-            |of: &Candidate| format!("{}, packets in {}", of.deployment.name(), of.mode.name());
+        let name = |of: &Candidate| of.variant.to_string();
         let figures = |of: &Candidate| {
             let words: Vec<String> = of
                 .checks
@@ -256,8 +242,7 @@ impl Advice {
     /// The figures behind it.
     pub fn table(&self) -> Table {
         let mut table = Table::new("Every deployment against the requirements")
-            .text("deployment")
-            .text("packets in");
+            .texts(["deployment", "packets in"]);
         let headings = self.candidates.first().map_or(&[][..], |of| &of.checks);
         for check in headings {
             table = table.number(check.required.clone());
@@ -266,7 +251,8 @@ impl Advice {
         for of in &self.candidates {
             let measured = of.checks.iter().map(|check| check.measured.clone());
             table.push(
-                [of.deployment.name().to_owned(), of.mode.name().to_owned()]
+                [of.variant.deployment.name(), of.variant.mode.name()]
+                    .map(str::to_owned)
                     .into_iter()
                     .chain(measured)
                     .chain([
@@ -282,6 +268,7 @@ impl Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deployment::Deployment;
     use crate::result::examples;
 
     fn requirements(rate: f64, jitter: f64, response: f64) -> Requirements {
@@ -298,12 +285,12 @@ mod tests {
         // SMP free: 1 Gbit/s, 50 µs, 40 ms. AMP: 100 Mbit/s, 10 µs, 5 ms.
         let comparison = examples::comparison();
         let fast = advise(&comparison, &requirements(5e8, 1e5, 50.0)).unwrap();
-        assert_eq!(fast.candidates[0].deployment, Deployment::SmpFree);
+        assert_eq!(fast.candidates[0].variant.deployment, Deployment::SmpFree);
         assert!(fast.candidates[0].fits() && !fast.candidates[1].fits());
         assert!(fast.sentences()[0].starts_with("Take SMP free, packets in kernel: 1.00 Gbit/s"));
 
         let calm = advise(&comparison, &requirements(5e7, 2e4, 10.0)).unwrap();
-        assert_eq!(calm.candidates[0].deployment, Deployment::Amp);
+        assert_eq!(calm.candidates[0].variant.deployment, Deployment::Amp);
         assert_eq!(calm.sentences()[1], "No other fits.");
         assert_eq!(calm.table().rows.len(), 2);
     }

@@ -171,6 +171,26 @@ pub fn ask(namespace: &Namespace, load: Load) -> Result<Responses, Error> {
     Ok(responses)
 }
 
+/// Does `work`, while somebody asks the server in `namespace` if there is a `load`; waits for both.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn asked_while<T>(
+    namespace: &Namespace,
+    load: Option<Load>,
+    work: impl FnOnce() -> T,
+) -> Result<(T, Option<Responses>), Error> {
+    std::thread::scope(|scope| {
+        let asking = load.map(|load| scope.spawn(move || ask(namespace, load)));
+        let done = work();
+        let joined = asking.map(|asking| {
+            let joined = asking.join();
+            joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        Ok((done, joined.transpose()?))
+    })
+}
+
 fn note(answer: Option<Duration>, times_ns: &mut Vec<u64>, timeouts: &mut u64) {
     match answer {
         Some(time) => times_ns.push(time.as_nanos() as u64),

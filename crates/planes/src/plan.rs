@@ -11,17 +11,18 @@ use std::time::Duration;
 use agent::protocol::UserPlaneMode;
 use clap::ValueEnum;
 
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, MODES, Variant};
 use crate::guest::Kind;
 use crate::iperf;
 use crate::load::{DRAIN, RESIDUAL};
+use crate::management::{self, Handler};
 use crate::result::{LARGEST_STANDARD, Protocol};
 use crate::routes::Origin;
 
 /// Requests a second: a busy operator's page, some tenth of a core.
 pub(crate) const REQUESTS_PER_SECOND: f64 = 20.0;
 /// After which a request counts as timed out.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Route changes a second of the control plane.
 pub(crate) const CHANGES_PER_SECOND: u32 = 500;
 
@@ -57,7 +58,7 @@ impl Plan {
     pub fn whole(quick: bool, seed: u64) -> Self {
         Self {
             deployments: Deployment::value_variants().to_vec(),
-            modes: vec![UserPlaneMode::Kernel, UserPlaneMode::UserSpace],
+            modes: MODES.to_vec(),
             payloads: if quick {
                 vec![PAYLOADS[0], LARGEST]
             } else {
@@ -70,6 +71,11 @@ impl Plan {
         }
     }
 
+    /// What is compared, in this order.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = Variant> {
+        Variant::all(&self.deployments, &self.modes)
+    }
+
     pub(crate) fn schedule(&self) -> Schedule {
         Schedule::of(self.quick)
     }
@@ -77,9 +83,9 @@ impl Plan {
     /// The time that the comparison takes at most, when no request times out.
     pub fn longest(&self) -> Duration {
         let schedule = self.schedule();
-        let stages = self.deployments.iter().flat_map(|&deployment| {
-            (0..self.modes.len())
-                .map(move |mode| schedule.stage(deployment, &self.payloads, mode == 0))
+        let stages = self.variants().map(|of| {
+            let first = self.modes.first() == Some(&of.mode);
+            schedule.stage(of.deployment, &self.payloads, first)
         });
         let guests = self.deployments.iter().any(|of| of.own_kernel()) && self.guests.is_none();
         let choice = if guests { CHOICE } else { Duration::ZERO };
@@ -168,6 +174,16 @@ const SHORT: Schedule = Schedule {
     intervention: Duration::from_millis(200),
     causes: Duration::from_secs(20),
 };
+
+/// People who ask for `duration`.
+pub(crate) fn asking(duration: Duration, handler: Handler) -> management::Load {
+    management::Load {
+        rate: REQUESTS_PER_SECOND,
+        duration,
+        patience: PATIENCE,
+        handler,
+    }
+}
 
 impl Schedule {
     pub(crate) fn of(quick: bool) -> Self {

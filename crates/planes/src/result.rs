@@ -1,13 +1,12 @@
 //! What a comparison of the planes holds: `corelane-planes/1`. Tables, plots and sentences are
 //! functions of it.
 
-use agent::protocol::UserPlaneMode;
 use clap::ValueEnum;
 use host::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Channel;
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, MODES, Variant};
 use crate::routes::Origin;
 
 /// Name and version of the JSON form.
@@ -40,12 +39,11 @@ pub enum Protocol {
 /// One plane in one deployment under one load. What was not measured is absent, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Where the planes were.
-    pub deployment: Deployment,
+    /// Where the planes were, and how packets were moved.
+    #[serde(flatten)]
+    pub variant: Variant,
     /// Whose figures these are.
     pub plane: Plane,
-    /// How packets were moved.
-    pub user_plane_mode: UserPlaneMode,
     /// The user plane's load.
     pub protocol: Protocol,
     /// UDP payload or TCP segment in bytes; 0 in a management cell without packets.
@@ -88,17 +86,15 @@ impl Cell {
 
     /// A cell without figures.
     pub(crate) fn empty(
-        deployment: Deployment,
-        user_plane_mode: UserPlaneMode,
+        variant: Variant,
         plane: Plane,
         protocol: Protocol,
         payload_bytes: u32,
         other_plane_load: bool,
     ) -> Self {
         Self {
-            deployment,
+            variant,
             plane,
-            user_plane_mode,
             protocol,
             payload_bytes,
             other_plane_load,
@@ -170,10 +166,9 @@ pub enum Method {
 /// A disturbed plane and what disturbs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
-    /// Where.
-    pub deployment: Deployment,
-    /// How packets were moved.
-    pub user_plane_mode: UserPlaneMode,
+    /// Where, and how packets were moved.
+    #[serde(flatten)]
+    pub variant: Variant,
     /// Who is disturbed.
     pub plane: Plane,
     /// By which figure.
@@ -256,10 +251,9 @@ pub struct Cost {
 /// together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoutesOf {
-    /// Where.
-    pub deployment: Deployment,
-    /// How packets were moved.
-    pub user_plane_mode: UserPlaneMode,
+    /// Where, and how packets were moved.
+    #[serde(flatten)]
+    pub variant: Variant,
     /// Changes that went onto the link.
     pub sent: u64,
     /// Of them in effect.
@@ -305,44 +299,45 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The cells of one plane, mode and protocol in one deployment.
+    /// The cells of one plane and protocol in one deployment and mode.
     pub fn cells_of(
         &self,
-        deployment: Deployment,
+        variant: Variant,
         plane: Plane,
-        mode: UserPlaneMode,
         protocol: Protocol,
     ) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(move |cell| {
-            (
-                cell.deployment,
-                cell.plane,
-                cell.user_plane_mode,
-                cell.protocol,
-            ) == (deployment, plane, mode, protocol)
+            (cell.variant, cell.plane, cell.protocol) == (variant, plane, protocol)
         })
     }
 
     /// The cell at one payload, with or without the other plane's load.
     pub fn cell(
         &self,
-        deployment: Deployment,
+        variant: Variant,
         plane: Plane,
-        mode: UserPlaneMode,
         payload_bytes: u32,
         other_plane_load: bool,
     ) -> Option<&Cell> {
-        self.cells_of(deployment, plane, mode, Protocol::Udp)
-            .find(|cell| {
-                cell.payload_bytes == payload_bytes && cell.other_plane_load == other_plane_load
-            })
+        self.cells_of(variant, plane, Protocol::Udp).find(|cell| {
+            cell.payload_bytes == payload_bytes && cell.other_plane_load == other_plane_load
+        })
     }
 
     /// Deployments that have any cell, in the order of the tables.
     pub fn deployments(&self) -> Vec<Deployment> {
         let mut all = Deployment::value_variants().to_vec();
-        all.retain(|&deployment| self.cells.iter().any(|cell| cell.deployment == deployment));
+        all.retain(|&deployment| {
+            self.cells
+                .iter()
+                .any(|cell| cell.variant.deployment == deployment)
+        });
         all
+    }
+
+    /// These in both modes.
+    pub fn variants(&self) -> Vec<Variant> {
+        Variant::all(&self.deployments(), &MODES).collect()
     }
 }
 
@@ -355,9 +350,9 @@ pub(crate) mod examples {
     /// 1464 bytes, in the kernel.
     pub(crate) fn comparison() -> Comparison {
         let cells = |deployment, bps, jitter, response| {
-            let mode = UserPlaneMode::Kernel;
-            let empty =
-                |plane, load| Cell::empty(deployment, mode, plane, Protocol::Udp, 1_464, load);
+            let [mode, _] = MODES;
+            let variant = Variant { deployment, mode };
+            let empty = |plane, load| Cell::empty(variant, plane, Protocol::Udp, 1_464, load);
             let user = |load| Cell {
                 throughput_bps: Some(bps),
                 frames_per_second: Some(bps / 8.0 / 1_464.0),

@@ -104,6 +104,15 @@ impl Site {
                 .collect(),
         })
     }
+
+    /// The device's ends of all cables.
+    pub(crate) fn interfaces(&self) -> impl Iterator<Item = &str> {
+        let cables = self
+            .pairs
+            .iter()
+            .flat_map(|pair| [&pair.input, &pair.output]);
+        cables.map(|cable| cable.b.interface.as_str())
+    }
 }
 
 /// A host's end. It sends frames as they would be on a wire: no segments of 64 KiB that only

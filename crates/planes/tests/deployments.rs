@@ -7,7 +7,7 @@ use agent::protocol::UserPlaneMode;
 use host::Namespace;
 use host::process::{Signal, signal};
 use icc::Peer;
-use planes::deployment::{Cores, Deployment, Means, Running};
+use planes::deployment::{Cores, Deployment, Means, Running, Variant};
 use planes::guest::{self, Kind};
 use planes::load::{Load, Observed};
 use planes::routes::{self, Changes, Origin};
@@ -52,7 +52,7 @@ fn start(deployment: Deployment, mode: UserPlaneMode) -> Option<Place> {
         program: &program,
         guests: Kind::UserModeLinux,
     };
-    match Running::start(deployment, mode, &site, &cores, means) {
+    match Running::start(Variant { deployment, mode }, &site, &cores, means) {
         Err(error)
             if ["not installed", "no cpuset controller"]
                 .iter()

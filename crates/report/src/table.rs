@@ -58,6 +58,18 @@ impl Table {
         self.column(heading, Align::Right)
     }
 
+    /// Adds a column of words for each heading.
+    #[must_use]
+    pub fn texts<const N: usize>(self, headings: [&str; N]) -> Self {
+        headings.into_iter().fold(self, Self::text)
+    }
+
+    /// Adds a column of numbers for each heading.
+    #[must_use]
+    pub fn numbers<const N: usize>(self, headings: [&str; N]) -> Self {
+        headings.into_iter().fold(self, Self::number)
+    }
+
     fn column(mut self, heading: impl Into<String>, align: Align) -> Self {
         self.columns.push(Column {
             heading: heading.into(),

@@ -3,7 +3,7 @@
 use agent::protocol::UserPlaneMode;
 use host::pressure::Channel;
 
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, Variant};
 use crate::result::{Method, Plane};
 
 /// A shared thing that is taken away while both planes are loaded.
@@ -54,11 +54,11 @@ const PRESSES: [Channel; 5] = [
 ];
 
 /// The trials of one round that tell what disturbs `victims`.
-pub(super) fn turns(deployment: Deployment, mode: UserPlaneMode, victims: &[Plane]) -> Vec<Turn> {
+pub(super) fn turns(variant: Variant, victims: &[Plane]) -> Vec<Turn> {
     let mut turns = vec![Turn::Both, Turn::Again];
     for &victim in victims {
         turns.push(Turn::Alone(victim));
-        let removals = removals(deployment, mode, victim);
+        let removals = removals(variant, victim);
         turns.extend(
             removals
                 .into_iter()
@@ -72,7 +72,7 @@ pub(super) fn turns(deployment: Deployment, mode: UserPlaneMode, victims: &[Plan
     turns
 }
 
-fn removals(deployment: Deployment, mode: UserPlaneMode, victim: Plane) -> Vec<Removal> {
+fn removals(variant: Variant, victim: Plane) -> Vec<Removal> {
     use Removal::{HandlerMemory, HostTasks, Interrupts, Queue, Routes, Softirqs, Workers};
     if victim == Plane::Management {
         return vec![Queue, Softirqs, Interrupts, Workers, Routes];
@@ -80,11 +80,11 @@ fn removals(deployment: Deployment, mode: UserPlaneMode, victim: Plane) -> Vec<R
     let mut removals = vec![Softirqs, Interrupts, Workers, Routes, HandlerMemory];
     // Under one kernel that forwards, packets move in softirqs and NAPI threads, which come first
     // already.
-    if deployment.own_kernel() || mode == UserPlaneMode::UserSpace {
+    if variant.deployment.own_kernel() || variant.mode == UserPlaneMode::UserSpace {
         removals.push(Queue);
     }
     // Where the user plane floats there is no core to clear, and in a partition it is clear.
-    if matches!(deployment, Deployment::SmpBound | Deployment::Amp) {
+    if matches!(variant.deployment, Deployment::SmpBound | Deployment::Amp) {
         removals.push(HostTasks);
     }
     removals
@@ -152,36 +152,33 @@ mod tests {
     use clap::ValueEnum;
 
     use super::*;
+    use crate::deployment::MODES;
 
     #[test]
     fn every_turn_is_one_intervention_with_its_control() {
-        for &deployment in Deployment::value_variants() {
-            for mode in [UserPlaneMode::Kernel, UserPlaneMode::UserSpace] {
-                let turns = turns(deployment, mode, &[Plane::User, Plane::Management]);
-                for (index, turn) in turns.iter().enumerate() {
-                    assert!(!turns[..index].contains(turn), "{turn:?} twice");
-                }
-                for victim in [Plane::User, Plane::Management] {
-                    assert!(turns.contains(&Turn::Alone(victim)));
-                    assert!(turns.contains(&Turn::Pressed(victim, Channel::Clock)));
-                }
+        let victims = [Plane::User, Plane::Management];
+        for variant in Variant::all(Deployment::value_variants(), &MODES) {
+            let turns = turns(variant, &victims);
+            for (index, turn) in turns.iter().enumerate() {
+                assert!(!turns[..index].contains(turn), "{turn:?} twice");
+            }
+            for victim in victims {
+                assert!(turns.contains(&Turn::Alone(victim)));
+                assert!(turns.contains(&Turn::Pressed(victim, Channel::Clock)));
             }
         }
     }
 
     #[test]
     fn nothing_is_removed_that_a_deployment_does_not_have() {
-        let has =
-            |deployment, mode, removal| removals(deployment, mode, Plane::User).contains(&removal);
-        let kernel = UserPlaneMode::Kernel;
+        let has = |deployment, mode, removal| {
+            removals(Variant { deployment, mode }, Plane::User).contains(&removal)
+        };
+        let [kernel, user_space] = MODES;
         assert!(!has(Deployment::Partitioned, kernel, Removal::HostTasks));
         assert!(has(Deployment::SmpBound, kernel, Removal::HostTasks));
         assert!(!has(Deployment::SmpBound, kernel, Removal::Queue));
-        assert!(has(
-            Deployment::SmpBound,
-            UserPlaneMode::UserSpace,
-            Removal::Queue
-        ));
+        assert!(has(Deployment::SmpBound, user_space, Removal::Queue));
         assert!(has(Deployment::Amp, kernel, Removal::Queue));
     }
 }

@@ -20,14 +20,13 @@ mod setup;
 
 use std::time::{Duration, Instant};
 
-use agent::protocol::UserPlaneMode;
 use figures::Rounds;
 
 use self::intervention::{Turn, turns};
 use self::judge::{Observed, Probe, judge};
 use self::scene::{Scene, Seen};
 use self::setup::Setup;
-use crate::deployment::{Cores, Deployment, Means};
+use crate::deployment::{Cores, Means, Variant};
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::result::{Cause, Comparison, Measure, Plane};
@@ -56,12 +55,8 @@ pub(crate) fn investigate(
     let schedule = plan.schedule();
     let begin = Instant::now();
     for suspect in suspects(comparison, plan) {
-        let what = format!(
-            "the causes in {} with packets in {}",
-            suspect.deployment.name(),
-            suspect.mode.name()
-        );
-        let turns = turns(suspect.deployment, suspect.mode, &suspect.victims);
+        let what = format!("the causes in {}", suspect.variant);
+        let turns = turns(suspect.variant, &suspect.victims);
         if begin.elapsed() + SETUP + schedule.interventions(turns.len()) > time {
             comparison.not_measured.push(format!(
                 "{what}: the time for causes was spent on larger disturbances (name fewer \
@@ -90,8 +85,7 @@ pub(crate) fn investigate(
 
 /// A deployment in which a plane seems disturbed.
 struct Suspect {
-    deployment: Deployment,
-    mode: UserPlaneMode,
+    variant: Variant,
     victims: Vec<Plane>,
     payload: u32,
     /// Frames a second alone.
@@ -105,43 +99,36 @@ fn suspects(comparison: &Comparison, plan: &Plan) -> Vec<Suspect> {
         return Vec::new();
     };
     let mut suspects = Vec::new();
-    for &deployment in &plan.deployments {
-        for &mode in &plan.modes {
-            let user = |load| comparison.cell(deployment, Plane::User, mode, payload, load);
-            let asked = |bytes, load| {
-                let cell = comparison.cell(deployment, Plane::Management, mode, bytes, load)?;
-                cell.response_p50_ms
-            };
-            let Some(throughput) = user(false).and_then(|cell| cell.frames_per_second) else {
-                continue;
-            };
-            let worse = |alone: Option<f64>, beside: Option<f64>| match (alone, beside) {
-                (Some(alone), Some(beside)) if alone > 0.0 => beside / alone - 1.0,
-                _ => 0.0,
-            };
-            let rate = |load| user(load).and_then(|cell| cell.frames_per_second);
-            let delay = |load| {
-                user(load)
-                    .and_then(|cell| cell.delay_p99_ns)
-                    .map(|ns| ns as f64)
-            };
-            let packets = worse(rate(true), rate(false)).max(worse(delay(false), delay(true)));
-            let requests = worse(asked(0, false), asked(payload, true));
-            let victims: Vec<Plane> = [(Plane::User, packets), (Plane::Management, requests)]
-                .into_iter()
-                .filter(|(_, size)| *size > NOTICED)
-                .map(|(plane, _)| plane)
-                .collect();
-            if !victims.is_empty() {
-                suspects.push(Suspect {
-                    deployment,
-                    mode,
-                    victims,
-                    payload,
-                    throughput,
-                    size: packets.max(requests),
-                });
-            }
+    for variant in plan.variants() {
+        let user = |load| comparison.cell(variant, Plane::User, payload, load);
+        let rate = |load| user(load)?.frames_per_second;
+        let delay = |load| Some(user(load)?.delay_p99_ns? as f64);
+        let asked = |bytes, load| {
+            let cell = comparison.cell(variant, Plane::Management, bytes, load)?;
+            cell.response_p50_ms
+        };
+        let Some(throughput) = rate(false) else {
+            continue;
+        };
+        let worse = |alone: Option<f64>, beside: Option<f64>| match (alone, beside) {
+            (Some(alone), Some(beside)) if alone > 0.0 => beside / alone - 1.0,
+            _ => 0.0,
+        };
+        let packets = worse(rate(true), rate(false)).max(worse(delay(false), delay(true)));
+        let requests = worse(asked(0, false), asked(payload, true));
+        let victims: Vec<Plane> = [(Plane::User, packets), (Plane::Management, requests)]
+            .into_iter()
+            .filter(|(_, size)| *size > NOTICED)
+            .map(|(plane, _)| plane)
+            .collect();
+        if !victims.is_empty() {
+            suspects.push(Suspect {
+                variant,
+                victims,
+                payload,
+                throughput,
+                size: packets.max(requests),
+            });
         }
     }
     suspects.sort_by(|a, b| b.size.total_cmp(&a.size));
@@ -156,10 +143,9 @@ fn find(
     means: Means<'_>,
 ) -> Result<Vec<Cause>, Error> {
     let schedule = plan.schedule();
-    let site = Site::new(suspect.deployment.user_planes())?;
+    let site = Site::new(suspect.variant.deployment.user_planes())?;
     let setup = Setup {
-        deployment: suspect.deployment,
-        mode: suspect.mode,
+        variant: suspect.variant,
         cores,
         site: &site,
         payload: suspect.payload,
@@ -220,8 +206,7 @@ fn cause(
         .collect();
     let judged = judge(&rounds, &probes, seed)?;
     Some(Cause {
-        deployment: suspect.deployment,
-        user_plane_mode: suspect.mode,
+        variant: suspect.variant,
         plane: victim,
         measure,
         alone: judged.alone,

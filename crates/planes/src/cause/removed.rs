@@ -3,6 +3,7 @@
 use host::favour::Rank;
 use host::partition::Partition;
 use host::settings::{self, Setting};
+use host::tasks::TaskError;
 use host::{CoreId, Namespace, favour, napi, tasks};
 
 use super::intervention::Removal;
@@ -18,15 +19,9 @@ pub(super) struct Removed<'a> {
     settings: Vec<Setting>,
     /// Threads that were raised.
     raised: Vec<u32>,
-    /// Interfaces whose NAPI moved, and where it was.
-    moved: Vec<(&'a Namespace, &'a str, Napi)>,
+    /// Interfaces whose softirqs moved, and the core of the thread in which they were.
+    moved: Vec<(&'a Namespace, &'a str, Option<CoreId>)>,
     partitions: Vec<Partition>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Napi {
-    Softirq,
-    Thread(CoreId),
 }
 
 impl<'a> Removed<'a> {
@@ -83,24 +78,32 @@ impl<'a> Removed<'a> {
 
     fn move_softirqs(&mut self, setup: &Setup<'a>) -> Result<(), Error> {
         let threaded = matches!(
-            setup.deployment,
+            setup.variant.deployment,
             Deployment::SmpBound | Deployment::Partitioned
         );
-        let (device, core) = (&setup.site.device, setup.cores.user);
-        for pair in &setup.site.pairs {
-            for cable in [&pair.input, &pair.output] {
-                let interface = cable.b.interface.as_str();
-                let before = if threaded {
-                    napi::set_threaded(device, interface, false)?;
-                    Napi::Thread(core)
-                } else {
-                    napi::to_core(device, interface, core, Rank::First(1), false)?;
-                    Napi::Softirq
-                };
-                self.moved.push((device, interface, before));
-            }
+        let (thread, none) = (Some(setup.cores.user), None);
+        let (before, now) = if threaded {
+            (thread, none)
+        } else {
+            (none, thread)
+        };
+        for interface in setup.site.interfaces() {
+            move_softirqs(&setup.site.device, interface, now)?;
+            self.moved.push((&setup.site.device, interface, before));
         }
         Ok(())
+    }
+}
+
+/// Has an interface's softirqs run in a thread on that core, or where packets arrive.
+fn move_softirqs(
+    device: &Namespace,
+    interface: &str,
+    thread: Option<CoreId>,
+) -> Result<(), TaskError> {
+    match thread {
+        None => napi::set_threaded(device, interface, false),
+        Some(core) => napi::to_core(device, interface, core, Rank::First(1), false).map(drop),
     }
 }
 
@@ -109,12 +112,8 @@ fn clear_core(setup: &Setup<'_>, running: &mut Running) -> Result<Partition, Err
     let user = setup.cores.user;
     let partition = Partition::isolate(&[user], &setup.cores.all)?;
     let mut tasks = running.processes();
-    if setup.deployment == Deployment::SmpBound {
-        for pair in &setup.site.pairs {
-            for cable in [&pair.input, &pair.output] {
-                tasks.extend(napi::threads(&cable.b.interface));
-            }
-        }
+    if setup.variant.deployment == Deployment::SmpBound {
+        tasks.extend(setup.site.interfaces().flat_map(napi::threads));
     }
     for task in tasks {
         partition.take(task)?;
@@ -131,12 +130,7 @@ impl Drop for Removed<'_> {
         }
         for &(device, interface, before) in &self.moved {
             // The next trial would show it, and the site goes away at the end.
-            let _ = match before {
-                Napi::Softirq => napi::set_threaded(device, interface, false),
-                Napi::Thread(core) => {
-                    napi::to_core(device, interface, core, Rank::First(1), false).map(drop)
-                }
-            };
+            let _ = move_softirqs(device, interface, before);
         }
     }
 }

@@ -15,8 +15,8 @@ use super::setup::Setup;
 use crate::deployment::{Means, Running};
 use crate::error::Error;
 use crate::load::{Load, Observed};
-use crate::management::{self, Handler, Load as Asking, Responses, Server};
-use crate::plan::{CHANGES_PER_SECOND, PATIENCE, REQUESTS_PER_SECOND};
+use crate::management::{Handler, Responses, Server, asked_while};
+use crate::plan::{CHANGES_PER_SECOND, REQUESTS_PER_SECOND, asking};
 use crate::result::{CoreUse, Plane};
 use crate::routes::Changes;
 use crate::watch::watched;
@@ -60,10 +60,9 @@ pub(super) struct Seen {
 
 impl<'a> Scene<'a> {
     pub(super) fn start(setup: Setup<'a>, means: Means<'_>) -> Result<Self, Error> {
-        let mut running =
-            Running::start(setup.deployment, setup.mode, setup.site, setup.cores, means)?;
+        let mut running = Running::start(setup.variant, setup.site, setup.cores, means)?;
         let server = Server::start(&setup.site.device, means.program)?;
-        let others = setup.cores.kept_apart(setup.deployment);
+        let others = setup.cores.kept_apart(setup.variant.deployment);
         if let Some(others) = &others {
             server.bind(others)?;
         }
@@ -141,32 +140,13 @@ impl<'a> Scene<'a> {
             site, rate, trial, ..
         } = self.setup;
         let (load, running, changes) = (&mut self.load, &mut self.running, &mut self.changes);
-        std::thread::scope(|scope| {
-            let asking = requests.map(|handler| {
-                scope.spawn(move || {
-                    management::ask(
-                        &site.device,
-                        Asking {
-                            rate: REQUESTS_PER_SECOND,
-                            duration: trial,
-                            patience: PATIENCE,
-                            handler,
-                        },
-                    )
-                })
-            });
-            // Without packets the control plane works all the same.
-            let rate = if packets { rate } else { 0.0 };
-            let observed = load.trial(running, changes, routes, rate, trial);
-            let responses = asking
-                .map(|asking| {
-                    asking
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .transpose()?;
-            Ok((Some(observed?).filter(|_| packets), responses))
-        })
+        let asking = requests.map(|handler| asking(trial, handler));
+        // Without packets the control plane works all the same.
+        let rate = if packets { rate } else { 0.0 };
+        let (observed, responses) = asked_while(&site.device, asking, || {
+            load.trial(running, changes, routes, rate, trial)
+        })?;
+        Ok((Some(observed?).filter(|_| packets), responses))
     }
 
     fn press(&self, victim: Plane, channel: Channel) -> Aggressor {

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use agent::protocol::UserPlaneMode;
-
-use crate::deployment::{Cores, Deployment};
+use crate::deployment::{Cores, Variant};
 use crate::routes::Origin;
 use crate::site::Site;
 
 /// What is the same in all trials.
 pub(super) struct Setup<'a> {
-    pub(super) deployment: Deployment,
-    pub(super) mode: UserPlaneMode,
+    pub(super) variant: Variant,
     pub(super) cores: &'a Cores,
     pub(super) site: &'a Site,
     pub(super) payload: u32,

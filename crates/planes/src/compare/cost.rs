@@ -54,7 +54,7 @@ impl Stage<'_> {
             talking.add(trial(MESSAGES_PER_SECOND)?);
         }
         // A user plane that floats has no core whose work would be its.
-        let bound = self.deployment != Deployment::SmpFree;
+        let bound = self.variant.deployment != Deployment::SmpFree;
         Ok(Cost {
             messages_per_second: MESSAGES_PER_SECOND,
             core_ns_per_message: bound.then(|| {

@@ -88,33 +88,21 @@ pub fn compare(
         program,
         guests: guests.map_or(Kind::UserModeLinux, |choice| choice.kind),
     };
-    for &deployment in &plan.deployments {
-        for &mode in &plan.modes {
-            let site = Site::new(deployment.user_planes())?;
-            let stage = Stage {
-                plan,
-                deployment,
-                mode,
-                cores: &cores,
-                site: &site,
-            };
-            say(&format!(
-                "{}, packets in {}",
-                deployment.name(),
-                mode.name()
-            ));
-            match stage.run(means, &mut comparison, &mut say) {
-                Ok(()) => {}
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(error) => comparison.not_measured.push(format!(
-                    "{} with packets in {}: {error}",
-                    deployment.name(),
-                    mode.name()
-                )),
-            }
-            if host::interrupted() {
-                return Err(Error::Interrupted);
-            }
+    for variant in plan.variants() {
+        let site = Site::new(variant.deployment.user_planes())?;
+        let stage = Stage {
+            plan,
+            variant,
+            cores: &cores,
+            site: &site,
+        };
+        say(&variant.to_string());
+        let run = stage.run(means, &mut comparison, &mut say);
+        if host::interrupted() {
+            return Err(Error::Interrupted);
+        }
+        if let Err(error) = run {
+            comparison.not_measured.push(format!("{variant}: {error}"));
         }
     }
     // What the searches did not need of their time is the causes'.

@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use agent::protocol::UserPlaneMode;
-
 use super::bench::Bench;
-use crate::deployment::{Cores, Deployment, Means, Running, UserPlane};
+use crate::deployment::{Cores, Means, Running, UserPlane, Variant};
 use crate::error::Error;
 use crate::load::{Load, Observed};
-use crate::management::{self, Handler, Load as Asking, Responses, Server};
-use crate::plan::{PATIENCE, Plan, REQUESTS_PER_SECOND};
+use crate::management::{self, Handler, Responses, Server, asked_while};
+use crate::plan::{Plan, asking};
 use crate::result::{
     Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
 };
@@ -21,8 +19,7 @@ use crate::{channel, iperf};
 /// One deployment in one mode.
 pub(super) struct Stage<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) deployment: Deployment,
-    pub(super) mode: UserPlaneMode,
+    pub(super) variant: Variant,
     pub(super) cores: &'a Cores,
     pub(super) site: &'a Site,
 }
@@ -34,25 +31,26 @@ impl Stage<'_> {
         comparison: &mut Comparison,
         say: &mut impl FnMut(&str),
     ) -> Result<(), Error> {
-        let mut running = Running::start(self.deployment, self.mode, self.site, self.cores, means)?;
+        let mut running = Running::start(self.variant, self.site, self.cores, means)?;
         let first = comparison
             .channels
             .iter()
-            .all(|of| of.deployment != self.deployment);
+            .all(|of| of.deployment != self.variant.deployment);
         if first {
             comparison.channels.push(self.channel(&mut running)?);
         }
         let server = Server::start(&self.site.device, means.program)?;
-        let others = self.cores.kept_apart(self.deployment);
+        let others = self.cores.kept_apart(self.variant.deployment);
         if let Some(others) = &others {
             server.bind(others)?;
         }
-        comparison.cells.push(self.requests(0, false, &self.ask()?));
+        let responses = management::ask(&self.site.device, self.asking())?;
+        comparison.cells.push(self.requests(0, false, &responses));
         let mut changes = Changes::new(self.plan.routes, &self.site.pairs, others.as_deref())?;
         let sending = self.cores.all[0];
         let schedule = self.plan.schedule();
         for (number, &payload) in self.plan.payloads.iter().enumerate() {
-            say(&format!("{}, {payload} bytes", self.deployment.name()));
+            say(&format!("{}, {payload} bytes", self.variant));
             let mut load = Load::new(self.site, &mut running, payload, sending)?;
             let mut bench = Bench {
                 load: &mut load,
@@ -74,22 +72,19 @@ impl Stage<'_> {
             }
 
             // The same beside requests: people go on asking until the packets are done.
-            let (beside, delays, uses, responses) = std::thread::scope(|scope| {
-                let asking = scope.spawn(|| self.ask());
-                let beside = bench.throughput();
-                let watched = watched(&self.cores.all, || bench.at(half, schedule.delay_trial));
-                let responses = asking
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                let (delays, uses) = watched?;
-                Ok::<_, Error>((beside?, delays, uses, responses?))
+            let (trials, responses) = asked_while(&self.site.device, Some(self.asking()), || {
+                let beside = bench.throughput()?;
+                let delays = || bench.at(half, schedule.delay_trial);
+                Ok::<_, Error>((beside, watched(&self.cores.all, delays)?))
             })?;
+            let (beside, (delays, uses)) = trials?;
             comparison
                 .cells
                 .push(self.packets(payload, true, beside, &delays, uses));
+            let responses = responses.iter();
             comparison
                 .cells
-                .push(self.requests(payload, true, &responses));
+                .extend(responses.map(|seen| self.requests(payload, true, seen)));
         }
         comparison.routes.push(self.routes(&mut running, &changes)?);
         self.second_opinion(comparison)?;
@@ -103,7 +98,7 @@ impl Stage<'_> {
         let plane = &mut running.planes()[0];
         let shared_ticks = plane.shares_ticks();
         Ok(ChannelOf {
-            deployment: self.deployment,
+            deployment: self.variant.deployment,
             channel: channel::measure(plane.link(), shared_ticks)?,
             cost: None,
             boot_seconds,
@@ -132,8 +127,7 @@ impl Stage<'_> {
             let applied = applied.saturating_sub(own);
             if applied + refused >= changes.sent() || since.elapsed() > SETTLING {
                 return Ok(RoutesOf {
-                    deployment: self.deployment,
-                    user_plane_mode: self.mode,
+                    variant: self.variant,
                     sent: changes.sent(),
                     applied,
                     refused,
@@ -143,16 +137,8 @@ impl Stage<'_> {
         }
     }
 
-    fn ask(&self) -> Result<Responses, Error> {
-        management::ask(
-            &self.site.device,
-            Asking {
-                rate: REQUESTS_PER_SECOND,
-                duration: self.plan.schedule().asking,
-                patience: PATIENCE,
-                handler: Handler::Sieve,
-            },
-        )
+    fn asking(&self) -> management::Load {
+        asking(self.plan.schedule().asking, Handler::Sieve)
     }
 
     /// iperf3, alone and beside requests: one TCP connection with standard and with jumbo segments,
@@ -170,26 +156,22 @@ impl Stage<'_> {
             .filter(|&&bytes| bytes <= LARGEST_STANDARD);
         let datagrams = standard.max().and_then(|&payload| {
             let found = |load| {
-                let cell =
-                    comparison.cell(self.deployment, Plane::User, self.mode, payload, load)?;
+                let cell = comparison.cell(self.variant, Plane::User, payload, load)?;
                 cell.throughput_bps
             };
             // One flow goes to one user plane: where they are several, to its share.
             let rate = found(false).or(found(true))?;
-            Some((payload, rate / f64::from(self.deployment.user_planes())))
+            Some((
+                payload,
+                rate / f64::from(self.variant.deployment.user_planes()),
+            ))
         });
         let loads = schedule.opinions(datagrams);
         for (protocol, load) in loads {
             for other in [false, true] {
-                let seen = std::thread::scope(|scope| {
-                    let asking = other.then(|| scope.spawn(|| self.ask()));
-                    let seen = iperf::measure(sender, receiver, &address, load, schedule.opinion);
-                    if let Some(asking) = asking {
-                        asking
-                            .join()
-                            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                    }
-                    Ok::<_, Error>(seen)
+                let asking = other.then(|| self.asking());
+                let (seen, _) = asked_while(&self.site.device, asking, || {
+                    iperf::measure(sender, receiver, &address, load, schedule.opinion)
                 })?;
                 match seen {
                     Ok(seen) => comparison.cells.push(Cell {
@@ -199,11 +181,8 @@ impl Stage<'_> {
                         ..self.cell(Plane::User, protocol, load.bytes(), other)
                     }),
                     Err(error) => {
-                        comparison.not_measured.push(format!(
-                            "iperf3 in {} with packets in {}: {error}",
-                            self.deployment.name(),
-                            self.mode.name()
-                        ));
+                        let missing = format!("iperf3 in {}: {error}", self.variant);
+                        comparison.not_measured.push(missing);
                         break;
                     }
                 }
@@ -213,14 +192,7 @@ impl Stage<'_> {
     }
 
     fn cell(&self, plane: Plane, protocol: Protocol, payload_bytes: u32, load: bool) -> Cell {
-        Cell::empty(
-            self.deployment,
-            self.mode,
-            plane,
-            protocol,
-            payload_bytes,
-            load,
-        )
+        Cell::empty(self.variant, plane, protocol, payload_bytes, load)
     }
 
     fn packets(

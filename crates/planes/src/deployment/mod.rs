@@ -16,6 +16,7 @@
 
 mod user_plane;
 
+use std::fmt;
 use std::path::Path;
 
 use agent::protocol::{Command, UserPlaneMode};
@@ -69,6 +70,37 @@ impl Deployment {
     /// Whether each user plane has a kernel of its own.
     pub fn own_kernel(self) -> bool {
         matches!(self, Self::Amp | Self::AmpSpread)
+    }
+}
+
+/// The ways in which packets are moved, in the order of the tables.
+pub const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::UserSpace];
+
+/// A deployment, and how its user planes move packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Where the planes are.
+    pub deployment: Deployment,
+    /// How packets are moved.
+    #[serde(rename = "user_plane_mode")]
+    pub mode: UserPlaneMode,
+}
+
+impl Variant {
+    /// Each of `deployments` in each of `modes`.
+    pub fn all(
+        deployments: &[Deployment],
+        modes: &[UserPlaneMode],
+    ) -> impl Iterator<Item = Self> + Clone {
+        let of = |&deployment| modes.iter().map(move |&mode| Self { deployment, mode });
+        deployments.iter().flat_map(of)
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { deployment, mode } = self;
+        write!(f, "{}, packets in {}", deployment.name(), mode.name())
     }
 }
 
@@ -126,17 +158,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// Brings the user planes of `site` up as `deployment` says, forwarding as `mode` says.
+    /// Brings the user planes of `site` up as `variant` says.
     ///
     /// # Errors
     /// [`Error`]; nothing is left running.
     pub fn start(
-        deployment: Deployment,
-        mode: UserPlaneMode,
+        variant: Variant,
         site: &Site,
         cores: &Cores,
         means: Means<'_>,
     ) -> Result<Self, Error> {
+        let Variant { deployment, mode } = variant;
         let partition = match deployment {
             Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
             _ => None,

@@ -3,17 +3,13 @@
 use agent::protocol::UserPlaneMode;
 use report::plot::{Axis, Plot, Series};
 
-use super::MODES;
-use crate::result::{Comparison, Plane, Protocol};
+use crate::deployment::{MODES, Variant};
+use crate::result::{Cell, Comparison, Plane, Protocol};
 
 pub(super) fn plots(comparison: &Comparison) -> Vec<Plot> {
-    let mut plots = Vec::new();
-    for mode in MODES {
-        plots.push(throughput_plot(comparison, mode));
-    }
-    for mode in MODES {
-        plots.push(response_plot(comparison, mode));
-    }
+    let throughput = MODES.map(|mode| throughput_plot(comparison, mode));
+    let response = MODES.map(|mode| response_plot(comparison, mode));
+    let mut plots = [throughput, response].concat();
     plots.retain(|plot| !plot.series.is_empty());
     plots
 }
@@ -27,24 +23,16 @@ fn throughput_plot(comparison: &Comparison, mode: UserPlaneMode) -> Plot {
     )
     .caption("Solid: alone. Dashed: while the management plane is asked.");
     for (colour, deployment) in comparison.deployments().into_iter().enumerate() {
-        for load in [false, true] {
-            let mut series = if load {
-                Series::reference(format!("{} beside requests", deployment.name()))
-            } else {
-                Series::line(deployment.name())
-            }
-            .colour(colour);
-            for cell in comparison
-                .cells_of(deployment, Plane::User, mode, Protocol::Udp)
-                .filter(|cell| cell.other_plane_load == load)
-            {
-                if let Some(rate) = cell.throughput_bps {
-                    series = series.point(f64::from(cell.payload_bytes), rate / 1e9);
-                }
-            }
-            if !series.points.is_empty() {
-                plot = plot.series(series);
-            }
+        let name = deployment.name();
+        for (load, series) in [
+            (false, Series::line(name)),
+            (true, Series::reference(format!("{name} beside requests"))),
+        ] {
+            let cells = comparison
+                .cells_of(Variant { deployment, mode }, Plane::User, Protocol::Udp)
+                .filter(|cell| cell.other_plane_load == load);
+            let rate = |cell: &Cell| Some(cell.throughput_bps? / 1e9);
+            plot = with_points(plot, series.colour(colour), cells, rate);
         }
     }
     plot
@@ -59,15 +47,26 @@ fn response_plot(comparison: &Comparison, mode: UserPlaneMode) -> Plot {
     )
     .caption("Requests that timed out are not in the median; the table counts them.");
     for (colour, deployment) in comparison.deployments().into_iter().enumerate() {
-        let mut series = Series::line(deployment.name()).colour(colour);
-        for cell in comparison.cells_of(deployment, Plane::Management, mode, Protocol::Udp) {
-            if let Some(response) = cell.response_p50_ms {
-                series = series.point(f64::from(cell.payload_bytes), response);
-            }
-        }
-        if !series.points.is_empty() {
-            plot = plot.series(series);
-        }
+        let variant = Variant { deployment, mode };
+        let cells = comparison.cells_of(variant, Plane::Management, Protocol::Udp);
+        let series = Series::line(deployment.name()).colour(colour);
+        plot = with_points(plot, series, cells, |cell| cell.response_p50_ms);
     }
     plot
+}
+
+/// Adds `series` with a point for each cell that has the figure, if any has.
+fn with_points<'a>(
+    plot: Plot,
+    series: Series,
+    cells: impl Iterator<Item = &'a Cell>,
+    figure: impl Fn(&Cell) -> Option<f64>,
+) -> Plot {
+    let points = cells.filter_map(|cell| Some((f64::from(cell.payload_bytes), figure(cell)?)));
+    let series = points.fold(series, |series, (x, y)| series.point(x, y));
+    if series.points.is_empty() {
+        plot
+    } else {
+        plot.series(series)
+    }
 }

@@ -4,9 +4,8 @@
 mod figures;
 mod tables;
 mod verdict;
+mod words;
 
-use agent::protocol::UserPlaneMode;
-use report::units::prefixed;
 use report::{Block, Document};
 
 use self::figures::plots;
@@ -14,8 +13,6 @@ use self::tables::tables;
 use crate::result::Comparison;
 use verdict::remarks;
 pub use verdict::verdict;
-
-const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::UserSpace];
 
 /// What is printed: verdict and tables.
 pub fn summary(comparison: &Comparison) -> Document {
@@ -27,28 +24,20 @@ pub fn summary(comparison: &Comparison) -> Document {
 
 /// The sentences and tables as Markdown, for documents.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut text = format!("Measured on {}.\n\n", comparison.environment.machine());
-    for sentence in verdict(comparison) {
-        text.push_str("- ");
-        text.push_str(&sentence);
-        text.push('\n');
-    }
-    for table in tables(comparison) {
-        for part in ["\n", &table.title, ":\n\n", &table.to_markdown()] {
-            text.push_str(part);
-        }
-    }
-    for (title, items) in lists(comparison) {
-        text.push('\n');
-        text.push_str(title);
-        text.push_str(":\n\n");
-        for item in items {
-            for part in ["- ", &item, "\n"] {
-                text.push_str(part);
-            }
-        }
-    }
-    text
+    let items = |items: &[String]| {
+        let lines = items.iter().map(|item| ["- ", item, "\n"].concat());
+        lines.collect::<String>()
+    };
+    let machine = format!("Measured on {}.\n\n", comparison.environment.machine());
+    let tables = tables(comparison).into_iter().map(|table| {
+        let markdown = table.to_markdown();
+        format!("\n{}:\n\n{markdown}", table.title)
+    });
+    let lists = lists(comparison)
+        .into_iter()
+        .map(|(title, listed)| format!("\n{title}:\n\n{}", items(&listed)));
+    let opening = [machine, items(&verdict(comparison))].into_iter();
+    opening.chain(tables).chain(lists).collect()
 }
 
 /// What to mind when reading the tables, each list under its title.
@@ -108,34 +97,4 @@ fn opening(comparison: &Comparison) -> Document {
         verdict: verdict(comparison),
         ..Document::new("User plane and management plane, on one kernel and on several")
     }
-}
-
-fn bits(rate: Option<f64>) -> String {
-    rate.map_or_else(|| "-".to_owned(), |rate| prefixed(rate, ""))
-}
-
-fn time(ns: Option<f64>) -> String {
-    match ns {
-        None => "-".to_owned(),
-        Some(ns) if ns >= 1e6 => format!("{:.1} ms", ns / 1e6),
-        Some(ns) if ns >= 1e3 => format!("{:.1} µs", ns / 1e3),
-        Some(ns) => format!("{ns:.0} ns"),
-    }
-}
-
-fn milliseconds(ms: Option<f64>) -> String {
-    ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
-}
-
-fn count(number: Option<u64>) -> String {
-    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-/// A share of frames lost, down to the hundredth of a per cent.
-fn loss(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
 }

@@ -1,21 +1,18 @@
 //! The comparison in sentences.
 
-use agent::protocol::UserPlaneMode;
 use report::units::prefixed;
 
-use super::{MODES, percent, time};
+use super::words::{percent, time};
 use crate::cause::NOTICED;
-use crate::deployment::Deployment;
+use crate::deployment::Variant;
 use crate::guest::BOOT_BOUND;
-use crate::result::{Cause, ChannelShare, Comparison, Measure, Plane, Protocol};
+use crate::result::{Cause, Cell, ChannelShare, Comparison, Measure, Plane, Protocol};
 
 /// One sentence for every deployment and mode, one for every cause, one for the guests.
 pub fn verdict(comparison: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
-    for deployment in comparison.deployments() {
-        for mode in MODES {
-            sentences.extend(influence(comparison, deployment, mode));
-        }
+    for variant in comparison.variants() {
+        sentences.extend(influence(comparison, variant));
     }
     sentences.extend(comparison.causes.iter().map(explanation));
     sentences.extend(comparison.guests.clone());
@@ -28,56 +25,42 @@ fn boots(comparison: &Comparison) -> Option<String> {
     let times = comparison.channels.iter().filter_map(|of| of.boot_seconds);
     let slowest = times.max_by(f64::total_cmp)?;
     let bound = BOOT_BOUND.as_secs_f64();
-    Some(if slowest > bound {
-        format!(
-            "The slowest guest was up after {slowest:.1} s, later than the {bound:.0} s that it \
-             may take."
-        )
+    let held = if slowest > bound {
+        "later than"
     } else {
-        format!(
-            "The slowest guest was up after {slowest:.2} s, within the {bound:.0} s that it may \
-             take."
-        )
-    })
+        "within"
+    };
+    Some(format!(
+        "The slowest guest was up after {slowest:.2} s, {held} the {bound:.0} s that it may take."
+    ))
 }
 
 /// One sentence for every cell whose trials the tester had something to say of.
 pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for cell in &comparison.cells {
-        if let Some(remark) = &cell.remark {
-            sentences.push(format!(
-                "{}, packets in {}, {} bytes{}: {remark}.",
-                cell.deployment.name(),
-                cell.user_plane_mode.name(),
-                cell.payload_bytes,
-                if cell.other_plane_load {
-                    " beside requests"
-                } else {
-                    ""
-                }
-            ));
-        }
-    }
-    sentences
+    let sentence = |cell: &Cell| {
+        let (variant, payload, remark) = (cell.variant, cell.payload_bytes, cell.remark.as_ref()?);
+        let beside = if cell.other_plane_load {
+            " beside requests"
+        } else {
+            ""
+        };
+        Some(format!("{variant}, {payload} bytes{beside}: {remark}."))
+    };
+    comparison.cells.iter().filter_map(sentence).collect()
 }
 
-/// "AMP, kernel forwarding, 64 bytes: requests take 12 % of the user plane's throughput; packets …"
-fn influence(
-    comparison: &Comparison,
-    deployment: Deployment,
-    mode: UserPlaneMode,
-) -> Option<String> {
+/// "AMP, packets in kernel, 64 bytes: requests take 12 % of the user plane's throughput; packets …"
+fn influence(comparison: &Comparison, variant: Variant) -> Option<String> {
     let smallest = comparison
-        .cells_of(deployment, Plane::User, mode, Protocol::Udp)
+        .cells_of(variant, Plane::User, Protocol::Udp)
         .map(|cell| cell.payload_bytes)
         .min()?;
-    let user = |load| comparison.cell(deployment, Plane::User, mode, smallest, load);
+    let user = |load| comparison.cell(variant, Plane::User, smallest, load);
     let (alone, beside) = (user(false)?.throughput_bps?, user(true)?.throughput_bps?);
     let packets = change("the user plane's throughput", alone, beside);
     let response = |bytes, load| {
         comparison
-            .cell(deployment, Plane::Management, mode, bytes, load)?
+            .cell(variant, Plane::Management, bytes, load)?
             .response_p50_ms
     };
     let requests = match (response(0, false), response(smallest, true)) {
@@ -92,9 +75,7 @@ fn influence(
         _ => String::new(),
     };
     Some(format!(
-        "{}, {}, {smallest} bytes: {} alone; requests {packets}{requests}.",
-        deployment.name(),
-        mode.name(),
+        "{variant}, {smallest} bytes: {} alone; requests {packets}{requests}.",
         prefixed(alone, "bit/s"),
     ))
 }
@@ -124,8 +105,8 @@ fn explanation(cause: &Cause) -> String {
         ),
         Measure::DelayP99 => format!(
             "requests lengthen the user plane's delay (p99 {} to {})",
-            time(Some(cause.alone)),
-            time(Some(cause.beside))
+            time(cause.alone),
+            time(cause.beside)
         ),
         Measure::Response => format!(
             "packets lengthen the management plane's response ({:.1} to {:.1} ms)",
@@ -175,9 +156,5 @@ fn explanation(cause: &Cause) -> String {
     } else {
         format!("; by themselves: {}", list(&parts))
     };
-    format!(
-        "{}, packets in {}: {what}, {rest}{parts}.",
-        cause.deployment.name(),
-        cause.user_plane_mode.name()
-    )
+    format!("{}: {what}, {rest}{parts}.", cause.variant)
 }
