@@ -64,12 +64,19 @@ struct Rates {
     frames_per_second: Vec<f64>,
 }
 
-/// A figure beside its bounds.
+/// What a figure is, and what it must be.
 #[derive(Debug, Serialize)]
-struct Bound {
+struct Target {
     what: String,
     must: Option<Limit>,
     goal: Option<Limit>,
+}
+
+/// A figure beside its bounds.
+#[derive(Debug, Serialize)]
+struct Bound {
+    #[serde(flatten)]
+    target: Target,
     median: f64,
     interval: Option<Interval>,
 }
@@ -102,9 +109,10 @@ impl Bound {
     /// `goal`, `must` or `missed`: the best that it reaches. A goal alone cannot be missed.
     fn word(&self) -> &'static str {
         let holds = |limit: Option<Limit>| limit.is_some_and(|limit| limit.holds(self.median));
-        match (self.must, self.goal) {
-            (_, Some(_)) if holds(self.goal) => "goal",
-            (Some(_), _) if holds(self.must) => "must",
+        let Target { must, goal, .. } = self.target;
+        match (must, goal) {
+            (_, Some(_)) if holds(goal) => "goal",
+            (Some(_), _) if holds(must) => "must",
             (Some(_), _) => "missed",
             (None, _) => "",
         }
@@ -174,13 +182,11 @@ struct Subject {
 
 /// A ratio of two subjects and what it must hold.
 struct Claim {
-    what: String,
+    target: Target,
     ours: Subject,
     other: Subject,
     /// What is missing of the ratio to 1 instead of the ratio.
     lost: bool,
-    must: Option<Limit>,
-    goal: Option<Limit>,
 }
 
 /// All of them on so many cores.
@@ -194,12 +200,10 @@ fn claims(cores: usize) -> Vec<Claim> {
     let mut all = Vec::new();
     let mut add = |what: String, ours, other, lost, (must, goal)| {
         all.push(Claim {
-            what,
+            target: Target { what, must, goal },
             ours,
             other,
             lost,
-            must,
-            goal,
         });
     };
     for kind in [SHIPPED, SHARED, PER_CORE] {
@@ -241,14 +245,9 @@ fn claims(cores: usize) -> Vec<Claim> {
         }
         if cores > 1 {
             let what = format!("af-xdp against testpmd macswap, {family}");
-            let (ours, other) = (Place::Apart(family), Place::Testpmd(family));
-            add(
-                what,
-                at(ours, 1, 0),
-                at(other, 1, 0),
-                false,
-                least(1.0, 1.3),
-            );
+            let [ours, other] =
+                [Place::Apart(family), Place::Testpmd(family)].map(|place| at(place, 1, 0));
+            add(what, ours, other, false, least(1.0, 1.3));
         }
         if cores > 1 && family == Family::Ipv4 {
             let what = "xdp against xdp-kernel-fib on two cores, IPv4".to_owned();
@@ -331,9 +330,7 @@ pub fn measure(
             }
             let estimate = Estimate::of(&ratios, seed);
             Some(Bound {
-                what: claim.what,
-                must: claim.must,
-                goal: claim.goal,
+                target: claim.target,
                 median: estimate.value,
                 interval: Some(estimate.interval),
             })
@@ -406,9 +403,11 @@ fn tables(setting: &Setting) -> Result<[Bound; 2], Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let mebibytes = engine.memory().used() as f64 / f64::from(1 << 20);
     let most = |what: &str, median, must, goal| Bound {
-        what: what.to_owned(),
-        must: Some(Limit::AtMost(must)),
-        goal: Some(Limit::AtMost(goal)),
+        target: Target {
+            what: what.to_owned(),
+            must: Some(Limit::AtMost(must)),
+            goal: Some(Limit::AtMost(goal)),
+        },
         median,
         interval: None,
     };
@@ -427,19 +426,16 @@ impl Bounds {
     /// Each figure beside its bounds.
     pub fn document(&self) -> Document {
         let mut table = Table::new("Ratios within a round, and figures")
-            .text("what")
-            .number("must")
-            .number("goal")
-            .number("median")
-            .number("interval")
-            .text("");
+            .texts(["what"])
+            .numbers(["must", "goal", "median", "interval"])
+            .texts([""]);
         for bound in &self.bounds {
             let limit = |limit: Option<Limit>| limit.map_or(String::new(), Limit::in_words);
             let interval = bound.interval.as_ref();
             table.push([
-                bound.what.clone(),
-                limit(bound.must),
-                limit(bound.goal),
+                bound.target.what.clone(),
+                limit(bound.target.must),
+                limit(bound.target.goal),
                 format!("{:.3}", bound.median),
                 interval.map_or(String::new(), |of| {
                     format!("{:.3} to {:.3}", of.low, of.high)
@@ -479,9 +475,11 @@ mod tests {
 
     fn bound(must: Option<Limit>, goal: Option<Limit>, median: f64) -> Bound {
         Bound {
-            what: String::new(),
-            must,
-            goal,
+            target: Target {
+                what: String::new(),
+                must,
+                goal,
+            },
             median,
             interval: None,
         }
@@ -502,7 +500,7 @@ mod tests {
     #[test]
     fn the_bounds_for_two_cores_are_all_there() {
         let claims = claims(2);
-        let with_must = claims.iter().filter(|claim| claim.must.is_some());
+        let with_must = claims.iter().filter(|claim| claim.target.must.is_some());
         assert_eq!(with_must.count(), 1 + 2 + 8);
         assert!(super::claims(1).iter().all(|claim| claim.ours.workers == 1));
     }

@@ -101,19 +101,14 @@ fn run(
         .collect();
     let searches = no_loss::searches(engines, &wanted, search_time)?;
     for row in &mut forwarding {
-        let found = searches.iter().find(|search| search.is_of(row));
+        let found = searches.iter().find(|search| row.is_quiet(&search.key));
         row.no_loss_frames_per_second = found.and_then(|found| found.no_loss_frames_per_second);
     }
     Ok(Study {
         schema: SCHEMA.to_owned(),
         environment: Environment::read(env!("CARGO_PKG_VERSION"), seed),
         forwarding,
-        cores: plan
-            .cases
-            .iter()
-            .map(|case| case.workers)
-            .max()
-            .unwrap_or(1),
+        cores: plan.most_workers(),
         rounds: plan.rounds,
         trial_milliseconds: plan.trial.as_secs_f64() * 1e3,
         routes_from: routes.from.clone(),
@@ -325,7 +320,7 @@ mod tests {
             "two workers against one, each size"
         );
         for up in &study.speed_ups {
-            assert_eq!(up.rounds, if up.frame_bytes == 64 { 5 } else { 3 });
+            assert_eq!(up.rounds, if up.key.frame_bytes == 64 { 5 } else { 3 });
             assert!((up.times - 2.0).abs() < 1e-12 && (up.high - 2.0).abs() < 1e-12);
         }
         assert_eq!(study.methods[0].text, "It multiplies.");
@@ -343,9 +338,9 @@ mod tests {
             .iter()
             .filter(|row| row.route_changes_per_second == 0)
         {
-            let search = study.searches.iter().find(|search| search.is_of(row));
+            let search = study.search(row);
             let held = row.no_loss_frames_per_second;
-            match (row.workers, row.frame_bytes) {
+            match (row.key.workers, row.key.frame_bytes) {
                 (2, 64 | 1518) => {
                     let held = held.unwrap().0 / 1.8e6;
                     assert!((0.98..=1.0).contains(&held), "{held}");

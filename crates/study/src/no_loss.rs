@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use dut::case::Case;
 use dut::device::Device;
 use dut::error::Error;
-use dut::kind::Table;
 use dut::offer::Wanted;
 use host::cleanup;
 use report::Progress;
@@ -16,7 +15,7 @@ use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::trial::mostly_disturbed;
 
-use crate::row::Row;
+use crate::row::Key;
 
 /// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for
 /// there are some forty searches.
@@ -38,10 +37,8 @@ const LONGEST: Duration = Duration::from_secs(6);
 /// What a search of a case found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Search {
-    pub(crate) engine: String,
-    pub(crate) table: Table,
-    pub(crate) workers: usize,
-    pub(crate) frame_bytes: u32,
+    #[serde(flatten)]
+    pub(crate) key: Key,
     /// The highest rate at which nothing was lost, if there is one.
     pub(crate) no_loss_frames_per_second: Option<FramesPerSecond>,
     /// The lowest rate above it that was tried and did not hold, frames/s.
@@ -53,19 +50,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    fn new(case: &Case) -> Self {
-        Self {
-            engine: case.kind.engine().to_owned(),
-            table: case.kind.table(),
-            workers: case.workers,
-            frame_bytes: case.frame_bytes,
-            no_loss_frames_per_second: None,
-            above: None,
-            trials: 0,
-            because: String::new(),
-        }
-    }
-
     /// What an entry of the tester says.
     fn found(case: &Case, entry: Entry) -> Self {
         let Details::Throughput(bounds) = entry.details else {
@@ -93,23 +77,18 @@ impl Search {
             above: bounds.upper,
             trials,
             because,
-            ..Self::new(case)
+            key: case.into(),
         }
     }
 
     fn without(case: &Case, because: impl Into<String>) -> Self {
         Self {
+            key: case.into(),
+            no_loss_frames_per_second: None,
+            above: None,
+            trials: 0,
             because: because.into(),
-            ..Self::new(case)
         }
-    }
-
-    /// Whether it is about `row`.
-    pub(crate) fn is_of(&self, row: &Row) -> bool {
-        row.route_changes_per_second == 0
-            && (row.table, row.workers, row.frame_bytes)
-                == (self.table, self.workers, self.frame_bytes)
-            && row.engine == self.engine
     }
 
     /// A rate against which nothing is said.
@@ -120,13 +99,12 @@ impl Search {
 
     /// The case in words.
     fn case(&self) -> String {
-        let Self {
+        let Key {
             engine,
             table,
             workers,
             frame_bytes,
-            ..
-        } = self;
+        } = &self.key;
         let plural = if *workers == 1 { "" } else { "s" };
         format!("{engine} ({table} table, {workers} worker{plural}, {frame_bytes} bytes)")
     }
@@ -135,26 +113,20 @@ impl Search {
 /// A sentence for each thing that is to be said of searches, with all the cases that it is to be
 /// said of.
 pub(crate) fn notes(searches: &[Search]) -> Vec<String> {
-    let mut said: Vec<(&str, bool, Vec<String>)> = Vec::new();
+    let mut said: Vec<((&str, &str), Vec<String>)> = Vec::new();
     for search in searches.iter().filter(|search| !search.because.is_empty()) {
-        let found = search.no_loss_frames_per_second.is_some();
-        let same = said
-            .iter_mut()
-            .find(|(because, other, _)| *because == search.because && *other == found);
-        match same {
-            Some((_, _, cases)) => cases.push(search.case()),
-            None => said.push((&search.because, found, vec![search.case()])),
+        let what = match search.no_loss_frames_per_second {
+            Some(_) => "Doubtful",
+            None => "No rate was found",
+        };
+        let sentence = (what, search.because.as_str());
+        match said.iter_mut().find(|(same, _)| *same == sentence) {
+            Some((_, cases)) => cases.push(search.case()),
+            None => said.push((sentence, vec![search.case()])),
         }
     }
     said.into_iter()
-        .map(|(because, found, cases)| {
-            let what = if found {
-                "Doubtful"
-            } else {
-                "No rate was found"
-            };
-            format!("{what}: {}: {because}.", cases.join(", "))
-        })
+        .map(|((what, because), cases)| format!("{what}: {}: {because}.", cases.join(", ")))
         .collect()
 }
 

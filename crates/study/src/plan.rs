@@ -39,49 +39,42 @@ pub(crate) struct Plan {
     seed: u64,
 }
 
-/// How many full rounds, and how many in all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rounds {
-    /// Of every case.
-    pub(crate) full: usize,
-    /// Full ones and those of the smallest frames alone; at least as many.
-    pub(crate) all: usize,
-}
-
 /// What a study may spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Time to spend measuring; rates without loss take three quarters of it again.
     pub time: Duration,
-    /// Interleaved rounds.
-    pub(crate) rounds: Rounds,
+    /// Interleaved rounds of every case.
+    pub(crate) full: usize,
+    /// These and those of the smallest frames alone; at least as many.
+    pub(crate) all: usize,
 }
 
 impl Effort {
     /// Enough to see an order.
-    pub const QUICK: Self = Self::new(15, 5);
+    pub const QUICK: Self = Self {
+        time: Duration::from_secs(15),
+        full: 3,
+        all: 5,
+    };
     /// Enough for speed-ups with an interval.
-    pub const THOROUGH: Self = Self::new(52, 11);
-
-    const fn new(seconds: u64, all: usize) -> Self {
-        Self {
-            time: Duration::from_secs(seconds),
-            rounds: Rounds { full: 3, all },
-        }
-    }
+    pub const THOROUGH: Self = Self {
+        time: Duration::from_secs(52),
+        full: 3,
+        all: 11,
+    };
 }
 
 impl Plan {
-    /// Every case of `engines` on 1 to `cores` cores, in `rounds` that together take about `time`.
+    /// Every case of `engines` on 1 to `cores` cores, in rounds that together take about the time of `effort`.
     pub(crate) fn new(engines: &[Abilities], cores: usize, effort: Effort, seed: u64) -> Self {
-        let Effort { time, rounds } = effort;
         let cases: Vec<Case> = engines
             .iter()
             .flat_map(|engine| cases(engine, cores))
             .collect();
-        let pairs = rounds.all.max(rounds.full);
+        let pairs = effort.all.max(effort.full);
         let often = |case: &Case| {
-            if is_pair(case) { pairs } else { rounds.full }
+            if is_pair(case) { pairs } else { effort.full }
         };
         let measurements: usize = cases.iter().map(often).sum();
         let overhead: Duration = engines
@@ -93,10 +86,10 @@ impl Plan {
                 engine.overhead * own.map(often).sum::<usize>() as u32
             })
             .sum();
-        let trial = time.saturating_sub(overhead) / measurements.max(1) as u32;
+        let trial = effort.time.saturating_sub(overhead) / measurements.max(1) as u32;
         Self {
             cases,
-            rounds: rounds.full,
+            rounds: effort.full,
             pairs,
             trial: trial.clamp(TRIAL_MIN, TRIAL_MAX),
             seed,
@@ -170,12 +163,7 @@ impl Plan {
     /// for them.
     pub(crate) fn searches(&self, engines: &[Abilities], time: Duration) -> Vec<usize> {
         let searched = |case: &Case| {
-            let most = self
-                .cases
-                .iter()
-                .map(|case| case.workers)
-                .max()
-                .unwrap_or(1);
+            let most = self.most_workers();
             let counts = most <= CORES_IN_FULL || case.workers == 1 || case.workers == most;
             let own = |engine: &Abilities| engine.kinds.contains(&case.kind) && engine.searched;
             case.changes == 0 && counts && engines.iter().any(own)
@@ -198,6 +186,12 @@ impl Plan {
         }
     }
 
+    /// The largest number of workers.
+    pub(crate) fn most_workers(&self) -> usize {
+        let workers = self.cases.iter().map(|case| case.workers);
+        workers.max().unwrap_or(1)
+    }
+
     /// Number of measurements in all rounds.
     pub(crate) fn measurements(&self) -> usize {
         (0..self.pairs).map(|round| self.order(round).len()).sum()
@@ -212,8 +206,17 @@ fn is_pair(case: &Case) -> bool {
 /// The cases of one engine.
 fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
     let mut cases = Vec::new();
+    let mut add = |kind, workers, frame_bytes, changes| {
+        cases.push(Case {
+            kind,
+            workers,
+            frame_bytes,
+            changes,
+        });
+    };
     for &kind in &engine.kinds {
-        for workers in 1..=cores.min(engine.most_workers) {
+        let most = cores.min(engine.most_workers);
+        for workers in 1..=most {
             let every_size = cores <= CORES_IN_FULL || workers == 1 || workers == cores;
             let sizes = if every_size {
                 engine.sizes
@@ -221,23 +224,12 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
                 &[SMALLEST][..]
             };
             for &frame_bytes in sizes {
-                cases.push(Case {
-                    kind,
-                    workers,
-                    frame_bytes,
-                    changes: 0,
-                });
+                add(kind, workers, frame_bytes, 0);
             }
         }
         if engine.takes_changes {
-            let workers = cores.min(engine.most_workers);
             for changes in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
-                cases.push(Case {
-                    kind,
-                    workers,
-                    frame_bytes: SMALLEST,
-                    changes,
-                });
+                add(kind, most, SMALLEST, changes);
             }
         }
     }
@@ -270,7 +262,8 @@ mod tests {
     fn three(seconds: u64) -> Effort {
         Effort {
             time: Duration::from_secs(seconds),
-            rounds: Rounds { full: 3, all: 3 },
+            full: 3,
+            all: 3,
         }
     }
 
@@ -345,16 +338,11 @@ mod tests {
 
     #[test]
     fn one_and_all_workers_are_neighbours_in_every_round_and_short_rounds_have_them_alone() {
-        let rounds = Rounds { full: 3, all: 7 };
-        let plan = Plan::new(
-            &[memory()],
-            3,
-            Effort {
-                rounds,
-                ..three(10)
-            },
-            1,
-        );
+        let seven = Effort {
+            all: 7,
+            ..three(10)
+        };
+        let plan = Plan::new(&[memory()], 3, seven, 1);
         let full: Vec<bool> = (0..7).map(|round| plan.is_full(round)).collect();
         assert_eq!(full.iter().filter(|&&full| full).count(), 3);
         let mut measured = 0;

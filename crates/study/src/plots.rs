@@ -1,7 +1,10 @@
 //! The plots of the study: throughput against frame size, speed-up against cores, route changes.
 
+use std::collections::BTreeSet;
+
 use dut::case::{FRAME_SIZES, SMALLEST};
 use dut::kind::Table;
+use report::units::FramesPerSecond;
 use report::{Axis, Plot, Series, Style};
 
 use crate::plan::CHANGE_RATES;
@@ -20,11 +23,8 @@ pub fn all(study: &Study) -> Vec<Plot> {
 
 /// Throughput against frame size: one plot an engine, for engines differ by orders of magnitude.
 pub(crate) fn throughput(study: &Study) -> Vec<Plot> {
-    study
-        .engines()
-        .into_iter()
-        .map(|engine| throughput_of(study, engine))
-        .collect()
+    let engines = study.engines().into_iter();
+    engines.map(|engine| throughput_of(study, engine)).collect()
 }
 
 fn throughput_of(study: &Study, engine: &str) -> Plot {
@@ -36,32 +36,18 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
             .ticks(FRAME_SIZES.map(|size| (f64::from(size), size.to_string()))),
         Axis::new("bit/s").from_zero(),
     );
-    let mut counts = vec![1];
-    if cores > 1 {
-        counts.push(cores);
-    }
-    for workers in counts {
+    for workers in BTreeSet::from([1, cores]) {
         for table in study.tables(engine) {
             // One core needs no second line for an organisation that is the same to it.
             if workers == 1 && cores > 1 && Some(table) != study.best_table(engine) {
                 continue;
             }
-            let rows = study.forwarding.iter().filter(|row| {
-                row.engine == engine
-                    && row.table == table
-                    && row.workers == workers
-                    && row.route_changes_per_second == 0
-            });
             let name = format!("{}, {table}", cores_in_words(workers).to_lowercase());
             let mut series = Series::line(name).colour(colour(workers, table));
-            for row in rows {
-                let bits = |frames: f64| frames * f64::from(row.frame_bytes) * 8.0;
-                series = series.spread(
-                    f64::from(row.frame_bytes),
-                    row.bits_per_second.0,
-                    bits(row.low.0),
-                    bits(row.high.0),
-                );
+            for row in study.rows(engine, table, workers, 0) {
+                let bytes = row.key.frame_bytes;
+                let [low, high] = [row.low, row.high].map(|frames| frames.at(bytes).0);
+                series = series.spread(f64::from(bytes), row.bits_per_second.0, low, high);
             }
             plot = plot.series(series);
         }
@@ -113,24 +99,15 @@ pub(crate) fn speed_up(study: &Study) -> Vec<Plot> {
         .iter()
         .map(|engine| study.tables(engine).len())
         .sum();
+    let title = "Speed-up against cores";
     if lines < SERIES_MAX {
-        return vec![speed_up_of(
-            study,
-            &study.engines(),
-            "Speed-up against cores",
-        )];
+        return vec![speed_up_of(study, &study.engines(), title)];
     }
-    study
-        .engines()
-        .into_iter()
-        .map(|engine| {
-            speed_up_of(
-                study,
-                &[engine],
-                &format!("Speed-up against cores: {}", engine_in_words(engine)),
-            )
-        })
-        .collect()
+    let of = |engine| {
+        let title = format!("{title}: {}", engine_in_words(engine));
+        speed_up_of(study, &[engine], &title)
+    };
+    study.engines().into_iter().map(of).collect()
 }
 
 fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
@@ -152,24 +129,21 @@ fn speed_up_of(study: &Study, engines: &[&str], title: &str) -> Plot {
         for table in study.tables(engine) {
             let mut series =
                 Series::line(format!("{engine}, {table}")).colour(place(study, engine, table));
-            let Some(one) = study
-                .smallest(engine, table, 1)
-                .map(|row| row.frames_per_second.0)
-            else {
+            let Some(one) = study.smallest(engine, table, 1) else {
                 continue;
             };
-            for workers in 1..=study.cores {
-                let Some(row) = study.smallest(engine, table, workers) else {
-                    continue;
-                };
-                let (times, interval) = match study.speed_up_with_interval(row) {
-                    Some((times, Some(interval))) => (times, interval),
+            let against_one = |rate: FramesPerSecond| rate.0 / one.frames_per_second.0;
+            let rows =
+                (1..=study.cores).filter_map(|workers| study.smallest(engine, table, workers));
+            for row in rows {
+                let ([low, high], times) = match study.speed_up_with_interval(row) {
+                    Some((times, Some(interval))) => (interval, times),
                     _ => (
-                        row.frames_per_second.0 / one,
-                        [row.low.0, row.high.0].map(|rate| rate / one),
+                        [row.low, row.high].map(against_one),
+                        against_one(row.frames_per_second),
                     ),
                 };
-                series = series.spread(workers as f64, times, interval[0], interval[1]);
+                series = series.spread(row.key.workers as f64, times, low, high);
             }
             plot = plot.series(series);
         }
@@ -189,13 +163,9 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
     );
     for engine in study.engines() {
         for table in study.tables(engine) {
-            let costs: Vec<(usize, &RouteChanges)> = CHANGE_RATES
-                .into_iter()
-                .enumerate()
-                .filter_map(|(place, rate)| {
-                    Some((place, study.cost_of_changes(engine, table, rate)?))
-                })
-                .collect();
+            let cost = |(place, rate)| Some((place, study.cost_of_changes(engine, table, rate)?));
+            let costs: Vec<(usize, &RouteChanges)> =
+                (0..).zip(CHANGE_RATES).filter_map(cost).collect();
             if costs.is_empty() {
                 continue;
             }
@@ -203,12 +173,9 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
                 .colour(place(study, engine, table))
                 .point(0.0, 100.0);
             for (place, cost) in costs {
-                series = series.spread(
-                    place as f64,
-                    100.0 * cost.kept,
-                    100.0 * cost.kept_low,
-                    100.0 * cost.kept_high,
-                );
+                let [kept, low, high] =
+                    [cost.kept, cost.kept_low, cost.kept_high].map(|share| 100.0 * share);
+                series = series.spread(place as f64, kept, low, high);
             }
             plot = plot.series(series);
         }

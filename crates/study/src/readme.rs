@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use dut::case::FRAME_SIZES;
 use dut::kind::Table;
 use report::Table as Shown;
-use report::units::{FramesPerSecond, Times, engineering, grouped};
+use report::units::{FramesPerSecond, Times, grouped};
 
 use crate::result::{Study, UNLOCKED};
 use crate::row::Row;
 use crate::sentences::{self, cores_in_words, engine_in_words};
+use crate::tables::figure;
 
 /// Machine, table, the three tables, and the sentence under each.
 pub fn fragment(study: &Study) -> String {
@@ -36,53 +37,78 @@ pub fn fragment(study: &Study) -> String {
         grouped(routes as u64),
     );
     let cores = cores_in_words(study.cores);
-    let one: Vec<Column> = study
-        .engines()
-        .into_iter()
-        .filter_map(|engine| best(study, engine, 1))
-        .collect();
-    section(
-        &mut text,
-        "Table 1. One core, frames/s",
-        &turned(study, &one, false),
-        &sentences::one_core(study),
-    );
-    let locked: Vec<Column> = study
-        .engines()
-        .into_iter()
-        .filter(|engine| study.tables(engine).contains(&Table::Locked))
-        .map(|engine| Column::new(study, engine, Table::Locked))
-        .collect();
-    section(
-        &mut text,
-        &format!(
-            "Table 2. {cores}, one table behind a lock, an experiment: frames/s and speed-up over \
-             one core"
+    let engines = study.engines();
+    let columns = |workers: Option<usize>, chosen: &dyn Fn(&str) -> Vec<Table>| -> Vec<Column> {
+        let of = |&engine| {
+            let workers = workers.unwrap_or_else(|| study.most_workers(engine));
+            let tables = chosen(engine).into_iter();
+            tables.map(move |table| Column {
+                engine,
+                table,
+                workers,
+            })
+        };
+        engines.iter().flat_map(of).collect()
+    };
+    let best = |engine: &str| study.best_table(engine).into_iter().collect();
+    let locked = |engine: &str| {
+        let mut tables = study.tables(engine);
+        tables.retain(|&table| table == Table::Locked);
+        tables
+    };
+    // All tables of the first engine, which the study is about; one of each other.
+    let unlocked = |engine: &str| {
+        let tables = study.tables(engine);
+        let own = UNLOCKED.into_iter().filter(|table| tables.contains(table));
+        let first = engines.first() == Some(&engine);
+        own.take(if first { UNLOCKED.len() } else { 1 }).collect()
+    };
+    let mut held = columns(None, &best);
+    let mut searched = FRAME_SIZES.to_vec();
+    let searches = || study.searches.iter().map(|search| &search.key);
+    held.retain(|column| {
+        searches().any(|key| (key.engine.as_str(), key.table) == (column.engine, column.table))
+    });
+    searched.retain(|&size| searches().any(|key| key.frame_bytes == size));
+    let sections = [
+        (
+            "Table 1. One core, frames/s".to_owned(),
+            turned(study, &columns(Some(1), &best), &FRAME_SIZES, |row| {
+                Some(rate(row))
+            }),
+            sentences::one_core(study),
         ),
-        &turned(study, &locked, true),
-        &sentences::locked(study),
-    );
-    section(
-        &mut text,
-        &format!("Table 3. {cores}, nothing locked: frames/s and speed-up over one core"),
-        &turned(study, &unlocked(study), true),
-        &sentences::unlocked(study),
-    );
-    let searched: Vec<Column> = study
-        .engines()
-        .into_iter()
-        .filter_map(|engine| best(study, engine, study.most_workers(engine)))
-        .filter(|column| column.held(study))
-        .collect();
-    section(
-        &mut text,
-        &format!(
-            "Rates without loss between interfaces. {cores}, frames/s and share of the closed \
-             loop's"
+        (
+            format!(
+                "Table 2. {cores}, one table behind a lock, an experiment: frames/s and speed-up \
+                 over one core"
+            ),
+            turned(study, &columns(None, &locked), &FRAME_SIZES, |row| {
+                Some(faster(study, row))
+            }),
+            sentences::locked(study),
         ),
-        &without_loss(study, &searched),
-        &sentences::no_loss(study),
-    );
+        (
+            format!("Table 3. {cores}, nothing locked: frames/s and speed-up over one core"),
+            turned(study, &columns(None, &unlocked), &FRAME_SIZES, |row| {
+                Some(faster(study, row))
+            }),
+            sentences::unlocked(study),
+        ),
+        (
+            format!(
+                "Rates without loss between interfaces. {cores}, frames/s and share of the closed \
+                 loop's"
+            ),
+            turned(study, &held, &searched, without_loss),
+            sentences::no_loss(study),
+        ),
+    ];
+    for (title, table, sentence) in sections {
+        if table.columns.len() > 1 {
+            let _ = writeln!(text, "**{title}**\n\n{}\n{sentence}\n", table.to_markdown());
+        }
+    }
     if !study.route_changes.is_empty() {
         let _ = writeln!(text, "{}", sentences::changes(study));
     }
@@ -91,129 +117,57 @@ pub fn fragment(study: &Study) -> String {
 
 /// Rows of one engine, table organisation and number of workers.
 struct Column<'a> {
-    heading: String,
     engine: &'a str,
     table: Table,
     workers: usize,
 }
 
-impl<'a> Column<'a> {
-    /// On all cores.
-    fn new(study: &Study, engine: &'a str, table: Table) -> Self {
-        Self {
-            heading: capital_of(engine, table),
-            engine,
-            table,
-            workers: study.most_workers(engine),
+impl Column<'_> {
+    fn heading(&self) -> String {
+        let engine = engine_in_words(self.engine);
+        match self.table {
+            Table::Kernel => engine.to_owned(),
+            table => format!("{engine}, {table}"),
         }
     }
 }
 
-impl Column<'_> {
-    /// Whether a rate without loss was searched for.
-    fn held(&self, study: &Study) -> bool {
-        study
-            .searches
-            .iter()
-            .any(|search| (search.engine.as_str(), search.table) == (self.engine, self.table))
-    }
-}
-
-fn capital_of(engine: &str, table: Table) -> String {
-    match table {
-        Table::Kernel => engine_in_words(engine).to_owned(),
-        table => format!("{}, {table}", engine_in_words(engine)),
-    }
-}
-
-/// The organisation without a lock that speaks for an engine.
-fn best<'a>(study: &Study, engine: &'a str, workers: usize) -> Option<Column<'a>> {
-    let table = study.best_table(engine)?;
-    Some(Column {
-        workers,
-        ..Column::new(study, engine, table)
-    })
-}
-
-/// All tables of the first engine, which the study is about; one of each other.
-fn unlocked(study: &Study) -> Vec<Column<'_>> {
-    let columns = |(place, engine)| {
-        let tables = study.tables(engine);
-        let own = UNLOCKED
-            .into_iter()
-            .filter(move |table| tables.contains(table));
-        let shown = own.take(if place == 0 { UNLOCKED.len() } else { 1 });
-        shown.map(move |table| Column::new(study, engine, table))
-    };
-    study
-        .engines()
-        .into_iter()
-        .enumerate()
-        .flat_map(columns)
-        .collect()
-}
-
 /// A row for each frame size, a column for each of `columns`.
-fn turned(study: &Study, columns: &[Column], with_speed_up: bool) -> Shown {
-    let mut shown = Shown::new("").number("frame bytes");
-    for column in columns {
-        shown = shown.number(column.heading.clone());
-    }
-    for frame_bytes in FRAME_SIZES {
-        let cells: Vec<String> = columns
-            .iter()
-            .map(|column| {
-                let row = study.row(column.engine, column.table, column.workers, frame_bytes, 0);
-                row.map_or("-".to_owned(), |row| cell(study, row, with_speed_up))
-            })
-            .collect();
+fn turned(
+    study: &Study,
+    columns: &[Column],
+    sizes: &[u32],
+    cell: impl Fn(&Row) -> Option<String>,
+) -> Shown {
+    let headings = columns.iter().map(Column::heading);
+    let mut shown = headings.fold(Shown::new("").number("frame bytes"), Shown::number);
+    for &frame_bytes in sizes {
+        let cells = columns.iter().map(|column| {
+            let row = study.row(column.engine, column.table, column.workers, frame_bytes, 0);
+            row.and_then(&cell).unwrap_or_else(|| "-".to_owned())
+        });
         shown.push(std::iter::once(frame_bytes.to_string()).chain(cells));
     }
     shown
 }
 
-fn cell(study: &Study, row: &Row, with_speed_up: bool) -> String {
-    let FramesPerSecond(rate) = row.frames_per_second;
-    let rate = engineering(rate, "");
-    match study.speed_up(row).filter(|_| with_speed_up) {
-        Some(times) => format!("{} ({})", rate.trim_end(), Times(times)),
-        None => rate.trim_end().to_owned(),
+fn rate(row: &Row) -> String {
+    figure(row.frames_per_second.0)
+}
+
+/// The rate, and how many times one core's it is.
+fn faster(study: &Study, row: &Row) -> String {
+    let rate = rate(row);
+    match study.speed_up(row) {
+        Some(times) => format!("{rate} ({})", Times(times)),
+        None => rate,
     }
 }
 
-/// A row for each frame size that was searched, a column for each of `columns`.
-fn without_loss(study: &Study, columns: &[Column]) -> Shown {
-    let mut shown = Shown::new("").number("frame bytes");
-    for column in columns {
-        shown = shown.number(column.heading.clone());
-    }
-    let searched = |size: &u32| {
-        study
-            .searches
-            .iter()
-            .any(|search| search.frame_bytes == *size)
-    };
-    for frame_bytes in FRAME_SIZES.into_iter().filter(searched) {
-        let cells: Vec<String> = columns
-            .iter()
-            .map(|column| {
-                let row = study.row(column.engine, column.table, column.workers, frame_bytes, 0);
-                let held = row.and_then(|row| Some((row, row.no_loss_frames_per_second?)));
-                held.map_or("-".to_owned(), |(row, FramesPerSecond(held))| {
-                    let share = 100.0 * held / row.frames_per_second.0;
-                    format!("{} ({share:.0} %)", engineering(held, "").trim_end())
-                })
-            })
-            .collect();
-        shown.push(std::iter::once(frame_bytes.to_string()).chain(cells));
-    }
-    shown
-}
-
-fn section(text: &mut String, title: &str, table: &Shown, sentence: &str) {
-    if table.columns.len() > 1 {
-        let _ = writeln!(text, "**{title}**\n\n{}\n{sentence}\n", table.to_markdown());
-    }
+fn without_loss(row: &Row) -> Option<String> {
+    let FramesPerSecond(held) = row.no_loss_frames_per_second?;
+    let share = 100.0 * held / row.frames_per_second.0;
+    Some(format!("{} ({share:.0} %)", figure(held)))
 }
 
 #[cfg(test)]

@@ -88,24 +88,13 @@ impl Study {
 
     /// The engines in the order measured.
     pub(crate) fn engines(&self) -> Vec<&str> {
-        let mut engines: Vec<&str> = Vec::new();
-        for row in &self.forwarding {
-            if !engines.contains(&row.engine.as_str()) {
-                engines.push(&row.engine);
-            }
-        }
-        engines
+        distinct(self.forwarding.iter().map(|row| row.key.engine.as_str()))
     }
 
     /// The table organisations of `engine`, in the order measured.
     pub(crate) fn tables(&self, engine: &str) -> Vec<Table> {
-        let mut tables = Vec::new();
-        for row in self.forwarding.iter().filter(|row| row.engine == engine) {
-            if !tables.contains(&row.table) {
-                tables.push(row.table);
-            }
-        }
-        tables
+        let rows = self.forwarding.iter().map(|row| &row.key);
+        distinct(rows.filter(|key| key.engine == engine).map(|key| key.table))
     }
 
     /// The row of one case.
@@ -117,13 +106,8 @@ impl Study {
         frame_bytes: u32,
         changes: u64,
     ) -> Option<&Row> {
-        self.forwarding.iter().find(|row| {
-            row.engine == engine
-                && row.table == table
-                && row.workers == workers
-                && row.frame_bytes == frame_bytes
-                && row.route_changes_per_second == changes
-        })
+        self.rows(engine, table, workers, changes)
+            .find(|row| row.key.frame_bytes == frame_bytes)
     }
 
     /// The row with the smallest frames and no route changes.
@@ -131,39 +115,42 @@ impl Study {
         self.row(engine, table, workers, SMALLEST, 0)
     }
 
-    /// Rows without route changes of `workers` workers and one of `tables`: by engine, table, frame
-    /// size.
-    pub(crate) fn quiet_rows(&self, workers: usize, tables: &[Table]) -> Vec<&Row> {
-        let wanted = |row: &&Row| {
-            row.workers == workers
-                && row.route_changes_per_second == 0
-                && tables.contains(&row.table)
-        };
-        self.forwarding.iter().filter(wanted).collect()
+    /// The rows of all frame sizes.
+    pub(crate) fn rows(
+        &self,
+        engine: &str,
+        table: Table,
+        workers: usize,
+        changes: u64,
+    ) -> impl Iterator<Item = &Row> {
+        self.forwarding.iter().filter(move |row| {
+            (row.key.table, row.key.workers) == (table, workers)
+                && row.route_changes_per_second == changes
+                && row.key.engine == engine
+        })
     }
 
     /// How many times the frames of one worker, same engine, table and size, with the interval
     /// where rounds were compared.
     pub(crate) fn speed_up_with_interval(&self, row: &Row) -> Option<(f64, Option<[f64; 2]>)> {
-        match self.speed_ups.iter().find(|up| up.is_of(row)) {
-            Some(up) => Some((up.times, Some([up.low, up.high]))),
-            None => Some((self.speed_up(row)?, None)),
+        if let Some(up) = self.speed_ups.iter().find(|up| row.is_quiet(&up.key)) {
+            return Some((up.times, Some([up.low, up.high])));
         }
+        let (key, changes) = (&row.key, row.route_changes_per_second);
+        let one = self.row(&key.engine, key.table, 1, key.frame_bytes, changes)?;
+        Some((ratio(row, one)?, None))
     }
 
-    /// How many times the frames of one worker, same engine, table and size.
+    /// The same without the interval.
     pub(crate) fn speed_up(&self, row: &Row) -> Option<f64> {
-        if let Some(up) = self.speed_ups.iter().find(|up| up.is_of(row)) {
-            return Some(up.times);
-        }
-        let one = self.row(
-            &row.engine,
-            row.table,
-            1,
-            row.frame_bytes,
-            row.route_changes_per_second,
-        )?;
-        ratio(row, one)
+        self.speed_up_with_interval(row).map(|(times, _)| times)
+    }
+
+    /// The search for the rate without loss of a row.
+    pub(crate) fn search(&self, row: &Row) -> Option<&Search> {
+        self.searches
+            .iter()
+            .find(|search| row.is_quiet(&search.key))
     }
 
     /// The table without a lock that speaks for `engine`: the first of its [`UNLOCKED`].
@@ -188,11 +175,22 @@ impl Study {
     pub(crate) fn most_workers(&self, engine: &str) -> usize {
         self.forwarding
             .iter()
-            .filter(|row| row.engine == engine)
-            .map(|row| row.workers)
+            .filter(|row| row.key.engine == engine)
+            .map(|row| row.key.workers)
             .max()
             .unwrap_or(1)
     }
+}
+
+/// Each once, in the order in which they come first.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
 }
 
 /// How many times the frames of `base`; `None` when that forwarded nothing.

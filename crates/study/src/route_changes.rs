@@ -36,14 +36,15 @@ impl RouteChanges {
             let quiet = cases.iter().position(is_quiet)?;
             let kept = rounds.ratios(index, quiet, |sample| sample.frames_per_second);
             let made = rounds.values(index, |sample| sample.changes_per_second);
+            let (kept_low, kept_high) = figures::range(&kept);
             (!kept.is_empty()).then(|| Self {
                 engine: case.kind.engine().to_owned(),
                 table: case.kind.table(),
                 asked: case.changes,
                 made: figures::median(&made),
                 kept: figures::median(&kept),
-                kept_low: kept.iter().copied().fold(f64::INFINITY, f64::min),
-                kept_high: kept.iter().copied().fold(0.0, f64::max),
+                kept_low,
+                kept_high,
             })
         };
         let changing = (0..).zip(cases).filter(|(_, case)| case.changes > 0);

@@ -5,14 +5,32 @@ use dut::kind::Table;
 use report::units::{BitsPerSecond, FramesPerSecond};
 use serde::{Deserialize, Serialize};
 
-/// A case with its result: the median of the rounds, and the lowest and highest of them. In JSON
-/// the rates are plain numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
+/// What a figure of the study is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Key {
     pub(crate) engine: String,
     pub(crate) table: Table,
     pub(crate) workers: usize,
     pub(crate) frame_bytes: u32,
+}
+
+impl From<&Case> for Key {
+    fn from(case: &Case) -> Self {
+        Self {
+            engine: case.kind.engine().to_owned(),
+            table: case.kind.table(),
+            workers: case.workers,
+            frame_bytes: case.frame_bytes,
+        }
+    }
+}
+
+/// A case with its result: the median of the rounds, and the lowest and highest of them. In JSON
+/// the rates are plain numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    #[serde(flatten)]
+    pub(crate) key: Key,
     /// Prefixes in the forwarding table.
     pub(crate) routes: usize,
     /// Distinct destinations that the frames went to.
@@ -37,20 +55,23 @@ impl Row {
     /// The row of `case` from its `rates` by round, frames/s.
     pub(crate) fn new(case: &Case, rates: &[f64], routes: usize, destinations: usize) -> Self {
         let frames_per_second = FramesPerSecond(figures::median(rates));
+        let (low, high) = figures::range(rates);
         Self {
-            engine: case.kind.engine().to_owned(),
-            table: case.kind.table(),
-            workers: case.workers,
-            frame_bytes: case.frame_bytes,
+            key: case.into(),
             routes,
             destinations,
             route_changes_per_second: case.changes,
             frames_per_second,
             bits_per_second: frames_per_second.at(case.frame_bytes),
-            low: FramesPerSecond(rates.iter().copied().fold(f64::INFINITY, f64::min)),
-            high: FramesPerSecond(rates.iter().copied().fold(0.0, f64::max)),
+            low: FramesPerSecond(low),
+            high: FramesPerSecond(high),
             no_loss_frames_per_second: None,
         }
+    }
+
+    /// Whether it is that of `key` without route changes.
+    pub(crate) fn is_quiet(&self, key: &Key) -> bool {
+        self.route_changes_per_second == 0 && self.key == *key
     }
 }
 

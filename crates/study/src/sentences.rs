@@ -12,6 +12,7 @@ use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
 use crate::row::Row;
 
+const ONE_CORE: &str = "This run had one core, so it says nothing about a second.";
 /// A share of the frames at and above which nothing is said to be lost.
 const VISIBLE: f64 = 0.99;
 
@@ -32,18 +33,11 @@ const EXPERIMENTS: &str = " Memory with the shipped table runs the workers of `c
 
 /// Under table 1.
 pub(crate) fn one_core(study: &Study) -> String {
-    let parts: Vec<String> = study
-        .engines()
-        .into_iter()
-        .filter_map(|engine| {
-            let row = study.smallest(engine, study.best_table(engine)?, 1)?;
-            Some(format!(
-                "{} through {}",
-                frames(row),
-                engine_in_words(engine)
-            ))
-        })
-        .collect();
+    let parts = of_engines(study, |engine| {
+        let row = study.smallest(engine, study.best_table(engine)?, 1)?;
+        let engine = engine_in_words(engine);
+        Some(format!("{} through {engine}", frames(row)))
+    });
     if parts.is_empty() {
         return String::new();
     }
@@ -53,6 +47,11 @@ pub(crate) fn one_core(study: &Study) -> String {
         routes(study),
         experiments(study)
     )
+}
+
+/// What is to be said of each engine.
+fn of_engines(study: &Study, sentence: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    study.engines().into_iter().filter_map(sentence).collect()
 }
 
 fn experiments(study: &Study) -> &'static str {
@@ -65,11 +64,7 @@ fn experiments(study: &Study) -> &'static str {
 
 /// Under table 2: what the lock costs.
 pub(crate) fn locked(study: &Study) -> String {
-    let parts: Vec<String> = study
-        .engines()
-        .into_iter()
-        .filter_map(|engine| cost_of_lock(study, engine))
-        .collect();
+    let parts = of_engines(study, |engine| cost_of_lock(study, engine));
     if parts.is_empty() {
         return "No engine of this run keeps its table behind a lock.".to_owned();
     }
@@ -90,16 +85,13 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
     }
     let times = study.speed_up(locked)?;
     let bought = if times < 0.98 {
-        format!(
-            "so more cores forward less: {} one core's frames",
-            Times(times)
-        )
+        "so more cores forward less:"
     } else {
-        format!("so they forward {} one core's frames", Times(times))
+        "so they forward"
     };
     Some(format!(
         "{}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; \
-         {bought}.",
+         {bought} {} one core's frames.",
         capital(engine_in_words(engine)),
         if share < VISIBLE {
             format!("{} of the frames", percent(1.0 - share))
@@ -108,36 +100,19 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
         },
         cores_in_words(cores).to_lowercase(),
         frames(locked),
-        frames(free)
+        frames(free),
+        Times(times)
     ))
 }
 
 /// Under table 3: what the other cores bring.
 pub(crate) fn unlocked(study: &Study) -> String {
-    let parts: Vec<String> = study
-        .engines()
-        .into_iter()
-        .filter_map(|engine| {
-            let cores = study.most_workers(engine);
-            let ups: Vec<String> = UNLOCKED
-                .into_iter()
-                .filter_map(|table| {
-                    let times = speed_up(study, study.smallest(engine, table, cores)?)?;
-                    Some(format!("{times} {}", with_table(table)))
-                })
-                .collect();
-            (!ups.is_empty() && cores > 1).then(|| {
-                format!(
-                    "{}: {} {}.",
-                    capital(engine_in_words(engine)),
-                    more_cores_make_it(cores).to_lowercase(),
-                    list(&ups)
-                )
-            })
-        })
-        .collect();
+    let parts = of_engines(study, |engine| {
+        let ups = what_cores_make(study, engine, &UNLOCKED)?.to_lowercase();
+        Some(format!("{}: {ups}.", capital(engine_in_words(engine))))
+    });
     if parts.is_empty() {
-        return "This run had one core, so it says nothing about a second.".to_owned();
+        return ONE_CORE.to_owned();
     }
     parts.join(" ") + experiments(study)
 }
@@ -151,14 +126,10 @@ pub(crate) fn changes(study: &Study) -> String {
         .filter(|cost| cost.asked == fastest);
     let parts: Vec<String> = at_most
         .map(|cost| {
-            format!(
-                "{} {} keeps {:.1} % ({:.1} to {:.1} by round)",
-                cost.engine,
-                with_table(cost.table),
-                cost.kept * 100.0,
-                cost.kept_low * 100.0,
-                cost.kept_high * 100.0
-            )
+            let shares = [cost.kept, cost.kept_low, cost.kept_high];
+            let [kept, low, high] = shares.map(|share| share * 100.0);
+            let (engine, table) = (&cost.engine, with_table(cost.table));
+            format!("{engine} {table} keeps {kept:.1} % ({low:.1} to {high:.1} by round)")
         })
         .collect();
     let mut text = format!(
@@ -199,27 +170,29 @@ pub(crate) fn verdict(study: &Study) -> Vec<String> {
 
 /// What all cores bring on the first engine, by organisation.
 fn core_buys(study: &Study, engine: &str) -> Option<String> {
-    let cores = study.most_workers(engine);
-    if cores < 2 {
-        return Some("This run had one core, so it says nothing about a second.".to_owned());
+    if study.most_workers(engine) < 2 {
+        return Some(ONE_CORE.to_owned());
     }
-    let parts: Vec<String> = UNLOCKED
-        .into_iter()
-        .chain([Table::Locked])
-        .filter_map(|table| {
-            let times = speed_up(study, study.smallest(engine, table, cores)?)?;
-            Some(format!("{times} {}", with_table(table)))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| {
-        format!(
-            "{} {} ({}, {SMALLEST}-byte frames, {} routes).",
-            more_cores_make_it(cores),
-            list(&parts),
-            engine_in_words(engine),
-            routes(study)
-        )
-    })
+    let ups = what_cores_make(study, engine, &[&UNLOCKED[..], &[Table::Locked]].concat())?;
+    let (engine, routes) = (engine_in_words(engine), routes(study));
+    Some(format!(
+        "{ups} ({engine}, {SMALLEST}-byte frames, {routes} routes)."
+    ))
+}
+
+/// `The second core makes it 1.97× with the shipped table and …`: all cores against one, by table.
+fn what_cores_make(study: &Study, engine: &str, tables: &[Table]) -> Option<String> {
+    let cores = study.most_workers(engine);
+    let up = |&table: &Table| {
+        let times = speed_up(study, study.smallest(engine, table, cores)?)?;
+        Some(format!("{times} {}", with_table(table)))
+    };
+    let ups: Vec<String> = tables.iter().filter_map(up).collect();
+    let more = match cores {
+        2 => "The second core makes it".to_owned(),
+        more => format!("All {more} cores together make it"),
+    };
+    (cores > 1 && !ups.is_empty()).then(|| format!("{more} {}", list(&ups)))
 }
 
 /// Engines between Linux interfaces, fastest first, against the kernel: all by their rates without
@@ -235,10 +208,7 @@ fn between_engines(study: &Study) -> Option<String> {
         .filter(|engine| *engine != "memory")
         .filter_map(row)
         .collect();
-    let without_loss = |row: &&Row| {
-        let search = study.searches.iter().find(|search| search.is_of(row));
-        search.and_then(Search::undoubted)
-    };
+    let without_loss = |row: &&Row| study.search(row).and_then(Search::undoubted);
     let held: Option<Vec<FramesPerSecond>> = rows.iter().map(without_loss).collect();
     let measure = match held {
         Some(_) => "without loss",
@@ -247,7 +217,7 @@ fn between_engines(study: &Study) -> Option<String> {
     let rates = held.unwrap_or_else(|| rows.iter().map(|row| row.frames_per_second).collect());
     let mut others: Vec<(&str, FramesPerSecond)> = rows
         .iter()
-        .map(|row| row.engine.as_str())
+        .map(|row| row.key.engine.as_str())
         .zip(rates)
         .collect();
     let kernel = others.iter().position(|(engine, _)| *engine == "kernel")?;
@@ -274,7 +244,8 @@ pub(crate) fn no_loss(study: &Study) -> String {
         .searches
         .iter()
         .filter_map(|search| {
-            let row = study.forwarding.iter().find(|row| search.is_of(row))?;
+            let mut rows = study.forwarding.iter();
+            let row = rows.find(|row| row.is_quiet(&search.key))?;
             let rate = search.no_loss_frames_per_second?;
             (row.frames_per_second.0 > 0.0).then(|| rate.0 / row.frames_per_second.0)
         })
@@ -285,8 +256,7 @@ pub(crate) fn no_loss(study: &Study) -> String {
         study.searches.len()
     );
     if !found.is_empty() {
-        let least = found.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = found.iter().copied().fold(0.0, f64::max);
+        let (least, most) = figures::range(&found);
         let _ = write!(
             text,
             ": {:.0} to {:.0} % of what the closed loop gives, {:.0} % in the middle",
@@ -308,14 +278,6 @@ pub(crate) fn cores_in_words(cores: usize) -> String {
         1 => "One core".to_owned(),
         2 => "Both cores".to_owned(),
         more => format!("All {more} cores"),
-    }
-}
-
-/// `The second core makes it`, before how many times one core's frames.
-fn more_cores_make_it(cores: usize) -> String {
-    match cores {
-        2 => "The second core makes it".to_owned(),
-        more => format!("All {more} cores together make it"),
     }
 }
 
@@ -423,10 +385,11 @@ mod tests {
     fn a_speed_up_has_the_interval_of_its_rounds() {
         let mut study = study();
         study.speed_ups.push(SpeedUp {
-            engine: "memory".to_owned(),
-            table: Table::Shipped,
-            workers: 2,
-            frame_bytes: SMALLEST,
+            key: study
+                .smallest("memory", Table::Shipped, 2)
+                .unwrap()
+                .key
+                .clone(),
             rounds: 11,
             times: 1.97,
             low: 1.954,
@@ -476,7 +439,7 @@ mod tests {
     #[test]
     fn one_core_makes_no_claim_about_a_second() {
         let mut study = study();
-        study.forwarding.retain(|row| row.workers == 1);
+        study.forwarding.retain(|row| row.key.workers == 1);
         study.cores = 1;
         assert!(unlocked(&study).contains("says nothing about a second"));
         assert!(locked(&study).contains("the lock costs a single core 25 %"));

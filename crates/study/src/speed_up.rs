@@ -2,19 +2,16 @@
 //! measured right before or after.
 
 use dut::case::{Case, Sample};
-use dut::kind::Table;
 use figures::Rounds;
 use serde::{Deserialize, Serialize};
 
-use crate::row::Row;
+use crate::row::Key;
 
 /// Several workers against one, same engine, table organisation and frame size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SpeedUp {
-    pub(crate) engine: String,
-    pub(crate) table: Table,
-    pub(crate) workers: usize,
-    pub(crate) frame_bytes: u32,
+    #[serde(flatten)]
+    pub(crate) key: Key,
     /// Rounds in which both were measured and frames came through with one.
     pub(crate) rounds: usize,
     /// Times the frames of one worker: the median of the rounds' own ratios.
@@ -39,10 +36,7 @@ impl SpeedUp {
             let rate = |sample: &Sample| sample.frames_per_second;
             let ratio = rounds.ratio(index, alone, rate);
             ratio.value.is_finite().then(|| Self {
-                engine: case.kind.engine().to_owned(),
-                table: case.kind.table(),
-                workers: case.workers,
-                frame_bytes: case.frame_bytes,
+                key: case.into(),
                 rounds: rounds.ratios(index, alone, rate).len(),
                 times: ratio.value,
                 low: ratio.interval.low,
@@ -54,14 +48,6 @@ impl SpeedUp {
             .filter(|(_, case)| case.workers > 1 && case.changes == 0)
             .filter_map(speed_up)
             .collect()
-    }
-
-    /// Whether it is about `row`.
-    pub(crate) fn is_of(&self, row: &Row) -> bool {
-        row.route_changes_per_second == 0
-            && (row.table, row.workers, row.frame_bytes)
-                == (self.table, self.workers, self.frame_bytes)
-            && row.engine == self.engine
     }
 }
 
@@ -90,7 +76,7 @@ mod tests {
         let rounds = rounds([[100.0, 100.0, 50.0], [200.0, 190.0, 105.0]]);
         let all = SpeedUp::all(&cases, &rounds);
         assert_eq!(all.len(), 1);
-        assert_eq!((all[0].workers, all[0].rounds), (2, 3));
+        assert_eq!((all[0].key.workers, all[0].rounds), (2, 3));
         assert!((all[0].times - 2.0).abs() < 1e-12);
         assert!((all[0].low - 1.9).abs() < 1e-12 && (all[0].high - 2.1).abs() < 1e-12);
     }

@@ -3,10 +3,11 @@
 use dut::case::SMALLEST;
 use dut::kind::Table;
 use report::Table as Shown;
-use report::units::{BitsPerSecond, FramesPerSecond, Times, grouped};
+use report::units::{FramesPerSecond, Times, engineering, grouped};
 
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
+use crate::route_changes::RouteChanges;
 use crate::row::Row;
 use crate::sentences;
 
@@ -16,25 +17,15 @@ const NOTHING: &str = "-";
 /// Table 1: one core, no lock; beside it what the lock alone costs one core.
 pub(crate) fn one_core(study: &Study) -> Shown {
     let mut shown = Shown::new("Table 1. One core")
-        .text("engine")
-        .text("table")
-        .number("frame bytes")
-        .number("frames/s")
-        .number("behind a lock")
-        .number("bit/s")
+        .texts(["engine", "table"])
+        .numbers(["frame bytes", "frames/s", "behind a lock", "bit/s"])
         .number("frames/s, lowest to highest round");
     for engine in study.engines() {
-        let Some(table) = study.best_table(engine) else {
-            continue;
-        };
-        for row in study
-            .quiet_rows(1, &[table])
-            .into_iter()
-            .filter(|row| row.engine == engine)
-        {
-            let locked = study.row(engine, Table::Locked, 1, row.frame_bytes, 0);
+        let best = study.best_table(engine).into_iter();
+        for row in best.flat_map(|table| study.rows(engine, table, 1, 0)) {
+            let locked = study.row(engine, Table::Locked, 1, row.key.frame_bytes, 0);
             let times = locked.and_then(|locked| ratio(locked, row));
-            shown.push(cells(row, times.map(|times| Times(times).to_string())));
+            shown.push(cells(row, times));
         }
     }
     shown.caption(sentences::one_core(study))
@@ -42,53 +33,37 @@ pub(crate) fn one_core(study: &Study) -> Shown {
 
 /// Table 2: all cores, the table behind one lock.
 pub(crate) fn locked(study: &Study) -> Shown {
-    all_cores(
-        study,
-        &format!(
-            "Table 2. {}, one table behind a lock: an experiment",
-            cores(study)
-        ),
-        &[Table::Locked],
-    )
-    .caption(sentences::locked(study))
+    let title = "Table 2. {cores}, one table behind a lock: an experiment";
+    all_cores(study, title, &[Table::Locked]).caption(sentences::locked(study))
 }
 
 /// Table 3: all cores, nothing written by two of them for a frame.
 pub(crate) fn unlocked(study: &Study) -> Shown {
-    all_cores(
-        study,
-        &format!(
-            "Table 3. {}, a table for each core, or one that nobody locks",
-            cores(study)
-        ),
-        &UNLOCKED,
-    )
-    .caption(sentences::unlocked(study))
+    let title = "Table 3. {cores}, a table for each core, or one that nobody locks";
+    all_cores(study, title, &UNLOCKED).caption(sentences::unlocked(study))
 }
 
 fn all_cores(study: &Study, title: &str, tables: &[Table]) -> Shown {
-    let mut shown = Shown::new(title)
-        .text("engine")
-        .text("table")
-        .number("frame bytes")
-        .number("frames/s")
-        .number("speed-up")
-        .number("bit/s")
-        .number("frames/s, lowest to highest round")
-        .number("interval of the speed-up");
+    let mut shown = Shown::new(title.replace("{cores}", &cores(study)))
+        .texts(["engine", "table"])
+        .numbers(["frame bytes", "frames/s", "speed-up", "bit/s"])
+        .numbers([
+            "frames/s, lowest to highest round",
+            "interval of the speed-up",
+        ]);
     for engine in study.engines() {
-        for &table in tables {
-            let rows = study.quiet_rows(study.most_workers(engine), &[table]);
-            for row in rows.into_iter().filter(|row| row.engine == engine) {
-                let (times, interval) = match study.speed_up_with_interval(row) {
-                    Some((times, interval)) => (Some(Times(times).to_string()), interval),
-                    None => (None, None),
-                };
-                let interval = interval.map_or(NOTHING.to_owned(), |[low, high]| {
-                    format!("{low:.2} to {high:.2}")
-                });
-                shown.push(cells(row, times).into_iter().chain([interval]));
-            }
+        let workers = study.most_workers(engine);
+        let rows = tables
+            .iter()
+            .flat_map(|&table| study.rows(engine, table, workers, 0));
+        for row in rows {
+            let up = study.speed_up_with_interval(row);
+            let interval = up.and_then(|(_, interval)| interval);
+            let interval = interval.map_or(NOTHING.to_owned(), |[low, high]| {
+                format!("{low:.2} to {high:.2}")
+            });
+            let times = up.map(|(times, _)| times);
+            shown.push(cells(row, times).into_iter().chain([interval]));
         }
     }
     shown
@@ -100,12 +75,9 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
         "Table 4. Routes change while {} forward",
         cores(study).to_lowercase()
     ))
-    .text("engine")
-    .text("table")
-    .number("route changes/s")
-    .number("frames/s")
-    .number("of those without changes")
-    .number("lowest to highest round");
+    .texts(["engine", "table"])
+    .numbers(["route changes/s", "frames/s"])
+    .numbers(["of those without changes", "lowest to highest round"]);
     for engine in study.engines() {
         for table in study.tables(engine) {
             let workers = study.most_workers(engine);
@@ -119,19 +91,14 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
                 if cost.or(changes).is_none() {
                     continue;
                 }
-                let [kept, spread] =
-                    cost.map_or([NOTHING.to_owned(), NOTHING.to_owned()], |cost| {
-                        let spread =
-                            format!("{} to {}", share(cost.kept_low), share(cost.kept_high));
-                        [share(cost.kept), spread]
-                    });
+                let words = |of: fn(&RouteChanges) -> String| cost.map_or(NOTHING.to_owned(), of);
                 shown.push([
                     engine.to_owned(),
                     table.to_string(),
                     grouped(rate),
                     bare(row.frames_per_second),
-                    kept,
-                    spread,
+                    words(|cost| share(cost.kept)),
+                    words(|cost| format!("{} to {}", share(cost.kept_low), share(cost.kept_high))),
                 ]);
             }
         }
@@ -143,25 +110,21 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
 /// when nothing was searched.
 pub(crate) fn no_loss(study: &Study) -> Option<Shown> {
     let mut shown = Shown::new("Table 5. Between interfaces, the highest rate without loss")
-        .text("engine")
-        .text("table")
-        .number("cores")
-        .number("frame bytes")
-        .number("frames/s without loss")
-        .number("frames/s in the closed loop")
-        .number("share of it");
+        .texts(["engine", "table"])
+        .numbers(["cores", "frame bytes", "frames/s without loss"])
+        .numbers(["frames/s in the closed loop", "share of it"]);
     for row in &study.forwarding {
-        let Some(search) = study.searches.iter().find(|search| search.is_of(row)) else {
+        let Some(search) = study.search(row) else {
             continue;
         };
         let FramesPerSecond(closed_loop) = row.frames_per_second;
         let found = search.no_loss_frames_per_second;
         let held = found.map(|FramesPerSecond(held)| held / closed_loop);
         shown.push([
-            row.engine.clone(),
-            row.table.to_string(),
-            row.workers.to_string(),
-            row.frame_bytes.to_string(),
+            row.key.engine.clone(),
+            row.key.table.to_string(),
+            row.key.workers.to_string(),
+            row.key.frame_bytes.to_string(),
             found.map_or(NOTHING.to_owned(), bare),
             bare(row.frames_per_second),
             held.filter(|held| held.is_finite())
@@ -176,30 +139,26 @@ fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn cells(row: &Row, times: Option<String>) -> [String; 7] {
+fn cells(row: &Row, times: Option<f64>) -> [String; 7] {
     [
-        row.engine.clone(),
-        row.table.to_string(),
-        row.frame_bytes.to_string(),
+        row.key.engine.clone(),
+        row.key.table.to_string(),
+        row.key.frame_bytes.to_string(),
         bare(row.frames_per_second),
-        times.unwrap_or_else(|| NOTHING.to_owned()),
-        bits(row.bits_per_second),
-        spread(row),
+        times.map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
+        figure(row.bits_per_second.0),
+        format!("{} to {}", bare(row.low), bare(row.high)),
     ]
-}
-
-fn spread(row: &Row) -> String {
-    format!("{} to {}", bare(row.low), bare(row.high))
 }
 
 /// `31.4 M`: the unit is in the heading.
 fn bare(rate: FramesPerSecond) -> String {
-    report::units::engineering(rate.0, "").trim_end().to_owned()
+    figure(rate.0)
 }
 
 /// `16.1 G`: the unit is in the heading.
-fn bits(rate: BitsPerSecond) -> String {
-    report::units::engineering(rate.0, "").trim_end().to_owned()
+pub(crate) fn figure(value: f64) -> String {
+    engineering(value, "").trim_end().to_owned()
 }
 
 /// `Two cores`, `All 8 cores`: how many cores the workers had.
@@ -222,15 +181,15 @@ mod tests {
         for row in study
             .forwarding
             .iter()
-            .filter(|row| row.route_changes_per_second == 0 && full.contains(&row.workers))
+            .filter(|row| row.route_changes_per_second == 0 && full.contains(&row.key.workers))
         {
-            if row.workers == 1 && row.table != Table::Shipped && row.table != Table::Kernel {
+            if row.key.workers == 1 && !matches!(row.key.table, Table::Shipped | Table::Kernel) {
                 continue; // One core shows the organisation without a lock; the lock as a ratio.
             }
             let wanted = [
-                row.engine.clone(),
-                row.table.to_string(),
-                row.frame_bytes.to_string(),
+                row.key.engine.clone(),
+                row.key.table.to_string(),
+                row.key.frame_bytes.to_string(),
                 bare(row.frames_per_second),
             ];
             let found = text.lines().any(|line| {

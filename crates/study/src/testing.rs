@@ -106,16 +106,14 @@ pub(crate) fn search_kernel(study: &mut Study) {
     for (workers, share, because) in [(1, None, "the device forwards nothing"), (2, Some(0.9), "")]
     {
         let row = study.forwarding.iter_mut().find(|row| {
-            row.engine == "kernel" && (row.workers, row.frame_bytes) == (workers, SMALLEST)
+            row.key.engine == "kernel"
+                && (row.key.workers, row.key.frame_bytes) == (workers, SMALLEST)
         });
         let row = row.expect("the engine kernel has both rows");
         let found = share.map(|share: f64| FramesPerSecond(share * row.frames_per_second.0));
         row.no_loss_frames_per_second = found;
         study.searches.push(Search {
-            engine: "kernel".to_owned(),
-            table: Table::Kernel,
-            workers,
-            frame_bytes: SMALLEST,
+            key: row.key.clone(),
             no_loss_frames_per_second: found,
             above: found.map(|FramesPerSecond(rate)| rate * 1.01),
             trials: 9,
