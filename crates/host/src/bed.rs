@@ -22,7 +22,8 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::namespace::{Error, Namespace, OnFailure, batch};
+use crate::namespace::{Namespace, OnFailure, batch};
+use crate::network_error::Error;
 use crate::offload::Offload;
 
 /// How long a cable may take until the kernel has noticed that both ends are up.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
 
 /// Exit code after a second Ctrl-C, as shells count it: 128 + SIGINT.
 const EXIT_AFTER_SECOND: i32 = 130;
 
-static FLAG: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(false)));
+static FLAG: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 static INSTALLED: Once = Once::new();
 
 /// The work was stopped by a signal; what had been set up has been removed.
@@ -31,13 +32,10 @@ pub fn on_signal() -> io::Result<()> {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // The order matters: the first handler ends the process if the flag is set already, the
             // second sets it.
-            result = signal_hook::flag::register_conditional_shutdown(
-                signal,
-                EXIT_AFTER_SECOND,
-                Arc::clone(&FLAG),
-            )
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&FLAG)))
-            .map(|_| ());
+            let flag = || Arc::clone(&FLAG);
+            result = register_conditional_shutdown(signal, EXIT_AFTER_SECOND, flag())
+                .and_then(|_| register(signal, flag()))
+                .map(drop);
             if result.is_err() {
                 break;
             }

@@ -1,11 +1,12 @@
 //! The environment a result holds in: without it a figure says nothing about another machine.
 
-use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use crate::cores::allowed_cores;
+use crate::files::{self, trimmed_or_empty as read};
 use crate::topology::Topology;
 
 /// Facts about machine and run; part of every result. What is not known is an empty string.
@@ -166,12 +167,6 @@ pub fn utc(seconds: u64) -> String {
     )
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(path)
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
-}
-
 fn value_of<'a>(text: &'a str, key: &str) -> &'a str {
     text.lines()
         .find_map(|line| line.strip_prefix(key))
@@ -208,15 +203,13 @@ fn caches(topology: &Topology) -> String {
         .iter()
         .filter(|cache| cache.kind != "Instruction");
     let words = data.map(|cache| {
-        let size = if cache.bytes >= 1 << 20 {
-            format!("{} MiB", cache.bytes >> 20)
-        } else {
-            format!("{} KiB", cache.bytes >> 10)
+        let size = match cache.bytes {
+            0..0x10_0000 => format!("{} KiB", cache.bytes >> 10),
+            _ => format!("{} MiB", cache.bytes >> 20),
         };
-        let shared = if cache.shared_by.len() > 1 {
-            format!(" ({} cores)", cache.shared_by.len())
-        } else {
-            String::new()
+        let shared = match cache.shared_by.len() {
+            0 | 1 => String::new(),
+            cores => format!(" ({cores} cores)"),
         };
         format!("L{} {size}{shared}", cache.level)
     });
@@ -224,7 +217,8 @@ fn caches(topology: &Topology) -> String {
 }
 
 fn virtualisation() -> String {
-    if fs::metadata("/.dockerenv").is_ok() || fs::metadata("/run/.containerenv").is_ok() {
+    let marks = ["/.dockerenv", "/run/.containerenv"];
+    if marks.iter().any(|mark| Path::new(mark).exists()) {
         return "a container".to_owned();
     }
     let xen = read("/sys/hypervisor/type");
@@ -232,34 +226,23 @@ fn virtualisation() -> String {
         return xen;
     }
     let cpuinfo = read("/proc/cpuinfo");
-    let flags = cpuinfo
-        .lines()
-        .find(|line| line.starts_with("flags"))
-        .unwrap_or_default();
-    if !flags.split_whitespace().any(|flag| flag == "hypervisor") {
-        return if flags.is_empty() {
-            String::new()
-        } else {
-            "none".to_owned()
-        };
+    let flags = value_of(&cpuinfo, "flags");
+    if flags.is_empty() {
+        return String::new();
     }
-    let product = read("/sys/class/dmi/id/product_name");
-    if product.is_empty() {
-        "a hypervisor".to_owned()
-    } else {
-        format!("a hypervisor ({product})")
+    if !flags.split_whitespace().any(|flag| flag == "hypervisor") {
+        return "none".to_owned();
+    }
+    match read("/sys/class/dmi/id/product_name").as_str() {
+        "" => "a hypervisor".to_owned(),
+        product => format!("a hypervisor ({product})"),
     }
 }
 
 fn mitigations() -> Vec<String> {
-    let Ok(entries) = fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else {
-        return Vec::new();
-    };
-    let mut found: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let state = fs::read_to_string(entry.path()).ok()?.trim().to_owned();
+    let mut found: Vec<String> = files::entries("/sys/devices/system/cpu/vulnerabilities")
+        .filter_map(|(name, path)| {
+            let state = files::trimmed(path).ok()?;
             (state != "Not affected")
                 .then(|| format!("{name}: {}", state.trim_start_matches("Mitigation: ")))
         })

@@ -68,31 +68,71 @@ fn set(thread: u32, policy: i32, priority: u32, nice: i32, slice_ns: u64) -> io:
     }
 }
 
+/// The rank of the thread that made it; dropping it makes the thread a normal one of its former
+/// weight again. It cannot be sent to another thread, for it speaks of this one.
+#[derive(Debug)]
+struct Ranked {
+    weight: i32,
+    _here: PhantomData<*const ()>,
+}
+
+impl Ranked {
+    fn new(wanted: Rank) -> io::Result<Self> {
+        let weight = weight(0)?;
+        rank(0, wanted)?;
+        Ok(Self {
+            weight,
+            _here: PhantomData,
+        })
+    }
+}
+
+impl Drop for Ranked {
+    fn drop(&mut self) {
+        // Giving a privilege up is always allowed.
+        let _ = set(0, libc::SCHED_OTHER, 0, self.weight, 0);
+    }
+}
+
 /// Favours the calling thread until dropped; does nothing where that is not allowed.
 #[derive(Debug)]
 pub struct Favoured {
-    /// What to go back to; it speaks of the thread that made it.
-    before: Option<i32>,
-    _here: PhantomData<*const ()>,
+    _rank: Option<Ranked>,
 }
 
 impl Favoured {
     /// Favours the calling thread.
     pub fn now() -> Self {
-        let before = weight(0).ok();
         Self {
-            before: before.filter(|_| rank(0, Rank::Favoured).is_ok()),
-            _here: PhantomData,
+            _rank: Ranked::new(Rank::Favoured).ok(),
         }
     }
 }
 
-impl Drop for Favoured {
-    fn drop(&mut self) {
-        if let Some(nice) = self.before {
-            // Giving a privilege up is always allowed.
-            let _ = set(0, libc::SCHED_OTHER, 0, nice, 0);
-        }
+/// The system refused a real-time priority.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no real-time priority here ({0}): the figures are those of a normal thread; run as root or \
+     raise RLIMIT_RTPRIO (`ulimit -r`)"
+)]
+pub struct Refused(#[from] io::Error);
+
+/// The first-in-first-out policy of the thread that made it, until dropped.
+#[derive(Debug)]
+pub struct RealTime {
+    _rank: Ranked,
+}
+
+impl RealTime {
+    /// Gives the calling thread the first-in-first-out policy with `priority` (1, the lowest, to
+    /// 99; sched(7)).
+    ///
+    /// # Errors
+    /// When the system refuses: neither root nor a limit on real-time priority as high as that.
+    pub fn first_in_first_out(priority: u32) -> Result<Self, Refused> {
+        Ok(Self {
+            _rank: Ranked::new(Rank::First(priority))?,
+        })
     }
 }
 
@@ -141,10 +181,9 @@ mod tests {
     fn a_favour_is_given_back() {
         let before = weight(0).unwrap();
         let favoured = Favoured::now();
-        if favoured.before.is_some() {
-            assert_eq!(weight(0).unwrap(), HIGHEST);
-        } else {
-            needs::skipped!("needs root to raise a thread's weight");
+        match weight(0).unwrap() {
+            same if same == before => needs::skipped!("needs root to raise a thread's weight"),
+            raised => assert_eq!(raised, HIGHEST),
         }
         drop(favoured);
         assert_eq!(weight(0).unwrap(), before);
@@ -161,6 +200,21 @@ mod tests {
         }
         drop(urgent);
         assert_eq!((policy(), weight(0).unwrap()), before);
+    }
+
+    #[test]
+    fn a_priority_is_given_back_and_a_refusal_names_the_remedy() {
+        // SAFETY: 0 is the calling thread.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        match RealTime::first_in_first_out(1) {
+            Ok(priority) => {
+                assert_eq!(policy(), libc::SCHED_FIFO);
+                drop(priority);
+            }
+            Err(refused) => assert!(refused.to_string().contains("RLIMIT_RTPRIO")),
+        }
+        assert_eq!(policy(), libc::SCHED_OTHER);
+        assert!(RealTime::first_in_first_out(1000).is_err());
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! This machine: its cores, threads, processes and networks, and what we make of them.
 //!
 //! - which cores are there, which may we use: [`cores`], [`topology`]
-//! - which core does a thread run on, and who comes first there: [`pin`], [`favour`], [`realtime`],
-//!   [`napi`]
+//! - which core does a thread run on, and who comes first there: [`pin`], [`favour`], [`napi`]
 //! - how much did others disturb: [`noise`], [`pressure`]
 //! - which machine was it: [`environment`]
 //! - a child process, and its end: [`process`]
@@ -36,10 +35,12 @@ pub mod clock;
 pub mod cores;
 pub mod environment;
 pub mod favour;
+mod files;
 pub mod loops;
 pub mod namespace;
 pub mod napi;
 pub mod netlink;
+mod network_error;
 pub mod noise;
 pub mod observe;
 pub mod offload;
@@ -47,7 +48,6 @@ pub mod partition;
 pub mod pin;
 pub mod pressure;
 pub mod process;
-pub mod realtime;
 pub mod settings;
 pub mod tasks;
 pub mod temporary;
@@ -57,9 +57,8 @@ pub use bed::{Bed, Veth};
 pub use cleanup::interrupted;
 pub use cores::{CoreId, allowed_cores};
 pub use environment::Environment;
-pub use favour::Favoured;
+pub use favour::{Favoured, RealTime};
 pub use namespace::Namespace;
 pub use noise::Noise;
 pub use pin::Pinned;
-pub use realtime::RealTime;
 pub use topology::Topology;

@@ -22,8 +22,9 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+pub use crate::network_error::Error;
 use crate::offload::{self, Offload};
-use crate::process;
+use crate::{files, process};
 
 /// Prefix of all our namespaces.
 const PREFIX: &str = "cl-";
@@ -31,73 +32,6 @@ const PREFIX: &str = "cl-";
 const HANDLES: &str = "/run/netns";
 /// Names in use by this process, so that two of its beds can have namespaces of the same name.
 static TAKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// A namespace or interface could not be made, used or removed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The rights are missing.
-    #[error(
-        "network namespaces need root; run the command with sudo, or choose an engine that needs \
-         none"
-    )]
-    NotRoot,
-    /// The `ip` command is missing.
-    #[error("the command \"ip\" cannot be run: {0}; install the package iproute2")]
-    NoIp(io::Error),
-    /// The `ip` command failed.
-    #[error("\"ip {arguments}\" failed: {message}")]
-    Ip {
-        /// What it was asked.
-        arguments: String,
-        /// What it answered.
-        message: String,
-    },
-    /// The namespace could not be joined.
-    #[error("cannot join the network namespace {name}: {source}; was it deleted meanwhile?")]
-    Join {
-        /// The namespace.
-        name: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A setting below `/proc/sys` or a switch of an interface could not be written.
-    #[error("cannot set {key} to {value} in {name}: {source}")]
-    Setting {
-        /// The namespace.
-        name: String,
-        /// The setting, as in `sysctl`.
-        key: String,
-        /// The value.
-        value: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A cable does not come up.
-    #[error(
-        "the interface {interface} in {name} does not come up; look at the kernel's log (dmesg) \
-         and try again"
-    )]
-    Down {
-        /// The namespace.
-        name: String,
-        /// The interface.
-        interface: String,
-    },
-    /// A name that a bed does not have.
-    #[error("the bed has no {0}; its plan must name it")]
-    NoPlace(String),
-    /// An interface has gone.
-    #[error(
-        "the interface {interface} in {name} has vanished; leave the namespaces {PREFIX}* alone \
-         while a run lasts"
-    )]
-    Vanished {
-        /// The namespace.
-        name: String,
-        /// The interface.
-        interface: String,
-    },
-}
 
 /// A network namespace that is deleted with everything in it when the last clone is dropped.
 #[derive(Clone, Debug)]
@@ -303,24 +237,15 @@ pub fn sweep_leftovers() {
     if !process::is_root() {
         return;
     }
-    let Ok(entries) = fs::read_dir(HANDLES) else {
-        return;
-    };
-    for name in entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-    {
-        if process::owner(&name, PREFIX).is_some_and(|pid| !process::is_alive(pid)) {
-            let _ = ip(["netns", "delete", &name]);
-        }
+    for (_, name, _) in files::leftovers(HANDLES, PREFIX) {
+        let _ = ip(["netns", "delete", &name]);
     }
 }
 
 /// The namespaces of ours that exist now, of living and dead processes.
 pub fn existing() -> Vec<String> {
-    let entries = fs::read_dir(HANDLES).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
+    let mut names: Vec<String> = files::entries(HANDLES)
+        .map(|(name, _)| name)
         .filter(|name| process::owner(name, PREFIX).is_some())
         .collect();
     names.sort_unstable();

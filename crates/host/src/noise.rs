@@ -1,11 +1,10 @@
 //! How much the machine disturbed a measurement: time stolen by the hypervisor, and involuntary
 //! context switches.
 
-use std::fs;
-
 use serde::{Deserialize, Serialize};
 
 use crate::cores::CoreId;
+use crate::files;
 use crate::observe::Times;
 
 /// Share of stolen time above which a trial is called noisy.
@@ -67,7 +66,7 @@ impl Reading {
 /// How long a thread of this process, or of the kernel, has been ready to run without a core in its
 /// whole life, ns (`/proc/PID/schedstat`); 0 where the kernel does not tell.
 pub fn waited_ns(thread: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).unwrap_or_default();
+    let text = files::text(format!("/proc/{thread}/schedstat"));
     let mut words = text.split_whitespace();
     words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }

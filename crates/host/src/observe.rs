@@ -2,9 +2,9 @@
 //! interrupts by kind.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use crate::cores::CoreId;
+use crate::files;
 
 /// Seconds in a tick of `/proc/stat`: `USER_HZ` is 100 on every architecture that Linux has for us.
 pub const TICK: f64 = 0.01;
@@ -25,7 +25,7 @@ pub struct Times {
 impl Times {
     /// Reads the times of `cores` now. Where `/proc/stat` cannot be read all are 0.
     pub fn now(cores: &[CoreId]) -> Self {
-        parse_stat(&fs::read_to_string("/proc/stat").unwrap_or_default(), cores)
+        parse_stat(&files::text("/proc/stat"), cores)
     }
 
     /// All of it.
@@ -83,29 +83,19 @@ impl Interrupts {
             ("/proc/interrupts", "interrupt"),
             ("/proc/softirqs", "softirq"),
         ] {
-            parse_counts(
-                &fs::read_to_string(file).unwrap_or_default(),
-                kind,
-                cores,
-                &mut counts,
-            );
+            parse_counts(&files::text(file), kind, cores, &mut counts);
         }
         Self(counts)
     }
 
     /// What came between `self` and `later`, most frequent first, none with a count of 0.
     pub fn until(&self, later: &Self) -> Vec<(String, u64)> {
-        let mut grown: Vec<(String, u64)> = later
-            .0
-            .iter()
-            .map(|(name, &count)| {
-                (
-                    name.clone(),
-                    count.saturating_sub(self.0.get(name).copied().unwrap_or(0)),
-                )
-            })
-            .filter(|(_, count)| *count > 0)
-            .collect();
+        let passed = |(name, &count): (&String, &u64)| {
+            let before = self.0.get(name).copied().unwrap_or(0);
+            (name.clone(), count.saturating_sub(before))
+        };
+        let mut grown: Vec<(String, u64)> = later.0.iter().map(passed).collect();
+        grown.retain(|(_, count)| *count > 0);
         grown.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         grown
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::cores::write_list;
-use crate::{CoreId, process};
+use crate::{CoreId, files};
 
 const NAME: &str = "corelane-partition-";
 
@@ -58,7 +58,7 @@ pub enum PartitionError {
 
 /// Which control groups hold the partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+enum Version {
     /// cpusets of version 1.
     V1,
     /// Isolated partitions of version 2.
@@ -79,11 +79,8 @@ impl Partition {
     /// # Errors
     /// [`PartitionError`]; what was begun is undone.
     pub fn isolate(cores: &[CoreId], all: &[CoreId]) -> Result<Self, PartitionError> {
-        let rest: Vec<CoreId> = all
-            .iter()
-            .copied()
-            .filter(|core| !cores.contains(core))
-            .collect();
+        let mut rest = all.to_vec();
+        rest.retain(|core| !cores.contains(core));
         if rest.is_empty() || cores.is_empty() {
             return Err(PartitionError::All {
                 isolated: write_list(cores),
@@ -103,11 +100,6 @@ impl Partition {
             Version::V2 => partition.isolate_v2(cores)?,
         }
         Ok(partition)
-    }
-
-    /// Which control groups it was made with.
-    pub fn version(&self) -> Version {
-        self.version
     }
 
     /// Moves a process, with all its threads, into the partition.
@@ -171,29 +163,21 @@ pub fn sweep_leftovers() {
     let Some((version, root)) = controller() else {
         return;
     };
-    for entry in fs::read_dir(&root).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name
-            .strip_prefix(NAME)
-            .and_then(|rest| rest.split('-').next()?.parse().ok());
-        if let Some(owner) = owner.filter(|&owner| !process::is_alive(owner)) {
-            undo(&root, &format!("{NAME}{owner}-"), version);
-        }
+    for (owner, _, _) in files::leftovers(&root, NAME) {
+        undo(&root, &format!("{NAME}{owner}-"), version);
     }
 }
 
 /// Gives every task of the sets named `prefix…` back to the root and removes the sets.
 fn undo(root: &Path, prefix: &str, version: Version) {
-    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
-            move_tasks(&entry.path(), root);
-            // A set with a task that is just ending is busy for a moment.
-            for _ in 0..50 {
-                if fs::remove_dir(entry.path()).is_ok() {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(2));
+    for (_, set) in files::entries(root).filter(|(name, _)| name.starts_with(prefix)) {
+        move_tasks(&set, root);
+        // A set with a task that is just ending is busy for a moment.
+        for _ in 0..50 {
+            if fs::remove_dir(&set).is_ok() {
+                break;
             }
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
     }
     if version == Version::V1 {
@@ -204,8 +188,7 @@ fn undo(root: &Path, prefix: &str, version: Version) {
 
 /// Moves what may move. Kernel threads bound to their core refuse, and tasks end meanwhile.
 fn move_tasks(from: &Path, to: &Path) {
-    let tasks = fs::read_to_string(from.join("cgroup.procs")).unwrap_or_default();
-    for task in tasks.lines() {
+    for task in files::text(from.join("cgroup.procs")).lines() {
         let _ = fs::write(to.join("cgroup.procs"), task);
     }
 }
@@ -213,9 +196,7 @@ fn move_tasks(from: &Path, to: &Path) {
 /// Where cpusets are: version 2 when its root has the controller, else a mounted version 1.
 fn controller() -> Option<(Version, PathBuf)> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    find_controller(&mounts, |root| {
-        fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default()
-    })
+    find_controller(&mounts, |root| files::text(root.join("cgroup.controllers")))
 }
 
 fn find_controller(
@@ -256,8 +237,7 @@ fn confirm(path: &Path, wanted: &str) -> Result<(), PartitionError> {
 }
 
 fn read(path: &Path) -> Result<String, PartitionError> {
-    let text = fs::read_to_string(path).map_err(at(path))?;
-    Ok(text.trim().to_owned())
+    files::trimmed(path).map_err(at(path))
 }
 
 fn write(path: &Path, value: &str) -> Result<(), PartitionError> {
@@ -307,7 +287,7 @@ mod tests {
     #[test]
     fn free_threads_stay_off_the_isolated_core() {
         let all = crate::allowed_cores().unwrap();
-        if !process::is_root() || all.len() < 2 {
+        if !crate::process::is_root() || all.len() < 2 {
             needs::skipped!("needs root and two cores");
             return;
         }

@@ -109,78 +109,69 @@ const REST: Duration = Duration::from_micros(200);
 
 /// A running aggressor; dropping it stops the thread.
 pub struct Aggressor {
-    stop: Arc<AtomicBool>,
-    resting: Arc<AtomicBool>,
-    work: Arc<AtomicU64>,
-    started: Instant,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What an aggressor and its thread tell each other.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    resting: AtomicBool,
+    /// The buffer is there.
+    ready: AtomicBool,
+    work: AtomicU64,
 }
 
 impl Aggressor {
     /// Starts pressing on `channel` from `core` for the share `duty` (0 to 1) of the time; on the
     /// cache all the time, on that share of it. The buffer is ready when this returns.
     pub fn start(channel: Channel, core: CoreId, duty: f64, caches: Caches) -> Self {
-        let (stop, work) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicU64::new(0)),
-        );
-        let (ready, resting) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let (their_stop, their_work) = (Arc::clone(&stop), Arc::clone(&work));
-        let (their_ready, their_resting) = (Arc::clone(&ready), Arc::clone(&resting));
+        let shared = Arc::<Shared>::default();
+        let theirs = Arc::clone(&shared);
         let thread = thread::spawn(move || {
             // A core that is not ours to use presses on nothing; the caller chooses among the
             // allowed ones.
             let _pin = Pinned::to(core);
             let mut body = body(channel, caches, duty);
-            their_ready.store(true, Ordering::Release);
+            theirs.ready.store(true, Ordering::Release);
             if channel == Channel::Interrupts {
-                wake_often(duty, &their_stop, &their_work);
+                wake_often(duty, &theirs);
             } else {
                 let duty = if channel == Channel::Cache { 1.0 } else { duty };
                 let mut body = || {
-                    if their_resting.load(Ordering::Relaxed) {
+                    if theirs.resting.load(Ordering::Relaxed) {
                         thread::sleep(REST);
                         return 0;
                     }
                     body()
                 };
-                work_and_pause(duty, &their_stop, &their_work, &mut body);
+                work_and_pause(duty, &theirs, &mut body);
             }
         });
-        while !ready.load(Ordering::Acquire) && !thread.is_finished() {
+        while !shared.ready.load(Ordering::Acquire) && !thread.is_finished() {
             thread::sleep(Duration::from_micros(200));
         }
         Self {
-            stop,
-            resting,
-            work,
-            started: Instant::now(),
+            shared,
             thread: Some(thread),
         }
     }
 
     /// Lets it rest, or go on. The channel of interrupts does not rest.
     pub fn rest(&self, resting: bool) {
-        self.resting.store(resting, Ordering::Relaxed);
+        self.shared.resting.store(resting, Ordering::Relaxed);
     }
 
     /// Bytes moved (or steps done) so far.
     pub fn work(&self) -> u64 {
-        self.work.load(Ordering::Relaxed)
-    }
-
-    /// Bytes moved (or steps done) a second since the start.
-    pub fn rate(&self) -> f64 {
-        self.work.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64()
+        self.shared.work.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Aggressor {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
+        self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -200,24 +191,18 @@ fn body(channel: Channel, caches: Caches, dose: f64) -> Box<dyn FnMut() -> u64> 
                 1024 * loops::LINE as u64
             })
         }
-        Channel::MemoryReads => {
-            let words = loops::buffer(caches.stream());
-            let mut at = 0;
-            Box::new(move || {
-                let end = (at + PIECE).min(words.len());
-                std::hint::black_box(loops::read(&words[at..end]));
-                let bytes = 8 * (end - at) as u64;
-                at = if end == words.len() { 0 } else { end };
-                bytes
-            })
-        }
-        Channel::MemoryWrites => {
+        Channel::MemoryReads | Channel::MemoryWrites => {
             let mut words = loops::buffer(caches.stream());
             let mut at = 0;
             Box::new(move || {
                 let end = (at + PIECE).min(words.len());
-                loops::fill(&mut words[at..end], 1);
-                let bytes = 8 * (end - at) as u64;
+                let piece = &mut words[at..end];
+                let bytes = 8 * piece.len() as u64;
+                if channel == Channel::MemoryReads {
+                    std::hint::black_box(loops::read(piece));
+                } else {
+                    loops::fill(piece, 1);
+                }
                 at = if end == words.len() { 0 } else { end };
                 bytes
             })
@@ -232,12 +217,12 @@ fn body(channel: Channel, caches: Caches, dose: f64) -> Box<dyn FnMut() -> u64> 
     }
 }
 
-fn work_and_pause(duty: f64, stop: &AtomicBool, work: &AtomicU64, body: &mut dyn FnMut() -> u64) {
+fn work_and_pause(duty: f64, shared: &Shared, body: &mut dyn FnMut() -> u64) {
     let busy = PERIOD.mul_f64(duty.clamp(0.0, 1.0));
-    while !stop.load(Ordering::Acquire) {
+    while !shared.stop.load(Ordering::Acquire) {
         let begin = Instant::now();
         while begin.elapsed() < busy {
-            work.fetch_add(body(), Ordering::Relaxed);
+            shared.work.fetch_add(body(), Ordering::Relaxed);
         }
         let pause = PERIOD.saturating_sub(begin.elapsed());
         if duty < 1.0 && !pause.is_zero() {
@@ -246,13 +231,13 @@ fn work_and_pause(duty: f64, stop: &AtomicBool, work: &AtomicU64, body: &mut dyn
     }
 }
 
-fn wake_often(duty: f64, stop: &AtomicBool, work: &AtomicU64) {
+fn wake_often(duty: f64, shared: &Shared) {
     // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds and concerns this thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let pause = Duration::from_secs_f64(1.0 / (WAKEUPS * duty.max(0.01)));
-    while !stop.load(Ordering::Acquire) {
+    while !shared.stop.load(Ordering::Acquire) {
         thread::sleep(pause);
-        work.fetch_add(1, Ordering::Relaxed);
+        shared.work.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -270,7 +255,7 @@ mod tests {
         for channel in Channel::ALL {
             let aggressor = Aggressor::start(channel, core, 0.5, caches);
             thread::sleep(Duration::from_millis(20));
-            assert!(aggressor.rate() > 0.0, "{channel:?}");
+            assert!(aggressor.work() > 0, "{channel:?}");
         }
     }
 }

@@ -6,6 +6,7 @@
 //! ([`end_with_thread`]); what it had started is then found by its group.
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
@@ -34,13 +35,14 @@ pub fn this_thread() -> u32 {
 
 /// Whether a process with this id exists (a zombie counts as dead: it will not clean up any more).
 pub fn is_alive(pid: u32) -> bool {
-    stat(pid).is_some_and(|fields| !fields.starts_with(['Z', 'X']))
+    let directory = format!("/proc/{pid}");
+    stat(Path::new(&directory)).is_some_and(|fields| !fields.starts_with(['Z', 'X']))
 }
 
-/// What `/proc/PID/stat` says from the state on. The name before it may hold anything, and ends
+/// What the file `stat` of a process says from the state on. The name before it may hold anything, and ends
 /// with the last parenthesis (`proc_pid_stat(5)`).
-fn stat(pid: u32) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+pub(crate) fn stat(process: &Path) -> Option<String> {
+    let text = fs::read_to_string(process.join("stat")).ok()?;
     Some(text.rsplit_once(") ")?.1.to_owned())
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, io};
 
 use crate::cores::write_list;
-use crate::{CoreId, process};
+use crate::{CoreId, files};
 
 const JOURNAL: &str = "/run";
 const NAME: &str = "corelane-setting-";
@@ -29,7 +29,7 @@ impl Setting {
     /// The kernel refuses, or the former value cannot be noted; nothing is changed then.
     pub fn change(path: &Path, value: &str) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let before = fs::read_to_string(path)?.trim().to_owned();
+        let before = files::trimmed(path)?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let note = Path::new(JOURNAL).join(format!("{NAME}{}-{number}", std::process::id()));
         fs::write(&note, format!("{}\n{before}", path.display()))?;
@@ -54,30 +54,20 @@ impl Drop for Setting {
 
 /// Gives back what dead processes had changed.
 pub fn sweep_leftovers() {
-    for entry in fs::read_dir(JOURNAL).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name
-            .strip_prefix(NAME)
-            .and_then(|rest| rest.split('-').next()?.parse().ok());
-        if owner.is_none_or(process::is_alive) {
-            continue;
-        }
-        let note = fs::read_to_string(entry.path()).unwrap_or_default();
-        if let Some((path, before)) = note.split_once('\n') {
+    for (_, _, note) in files::leftovers(JOURNAL, NAME) {
+        if let Some((path, before)) = files::text(&note).split_once('\n') {
             let _ = fs::write(path, before);
         }
-        let _ = fs::remove_file(entry.path());
+        let _ = fs::remove_file(note);
     }
 }
 
 /// Has all interrupt lines of devices that can be moved come to `cores`. Those that cannot (the
 /// kernel places them itself, or they belong to one core) stay.
 pub fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
-    let lines = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
-    lines
-        .filter_map(|line| {
-            let file = line.path().join("smp_affinity_list");
-            Setting::change(&file, &write_list(cores)).ok()
+    files::entries("/proc/irq")
+        .filter_map(|(_, line)| {
+            Setting::change(&line.join("smp_affinity_list"), &write_list(cores)).ok()
         })
         .collect()
 }
@@ -102,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_a_dead_process_changed_is_given_back_and_what_a_living_one_changed_is_not() {
-        if !process::is_root() {
+        if !crate::process::is_root() {
             needs::skipped!("the journal in {JOURNAL} needs root");
             return;
         }

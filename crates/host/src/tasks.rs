@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-use crate::CoreId;
 use crate::cores::{self, allowed_to, write_list};
+use crate::{CoreId, files, process};
 
 /// Why a task is not where, or not before whom, it should be.
 #[derive(Debug, thiserror::Error)]
@@ -91,20 +91,18 @@ pub fn child_of(parent: u32) -> Option<u32> {
 
 fn children_of(parent: u32) -> BTreeSet<u32> {
     processes(|directory| {
-        let stat = fs::read_to_string(directory.join("stat")).ok()?;
-        // The name may hold anything; after its parenthesis come state and parent
-        // (`proc_pid_stat(5)`).
-        let number = stat.rsplit_once(") ")?.1.split(' ').nth(1)?;
+        // State and parent come first.
+        let stat = process::stat(directory)?;
+        let number = stat.split(' ').nth(1)?;
         (number.parse() == Ok(parent)).then_some(())
     })
 }
 
 fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            wanted(&entry.path()).map(|()| pid)
+    files::entries("/proc")
+        .filter_map(|(name, path)| {
+            let pid = name.parse().ok()?;
+            wanted(&path).map(|()| pid)
         })
         .collect()
 }
@@ -112,7 +110,7 @@ fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
 /// Processes, also the kernel's, whose name begins with `prefix`.
 pub(crate) fn named(prefix: &str) -> BTreeSet<u32> {
     processes(|directory| {
-        let name = fs::read_to_string(directory.join("comm")).ok()?;
+        let name = files::text(directory.join("comm"));
         name.starts_with(prefix).then_some(())
     })
 }

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use tempfile::{Builder, TempDir};
 
-use crate::process;
+use crate::files;
 
 const PREFIX: &str = "corelane-";
 
@@ -32,17 +32,9 @@ impl Directory {
 
 /// Removes directories whose process is dead.
 pub fn sweep_leftovers() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let dead = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| process::owner(name, PREFIX))
-            .is_some_and(|pid| !process::is_alive(pid));
-        if dead && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            let _ = fs::remove_dir_all(entry.path());
+    for (_, _, path) in files::leftovers(std::env::temp_dir(), PREFIX) {
+        if path.symlink_metadata().is_ok_and(|kind| kind.is_dir()) {
+            let _ = fs::remove_dir_all(path);
         }
     }
 }

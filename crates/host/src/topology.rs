@@ -1,11 +1,11 @@
 //! How cores share silicon: threads of a core, caches, packages, memory nodes.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cores::{self, CoreId};
+use crate::files;
 
 /// Where Linux describes the cores.
 const SYSFS: &str = "/sys/devices/system/cpu";
@@ -116,7 +116,7 @@ impl Core {
             .filter_map(|path| Cache::read(&path))
             .collect();
         caches.sort_by_key(|cache| cache.level);
-        let package = word(&own.join("topology/physical_package_id"))
+        let package = files::trimmed_or_empty(own.join("topology/physical_package_id"))
             .parse()
             .unwrap_or(0);
         Self {
@@ -131,11 +131,11 @@ impl Core {
 
 impl Cache {
     fn read(path: &Path) -> Option<Self> {
-        let level = word(&path.join("level")).parse().ok()?;
-        let bytes = size(&word(&path.join("size"))).unwrap_or(0);
+        let level = files::trimmed_or_empty(path.join("level")).parse().ok()?;
+        let bytes = size(&files::trimmed_or_empty(path.join("size"))).unwrap_or(0);
         Some(Self {
             level,
-            kind: word(&path.join("type")),
+            kind: files::trimmed_or_empty(path.join("type")),
             bytes,
             shared_by: list(&path.join("shared_cpu_list")),
         })
@@ -143,25 +143,11 @@ impl Cache {
 }
 
 fn node(core: &Path) -> Option<u32> {
-    let entries = fs::read_dir(core).ok()?;
-    entries.flatten().find_map(|entry| {
-        entry
-            .file_name()
-            .to_str()?
-            .strip_prefix("node")?
-            .parse()
-            .ok()
-    })
-}
-
-fn word(path: &Path) -> String {
-    fs::read_to_string(path)
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
+    files::entries(core).find_map(|(name, _)| name.strip_prefix("node")?.parse().ok())
 }
 
 fn list(path: &Path) -> Vec<CoreId> {
-    cores::parse_list(&word(path)).unwrap_or_default()
+    cores::parse_list(&files::text(path)).unwrap_or_default()
 }
 
 /// `32K`, `1024K`, `36M` in bytes.
@@ -179,6 +165,8 @@ fn size(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Two packages of one physical core with two threads each, numbered as many servers do: 0 and

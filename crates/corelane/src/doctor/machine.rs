@@ -80,7 +80,7 @@ fn real_time() -> Finding {
                 format!(", {} % of each second", microseconds / 10_000)
             }
         });
-    match host::realtime::RealTime::first_in_first_out(1) {
+    match host::RealTime::first_in_first_out(1) {
         Ok(_) => Finding::good(what, format!("given{share}")),
         Err(error) => Finding::limited(
             what,

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::RealTime;
 use host::cores::CoreId;
 use host::loops;
 use host::pin::Pinned;
-use host::realtime::RealTime;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;

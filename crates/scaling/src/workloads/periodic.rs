@@ -5,12 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use figures::quantile;
+use host::RealTime;
 use host::clock::now_ns;
 use host::cores::CoreId;
 use host::loops;
 use host::observe::{Interrupts, TICK, Times};
 use host::pin::Pinned;
-use host::realtime::RealTime;
 
 use super::realtime;
 

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use figures::quantile;
+use host::RealTime;
 use host::clock::now_ns;
 use host::cores::CoreId;
 use host::pin::Pinned;
-use host::realtime::RealTime;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
