@@ -39,8 +39,8 @@ pub fn is_alive(pid: u32) -> bool {
     stat(Path::new(&directory)).is_some_and(|fields| !fields.starts_with(['Z', 'X']))
 }
 
-/// What the file `stat` of a process says from the state on. The name before it may hold anything, and ends
-/// with the last parenthesis (`proc_pid_stat(5)`).
+/// What the file `stat` of a process says from the state on. The name before it may hold anything,
+/// and ends with the last parenthesis (`proc_pid_stat(5)`).
 pub(crate) fn stat(process: &Path) -> Option<String> {
     let text = fs::read_to_string(process.join("stat")).ok()?;
     Some(text.rsplit_once(") ")?.1.to_owned())

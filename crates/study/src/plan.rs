@@ -66,7 +66,8 @@ impl Effort {
 }
 
 impl Plan {
-    /// Every case of `engines` on 1 to `cores` cores, in rounds that together take about the time of `effort`.
+    /// Every case of `engines` on 1 to `cores` cores, in rounds that together take about the time
+    /// of `effort`.
     pub(crate) fn new(engines: &[Abilities], cores: usize, effort: Effort, seed: u64) -> Self {
         let cases: Vec<Case> = engines
             .iter()
