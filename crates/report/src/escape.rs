@@ -16,6 +16,20 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// An element that holds `text`.
+pub(crate) fn element(tag: &str, text: &str) -> String {
+    format!("<{tag}>{}</{tag}>", escape(text))
+}
+
+/// An element that holds `text`; nothing when there is none.
+pub(crate) fn optional(tag: &str, text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        element(tag, text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

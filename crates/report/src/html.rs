@@ -1,9 +1,8 @@
 //! A document as a web page in one file: style inside, no script, nothing loaded.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::escape::escape;
+use crate::escape::{element, escape, optional};
 use crate::json::{self, WriteError};
 use crate::plot::{Size, svg};
 use crate::{Block, Document, Plot};
@@ -25,28 +24,24 @@ pub fn render(document: &Document) -> String {
     if !document.verdict.is_empty() {
         out.push_str("<section class=\"verdict\">\n");
         for sentence in &document.verdict {
-            let _ = writeln!(out, "<p>{}</p>", escape(sentence));
+            out += &line("p", sentence);
         }
         out.push_str("</section>\n");
     }
     for block in &document.blocks {
-        match block {
-            Block::Heading(heading) => {
-                let _ = writeln!(out, "<h2>{}</h2>", escape(heading));
-            }
-            Block::Text(text) => {
-                let _ = writeln!(out, "<p>{}</p>", escape(text));
-            }
-            Block::List { title, items } => out.push_str(&list(title, items)),
-            Block::Table(table) => out.push_str(&table.to_html()),
-            Block::Plot(plot) => out.push_str(&figure(plot)),
-            Block::Html(markup) => out.push_str(markup),
-        }
+        out += &match block {
+            Block::Heading(heading) => line("h2", heading),
+            Block::Text(text) => line("p", text),
+            Block::List { title, items } => list(title, items),
+            Block::Table(table) => table.to_html(),
+            Block::Plot(plot) => figure(plot),
+            Block::Html(markup) => markup.clone(),
+        };
     }
     if !document.environment.is_empty() {
         out.push_str("<h2>Environment</h2>\n<dl>\n");
         for (name, value) in &document.environment {
-            let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+            out += &(element("dt", name) + &line("dd", value));
         }
         out.push_str("</dl>\n");
     }
@@ -62,36 +57,28 @@ pub fn write(path: impl AsRef<Path>, document: &Document) -> Result<(), WriteErr
     json::write_file(path.as_ref(), render(document).as_bytes())
 }
 
+/// An element on a line of its own.
+fn line(tag: &str, text: &str) -> String {
+    element(tag, text) + "\n"
+}
+
 fn list(title: &str, items: &[String]) -> String {
-    let mut out = String::new();
-    if !title.is_empty() {
-        let _ = writeln!(out, "<h3>{}</h3>", escape(title));
-    }
-    out.push_str("<ul>\n");
-    for item in items {
-        let _ = writeln!(out, "<li>{}</li>", escape(item));
-    }
-    out.push_str("</ul>\n");
-    out
+    let title = optional("h3", title);
+    let end = if title.is_empty() { "" } else { "\n" };
+    let items: String = items.iter().map(|item| line("li", item)).collect();
+    format!("{title}{end}<ul>\n{items}</ul>\n")
 }
 
 /// A plot drawn for both widths; the style sheet shows one of them.
 fn figure(plot: &Plot) -> String {
-    let mut out = String::from("<figure class=\"plot\">");
-    if !plot.title.is_empty() {
-        let _ = write!(out, "<h3>{}</h3>", escape(&plot.title));
-    }
-    let _ = write!(
-        out,
-        "<div class=\"wide\">{}</div><div class=\"narrow\">{}</div>",
+    format!(
+        "<figure class=\"plot\">{}<div class=\"wide\">{}</div><div \
+         class=\"narrow\">{}</div>{}</figure>\n",
+        optional("h3", &plot.title),
         plot.to_svg(Size::Wide),
-        plot.to_svg(Size::Narrow)
-    );
-    if !plot.caption.is_empty() {
-        let _ = write!(out, "<figcaption>{}</figcaption>", escape(&plot.caption));
-    }
-    out.push_str("</figure>\n");
-    out
+        plot.to_svg(Size::Narrow),
+        optional("figcaption", &plot.caption)
+    )
 }
 
 #[cfg(test)]

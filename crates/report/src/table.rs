@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::escape::escape;
+use crate::escape::{escape, optional};
 
 /// Which way a column's cells lean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,118 +99,92 @@ impl Table {
 
     /// The table as plain text, columns aligned by character count, each line ended by a newline.
     pub fn to_text(&self) -> String {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .map(|column| column.heading.chars().count())
-            .collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
+        let headings = self.headings();
+        let lines = || std::iter::once(&headings).chain(&self.rows);
+        let width = |at: usize| {
+            let cells = lines().filter_map(|line| line.get(at));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
         let mut out = String::new();
         if !self.title.is_empty() {
-            out.push_str(&self.title);
-            out.push('\n');
+            out = format!("{}\n", self.title);
         }
-        let headings: Vec<String> = self
-            .columns
-            .iter()
-            .map(|column| column.heading.clone())
-            .collect();
-        self.text_line(&mut out, &headings, &widths);
-        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
-        self.text_line(&mut out, &rule, &widths);
-        for row in &self.rows {
-            self.text_line(&mut out, row, &widths);
+        for line in [&headings, &rule].into_iter().chain(&self.rows) {
+            self.text_line(&mut out, line, &widths);
         }
         if !self.caption.is_empty() {
-            out.push_str(&self.caption);
-            out.push('\n');
+            out = out + &self.caption + "\n";
         }
         out
     }
 
-    fn text_line(&self, out: &mut String, cells: &[String], widths: &[usize]) {
+    fn headings(&self) -> Vec<String> {
+        let headings = self.columns.iter().map(|column| &column.heading);
+        headings.cloned().collect()
+    }
+
+    /// A row's cells with their columns, as many as there are columns.
+    fn cells<'a>(&'a self, row: &'a [String]) -> impl Iterator<Item = (Align, &'a str)> {
+        let cells = row.iter().map(String::as_str);
+        let columns = self.columns.iter().map(|column| column.align);
+        columns.zip(cells.chain(std::iter::repeat("")))
+    }
+
+    fn text_line(&self, out: &mut String, row: &[String], widths: &[usize]) {
         let mut line = String::new();
-        for (index, (column, &width)) in self.columns.iter().zip(widths).enumerate() {
-            let cell = cells.get(index).map_or("", String::as_str);
-            if index > 0 {
-                line.push_str("  ");
-            }
-            let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
-            match column.align {
-                Align::Left => line.extend([cell, &padding]),
-                Align::Right => line.extend([padding.as_str(), cell]),
-            }
+        for ((align, cell), &width) in self.cells(row).zip(widths) {
+            // The width of a format string is counted in characters too.
+            let _ = match align {
+                Align::Left => write!(line, "{cell:<width$}  "),
+                Align::Right => write!(line, "{cell:>width$}  "),
+            };
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
+        let _ = writeln!(out, "{}", line.trim_end());
     }
 
     /// The table as Markdown, for documents.
     pub fn to_markdown(&self) -> String {
-        let mut out = String::from("|");
-        for column in &self.columns {
-            let _ = write!(out, " {} |", column.heading);
-        }
-        out.push_str("\n|");
-        for column in &self.columns {
-            out.push_str(if column.align == Align::Right {
-                "---:|"
-            } else {
-                "---|"
-            });
-        }
-        out.push('\n');
-        for row in &self.rows {
-            out.push('|');
-            for index in 0..self.columns.len() {
-                let _ = write!(out, " {} |", row.get(index).map_or("", String::as_str));
-            }
-            out.push('\n');
-        }
-        out
+        let rule = |column: &Column| match column.align {
+            Align::Left => "---|",
+            Align::Right => "---:|",
+        };
+        let rule: String = self.columns.iter().map(rule).collect();
+        let line = |row: &[String]| -> String {
+            let cells = self.cells(row).map(|(_, cell)| format!(" {cell} |"));
+            format!("|{}\n", cells.collect::<String>())
+        };
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        format!("{}|{rule}\n{rows}", line(&self.headings()))
     }
 
     /// The table as HTML inside a box that scrolls by itself when the page is narrow.
     pub fn to_html(&self) -> String {
-        let mut out = String::from("<figure class=\"table\">");
-        if !self.title.is_empty() {
-            let _ = write!(out, "<h3>{}</h3>", escape(&self.title));
-        }
-        out.push_str("<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>");
-        for column in &self.columns {
-            let _ = write!(
-                out,
-                "<th scope=\"col\"{}>{}</th>",
-                class(column.align),
-                escape(&column.heading)
-            );
-        }
-        out.push_str("</tr></thead><tbody>");
-        for row in &self.rows {
+        let line = |out: &mut String, tag: &str, row: &[String]| {
             out.push_str("<tr>");
-            for (index, column) in self.columns.iter().enumerate() {
-                let cell = row.get(index).map_or("", String::as_str);
-                let _ = write!(out, "<td{}>{}</td>", class(column.align), escape(cell));
+            for (align, cell) in self.cells(row) {
+                let class = match align {
+                    Align::Left => "",
+                    Align::Right => " class=\"n\"",
+                };
+                let end = &tag[..2];
+                let _ = write!(out, "<{tag}{class}>{}</{end}>", escape(cell));
             }
             out.push_str("</tr>");
+        };
+        let (mut head, mut body) = (String::new(), String::new());
+        line(&mut head, "th scope=\"col\"", &self.headings());
+        for row in &self.rows {
+            line(&mut body, "td", row);
         }
-        out.push_str("</tbody></table></div>");
-        if !self.caption.is_empty() {
-            let _ = write!(out, "<figcaption>{}</figcaption>", escape(&self.caption));
-        }
-        out.push_str("</figure>\n");
-        out
-    }
-}
-
-fn class(align: Align) -> &'static str {
-    match align {
-        Align::Left => "",
-        Align::Right => " class=\"n\"",
+        format!(
+            "<figure class=\"table\">{}<div class=\"scroll\" \
+             tabindex=\"0\"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>\
+             {}</figure>\n",
+            optional("h3", &self.title),
+            optional("figcaption", &self.caption)
+        )
     }
 }
 

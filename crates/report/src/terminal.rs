@@ -12,12 +12,7 @@ const WIDTH: usize = 100;
 pub fn render(document: &Document) -> String {
     let mut out = String::new();
     if !document.title.is_empty() {
-        let _ = writeln!(
-            out,
-            "{}\n{}\n",
-            document.title,
-            "=".repeat(document.title.chars().count())
-        );
+        underlined(&mut out, &document.title, "=");
     }
     for sentence in &document.verdict {
         wrap(&mut out, sentence);
@@ -27,9 +22,7 @@ pub fn render(document: &Document) -> String {
     }
     for block in &document.blocks {
         match block {
-            Block::Heading(heading) => {
-                let _ = writeln!(out, "{heading}\n{}\n", "-".repeat(heading.chars().count()));
-            }
+            Block::Heading(heading) => underlined(&mut out, heading, "-"),
             Block::Text(text) => {
                 wrap(&mut out, text);
                 out.push('\n');
@@ -54,10 +47,7 @@ pub fn render(document: &Document) -> String {
                 }
                 out.push('\n');
             }
-            Block::Plot(plot) => {
-                out.push_str(&plot.to_text());
-                out.push('\n');
-            }
+            Block::Plot(plot) => out = out + &plot.to_text() + "\n",
             Block::Html(_) => {}
         }
     }
@@ -65,6 +55,10 @@ pub fn render(document: &Document) -> String {
         let _ = writeln!(out, "{name}: {value}");
     }
     out
+}
+
+fn underlined(out: &mut String, text: &str, rule: &str) {
+    let _ = writeln!(out, "{text}\n{}\n", rule.repeat(text.chars().count()));
 }
 
 /// Appends `text` wrapped at word boundaries, ended by a newline.

@@ -74,33 +74,14 @@ impl fmt::Display for BitsPerSecond {
 
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanoseconds = self.0 as f64;
-        let text = match self.0 {
-            0..1_000 => format!("{} ns", self.0),
-            1_000..1_000_000 => format!("{} µs", three_digits(nanoseconds / 1e3)),
-            1_000_000..1_000_000_000 => format!("{} ms", three_digits(nanoseconds / 1e6)),
-            _ => format!("{} s", three_digits(nanoseconds / 1e9)),
-        };
-        f.pad(&text)
+        f.pad(&stepped(self.0, 1e3, &["ns", "µs", "ms", "s"]))
     }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STEP: f64 = 1024.0;
-        let mut value = self.0 as f64;
-        let mut prefix = 0;
-        let names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        while value >= STEP && prefix + 1 < names.len() {
-            value /= STEP;
-            prefix += 1;
-        }
-        let digits = if prefix == 0 {
-            format!("{value:.0}")
-        } else {
-            three_digits(value)
-        };
-        f.pad(&format!("{digits} {}", names[prefix]))
+        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        f.pad(&stepped(self.0, 1024.0, &units))
     }
 }
 
@@ -126,11 +107,8 @@ impl fmt::Display for Times {
 /// frames/s`.
 pub fn engineering(value: f64, unit: &str) -> String {
     let (scaled, prefix) = scale(value);
-    if prefix.is_empty() {
-        format!("{} {unit}", three_digits(scaled))
-    } else {
-        format!("{} {prefix} {unit}", three_digits(scaled))
-    }
+    let gap = if prefix.is_empty() { "" } else { " " };
+    format!("{} {prefix}{gap}{unit}", three_digits(scaled))
 }
 
 /// Like [`engineering`] with the prefix set against the unit: `16.1 Gbit/s`.
@@ -146,11 +124,7 @@ pub fn compact(value: f64) -> String {
     if digits.contains('.') {
         digits.truncate(digits.trim_end_matches('0').trim_end_matches('.').len());
     }
-    if prefix.is_empty() {
-        digits
-    } else {
-        format!("{digits} {prefix}")
-    }
+    format!("{digits} {prefix}").trim_end().to_owned()
 }
 
 /// An integer with its thousands set apart by commas: `901,899`.
@@ -169,38 +143,44 @@ pub fn grouped(value: u64) -> String {
 /// Three significant digits, never in exponent form; numbers of 1000 and more keep all their
 /// integer digits.
 fn three_digits(value: f64) -> String {
-    if !value.is_finite() {
-        return if value.is_nan() {
-            "-".to_owned()
-        } else {
-            "∞".to_owned()
-        };
-    }
-    let magnitude = value.abs();
-    let decimals = if magnitude == 0.0 || magnitude >= 99.95 {
-        0
-    } else if magnitude >= 9.995 {
-        1
-    } else if magnitude >= 0.9995 {
-        2
-    } else {
+    let decimals = match value.abs() {
+        0.0 | 99.95..f64::INFINITY => 0,
+        9.995..99.95 => 1,
+        0.9995..9.995 => 2,
         // Below one: digits after the leading zeros, at most six places.
-        ((-magnitude.log10()).ceil() as usize + 2).min(6)
+        small @ 0.0..0.9995 => ((-small.log10()).ceil() as usize + 2).min(6),
+        f64::INFINITY => return "∞".to_owned(),
+        _ => return "-".to_owned(),
     };
     format!("{value:.decimals$}")
 }
 
 /// `value` brought below 1000 and its decimal prefix; a value that would round up to 1000 takes the
 /// next prefix.
-fn scale(value: f64) -> (f64, &'static str) {
-    let mut scaled = value;
-    for prefix in ["", "k", "M", "G", "T"] {
-        if scaled.abs() < 999.5 || !scaled.is_finite() || prefix == "T" {
-            return (scaled, prefix);
+fn scale(mut value: f64) -> (f64, &'static str) {
+    for prefix in ["", "k", "M", "G"] {
+        if value.abs() < 999.5 || !value.is_finite() {
+            return (value, prefix);
         }
-        scaled /= 1e3;
+        value /= 1e3;
     }
-    (scaled, "T")
+    (value, "T")
+}
+
+/// `value` in the first of the `units` in which it is below `step`; whole in the first one, in
+/// three digits in the others.
+fn stepped(value: u64, step: f64, units: &[&str]) -> String {
+    let mut scaled = value as f64;
+    let mut place = 0;
+    while scaled >= step && place + 1 < units.len() {
+        scaled /= step;
+        place += 1;
+    }
+    let digits = match place {
+        0 => value.to_string(),
+        _ => three_digits(scaled),
+    };
+    format!("{digits} {}", units[place])
 }
 
 #[cfg(test)]

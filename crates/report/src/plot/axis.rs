@@ -72,35 +72,45 @@ impl Axis {
 
     /// The same axis with ticks exactly at these values.
     #[must_use]
-    pub fn ticks_at(mut self, values: impl IntoIterator<Item = f64>) -> Self {
-        self.ticks = values
-            .into_iter()
-            .map(|value| (value, compact(value)))
-            .collect();
-        self
+    pub fn ticks_at(self, values: impl IntoIterator<Item = f64>) -> Self {
+        self.ticks(numbered(values))
     }
 
     /// The same axis with words in place of numbers: the n-th word stands at x = n, from 0.
     #[must_use]
-    pub fn categories<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
-        self.ticks = words
-            .into_iter()
-            .enumerate()
-            .map(|(place, word)| (place as f64, word.into()))
-            .collect();
-        self.range = Some((-0.5, self.ticks.len() as f64 - 0.5));
-        self
+    pub fn categories<S: Into<String>>(self, words: impl IntoIterator<Item = S>) -> Self {
+        let places = (0..).map(f64::from);
+        let axis = self.ticks(places.zip(words));
+        let end = axis.ticks.len() as f64 - 0.5;
+        axis.range(-0.5, end)
     }
 
     /// Fits the axis to data; `wanted` is about how many ticks there is room for.
     pub(super) fn fit(&self, values: &[f64], wanted: usize) -> Fitted {
-        match self.scale {
+        let (low, high, round) = match self.scale {
             Scale::Linear => self.fit_linear(values, wanted),
             Scale::Logarithmic => self.fit_logarithmic(values),
+        };
+        let ticks = if self.ticks.is_empty() {
+            numbered(round).collect()
+        } else {
+            self.ticks.clone()
+        };
+        Fitted {
+            low,
+            high,
+            scale: self.scale,
+            ticks,
         }
     }
 
-    fn fit_linear(&self, values: &[f64], wanted: usize) -> Fitted {
+    /// True when the ends may move to round numbers.
+    fn is_free(&self) -> bool {
+        self.range.is_none() && self.ticks.is_empty()
+    }
+
+    /// The ends, and the round numbers between them.
+    fn fit_linear(&self, values: &[f64], wanted: usize) -> (f64, f64, Vec<f64>) {
         let (mut low, mut high) = self.range.unwrap_or_else(|| extent(values));
         if self.zero {
             low = low.min(0.0);
@@ -113,61 +123,39 @@ impl Axis {
             }
         }
         let step = round_step((high - low) / wanted.max(1) as f64);
-        if self.range.is_none() && self.ticks.is_empty() {
+        if self.is_free() {
             high = (high / step - 1e-9).ceil() * step;
             low = (low / step + 1e-9).floor() * step;
         }
-        let ticks = if self.ticks.is_empty() {
-            let first = (low / step - 1e-9).ceil() as i64;
-            let last = (high / step + 1e-9).floor() as i64;
-            (first..=last)
-                .map(|n| n as f64 * step)
-                .map(|value| (value, compact(value)))
-                .collect()
-        } else {
-            self.ticks.clone()
-        };
-        Fitted {
-            low,
-            high,
-            scale: Scale::Linear,
-            ticks,
-        }
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        let round = (first..=last).map(|n| n as f64 * step);
+        (low, high, round.collect())
     }
 
-    fn fit_logarithmic(&self, values: &[f64]) -> Fitted {
-        let positive: Vec<f64> = values
-            .iter()
-            .copied()
-            .filter(|&value| value > 0.0)
-            .collect();
+    /// The ends, and the powers of ten between them.
+    fn fit_logarithmic(&self, values: &[f64]) -> (f64, f64, Vec<f64>) {
+        let positive: Vec<f64> = values.iter().copied().filter(|&v| v > 0.0).collect();
         let (mut low, mut high) = self.range.unwrap_or_else(|| extent(&positive));
         if low <= 0.0 || high <= 0.0 {
             (low, high) = (1.0, 10.0);
         }
-        if self.range.is_none() && self.ticks.is_empty() {
+        if self.is_free() {
             low = 10f64.powf((low.log10() + 1e-9).floor());
             high = 10f64.powf((high.log10() - 1e-9).ceil());
         }
         if high <= low {
             high = low * 10.0;
         }
-        let ticks = if self.ticks.is_empty() {
-            let decades = (low.log10().round() as i32)..=(high.log10().round() as i32);
-            decades
-                .map(|decade| 10f64.powi(decade))
-                .map(|value| (value, compact(value)))
-                .collect()
-        } else {
-            self.ticks.clone()
-        };
-        Fitted {
-            low,
-            high,
-            scale: Scale::Logarithmic,
-            ticks,
-        }
+        let decades = (low.log10().round() as i32)..=(high.log10().round() as i32);
+        let round = decades.map(|decade| 10f64.powi(decade));
+        (low, high, round.collect())
     }
+}
+
+/// Values with their words.
+fn numbered(values: impl IntoIterator<Item = f64>) -> impl Iterator<Item = (f64, String)> {
+    values.into_iter().map(|value| (value, compact(value)))
 }
 
 /// An axis with known ends and ticks.
@@ -175,7 +163,7 @@ pub(super) struct Fitted {
     low: f64,
     high: f64,
     scale: Scale,
-    pub(super) ticks: Vec<(f64, String)>,
+    ticks: Vec<(f64, String)>,
 }
 
 impl Fitted {
@@ -188,6 +176,12 @@ impl Fitted {
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
         };
         share.is_finite().then(|| share.clamp(0.0, 1.0))
+    }
+
+    /// The ticks that have a place: it, and the word.
+    pub(super) fn marks(&self) -> impl Iterator<Item = (f64, &str)> {
+        let ticks = self.ticks.iter();
+        ticks.filter_map(|(value, word)| Some((self.place(*value)?, word.as_str())))
     }
 
     /// Where bars start: at zero when it is inside, else at the lower end.

@@ -93,6 +93,13 @@ impl Series {
         self
     }
 
+    /// The points that have a place.
+    fn drawn(&self) -> impl Iterator<Item = &Point> {
+        self.points
+            .iter()
+            .filter(|point| point.x.is_finite() && point.y.is_finite())
+    }
+
     /// Fixes the colour and marker (0 to 7), for a series that appears in several plots.
     #[must_use]
     pub fn colour(mut self, colour: usize) -> Self {
@@ -144,21 +151,14 @@ impl Plot {
 
     /// The finite coordinates of all points and ranges along x and y.
     fn values(&self) -> (Vec<f64>, Vec<f64>) {
-        let mut xs = Vec::new();
-        let mut ys = Vec::new();
-        for series in &self.series {
-            for point in series
-                .points
-                .iter()
-                .filter(|point| point.x.is_finite() && point.y.is_finite())
-            {
-                xs.push(point.x);
-                ys.push(point.y);
-                if let Some((low, high)) = point.range {
-                    ys.extend([low, high].into_iter().filter(|value| value.is_finite()));
-                }
-            }
-        }
+        let drawn = || self.series.iter().flat_map(Series::drawn);
+        let ranges = drawn().filter_map(|point| point.range);
+        let spread = ranges.flat_map(|(low, high)| [low, high]);
+        let xs = drawn().map(|point| point.x).collect();
+        let ys = drawn()
+            .map(|point| point.y)
+            .chain(spread.filter(|value| value.is_finite()))
+            .collect();
         (xs, ys)
     }
 }

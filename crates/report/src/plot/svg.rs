@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use super::axis::Fitted;
 use super::{Plot, Point, Series, Style};
-use crate::escape::escape;
+use crate::escape::{element, escape};
+use crate::units::compact;
 
 /// Colours and text of a drawing, also used by the page.
 pub(crate) const STYLE: &str = include_str!("plot.css");
@@ -45,26 +46,26 @@ const SAMPLE: f64 = 24.0;
 
 impl Size {
     fn geometry(self) -> Geometry {
+        let wide = Geometry {
+            width: 760.0,
+            height: 400.0,
+            left: 64.0,
+            right: 16.0,
+            top: 26.0,
+            bottom: 46.0,
+            x_ticks: 8,
+            y_ticks: 6,
+        };
         match self {
-            Self::Wide => Geometry {
-                width: 760.0,
-                height: 400.0,
-                left: 64.0,
-                right: 16.0,
-                top: 26.0,
-                bottom: 46.0,
-                x_ticks: 8,
-                y_ticks: 6,
-            },
+            Self::Wide => wide,
             Self::Narrow => Geometry {
                 width: 360.0,
                 height: 320.0,
                 left: 50.0,
                 right: 10.0,
-                top: 26.0,
-                bottom: 46.0,
                 x_ticks: 4,
                 y_ticks: 5,
+                ..wide
             },
         }
     }
@@ -95,9 +96,9 @@ impl Plot {
 
     fn draw(&self, size: Size, style: &str) -> String {
         let mut geometry = size.geometry();
-        let legend = self.legend(&geometry);
-        geometry.top += legend.height;
-        geometry.height += legend.height;
+        let (legend, legend_height) = self.legend(&geometry);
+        geometry.top += legend_height;
+        geometry.height += legend_height;
         let (xs, ys) = self.values();
         let x = self.x.fit(&xs, geometry.x_ticks);
         let y = self.y.fit(&ys, geometry.y_ticks);
@@ -111,15 +112,11 @@ impl Plot {
             escape(&self.title)
         );
         self.draw_axes(&mut out, &geometry, &x, &y);
-        out.push_str(&legend.markup);
-        let bars = self
-            .series
-            .iter()
-            .filter(|series| series.style == Style::Bars)
-            .count();
+        out.push_str(&legend);
+        let bars = self.bars().count();
         let mut bar = 0;
         for (place, series) in self.series.iter().enumerate() {
-            let colour = series.colour.unwrap_or(place) % COLOUR_COUNT;
+            let colour = series.colour_at(place);
             let _ = write!(out, "<g class=\"s{colour}\">");
             let pen = Pen {
                 geometry: &geometry,
@@ -143,10 +140,7 @@ impl Plot {
     fn draw_axes(&self, out: &mut String, geometry: &Geometry, x: &Fitted, y: &Fitted) {
         let (left, right) = (geometry.x(0.0), geometry.x(1.0));
         let (bottom, top) = (geometry.y(0.0), geometry.y(1.0));
-        for (value, word) in &y.ticks {
-            let Some(place) = y.place(*value) else {
-                continue;
-            };
+        for (place, word) in y.marks() {
             let at = geometry.y(place);
             let _ = write!(
                 out,
@@ -158,10 +152,7 @@ impl Plot {
             );
         }
         let mut free_from = f64::NEG_INFINITY;
-        for (value, word) in &x.ticks {
-            let Some(place) = x.place(*value) else {
-                continue;
-            };
+        for (place, word) in x.marks() {
             let at = geometry.x(place);
             let _ = write!(out, "<path class=\"axis\" d=\"M{at:.1} {bottom:.1}v4\"/>");
             // A word that would run into its left neighbour is left out; its tick stays.
@@ -191,14 +182,15 @@ impl Plot {
         );
     }
 
+    fn bars(&self) -> impl Iterator<Item = &Series> {
+        let series = self.series.iter();
+        series.filter(|series| series.style == Style::Bars)
+    }
+
     /// The smallest distance between two bars' x values: the room a group of bars has.
     fn narrowest_gap(&self) -> f64 {
-        let mut xs: Vec<f64> = self
-            .series
-            .iter()
-            .filter(|series| series.style == Style::Bars)
-            .flat_map(|series| series.points.iter().map(|point| point.x))
-            .collect();
+        let points = self.bars().flat_map(|series| &series.points);
+        let mut xs: Vec<f64> = points.map(|point| point.x).collect();
         xs.sort_by(f64::total_cmp);
         let gap = xs
             .windows(2)
@@ -208,23 +200,21 @@ impl Plot {
         if gap.is_finite() { gap } else { 1.0 }
     }
 
-    fn legend(&self, geometry: &Geometry) -> Legend {
+    /// The legend and its height.
+    fn legend(&self, geometry: &Geometry) -> (String, f64) {
         let mut markup = String::new();
         let (mut across, mut line) = (4.0, 0.0);
-        let mut entries = 0;
-        for (place, series) in self
-            .series
-            .iter()
-            .enumerate()
-            .filter(|(_, series)| !series.name.is_empty())
-        {
+        for (place, series) in self.series.iter().enumerate() {
+            if series.name.is_empty() {
+                continue;
+            }
             let width = SAMPLE + 6.0 + series.name.chars().count() as f64 * CHARACTER + 14.0;
             if across + width > geometry.width && across > 4.0 {
                 across = 4.0;
                 line += 1.0;
             }
             let middle = line * LINE + 9.0;
-            let colour = series.colour.unwrap_or(place) % COLOUR_COUNT;
+            let colour = series.colour_at(place);
             let _ = write!(markup, "<g class=\"s{colour}\">");
             if series.style == Style::Bars {
                 let _ = write!(
@@ -253,20 +243,21 @@ impl Plot {
                 escape(&series.name)
             );
             across += width;
-            entries += 1;
         }
-        let height = if entries == 0 {
+        let height = if markup.is_empty() {
             0.0
         } else {
             (line + 1.0) * LINE + 4.0
         };
-        Legend { markup, height }
+        (markup, height)
     }
 }
 
-struct Legend {
-    markup: String,
-    height: f64,
+impl Series {
+    /// The colour of the series in this place of a plot.
+    fn colour_at(&self, place: usize) -> usize {
+        self.colour.unwrap_or(place) % COLOUR_COUNT
+    }
 }
 
 /// Draws one series.
@@ -279,27 +270,19 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    fn place(&self, point: &Point) -> Option<(f64, f64)> {
-        if !point.x.is_finite() || !point.y.is_finite() {
-            return None;
-        }
-        Some((
-            self.geometry.x(self.x.place(point.x)?),
-            self.geometry.y(self.y.place(point.y)?),
-        ))
+    /// The points that have a place on both axes, with it.
+    fn placed(&self) -> impl Iterator<Item = (&Point, f64, f64)> {
+        self.series.drawn().filter_map(|point| {
+            let (x, y) = (self.x.place(point.x)?, self.y.place(point.y)?);
+            Some((point, self.geometry.x(x), self.geometry.y(y)))
+        })
     }
 
     fn line(&self, out: &mut String) {
         let style = self.series.style;
-        let placed: Vec<(&Point, (f64, f64))> = self
-            .series
-            .points
-            .iter()
-            .filter_map(|point| Some((point, self.place(point)?)))
-            .collect();
-        if style != Style::Scatter && placed.len() > 1 {
+        if style != Style::Scatter && self.placed().count() > 1 {
             let mut path = String::new();
-            for (index, (_, (x, y))) in placed.iter().enumerate() {
+            for (index, (_, x, y)) in self.placed().enumerate() {
                 let _ = match (index, style) {
                     (0, _) => write!(path, "M{x:.1} {y:.1}"),
                     (_, Style::Step) => write!(path, "H{x:.1}V{y:.1}"),
@@ -308,7 +291,7 @@ impl Pen<'_> {
             }
             let _ = write!(out, "<path class=\"{}\" d=\"{path}\"/>", line_class(style));
         }
-        for (point, (x, y)) in placed {
+        for (point, x, y) in self.placed() {
             self.error_bar(out, point, x);
             if style != Style::Reference {
                 marker(out, self.colour, x, y, &self.title(point));
@@ -317,10 +300,7 @@ impl Pen<'_> {
     }
 
     fn bars(&self, out: &mut String, bar: usize, bars: usize, gap: f64) {
-        for point in &self.series.points {
-            let Some((x, y)) = self.place(point) else {
-                continue;
-            };
+        for (point, x, y) in self.placed() {
             let next = self.x.place(point.x + gap / 2.0).unwrap_or(1.0);
             let previous = self.x.place(point.x - gap / 2.0).unwrap_or(0.0);
             let room = (self.geometry.x(next) - self.geometry.x(previous)) * 0.8;
@@ -330,49 +310,38 @@ impl Pen<'_> {
             let _ = write!(
                 out,
                 "<rect class=\"bar\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
-                 height=\"{:.1}\"><title>{}</title></rect>",
+                 height=\"{:.1}\">{}</rect>",
                 y.min(base),
                 (width - 1.0).max(1.0),
                 (base - y).abs(),
-                escape(&self.title(point))
+                element("title", &self.title(point))
             );
             self.error_bar(out, point, left + width / 2.0);
         }
     }
 
     fn error_bar(&self, out: &mut String, point: &Point, x: f64) {
-        let Some((low, high)) = point.range else {
-            return;
-        };
-        let (Some(low), Some(high)) = (self.y.place(low), self.y.place(high)) else {
-            return;
-        };
-        let (low, high) = (self.geometry.y(low), self.geometry.y(high));
-        // Shorter than the marker: it would only smudge it.
-        if low - high < 3.0 {
-            return;
+        let place = |value: f64| Some(self.geometry.y(self.y.place(value)?));
+        let range = point.range;
+        let ends = range.and_then(|(low, high)| Some((place(low)?, place(high)?)));
+        // Shorter than the marker it would only smudge it.
+        if let Some((low, high)) = ends.filter(|(low, high)| low - high >= 3.0) {
+            let left = x - 3.0;
+            let _ = write!(
+                out,
+                "<path class=\"range\" d=\"M{x:.1} {low:.1}V{high:.1}M{left:.1} \
+                 {low:.1}h6M{left:.1} {high:.1}h6\"/>"
+            );
         }
-        let _ = write!(
-            out,
-            "<path class=\"range\" d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} \
-             {high:.1}h6\"/>",
-            x - 3.0,
-            x - 3.0
-        );
     }
 
     fn title(&self, point: &Point) -> String {
-        use crate::units::compact;
-        let range = point
-            .range
-            .map(|(low, high)| format!(" ({} to {})", compact(low), compact(high)))
-            .unwrap_or_default();
-        format!(
-            "{}: {} at {}{range}",
-            self.series.name,
-            compact(point.y),
-            compact(point.x)
-        )
+        let [x, y] = [point.x, point.y].map(compact);
+        let name = &self.series.name;
+        match point.range.map(|(low, high)| (compact(low), compact(high))) {
+            Some((low, high)) => format!("{name}: {y} at {x} ({low} to {high})"),
+            None => format!("{name}: {y} at {x}"),
+        }
     }
 }
 
@@ -393,15 +362,14 @@ fn marker(out: &mut String, colour: usize, x: f64, y: f64, title: &str) {
         _ => format!("M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5z", y - 4.5),
     };
     let class = if colour < 4 { "mark" } else { "mark hollow" };
-    if title.is_empty() {
-        let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
-    } else {
-        let _ = write!(
+    let _ = match title {
+        "" => write!(out, "<path class=\"{class}\" d=\"{path}\"/>"),
+        _ => write!(
             out,
-            "<path class=\"{class}\" d=\"{path}\"><title>{}</title></path>",
-            escape(title)
-        );
-    }
+            "<path class=\"{class}\" d=\"{path}\">{}</path>",
+            element("title", title)
+        ),
+    };
 }
 
 #[cfg(test)]

@@ -18,11 +18,7 @@ impl Plot {
         let y = self.y.fit(&ys, 4);
         let mut grid = vec![vec![b' '; COLUMNS + 1]; ROWS + 1];
         for (series, mark) in self.series.iter().zip(MARKS.iter().cycle()) {
-            for point in series
-                .points
-                .iter()
-                .filter(|point| point.x.is_finite() && point.y.is_finite())
-            {
+            for point in series.drawn() {
                 let (Some(across), Some(up)) = (x.place(point.x), y.place(point.y)) else {
                     continue;
                 };
@@ -35,16 +31,11 @@ impl Plot {
             }
         }
         let mut labels = vec![String::new(); ROWS + 1];
-        for (value, word) in &y.ticks {
-            if let Some(place) = y.place(*value) {
-                labels[ROWS - (place * ROWS as f64).round() as usize].clone_from(word);
-            }
+        for (place, word) in y.marks() {
+            word.clone_into(&mut labels[ROWS - (place * ROWS as f64).round() as usize]);
         }
-        let margin = labels
-            .iter()
-            .map(|label| label.chars().count())
-            .max()
-            .unwrap_or(0);
+        let margin = labels.iter().map(|label| label.chars().count()).max();
+        let margin = margin.unwrap_or(0);
         let mut out = format!("{}\n{}\n", self.title, self.y.label);
         for (label, line) in labels.iter().zip(&grid) {
             let _ = writeln!(
@@ -56,10 +47,7 @@ impl Plot {
         let _ = writeln!(out, "{:margin$} +{}", "", "-".repeat(COLUMNS + 1));
         let mut axis = vec![' '; margin + 2 + COLUMNS + 12];
         let mut free = 0;
-        for (value, word) in &x.ticks {
-            let Some(place) = x.place(*value) else {
-                continue;
-            };
+        for (place, word) in x.marks() {
             let start = (margin + 2 + (place * COLUMNS as f64).round() as usize)
                 .saturating_sub(word.chars().count() / 2);
             if start >= free && start + word.chars().count() <= axis.len() {
@@ -75,13 +63,10 @@ impl Plot {
             axis.iter().collect::<String>().trim_end(),
             self.x.label
         );
-        for (series, mark) in self
-            .series
-            .iter()
-            .zip(MARKS.iter().cycle())
-            .filter(|(series, _)| !series.name.is_empty())
-        {
-            let _ = writeln!(out, "  {} {}", char::from(*mark), series.name);
+        for (series, mark) in self.series.iter().zip(MARKS.iter().cycle()) {
+            if !series.name.is_empty() {
+                let _ = writeln!(out, "  {} {}", char::from(*mark), series.name);
+            }
         }
         if !self.caption.is_empty() {
             let _ = writeln!(out, "{}", self.caption);
