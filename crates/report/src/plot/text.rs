@@ -74,19 +74,3 @@ impl Plot {
         out
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Axis, Plot, Series};
-
-    #[test]
-    fn marks_stand_where_the_values_are() {
-        let text = Plot::new("T", Axis::new("x"), Axis::new("y").from_zero())
-            .series(Series::line("one").point(0.0, 0.0).point(1.0, 10.0))
-            .to_text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[2].find('a'), Some(5 + 64), "{text}");
-        assert_eq!(lines[16].find('a'), Some(5));
-        assert_eq!(lines.last(), Some(&"  a one"));
-    }
-}

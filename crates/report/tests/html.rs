@@ -1,0 +1,37 @@
+//! The page.
+
+use report::html::render;
+use report::{Axis, Block, Document, Plot, Series, Table};
+
+#[test]
+fn the_page_is_one_file_that_loads_nothing() {
+    let page = render(
+        &Document::new("A <b>")
+            .verdict("Good & well.")
+            .heading("Part")
+            .text("Words.")
+            .block(Block::List {
+                title: "Points".into(),
+                items: vec!["One < two.".into()],
+            })
+            .block(Block::Table(Table::new("t").text("a").row(["1"])))
+            .block(Block::Plot(
+                Plot::new("p", Axis::new("x"), Axis::new("y"))
+                    .series(Series::line("s").point(1.0, 2.0)),
+            ))
+            .block(Block::Html("<hr>".into()))
+            .environment(vec![("kernel".into(), "6 <".into())]),
+    );
+    let without_name_of_svg = page.replace("http://www.w3.org/2000/svg", "");
+    for loader in ["http:", "https:", "src=", "url(", "@import", "<script"] {
+        assert!(!without_name_of_svg.contains(loader), "{loader}");
+    }
+    assert!(
+        page.contains("A &lt;b&gt;")
+            && page.contains("Good &amp; well.")
+            && page.contains("6 &lt;")
+    );
+    assert!(page.contains("<hr>"));
+    assert!(page.contains("<h3>Points</h3>\n<ul>\n<li>One &lt; two.</li>"));
+    assert_eq!(page.matches("<svg").count(), 2);
+}
