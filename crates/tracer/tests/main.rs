@@ -3,6 +3,7 @@
 
 mod analyses;
 mod browser;
+mod diff;
 mod ends;
 mod format;
 mod golden;
@@ -12,5 +13,6 @@ mod naming;
 mod perfetto;
 mod pictures;
 mod programs;
+mod queueing;
 mod synthetic;
 mod timeline;

@@ -1,0 +1,3 @@
+//! What a program marks is what a profiler reads.
+
+mod marks;
