@@ -1,165 +1,133 @@
 //! Delay: by load, and by UDP payload.
 
-use report::units::FramesPerSecond;
-use report::{Axis, Block, Plot, Series, Table};
+use report::units::BitsPerSecond;
+use report::{Axis, Block, Plot, Series};
 
-use super::cells::{nanoseconds, of, rate, time};
-use crate::result::{Details, Entry, LatencyPoint, Report, Test};
+use super::cells::{Columns, label, nanoseconds, of, or_dash, per_cent, rate, time};
+use crate::result::{Details, Entry, LatencyPoint, Report, SweepPoint, Test};
 
-/// `signed`: with IPDV, which the sink in the kernel does not have.
-fn delay_cells(point: &LatencyPoint, signed: bool) -> Vec<String> {
-    let mut cells = vec![
-        FramesPerSecond(point.rate).to_string(),
-        time(Some(point.min_ns)),
-        nanoseconds(point.mean_ns),
-        time(point.typical_ns),
-        time(point.p99_ns),
-        time(point.worst_ns),
-        time(point.p9999_ns),
-        time(Some(point.max_ns)),
-        time(point.pdv_ns),
-        point
-            .variation_ns
-            .map_or_else(|| "-".to_owned(), nanoseconds),
-    ];
-    if signed {
-        cells.push(point.ipdv_ns.map_or_else(
-            || "-".to_owned(),
-            |(least, middle, most)| format!("{least} / {middle} / {most}"),
-        ));
+/// Something with delays, or without when none could be measured.
+trait Delayed {
+    fn point(&self) -> Option<&LatencyPoint>;
+}
+
+impl Delayed for (&Entry, &LatencyPoint) {
+    fn point(&self) -> Option<&LatencyPoint> {
+        Some(self.1)
     }
-    cells.push(point.lost.to_string());
-    cells
 }
 
-fn delay_columns(table: Table, signed: bool) -> Table {
-    let table = table
-        .number("rate")
-        .number("min")
-        .number("mean")
-        .number("median")
-        .number("99 %")
-        .number("99.9 %")
-        .number("99.99 %")
-        .number("max")
-        .number("PDV")
-        .number("mean variation");
-    let table = if signed {
-        table.number("IPDV, ns")
+impl Delayed for (&Entry, &SweepPoint) {
+    fn point(&self) -> Option<&LatencyPoint> {
+        self.1.delay.as_ref()
+    }
+}
+
+/// A figure of a row's delays; nothing where there are none.
+fn cell<R: Delayed>(row: &R, words: fn(&LatencyPoint) -> String) -> String {
+    row.point().map_or_else(String::new, words)
+}
+
+/// The columns of delays; IPDV, which the sink in the kernel does not have, where a row has it.
+fn delays<'a, R: Delayed>(columns: Columns<'a, R>, rows: &[R]) -> Columns<'a, R> {
+    let columns = columns
+        .number("rate", |row| cell(row, |point| rate(Some(point.rate))))
+        .number("min", |row| cell(row, |point| time(Some(point.min_ns))))
+        .number("mean", |row| cell(row, |point| nanoseconds(point.mean_ns)))
+        .number("median", |row| cell(row, |point| time(point.typical_ns)))
+        .number("99 %", |row| cell(row, |point| time(point.p99_ns)))
+        .number("99.9 %", |row| cell(row, |point| time(point.worst_ns)))
+        .number("99.99 %", |row| cell(row, |point| time(point.p9999_ns)))
+        .number("max", |row| cell(row, |point| time(Some(point.max_ns))))
+        .number("PDV", |row| cell(row, |point| time(point.pdv_ns)))
+        .number("mean variation", |row| {
+            cell(row, |point| or_dash(point.variation_ns, nanoseconds))
+        });
+    let mut points = rows.iter().filter_map(Delayed::point);
+    let columns = if points.any(|point| point.ipdv_ns.is_some()) {
+        columns.number("IPDV, ns", |row| cell(row, ipdv))
     } else {
-        table
+        columns
     };
-    table.number("lost")
+    columns.number("lost", |row| cell(row, |point| point.lost.to_string()))
 }
 
-/// Whether a point of these entries has an IPDV.
-fn signed(entries: &[&Entry]) -> bool {
-    entries.iter().any(|entry| match &entry.details {
-        Details::Latency { points } => points.iter().any(|point| point.ipdv_ns.is_some()),
-        Details::Sweep(found) => {
-            let delay = found.delay.as_ref();
-            delay.is_some_and(|point| point.ipdv_ns.is_some())
-        }
-        _ => false,
+fn ipdv(point: &LatencyPoint) -> String {
+    or_dash(point.ipdv_ns, |(least, middle, most)| {
+        format!("{least} / {middle} / {most}")
     })
 }
 
 pub(super) fn by_load(report: &Report) -> Vec<Block> {
-    let entries = of(report, Test::Latency);
-    let signed = signed(&entries);
-    let mut blocks = Vec::new();
-    let mut table = delay_columns(
-        Table::new("Latency (RFC 2544 §26.2, RFC 8219 §7.2, §7.3)")
-            .text("frame bytes")
-            .number("load"),
-        signed,
-    )
-    .caption(
-        "Median of the repetitions. Delays are of received frames, application to application, \
-         the tester's own queueing included; the self-test's floor stands below. A percentile \
-         with fewer than ten samples beyond it is not printed.",
-    );
-    for entry in &entries {
+    let mut rows: Vec<(&Entry, &LatencyPoint)> = Vec::new();
+    let mut plots = Vec::new();
+    for entry in of(report, Test::Latency) {
         let Details::Latency { points } = &entry.details else {
             continue;
         };
+        rows.extend(points.iter().map(|point| (entry, point)));
         let mut plot = Plot::new(
             format!("Delay at {} bytes", entry.label),
             Axis::new("frames beyond, share (log): 1 - percentile").logarithmic(),
             Axis::new("delay, ns").logarithmic(),
         );
         for point in points {
-            let mut row = vec![entry.label.clone(), format!("{:.0} %", point.share * 100.0)];
-            row.extend(delay_cells(point, signed));
-            table.push(row);
-            let mut series = Series::line(format!("{:.0} % load", point.share * 100.0));
+            let mut series = Series::line(format!("{} load", per_cent(point.share, 0)));
             for &(share, delay) in point.distribution.iter().filter(|(share, _)| *share < 1.0) {
                 series = series.point(1.0 - share, delay as f64);
             }
             plot = plot.series(series);
         }
-        blocks.push(Block::Plot(plot));
+        plots.push(plot);
     }
-    if !table.rows.is_empty() {
-        blocks.insert(0, Block::Table(table));
-    }
-    blocks
+    let columns = Columns::new("Latency (RFC 2544 §26.2, RFC 8219 §7.2, §7.3)", &rows)
+        .text("frame bytes", |(entry, _)| label(entry))
+        .number("load", |(_, point)| per_cent(point.share, 0));
+    delays(columns, &rows)
+        .caption(
+            "Median of the repetitions. Delays are of received frames, application to \
+             application, the tester's own queueing included; the self-test's floor stands below. \
+             A percentile with fewer than ten samples beyond it is not printed.",
+        )
+        .blocks(plots)
 }
 
 pub(super) fn by_payload(report: &Report) -> Vec<Block> {
-    let entries = of(report, Test::Sweep);
-    let signed = signed(&entries);
-    let mut table = delay_columns(
-        Table::new("UDP payload sweep")
-            .number("payload")
-            .number("throughput")
-            .number("goodput"),
-        signed,
-    )
-    .caption("Throughput by UDP payload; delay and jitter at half of it.");
+    let mut rows: Vec<(&Entry, &SweepPoint)> = Vec::new();
     let mut goodput = Series::line("goodput");
     let mut delay = Series::line("median delay");
     let mut jitter = Series::line("PDV (99.9 % - min)");
-    for entry in &entries {
+    for entry in of(report, Test::Sweep) {
         let Details::Sweep(found) = &entry.details else {
             continue;
         };
+        rows.push((entry, found));
         let at = f64::from(found.payload_bytes);
-        let mut row = vec![
-            found.payload_bytes.to_string(),
-            rate(entry.frames_per_second),
-            report::units::BitsPerSecond(found.goodput).to_string(),
-        ];
         goodput = goodput.point(at, found.goodput / 1e6);
-        if let Some(point) = &found.delay {
-            row.extend(delay_cells(point, signed));
-            if let Some(ns) = point.typical_ns {
-                delay = delay.point(at, ns as f64 / 1e3);
-            }
-            if let Some(ns) = point.pdv_ns {
-                jitter = jitter.point(at, ns as f64 / 1e3);
-            }
+        let point = found.delay.as_ref();
+        if let Some(ns) = point.and_then(|point| point.typical_ns) {
+            delay = delay.point(at, ns as f64 / 1e3);
         }
-        table.push(row);
+        if let Some(ns) = point.and_then(|point| point.pdv_ns) {
+            jitter = jitter.point(at, ns as f64 / 1e3);
+        }
     }
-    if table.rows.is_empty() {
-        return Vec::new();
-    }
-    let mut blocks = vec![Block::Table(table)];
-    if goodput.points.len() > 1 {
-        let x = || Axis::new("UDP payload, bytes");
-        let rates = Plot::new(
-            "Goodput by payload",
-            x(),
-            Axis::new("Mbit/s of payload").from_zero(),
-        );
-        let times = Plot::new(
-            "Delay and jitter by payload",
-            x(),
-            Axis::new("µs").from_zero(),
-        );
-        blocks.push(Block::Plot(rates.series(goodput)));
-        blocks.push(Block::Plot(times.series(delay).series(jitter)));
-    }
-    blocks
+    let plot = |title: &str, y: &str| {
+        let x = Axis::new("UDP payload, bytes");
+        Plot::new(title, x, Axis::new(y).from_zero())
+    };
+    let rates = plot("Goodput by payload", "Mbit/s of payload").series(goodput);
+    let times = plot("Delay and jitter by payload", "µs")
+        .series(delay)
+        .series(jitter);
+    let plots = (rows.len() > 1).then_some([rates, times]);
+    let columns = Columns::new("UDP payload sweep", &rows)
+        .number("payload", |(_, found)| found.payload_bytes.to_string())
+        .number("throughput", |(entry, _)| rate(entry.frames_per_second))
+        .number("goodput", |(_, found)| {
+            BitsPerSecond(found.goodput).to_string()
+        });
+    delays(columns, &rows)
+        .caption("Throughput by UDP payload; delay and jitter at half of it.")
+        .blocks(plots.into_iter().flatten())
 }

@@ -1,83 +1,62 @@
 //! Times without forwarding: after an overload, and after a reset.
 
-use report::units::FramesPerSecond;
-use report::{Block, Table};
+use report::Block;
 
-use super::cells::{nanoseconds, of, rate};
-use crate::result::{Details, Report, Test};
+use super::cells::{Columns, label, nanoseconds, of, rate, verdict};
+use crate::result::{Details, Entry, Recovery, Report, Reset, Test};
 
 pub(super) fn recovery(report: &Report) -> Vec<Block> {
-    let mut table = Table::new("System recovery (RFC 2544 §26.5)")
-        .text("frame bytes")
-        .number("throughput")
-        .number("overload")
-        .number("recovery time")
-        .number("trials")
-        .text("verdict");
-    for entry in of(report, Test::Recovery) {
-        let Details::Recovery(found) = &entry.details else {
-            continue;
-        };
-        table.push([
-            entry.label.clone(),
-            FramesPerSecond(found.throughput).to_string(),
-            FramesPerSecond(found.overload).to_string(),
-            if found.seconds.is_empty() {
-                "-".to_owned()
-            } else {
-                nanoseconds(found.average * 1e9)
-            },
-            found.seconds.len().to_string(),
-            entry.verdict.word().to_owned(),
-        ]);
-    }
-    if table.rows.is_empty() {
-        Vec::new()
-    } else {
-        vec![Block::Table(table)]
-    }
+    let rows: Vec<(&Entry, &Recovery)> = of(report, Test::Recovery)
+        .filter_map(|entry| match &entry.details {
+            Details::Recovery(found) => Some((entry, found)),
+            _ => None,
+        })
+        .collect();
+    Columns::new("System recovery (RFC 2544 §26.5)", &rows)
+        .text("frame bytes", |(entry, _)| label(entry))
+        .number("throughput", |(_, found)| rate(Some(found.throughput)))
+        .number("overload", |(_, found)| rate(Some(found.overload)))
+        .number("recovery time", |(_, found)| match found.seconds[..] {
+            [] => "-".to_owned(),
+            _ => nanoseconds(found.average * 1e9),
+        })
+        .number("trials", |(_, found)| found.seconds.len().to_string())
+        .text("verdict", |(entry, _)| verdict(entry))
+        .blocks([])
 }
 
 pub(super) fn reset(report: &Report) -> Vec<Block> {
-    let mut table = Table::new("Reset (RFC 6201)")
-        .text("frame bytes")
-        .text("what was done")
-        .number("rate")
-        .number("lost, mean")
-        .number("by loss, ms")
-        .number("by silence, ms")
-        .number("trials")
-        .text("verdict")
+    let rows: Vec<(&Entry, &Reset)> = of(report, Test::Reset)
+        .filter_map(|entry| match &entry.details {
+            Details::Reset(found) => Some((entry, found)),
+            _ => None,
+        })
+        .collect();
+    Columns::new("Reset (RFC 6201)", &rows)
+        .text("frame bytes", |(entry, _)| label(entry))
+        .text("what was done", |(_, found)| found.action.clone())
+        .number("rate", |(entry, _)| rate(entry.frames_per_second))
+        .number("lost, mean", |(_, found)| {
+            mean(found.lost.iter().map(|&lost| lost as f64))
+        })
+        .number("by loss, ms", |(_, found)| {
+            mean(found.by_loss_ms.iter().copied())
+        })
+        .number("by silence, ms", |(_, found)| {
+            mean(found.by_silence_ms.iter().copied())
+        })
+        .number("trials", |(_, found)| found.by_loss_ms.len().to_string())
+        .text("verdict", |(entry, _)| verdict(entry))
         .caption(
             "Two methods that check each other: lost frames over the rate, and the longest time \
              without an arrival.",
-        );
-    for entry in of(report, Test::Reset) {
-        let Details::Reset(found) = &entry.details else {
-            continue;
-        };
-        let mean = |values: &[f64]| {
-            if values.is_empty() {
-                "-".to_owned()
-            } else {
-                format!("{:.1}", values.iter().sum::<f64>() / values.len() as f64)
-            }
-        };
-        let lost: Vec<f64> = found.lost.iter().map(|&lost| lost as f64).collect();
-        table.push([
-            entry.label.clone(),
-            found.action.clone(),
-            rate(entry.frames_per_second),
-            mean(&lost),
-            mean(&found.by_loss_ms),
-            mean(&found.by_silence_ms),
-            found.by_loss_ms.len().to_string(),
-            entry.verdict.word().to_owned(),
-        ]);
-    }
-    if table.rows.is_empty() {
-        Vec::new()
-    } else {
-        vec![Block::Table(table)]
+        )
+        .blocks([])
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> String {
+    match values.len() {
+        0 => "-".to_owned(),
+        count => format!("{:.1}", values.sum::<f64>() / count as f64),
     }
 }

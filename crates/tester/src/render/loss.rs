@@ -1,20 +1,12 @@
 //! The loss curve.
 
-use report::units::FramesPerSecond;
-use report::{Axis, Block, Plot, Series, Table};
+use report::{Axis, Block, Plot, Series};
 
-use super::cells::of;
-use crate::result::{Details, Report, Test};
+use super::cells::{Columns, label, of, per_cent, rate};
+use crate::result::{Details, Entry, LossPoint, Report, Test};
 
 pub(super) fn curve(report: &Report) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut table = Table::new("Frame loss rate (RFC 2544 §26.3)")
-        .text("frame bytes")
-        .number("offered")
-        .number("of maximum")
-        .number("lost")
-        .number("runs")
-        .number("longest run");
+    let mut rows: Vec<(&Entry, &LossPoint)> = Vec::new();
     let mut plot = Plot::new(
         "Frame loss",
         Axis::new("offered rate, % of maximum").range(0.0, 100.0),
@@ -25,27 +17,21 @@ pub(super) fn curve(report: &Report) -> Vec<Block> {
         let Details::Loss { points, .. } = &entry.details else {
             continue;
         };
+        rows.extend(points.iter().map(|point| (entry, point)));
         let mut series = Series::line(format!("{} bytes", entry.label));
         for point in points {
-            table.push([
-                entry.label.clone(),
-                FramesPerSecond(point.rate).to_string(),
-                format!("{:.2} %", point.share * 100.0),
-                format!("{:.4} %", point.loss_ratio * 100.0),
-                point.runs.to_string(),
-                point.longest.to_string(),
-            ]);
             series = series.point(point.share * 100.0, point.loss_ratio * 100.0);
         }
         plot = plot.series(series);
     }
-    if !table.rows.is_empty() {
-        // A curve has two points at least; a stated rate is one.
-        let curved = plot.series.iter().any(|line| line.points.len() > 1);
-        blocks.push(Block::Table(table));
-        if curved {
-            blocks.push(Block::Plot(plot));
-        }
-    }
-    blocks
+    // A curve has two points at least; a stated rate is one.
+    let curved = plot.series.iter().any(|line| line.points.len() > 1);
+    Columns::new("Frame loss rate (RFC 2544 §26.3)", &rows)
+        .text("frame bytes", |(entry, _)| label(entry))
+        .number("offered", |(_, point)| rate(Some(point.rate)))
+        .number("of maximum", |(_, point)| per_cent(point.share, 2))
+        .number("lost", |(_, point)| per_cent(point.loss_ratio, 4))
+        .number("runs", |(_, point)| point.runs.to_string())
+        .number("longest run", |(_, point)| point.longest.to_string())
+        .blocks(curved.then_some(plot))
 }

@@ -1,49 +1,52 @@
 //! What the tester is without a device.
 
-use report::{Block, Table};
+use report::Block;
 
-use super::cells::{nanoseconds, of, rate, time};
-use crate::result::{Details, Report, Test};
+use super::cells::{Columns, label, nanoseconds, of, per_cent, rate, time, verdict};
+use crate::latency::Latency;
+use crate::result::{Details, Entry, Report, Selftest, Test};
 
 pub(super) fn table(report: &Report) -> Vec<Block> {
-    let mut table = Table::new("Self-test: the tester with a cable in the device's place")
-        .text("frame bytes")
-        .number("holds")
-        .number("rate error")
-        .number("latest departure")
-        .number("floor: min")
-        .number("floor: median")
-        .number("floor: 99.9 %")
-        .number("half load: median")
-        .number("steal")
-        .number("preempted")
-        .text("verdict")
-        .caption(
-            "The floor is the delay at a tenth of the rate that it holds: no result can be below \
+    let rows: Vec<(&Entry, &Selftest)> = of(report, Test::Selftest)
+        .filter_map(|entry| match &entry.details {
+            Details::Selftest(found) => Some((entry, found)),
+            _ => None,
+        })
+        .collect();
+    Columns::new(
+        "Self-test: the tester with a cable in the device's place",
+        &rows,
+    )
+    .text("frame bytes", |(entry, _)| label(entry))
+    .number("holds", |(entry, _)| rate(entry.frames_per_second))
+    .number("rate error", |(_, found)| per_cent(found.rate_error, 4))
+    .number("latest departure", |(_, found)| {
+        nanoseconds(found.worst_lateness_ns as f64)
+    })
+    .number("floor: min", |(_, found)| {
+        time(found.floor.as_ref().map(|floor| floor.min_ns))
+    })
+    .number("floor: median", |(_, found)| {
+        percentile(found.floor.as_ref(), 50.0)
+    })
+    .number("floor: 99.9 %", |(_, found)| {
+        percentile(found.floor.as_ref(), 99.9)
+    })
+    .number("half load: median", |(_, found)| {
+        percentile(found.half.as_ref(), 50.0)
+    })
+    .number("steal", |(_, found)| per_cent(found.steal, 2))
+    .number("preempted", |(_, found)| {
+        found.involuntary_switches.to_string()
+    })
+    .text("verdict", |(entry, _)| verdict(entry))
+    .caption(
+        "The floor is the delay at a tenth of the rate that it holds: no result can be below \
              it.",
-        );
-    for entry in of(report, Test::Selftest) {
-        let Details::Selftest(found) = &entry.details else {
-            continue;
-        };
-        let floor = found.floor.as_ref();
-        table.push([
-            entry.label.clone(),
-            rate(entry.frames_per_second),
-            format!("{:.4} %", found.rate_error * 100.0),
-            nanoseconds(found.worst_lateness_ns as f64),
-            time(floor.map(|floor| floor.min_ns)),
-            time(floor.and_then(|floor| floor.percentile(50.0))),
-            time(floor.and_then(|floor| floor.percentile(99.9))),
-            time(found.half.as_ref().and_then(|half| half.percentile(50.0))),
-            format!("{:.2} %", found.steal * 100.0),
-            found.involuntary_switches.to_string(),
-            entry.verdict.word().to_owned(),
-        ]);
-    }
-    if table.rows.is_empty() {
-        Vec::new()
-    } else {
-        vec![Block::Table(table)]
-    }
+    )
+    .blocks([])
+}
+
+fn percentile(latency: Option<&Latency>, percent: f64) -> String {
+    time(latency.and_then(|latency| latency.percentile(percent)))
 }

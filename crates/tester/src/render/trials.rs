@@ -1,74 +1,52 @@
 //! Every trial.
 
-use report::{Block, Table};
+use report::Block;
 
-use crate::result::Report;
-use crate::trial::Validity;
+use super::cells::{Columns, label, or_dash, per_cent};
+use crate::result::{Entry, Report};
+use crate::trial::{Trial, Validity};
 
 pub(super) fn table(report: &Report) -> Vec<Block> {
-    let mut table = Table::new("Trials")
-        .text("test")
-        .text("frame bytes")
-        .number("no.")
-        .text("for")
-        .number("intended/s")
-        .number("offered/s")
-        .number("intended")
-        .number("unsent")
-        .number("sent")
-        .number("received")
-        .number("lost")
-        .number("duplicate")
-        .number("reordered")
-        .number("late")
-        .number("corrupt")
-        .number("misdirected")
-        .number("stray")
-        .number("waiting")
-        .text("valid")
+    let mut rows: Vec<(&Entry, &Trial)> = Vec::new();
+    for entry in &report.results {
+        rows.extend(entry.trials.iter().map(|trial| (entry, trial)));
+    }
+    let table = Columns::new("Trials", &rows)
+        .text("test", |(entry, _)| entry.test.name().to_owned())
+        .text("frame bytes", |(entry, _)| label(entry))
+        .number("no.", |(_, trial)| trial.number.to_string())
+        .text("for", |(_, trial)| trial.purpose.clone())
+        .number("intended/s", |(_, trial)| {
+            or_dash(trial.intended_rate, |rate| format!("{rate:.0}"))
+        })
+        .number("offered/s", |(_, trial)| {
+            format!("{:.0}", trial.offered_rate)
+        })
+        .number("intended", |(_, trial)| trial.counts.intended.to_string())
+        .number("unsent", |(_, trial)| trial.counts.unsent.to_string())
+        .number("sent", |(_, trial)| trial.counts.sent.to_string())
+        .number("received", |(_, trial)| trial.counts.received.to_string())
+        .number("lost", |(_, trial)| trial.counts.lost.to_string())
+        .number("duplicate", |(_, trial)| trial.counts.duplicate.to_string())
+        .number("reordered", |(_, trial)| trial.counts.reordered.to_string())
+        .number("late", |(_, trial)| trial.counts.late.to_string())
+        .number("corrupt", |(_, trial)| trial.counts.corrupt.to_string())
+        .number("misdirected", |(_, trial)| {
+            trial.counts.misdirected.to_string()
+        })
+        .number("stray", |(_, trial)| trial.counts.stray.to_string())
+        .number("waiting", |(_, trial)| per_cent(trial.waited, 2))
+        .text("valid", |(_, trial)| match &trial.validity {
+            Validity::Valid => "yes".to_owned(),
+            Validity::Noisy(reason) => format!("noisy: {reason}"),
+            Validity::Invalid(reason) => format!("no: {reason}"),
+        })
         .caption(
             "Sent = received + lost, and arrivals = received + duplicate + late + corrupt + \
              misdirected + residual + stray, in every trial. Waiting: share of the time in which \
              a thread of the trial was ready to run and others had its core.",
-        );
-    for entry in &report.results {
-        for trial in &entry.trials {
-            let counts = &trial.counts;
-            let mut row = vec![
-                entry.test.name().to_owned(),
-                entry.label.clone(),
-                trial.number.to_string(),
-                trial.purpose.clone(),
-                trial
-                    .intended_rate
-                    .map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}")),
-                format!("{:.0}", trial.offered_rate),
-            ];
-            row.extend(
-                [
-                    counts.intended,
-                    counts.unsent,
-                    counts.sent,
-                    counts.received,
-                    counts.lost,
-                    counts.duplicate,
-                    counts.reordered,
-                    counts.late,
-                    counts.corrupt,
-                    counts.misdirected,
-                    counts.stray,
-                ]
-                .map(|count| count.to_string()),
-            );
-            row.push(format!("{:.2} %", trial.waited * 100.0));
-            row.push(match &trial.validity {
-                Validity::Valid => "yes".to_owned(),
-                Validity::Noisy(reason) => format!("noisy: {reason}"),
-                Validity::Invalid(reason) => format!("no: {reason}"),
-            });
-            table.push(row);
-        }
-    }
+        )
+        .table();
     // On the terminal hundreds of rows would bury the result: the page has them.
     vec![Block::Html(table.to_html())]
 }
