@@ -55,12 +55,8 @@ impl<'a> Session<'a> {
 
     /// Rate of the medium at this size, frames/s.
     pub fn theoretical(&self) -> Option<f64> {
-        Some(
-            self.order
-                .sizes
-                .first()?
-                .theoretical_rate(self.rig.line_rate()?),
-        )
+        let size = self.order.sizes.first()?;
+        Some(size.theoretical_rate(self.rig.line_rate()?))
     }
 
     /// Shows words on the terminal.
@@ -72,14 +68,15 @@ impl<'a> Session<'a> {
     /// worth.
     pub fn trial(
         &mut self,
-        schedule: Schedule,
+        schedule: &Schedule,
         purpose: &str,
         event: Option<Event<'_>>,
     ) -> Option<Trial> {
         if self.stopped.is_some() {
             return None;
         }
-        match self.rig.run(&self.order.with(schedule), purpose, event) {
+        let order = self.order.with(schedule.clone());
+        match self.rig.run(&order, purpose, event) {
             Ok(trial) => {
                 self.trials.push(trial.clone());
                 Some(trial)
@@ -93,23 +90,28 @@ impl<'a> Session<'a> {
 
     /// As [`Session::trial`], again while the tester fails to do as intended, at most
     /// [`Profile::retries`] times more.
-    pub fn valid_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
-        self.valid_trial_during(schedule, purpose, None)
-    }
-
-    /// As [`Session::valid_trial`], with something that happens to the device in each of them.
-    pub fn valid_trial_during(
+    pub fn valid_trial(
         &mut self,
         schedule: &Schedule,
         purpose: &str,
         event: Option<Event<'_>>,
     ) -> Option<Trial> {
-        let mut last = self.trial(schedule.clone(), purpose, event)?;
+        self.repeated(schedule, purpose, event, |trial| !trial.validity.counts())
+    }
+
+    fn repeated(
+        &mut self,
+        schedule: &Schedule,
+        purpose: &str,
+        event: Option<Event<'_>>,
+        again: impl Fn(&Trial) -> bool,
+    ) -> Option<Trial> {
+        let mut last = self.trial(schedule, purpose, event)?;
         for _ in 0..self.profile.retries {
-            if last.validity.counts() {
+            if !again(&last) {
                 break;
             }
-            last = self.trial(schedule.clone(), purpose, event)?;
+            last = self.trial(schedule, purpose, event)?;
         }
         Some(last)
     }
@@ -119,36 +121,22 @@ impl<'a> Session<'a> {
         let schedule = Schedule::constant(rate, seconds);
         // What others on these cores may have done is not held against the device, as long as that
         // is not all there is.
-        let mut trial = self.trial(schedule.clone(), purpose, None);
-        for _ in 0..self.profile.retries {
-            if !trial.as_ref().is_some_and(Trial::excused) {
-                break;
+        let Some(trial) = self.repeated(&schedule, purpose, None, Trial::excused) else {
+            return TrialOutcome::Stop;
+        };
+        // A trial that lost frames failed, even if the tester could not offer all: more would not
+        // have made it better.
+        let lossy = trial.counts.lost > 0 && trial.is_trusted();
+        if trial.passes() {
+            TrialOutcome::Pass
+        } else if trial.validity.counts() || lossy {
+            TrialOutcome::Fail {
+                carried: Some(trial.forwarded_each()),
             }
-            trial = self.trial(schedule.clone(), purpose, None);
-        }
-        match trial {
-            None => TrialOutcome::Stop,
-            // A trial that lost frames failed, even if the tester could not offer all: more would
-            // not have made it better.
-            Some(trial)
-                if trial.validity.counts()
-                    || trial.counts.lost > 0
-                        && trial.counts.closes()
-                        && trial.counts.tester_dropped == 0 =>
-            {
-                if trial.passes() {
-                    TrialOutcome::Pass
-                } else {
-                    let each = trial.forwarded_rate() / f64::from(trial.senders.max(1));
-                    TrialOutcome::Fail {
-                        carried: Some(each),
-                    }
-                }
-            }
-            Some(trial) => TrialOutcome::Invalid {
-                offered: (trial.offered_rate > 0.0 && trial.offered_rate < rate)
-                    .then_some(trial.offered_rate),
-            },
+        } else {
+            let offered =
+                Some(trial.offered_rate).filter(|&offered| offered > 0.0 && offered < rate);
+            TrialOutcome::Invalid { offered }
         }
     }
 

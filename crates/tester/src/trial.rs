@@ -285,6 +285,50 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// The record of a trial in which the sending ports took `seconds`; of what only some rigs
+    /// know, nothing.
+    pub fn new(
+        (number, purpose): (u32, &str),
+        order: &Order,
+        senders: usize,
+        seconds: f64,
+        counts: Counts,
+        noise: &Disturbance,
+    ) -> Self {
+        let intended_seconds = order.schedule.duration_ns().map(|ns| ns as f64 / 1e9);
+        let frames = order.schedule.frames() as f64;
+        let intended_rate = intended_seconds.map(|seconds| frames / seconds);
+        let offered = (counts.sent + counts.modifiers) as f64 / senders.max(1) as f64;
+        let offered_rate = if seconds > 0.0 {
+            offered / seconds
+        } else {
+            0.0
+        };
+        let error = intended_rate.map(|rate| offered_rate / rate - 1.0);
+        Self {
+            number,
+            purpose: purpose.to_owned(),
+            frame_bytes: order.mean_size(),
+            intended_rate,
+            offered_rate,
+            senders: senders as u8,
+            intended_seconds,
+            seconds,
+            counts,
+            latency: None,
+            response: None,
+            worst_lateness_ns: 0,
+            largest_burst: 0,
+            batch: 64,
+            last_lost_ns: None,
+            longest_silence_ns: None,
+            steal: noise.steal,
+            waited: noise.waited,
+            involuntary_switches: noise.involuntary_switches,
+            validity: judge(&counts, error, noise),
+        }
+    }
+
     /// Passes RFC 2544's throughput test: every frame came, once, whole, and the tester did as
     /// intended.
     pub fn passes(&self) -> bool {
@@ -315,6 +359,16 @@ impl Trial {
         } else {
             0.0
         }
+    }
+
+    /// The same for each sender.
+    pub fn forwarded_each(&self) -> f64 {
+        self.forwarded_rate() / f64::from(self.senders.max(1))
+    }
+
+    /// Whether the tester can vouch for every frame, whatever it was able to offer.
+    pub fn is_trusted(&self) -> bool {
+        self.counts.closes() && self.counts.tester_dropped == 0
     }
 
     /// Offered over intended rate, less one; `None` for a burst.

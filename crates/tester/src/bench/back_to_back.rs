@@ -5,8 +5,8 @@
 //! tester does not reach it, the rate within the bursts as measured takes the place of the "maximum
 //! theoretical frame rate", and the report says so.
 
-use super::{Subject, complaint, entry, mean, noise, throughput};
-use crate::honest::{self, Grade};
+use super::{Finding, Subject, complaint, entry, failed, invalid, mean, noise, throughput};
+use crate::honest;
 use crate::result::{BackToBack, Details, Entry, Test};
 use crate::schedule::Schedule;
 use crate::search::{Bisection, Limit, TrialOutcome};
@@ -31,78 +31,59 @@ struct Bursts {
 }
 
 /// The test, with `throughput` in frames/s or after searching it.
-pub fn run(mut session: Session<'_>, subject: &Subject, throughput: Option<f64>) -> Entry {
-    let high = throughput::high(&session, subject);
-    let throughput = throughput.or_else(|| throughput::search(&mut session, high).lower);
-    let Some(throughput) = throughput else {
-        let verdict = (
-            Grade::Failed,
-            format!("no throughput to correct with: {}", complaint(&session)),
-        );
-        return entry(
-            session,
-            Test::BackToBack,
-            subject,
-            None,
-            verdict,
-            Details::None,
-        );
-    };
-    let limit = (high * session.profile.burst_seconds).max(64.0) as u64;
-    let bursts = search(&mut session, limit);
-    let burst_rate = mean(&bursts.rates);
-    let values: Vec<f64> = bursts.longest.iter().map(|&burst| burst as f64).collect();
-    let average = mean(&values);
-    let squares: f64 = values.iter().map(|value| (value - average).powi(2)).sum();
-    let deviation = (squares / (values.len().max(2) - 1) as f64).sqrt();
-    let (implied_seconds, corrected_seconds) = if burst_rate > 0.0 {
-        buffer_times(average, burst_rate, throughput)
-    } else {
-        (0.0, 0.0)
-    };
-    let (rate, verdict) = if values.is_empty() {
-        (
-            None,
+pub fn run(session: Session<'_>, subject: &Subject, throughput: Option<f64>) -> Entry {
+    entry(session, Test::BackToBack, subject, |session| {
+        let throughput = throughput::or_stated(session, subject, throughput, "correct with")?;
+        let high = throughput::high(session, subject);
+        let limit = (high * session.profile.burst_seconds).max(64.0) as u64;
+        let bursts = search(session, limit);
+        let burst_rate = mean(&bursts.rates);
+        let values: Vec<f64> = bursts.longest.iter().map(|&burst| burst as f64).collect();
+        let average = mean(&values);
+        let squares: f64 = values.iter().map(|value| (value - average).powi(2)).sum();
+        let (implied_seconds, corrected_seconds) = if burst_rate > 0.0 {
+            buffer_times(average, burst_rate, throughput)
+        } else {
+            (0.0, 0.0)
+        };
+        let (rate, verdict) = if values.is_empty() {
             (
-                Grade::Failed,
-                format!("no burst passed; {}", complaint(&session)),
-            ),
-        )
-    } else if burst_rate <= throughput {
-        let reason = format!(
-            "not measurable with this tester: its bursts run at {burst_rate:.0} frames/s, the \
-             device carries {throughput:.0} all the time"
-        );
-        (None, (Grade::Invalid, reason))
-    } else if bursts.unbounded {
-        let reason = format!(
-            "a burst of {limit} frames, the longest tried, still passed; repeat with a higher \
-             limit (RFC 9004 §5.4)"
-        );
-        (None, (Grade::Invalid, reason))
-    } else {
-        let noise = noise(&session);
-        (
-            Some(throughput),
-            honest::grade(
-                throughput,
-                Some(burst_rate),
-                Limit::Device,
-                noise.as_deref(),
-            ),
-        )
-    };
-    let details = Details::BackToBack(BackToBack {
-        bursts: bursts.longest,
-        average,
-        deviation,
-        limit,
-        burst_rate,
-        throughput,
-        implied_seconds,
-        corrected_seconds,
-    });
-    entry(session, Test::BackToBack, subject, rate, verdict, details)
+                None,
+                failed(format!("no burst passed; {}", complaint(session))),
+            )
+        } else if burst_rate <= throughput {
+            let reason = format!(
+                "not measurable with this tester: its bursts run at {burst_rate:.0} frames/s, the \
+                 device carries {throughput:.0} all the time"
+            );
+            (None, invalid(reason))
+        } else if bursts.unbounded {
+            let reason = format!(
+                "a burst of {limit} frames, the longest tried, still passed; repeat with a higher \
+                 limit (RFC 9004 §5.4)"
+            );
+            (None, invalid(reason))
+        } else {
+            let (limit, noise) = (Limit::Device, noise(session));
+            let verdict = honest::grade(throughput, Some(burst_rate), limit, noise.as_deref());
+            (Some(throughput), verdict)
+        };
+        let details = Details::BackToBack(BackToBack {
+            bursts: bursts.longest,
+            average,
+            deviation: (squares / (values.len().max(2) - 1) as f64).sqrt(),
+            limit,
+            burst_rate,
+            throughput,
+            implied_seconds,
+            corrected_seconds,
+        });
+        Ok(Finding {
+            rate,
+            verdict,
+            details,
+        })
+    })
 }
 
 /// Independent searches for the longest burst without loss, up to `limit` frames.
@@ -122,7 +103,7 @@ fn search(session: &mut Session<'_>, limit: u64) -> Bursts {
             ..Bisection::new(limit, 0.0)
         };
         let found = search.run(|probe| {
-            match session.valid_trial(&Schedule::burst(probe.amount), "burst") {
+            match session.valid_trial(&Schedule::burst(probe.amount), "burst", None) {
                 None => TrialOutcome::Stop,
                 Some(trial) if trial.validity.counts() => {
                     if trial.counts.sent > 2 * u64::from(trial.batch) {

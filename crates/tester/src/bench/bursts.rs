@@ -1,8 +1,7 @@
 //! Bursty traffic (RFC 2544 §21): bursts of 16, 64, 256 and 1024 frames, each as fast as the tester
 //! sends, and the smallest interval between the beginnings of two bursts at which nothing is lost.
 
-use super::{Subject, complaint, entry, noise, throughput};
-use crate::honest::{self, Grade};
+use super::{Finding, Subject, complaint, entry, failed, throughput};
 use crate::result::{BurstPoint, Details, Entry, Test};
 use crate::schedule::{Schedule, TOLERANCE};
 use crate::search::{Bisection, Limit, Phase, TrialOutcome};
@@ -13,47 +12,43 @@ use crate::trial::Trial;
 pub const LENGTHS: [u64; 4] = [16, 64, 256, 1024];
 
 /// The test. The result of the whole is the least of the rates that the bursts amount to.
-pub fn run(mut session: Session<'_>, subject: &Subject) -> Entry {
-    let high = throughput::high(&session, subject);
-    let mut limit = Limit::Device;
-    let mut points = Vec::new();
-    for length in LENGTHS {
-        if session.stopped().is_some() {
-            break;
+pub fn run(session: Session<'_>, subject: &Subject) -> Entry {
+    entry(session, Test::Bursts, subject, |session| {
+        let high = throughput::high(session, subject);
+        let mut limit = Limit::Device;
+        let mut points = Vec::new();
+        for length in LENGTHS {
+            if session.stopped().is_some() {
+                break;
+            }
+            let found = search(session, length, high / length as f64);
+            if found.limit != Limit::Device {
+                limit = found.limit;
+            }
+            points.push(BurstPoint {
+                frames: length,
+                interval_ns: found.lower.map(interval_ns),
+                frames_per_second: found.lower.map(|bursts| bursts * length as f64),
+            });
         }
-        let found = search(&mut session, length, high / length as f64);
-        if found.limit != Limit::Device {
-            limit = found.limit;
-        }
-        points.push(BurstPoint {
-            frames: length,
-            interval_ns: found.lower.map(interval_ns),
-            frames_per_second: found.lower.map(|bursts| bursts * length as f64),
-        });
-    }
-    let rates = points.iter().map(|point| point.frames_per_second);
-    // One length without a result leaves the whole without one.
-    let least = rates
-        .collect::<Option<Vec<f64>>>()
-        .and_then(|rates| rates.into_iter().reduce(f64::min));
-    let verdict = match least {
-        Some(rate) => honest::grade(rate, subject.selftest, limit, noise(&session).as_deref()),
-        None => (
-            Grade::Failed,
-            format!(
+        let rates = points.iter().map(|point| point.frames_per_second);
+        // One length without a result leaves the whole without one.
+        let least = rates
+            .collect::<Option<Vec<f64>>>()
+            .and_then(|rates| rates.into_iter().reduce(f64::min));
+        let verdict = match least {
+            Some(rate) => subject.grade(session, rate, limit),
+            None => failed(format!(
                 "bursts of some length were lost at every interval; {}",
-                complaint(&session)
-            ),
-        ),
-    };
-    entry(
-        session,
-        Test::Bursts,
-        subject,
-        least,
-        verdict,
-        Details::Bursts { points },
-    )
+                complaint(session)
+            )),
+        };
+        Ok(Finding {
+            rate: least,
+            verdict,
+            details: Details::Bursts { points },
+        })
+    })
 }
 
 fn interval_ns(bursts_per_second: f64) -> u64 {
@@ -84,7 +79,7 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
         let schedule = Schedule::bursts(length, f64::INFINITY, interval, seconds);
         let mut offered = None;
         for _ in 0..=profile.retries {
-            match session.trial(schedule.clone(), "bursts", None) {
+            match session.trial(&schedule, "bursts", None) {
                 None => return TrialOutcome::Stop,
                 Some(trial) if !kept(&trial, &schedule, interval) => {
                     let each = trial.counts.sent as f64 / f64::from(trial.senders.max(1));
@@ -93,10 +88,8 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
                 }
                 Some(trial) if trial.passes() => return TrialOutcome::Pass,
                 Some(trial) => {
-                    let each = trial.forwarded_rate() / f64::from(trial.senders.max(1));
-                    return TrialOutcome::Fail {
-                        carried: Some(each / length as f64),
-                    };
+                    let carried = Some(trial.forwarded_each() / length as f64);
+                    return TrialOutcome::Fail { carried };
                 }
             }
         }

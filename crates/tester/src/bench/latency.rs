@@ -4,8 +4,8 @@
 //! At the throughput itself a delay is the depth of a buffer rather than the device; so the test
 //! starts at a tenth of it.
 
-use super::{Subject, complaint, entry, noise, throughput};
-use crate::honest::{self, Grade};
+use super::{Finding, Subject, entry, invalid, throughput};
+use crate::latency::{Ipdv, Latency};
 use crate::result::{Details, Entry, LatencyPoint, Test};
 use crate::schedule::Schedule;
 use crate::search::Limit;
@@ -18,53 +18,24 @@ pub const LOADS: [f64; 4] = [0.1, 0.5, 0.9, 1.0];
 const TAGGED: u64 = 500;
 
 /// The test, at `rate` or, without one, at the throughput that it searches first.
-pub fn run(mut session: Session<'_>, subject: &Subject, rate: Option<f64>) -> Entry {
-    let high = throughput::high(&session, subject);
-    let rate = rate.or_else(|| throughput::search(&mut session, high).lower);
-    let Some(rate) = rate else {
-        let verdict = (
-            Grade::Failed,
-            format!(
-                "no throughput to measure delays at: {}",
-                complaint(&session)
-            ),
-        );
-        return entry(
-            session,
-            Test::Latency,
-            subject,
-            None,
-            verdict,
-            Details::None,
-        );
-    };
-    let points: Vec<LatencyPoint> = LOADS
-        .iter()
-        .filter_map(|&share| point(&mut session, rate, share))
-        .collect();
-    let verdict = if points.is_empty() {
-        (
-            Grade::Invalid,
-            "no trial of the latency test was valid".to_owned(),
-        )
-    } else {
-        // What matters here is whether the tester still has room at this rate.
-        honest::grade(
+pub fn run(session: Session<'_>, subject: &Subject, rate: Option<f64>) -> Entry {
+    entry(session, Test::Latency, subject, |session| {
+        let rate = throughput::or_stated(session, subject, rate, "measure delays at")?;
+        let points = LOADS.map(|share| point(session, rate, share));
+        let points: Vec<LatencyPoint> = points.into_iter().flatten().collect();
+        let (rate, verdict) = if points.is_empty() {
+            (None, invalid("no trial of the latency test was valid"))
+        } else {
+            // What matters here is whether the tester still has room at this rate.
+            let verdict = subject.grade(session, rate, Limit::Device);
+            (Some(rate), verdict)
+        };
+        Ok(Finding {
             rate,
-            subject.selftest,
-            Limit::Device,
-            noise(&session).as_deref(),
-        )
-    };
-    let found = (!points.is_empty()).then_some(rate);
-    entry(
-        session,
-        Test::Latency,
-        subject,
-        found,
-        verdict,
-        Details::Latency { points },
-    )
+            verdict,
+            details: Details::Latency { points },
+        })
+    })
 }
 
 /// Delays at a share of a rate; `None` when no trial of it was valid.
@@ -81,10 +52,8 @@ pub(super) fn point(session: &mut Session<'_>, rate: f64, share: f64) -> Option<
             share * 100.0,
             profile.latency_repeats
         ));
-        let trial = session.valid_trial(
-            &Schedule::constant(rate, seconds),
-            &format!("latency at {:.0} %", share * 100.0),
-        )?;
+        let purpose = format!("latency at {:.0} %", share * 100.0);
+        let trial = session.valid_trial(&Schedule::constant(rate, seconds), &purpose, None)?;
         if trial.validity.counts() && trial.latency.is_some() {
             valid.push(trial);
         }
@@ -92,65 +61,49 @@ pub(super) fn point(session: &mut Session<'_>, rate: f64, share: f64) -> Option<
     summarise(share, rate, &valid)
 }
 
-/// The median of a figure; `None` of nothing.
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    Some(figures::median(values)).filter(|median| !median.is_nan())
-}
-
-/// The same of whole nanoseconds, rounded to the next one.
-fn median_ns(values: impl Iterator<Item = u64>) -> Option<u64> {
-    median(values.map(|ns| ns as f64)).map(|ns| ns.round() as u64)
+/// The median of a figure over those that have it; `None` when none has.
+fn median<T>(items: &[T], figure: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    Some(figures::median(items.iter().filter_map(figure))).filter(|median| !median.is_nan())
 }
 
 /// The median of every figure over the trials (RFC 8219 §7.2).
 fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
-    let latencies: Vec<_> = trials
+    let latencies: Vec<&Latency> = trials
         .iter()
         .filter_map(|trial| trial.latency.as_ref())
         .collect();
-    let percentile = |percent| {
-        median_ns(
-            latencies
-                .iter()
-                .filter_map(|latency| latency.percentile(percent)),
-        )
+    // Of whole nanoseconds, rounded to the next one.
+    let whole = |figure: &dyn Fn(&Latency) -> Option<u64>| {
+        median(&latencies, |latency| figure(latency).map(|ns| ns as f64))
+            .map(|ns| ns.round() as u64)
     };
-    let typical = percentile(50.0);
+    let ipdv = |figure: fn(&Ipdv) -> i64| {
+        let of = |latency: &&Latency| latency.ipdv.as_ref().map(|ipdv| figure(ipdv) as f64);
+        median(&latencies, of).map(|ns| ns.round() as i64)
+    };
+    let percentile = |percent| whole(&|latency| latency.percentile(percent));
+    let typical_ns = percentile(50.0);
     let middle = latencies.iter().min_by_key(|latency| {
-        latency
-            .percentile(50.0)
-            .map(|ns| ns.abs_diff(typical.unwrap_or(0)))
+        let median = latency.percentile(50.0);
+        median.map(|ns| ns.abs_diff(typical_ns.unwrap_or(0)))
     })?;
-    let ipdv = |pick: fn(&crate::latency::Ipdv) -> i64| {
-        let seen = latencies.iter().filter_map(|latency| latency.ipdv.as_ref());
-        median(seen.map(|ipdv| pick(ipdv) as f64)).map(|ns| ns.round() as i64)
-    };
+    let (least, median_ipdv) = (ipdv(|ipdv| ipdv.min_ns), ipdv(|ipdv| ipdv.median_ns));
+    let ipdv_ns = least.zip(median_ipdv).zip(ipdv(|ipdv| ipdv.max_ns));
     Some(LatencyPoint {
         share,
         rate,
         repeats: latencies.len() as u32,
-        min_ns: median_ns(latencies.iter().map(|latency| latency.min_ns))?,
-        mean_ns: median(latencies.iter().map(|latency| latency.mean_ns))?,
-        typical_ns: typical,
+        min_ns: whole(&|latency| Some(latency.min_ns))?,
+        mean_ns: median(&latencies, |latency| Some(latency.mean_ns))?,
+        typical_ns,
         p99_ns: percentile(99.0),
         worst_ns: percentile(99.9),
         p9999_ns: percentile(99.99),
-        max_ns: median_ns(latencies.iter().map(|latency| latency.max_ns))?,
-        pdv_ns: median_ns(latencies.iter().filter_map(|latency| latency.pdv_ns)),
-        ipdv_ns: ipdv(|ipdv| ipdv.min_ns)
-            .zip(ipdv(|ipdv| ipdv.median_ns))
-            .zip(ipdv(|ipdv| ipdv.max_ns))
-            .map(|((least, middle), most)| (least, middle, most)),
-        variation_ns: median(
-            latencies
-                .iter()
-                .filter_map(|latency| latency.mean_variation_ns),
-        ),
-        response_mean_ns: median(
-            trials
-                .iter()
-                .filter_map(|trial| trial.response.as_ref().map(|response| response.mean_ns)),
-        ),
+        max_ns: whole(&|latency| Some(latency.max_ns))?,
+        pdv_ns: whole(&|latency| latency.pdv_ns),
+        ipdv_ns: ipdv_ns.map(|((least, middle), most)| (least, middle, most)),
+        variation_ns: median(&latencies, |latency| latency.mean_variation_ns),
+        response_mean_ns: median(trials, |trial| Some(trial.response.as_ref()?.mean_ns)),
         lost: trials.iter().map(|trial| trial.counts.lost).sum(),
         sent: trials.iter().map(|trial| trial.counts.sent).sum(),
         distribution: middle.distribution.clone(),

@@ -1,8 +1,7 @@
 //! The frame loss curve (RFC 2544 §26.3): loss against offered rate, from the maximum down to two
 //! rates in a row without loss.
 
-use super::{Subject, complaint, entry, noise, throughput};
-use crate::honest::{self, Grade};
+use super::{Finding, Subject, complaint, entry, failed, invalid, throughput};
 use crate::result::{Details, Entry, LossPoint, Test};
 use crate::schedule::Schedule;
 use crate::search::Limit;
@@ -74,67 +73,59 @@ impl Plan {
 
 /// The test. 100 % is the medium's rate, or where there is none the most that the tester has proved
 /// in its self-test. With `only` in frames/s there is one point, at that rate.
-pub fn run(mut session: Session<'_>, subject: &Subject, only: Option<f64>) -> Entry {
-    let maximum = only.unwrap_or_else(|| throughput::high(&session, subject));
-    let mut plan = match only {
-        Some(_) => Plan::one_point(),
-        None => Plan::new(session.profile.loss_step, session.profile.loss_knee_points),
-    };
-    let mut clean: Option<f64> = None;
-    let mut points: Vec<LossPoint> = Vec::new();
-    while let Some(share) = plan.next_share() {
-        session.say(&format!("loss at {:.1} % of the maximum", share * 100.0));
-        let schedule = Schedule::constant(maximum * share, session.profile.loss_seconds);
-        let Some(trial) =
-            session.valid_trial(&schedule, &format!("loss at {:.1} %", share * 100.0))
-        else {
-            break;
+pub fn run(session: Session<'_>, subject: &Subject, only: Option<f64>) -> Entry {
+    entry(session, Test::Loss, subject, |session| {
+        let maximum = only.unwrap_or_else(|| throughput::high(session, subject));
+        let profile = session.profile;
+        let mut plan = match only {
+            Some(_) => Plan::one_point(),
+            None => Plan::new(profile.loss_step, profile.loss_knee_points),
         };
-        // An undersent trial has no place on the curve, but its rate has been dealt with.
-        plan.measured(
-            share,
-            if trial.validity.counts() {
-                trial.counts.loss_ratio()
-            } else {
-                f64::MIN_POSITIVE
-            },
-        );
-        if trial.passes() {
-            clean = Some(clean.map_or(trial.offered_rate, |rate| rate.max(trial.offered_rate)));
-        }
-        if trial.validity.counts() {
+        let mut clean: Option<f64> = None;
+        let mut points: Vec<LossPoint> = Vec::new();
+        while let Some(share) = plan.next_share() {
+            let purpose = format!("loss at {:.1} %", share * 100.0);
+            session.say(&format!("{purpose} of the maximum"));
+            let schedule = Schedule::constant(maximum * share, profile.loss_seconds);
+            let Some(trial) = session.valid_trial(&schedule, &purpose, None) else {
+                break;
+            };
+            if trial.passes() {
+                clean = Some(trial.offered_rate.max(clean.unwrap_or(0.0)));
+            }
+            let counts = &trial.counts;
+            if !trial.validity.counts() {
+                // An undersent trial has no place on the curve, but its rate has been dealt with.
+                plan.measured(share, f64::MIN_POSITIVE);
+                continue;
+            }
+            plan.measured(share, counts.loss_ratio());
             points.push(LossPoint {
                 share,
                 rate: trial.offered_rate,
-                loss_ratio: trial.counts.loss_ratio(),
-                runs: trial.counts.loss_runs,
-                longest: trial.counts.longest_loss_run,
+                loss_ratio: counts.loss_ratio(),
+                runs: counts.loss_runs,
+                longest: counts.longest_loss_run,
             });
         }
-    }
-    points.sort_by(|a, b| b.share.total_cmp(&a.share));
-    // Nothing more than the stated rate was asked of the device, so nothing held it down.
-    let limit = if only.is_some() || points.iter().any(|point| point.loss_ratio > 0.0) {
-        Limit::Device
-    } else {
-        Limit::Tester
-    };
-    let verdict = match clean {
-        _ if points.is_empty() => (Grade::Invalid, "no trial of the curve was valid".to_owned()),
-        Some(rate) => honest::grade(rate, subject.selftest, limit, noise(&session).as_deref()),
-        None => (
-            Grade::Failed,
-            format!("no rate passed; {}", complaint(&session)),
-        ),
-    };
-    entry(
-        session,
-        Test::Loss,
-        subject,
-        clean,
-        verdict,
-        Details::Loss { maximum, points },
-    )
+        points.sort_by(|a, b| b.share.total_cmp(&a.share));
+        // Nothing more than the stated rate was asked of the device, so nothing held it down.
+        let limit = if only.is_some() || points.iter().any(|point| point.loss_ratio > 0.0) {
+            Limit::Device
+        } else {
+            Limit::Tester
+        };
+        let verdict = match clean {
+            _ if points.is_empty() => invalid("no trial of the curve was valid"),
+            Some(rate) => subject.grade(session, rate, limit),
+            None => failed(format!("no rate passed; {}", complaint(session))),
+        };
+        Ok(Finding {
+            rate: clean,
+            verdict,
+            details: Details::Loss { maximum, points },
+        })
+    })
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ pub mod selftest;
 pub mod sweep;
 pub mod throughput;
 
-use crate::honest::Grade;
+use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, Test};
+use crate::search::Limit;
 use crate::session::Session;
 use crate::trial::{Trial, Validity};
 
@@ -25,37 +26,67 @@ pub struct Subject {
     pub selftest: Option<f64>,
 }
 
-/// Ends a session with an entry.
+impl Subject {
+    /// What a rate is worth beside the self-test's, after the trials of a session.
+    fn grade(&self, session: &Session<'_>, rate: f64, limit: Limit) -> Verdict {
+        honest::grade(rate, self.selftest, limit, noise(session).as_deref())
+    }
+}
+
+/// What a result is worth, and why.
+type Verdict = (Grade, String);
+
+/// The device failed, and this is how.
+fn failed(because: impl Into<String>) -> Verdict {
+    (Grade::Failed, because.into())
+}
+
+/// The tester failed, and this is how.
+fn invalid(because: impl Into<String>) -> Verdict {
+    (Grade::Invalid, because.into())
+}
+
+/// What a test found.
+struct Finding {
+    /// Frames/s.
+    rate: Option<f64>,
+    verdict: Verdict,
+    details: Details,
+}
+
+/// Runs a test in a session and makes its entry; a test that cannot begin has a verdict alone.
 fn entry(
-    session: Session<'_>,
+    mut session: Session<'_>,
     test: Test,
     subject: &Subject,
-    rate: Option<f64>,
-    verdict: (Grade, String),
-    details: Details,
+    work: impl FnOnce(&mut Session<'_>) -> Result<Finding, Verdict>,
 ) -> Entry {
+    let found = work(&mut session).unwrap_or_else(|verdict| Finding {
+        rate: None,
+        verdict,
+        details: Details::None,
+    });
     let frame_bytes = session.order.mean_size().round() as u32;
     let theoretical = session.theoretical();
     let (trials, stopped) = session.finish();
     let stopped = stopped.map(|reason| reason.to_string());
     let (verdict, because) = match &stopped {
-        Some(reason) if rate.is_none() => (
-            Grade::Invalid,
-            format!("stopped before an answer was found: {reason}"),
-        ),
-        _ => verdict,
+        Some(reason) if found.rate.is_none() => {
+            invalid(format!("stopped before an answer was found: {reason}"))
+        }
+        _ => found.verdict,
     };
     Entry {
         test,
         frame_bytes,
         label: subject.label.clone(),
-        frames_per_second: rate,
+        frames_per_second: found.rate,
         verdict,
         because,
         stopped,
         selftest_frames_per_second: subject.selftest,
         theoretical_frames_per_second: theoretical,
-        details,
+        details: found.details,
         trials,
     }
 }

@@ -5,8 +5,7 @@
 //! timetable. The RFC's text subtracts the times the wrong way round, and means half of the
 //! overload by "50 % of the above rate".
 
-use super::{Subject, complaint, entry, mean, noise, throughput};
-use crate::honest::{self, Grade};
+use super::{Finding, Subject, entry, failed, invalid, mean, throughput};
 use crate::result::{Details, Entry, Recovery, Test};
 use crate::rig::Event;
 use crate::schedule::Schedule;
@@ -19,88 +18,65 @@ const OVERLOAD: f64 = 1.1;
 /// The test, with `throughput` in frames/s or after searching it. `overloaded` is called when an
 /// overload begins, in every trial.
 pub fn run(
-    mut session: Session<'_>,
+    session: Session<'_>,
     subject: &Subject,
     throughput: Option<f64>,
     overloaded: Option<&(dyn Fn() + Sync)>,
 ) -> Entry {
-    let high = throughput::high(&session, subject);
-    let throughput = throughput.or_else(|| throughput::search(&mut session, high).lower);
-    let Some(throughput) = throughput else {
-        let verdict = (
-            Grade::Failed,
-            format!("no throughput to exceed: {}", complaint(&session)),
-        );
-        return entry(
-            session,
-            Test::Recovery,
-            subject,
-            None,
-            verdict,
-            Details::None,
-        );
-    };
-    let profile = session.profile;
-    let overload = (throughput * OVERLOAD).min(high);
-    let (over_seconds, half_seconds) = profile.recovery_seconds;
-    let schedule = Schedule::steps(&[(overload, over_seconds), (overload / 2.0, half_seconds)]);
-    let fell_ns = schedule.departure_ns(schedule.segments()[0].frames + 1);
-    let mut seconds = Vec::new();
-    let mut without_loss = 0;
-    for repeat in 1..=profile.recovery_repeats {
-        session.say(&format!(
-            "recovery {repeat} of {}",
-            profile.recovery_repeats
-        ));
-        let event = overloaded.map(|action| Event { at_ns: 0, action });
-        let Some(trial) = session.valid_trial_during(&schedule, "recovery", event) else {
-            break;
-        };
-        if trial.validity.counts() {
-            match trial.last_lost_ns {
-                Some(last) => seconds.push(last.saturating_sub(fell_ns) as f64 / 1e9),
-                None => without_loss += 1,
+    entry(session, Test::Recovery, subject, |session| {
+        let throughput = throughput::or_stated(session, subject, throughput, "exceed")?;
+        let profile = session.profile;
+        let overload = (throughput * OVERLOAD).min(throughput::high(session, subject));
+        let (over_seconds, half_seconds) = profile.recovery_seconds;
+        let schedule = Schedule::steps(&[(overload, over_seconds), (overload / 2.0, half_seconds)]);
+        let fell_ns = schedule.departure_ns(schedule.segments()[0].frames + 1);
+        let mut seconds = Vec::new();
+        let mut without_loss = 0;
+        for repeat in 1..=profile.recovery_repeats {
+            session.say(&format!(
+                "recovery {repeat} of {}",
+                profile.recovery_repeats
+            ));
+            let event = overloaded.map(|action| Event { at_ns: 0, action });
+            let Some(trial) = session.valid_trial(&schedule, "recovery", event) else {
+                break;
+            };
+            if trial.validity.counts() {
+                match trial.last_lost_ns {
+                    Some(last) => seconds.push(last.saturating_sub(fell_ns) as f64 / 1e9),
+                    None => without_loss += 1,
+                }
             }
         }
-    }
-    let average = mean(&seconds);
-    let (rate, verdict) = if seconds.is_empty() {
-        let reason = if without_loss > 0 {
-            format!(
+        let average = mean(&seconds);
+        let (rate, verdict) = if seconds.is_empty() && without_loss > 0 {
+            let reason = format!(
                 "{overload:.0} frames/s, {:.0} % of the throughput, overloaded nothing: no frame \
                  was lost",
                 100.0 * overload / throughput
-            )
+            );
+            (None, invalid(reason))
+        } else if seconds.is_empty() {
+            (None, invalid("no trial was valid"))
+        } else if average >= half_seconds * 0.99 {
+            let reason = format!(
+                "the device still lost frames at the end, {half_seconds} s after the overload"
+            );
+            (None, failed(reason))
         } else {
-            "no trial was valid".to_owned()
+            let verdict = subject.grade(session, overload, Limit::Device);
+            (Some(throughput), verdict)
         };
-        (None, (Grade::Invalid, reason))
-    } else if average >= half_seconds * 0.99 {
-        (
-            None,
-            (
-                Grade::Failed,
-                format!(
-                    "the device still lost frames at the end, {half_seconds} s after the overload"
-                ),
-            ),
-        )
-    } else {
-        (
-            Some(throughput),
-            honest::grade(
-                overload,
-                subject.selftest,
-                Limit::Device,
-                noise(&session).as_deref(),
-            ),
-        )
-    };
-    let details = Details::Recovery(Recovery {
-        throughput,
-        overload,
-        seconds,
-        average,
-    });
-    entry(session, Test::Recovery, subject, rate, verdict, details)
+        let details = Details::Recovery(Recovery {
+            throughput,
+            overload,
+            seconds,
+            average,
+        });
+        Ok(Finding {
+            rate,
+            verdict,
+            details,
+        })
+    })
 }

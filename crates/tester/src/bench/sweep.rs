@@ -4,8 +4,7 @@
 //! payload and could measure neither delay nor jitter with its tools. This is that sweep with both,
 //! run once for each assignment of cores.
 
-use super::{Subject, complaint, entry, latency, noise, throughput};
-use crate::honest::{self, Grade};
+use super::{Finding, Subject, complaint, entry, failed, latency, throughput};
 use crate::result::{Details, Entry, SweepPoint, Test};
 use crate::session::Session;
 
@@ -19,24 +18,20 @@ pub fn payloads() -> impl Iterator<Item = u32> {
 }
 
 /// One payload: throughput, then delays at half of it.
-pub fn run(mut session: Session<'_>, subject: &Subject, payload_bytes: u32) -> Entry {
-    let high = throughput::high(&session, subject);
-    let found = throughput::search(&mut session, high);
-    let Some(rate) = found.lower else {
-        let verdict = (Grade::Failed, complaint(&session));
-        return entry(session, Test::Sweep, subject, None, verdict, Details::None);
-    };
-    let verdict = honest::grade(
-        rate,
-        subject.selftest,
-        found.limit,
-        noise(&session).as_deref(),
-    );
-    let delay = latency::point(&mut session, rate, 0.5);
-    let details = Details::Sweep(SweepPoint {
-        payload_bytes,
-        goodput: rate * f64::from(payload_bytes) * 8.0,
-        delay,
-    });
-    entry(session, Test::Sweep, subject, Some(rate), verdict, details)
+pub fn run(session: Session<'_>, subject: &Subject, payload_bytes: u32) -> Entry {
+    entry(session, Test::Sweep, subject, |session| {
+        let high = throughput::high(session, subject);
+        let found = throughput::search(session, high);
+        let rate = found.lower.ok_or_else(|| failed(complaint(session)))?;
+        let verdict = subject.grade(session, rate, found.limit);
+        Ok(Finding {
+            rate: Some(rate),
+            verdict,
+            details: Details::Sweep(SweepPoint {
+                payload_bytes,
+                goodput: rate * f64::from(payload_bytes) * 8.0,
+                delay: latency::point(session, rate, 0.5),
+            }),
+        })
+    })
 }

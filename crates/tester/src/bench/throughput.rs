@@ -1,15 +1,14 @@
 //! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17),
 //! and loss ratio goals.
 
-use super::{Subject, complaint, entry};
+use super::{Finding, Subject, Verdict, complaint, entry, failed, invalid};
 use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
 use crate::schedule::Schedule;
 use crate::search::mlr::{Controller, Goal, TrialResult};
 use crate::search::{Bisection, Ended, Found, Limit, Phase};
 use crate::session::Session;
-use crate::trial::Trial;
-use crate::trial::mostly_disturbed;
+use crate::trial::{Trial, mostly_disturbed};
 
 /// Searches the throughput up to `high` frames/s in each direction.
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
@@ -36,71 +35,83 @@ pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
     })
 }
 
+/// The rate of a test that builds on a throughput: as stated, or searched for. `purpose` says what
+/// the rate is for.
+///
+/// # Errors
+/// Nothing was stated and nothing was found.
+pub(super) fn or_stated(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    stated: Option<f64>,
+    purpose: &str,
+) -> Result<f64, Verdict> {
+    let high = high(session, subject);
+    stated
+        .or_else(|| search(session, high).lower)
+        .ok_or_else(|| {
+            failed(format!(
+                "no throughput to {purpose}: {}",
+                complaint(session)
+            ))
+        })
+}
+
 /// The test. `goals` of a loss ratio search are pursued afterwards, over what the tester offers.
-pub fn run(mut session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> Entry {
-    let high = high(&session, subject);
-    let found = search(&mut session, high);
-    let bounds = if goals.is_empty() || session.stopped().is_some() {
-        Vec::new()
-    } else {
-        loss_ratio_goals(&mut session, high, goals)
-    };
-    let verdict = match found.lower {
-        Some(rate) if found.ended == Ended::Stopped => (
-            Grade::Limited,
-            format!("stopped early: {rate:.0} frames/s passed, the bounds are still open"),
-        ),
-        Some(rate) => honest::grade(
-            rate,
-            subject.selftest,
-            found.limit,
-            disturbed(&session, &found).as_deref(),
-        ),
-        None if found.limit == Limit::Tester => (
-            Grade::Invalid,
-            "the tester could not offer any rate of the range as intended".to_owned(),
-        ),
-        None if found.ended == Ended::Unconfirmed => (
-            Grade::Failed,
-            format!(
-                "no rate held in full-length trials; in the last, {}",
-                complaint(&session)
+pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> Entry {
+    entry(session, Test::Throughput, subject, |session| {
+        let high = high(session, subject);
+        let found = search(session, high);
+        let bounds = if goals.is_empty() || session.stopped().is_some() {
+            Vec::new()
+        } else {
+            loss_ratio_goals(session, high, goals)
+        };
+        let verdict = match found.lower {
+            Some(rate) if found.ended == Ended::Stopped => (
+                Grade::Limited,
+                format!("stopped early: {rate:.0} frames/s passed, the bounds are still open"),
             ),
-        ),
-        None => (Grade::Failed, complaint(&session)),
-    };
-    // A search begins with the most.
-    let first = session.trials().first();
-    let at_most_load = first
-        .filter(|trial| trial.counts.closes() && trial.counts.tester_dropped == 0)
-        .map(|trial| trial.forwarded_rate() / f64::from(trial.senders.max(1)));
-    let details = Details::Throughput(Throughput {
-        at_most_load,
-        lower: found.lower,
-        upper: found.upper,
-        limit: match found.limit {
+            Some(rate) => {
+                let noise = disturbed(session, &found);
+                honest::grade(rate, subject.selftest, found.limit, noise.as_deref())
+            }
+            None if found.limit == Limit::Tester => {
+                invalid("the tester could not offer any rate of the range as intended")
+            }
+            None if found.ended == Ended::Unconfirmed => failed(format!(
+                "no rate held in full-length trials; in the last, {}",
+                complaint(session)
+            )),
+            None => failed(complaint(session)),
+        };
+        // A search begins with the most.
+        let first = session.trials().first();
+        let first = first.filter(|trial| trial.is_trusted());
+        let limit = match found.limit {
             Limit::Device => "device",
             Limit::Range => "range",
             Limit::Tester => "tester",
-        }
-        .to_owned(),
-        ended: match found.ended {
+        };
+        let ended = match found.ended {
             Ended::Converged => "converged and confirmed",
             Ended::Unconfirmed => "no rate held at full length",
             Ended::NothingPassed => "no rate passed",
             Ended::Stopped => "stopped",
-        }
-        .to_owned(),
-        goals: bounds,
-    });
-    entry(
-        session,
-        Test::Throughput,
-        subject,
-        found.lower,
-        verdict,
-        details,
-    )
+        };
+        Ok(Finding {
+            rate: found.lower,
+            verdict,
+            details: Details::Throughput(Throughput {
+                at_most_load: first.map(Trial::forwarded_each),
+                lower: found.lower,
+                upper: found.upper,
+                limit: limit.to_owned(),
+                ended: ended.to_owned(),
+                goals: bounds,
+            }),
+        })
+    })
 }
 
 /// Why the answer is doubtful: most trials that failed at the upper bound were disturbed.
@@ -139,11 +150,8 @@ fn loss_ratio_goals(
             "loss ratio search at {:.4} M frames/s",
             request.load / 1e6
         ));
-        let trial = session.trial(
-            Schedule::constant(request.load, request.duration),
-            "loss-ratio",
-            None,
-        )?;
+        let schedule = Schedule::constant(request.load, request.duration);
+        let trial = session.trial(&schedule, "loss-ratio", None)?;
         // Frames that the tester failed to send count as lost: it must not make the device look
         // better.
         let lost = trial.counts.lost + trial.counts.unsent + trial.counts.duplicate;
