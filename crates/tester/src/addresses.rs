@@ -21,31 +21,30 @@ pub const WIDE_NETWORKS: u32 = 256;
 /// Bits of the addresses that a side has then.
 const WIDE_BITS: u32 = 23;
 
-/// Which side of the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Where frames enter the device.
-    Input,
-    /// Where they leave it.
-    Output,
+/// The side of the device that a port is on: 0, where frames enter it, for even ports; 1, where
+/// they leave it, for odd ones.
+const fn side(port: u8) -> u8 {
+    port % 2
 }
 
-impl Side {
-    /// The side of port `port` in a one-way or two-way test: even ports are inputs.
-    pub const fn of_port(port: u8) -> Self {
-        if port.is_multiple_of(2) {
-            Self::Input
-        } else {
-            Self::Output
-        }
-    }
+/// First address of the side's 198.18/16 or 198.19/16.
+fn base_v4(port: u8) -> u32 {
+    u32::from(Ipv4Addr::new(198, 18 + side(port), 0, 0))
+}
 
-    const fn bits(self) -> u32 {
-        match self {
-            Self::Input => 0,
-            Self::Output => 1,
-        }
-    }
+/// An address below `2001:2::/48`, in a network of the port's side.
+fn address_v6(port: u8, network: u16, host: u32) -> Ipv6Addr {
+    let network = u16::from(side(port)) << 15 | network;
+    Ipv6Addr::new(
+        0x2001,
+        2,
+        0,
+        network,
+        0,
+        0,
+        (host >> 16) as u16,
+        host as u16,
+    )
 }
 
 /// The device's own address on port `port` (below 64).
@@ -59,32 +58,17 @@ pub fn tester_v4(port: u8) -> Ipv4Addr {
 }
 
 fn host_v4(port: u8, host: u8) -> Ipv4Addr {
-    let side = Side::of_port(port).bits() as u8;
-    Ipv4Addr::new(198, 18 + side, port / 2 + 1, host)
+    Ipv4Addr::new(198, 18 + side(port), port / 2 + 1, host)
 }
 
 /// The device's own address on port `port`, with prefix length 64.
 pub fn device_v6(port: u8) -> Ipv6Addr {
-    host_v6(port, 1)
+    address_v6(port, u16::from(port / 2) + 1, 1)
 }
 
 /// The tester's address facing port `port`.
 pub fn tester_v6(port: u8) -> Ipv6Addr {
-    host_v6(port, 2)
-}
-
-fn host_v6(port: u8, host: u16) -> Ipv6Addr {
-    let side = (Side::of_port(port).bits() as u16) << 15;
-    Ipv6Addr::new(
-        0x2001,
-        2,
-        0,
-        side | (u16::from(port / 2) + 1),
-        0,
-        0,
-        0,
-        host,
-    )
+    address_v6(port, u16::from(port / 2) + 1, 2)
 }
 
 /// The network that holds every destination behind port `port`: what the device needs a route for.
@@ -92,13 +76,7 @@ fn host_v6(port: u8, host: u16) -> Ipv6Addr {
 /// ports.
 pub fn behind_v4(port: u8, ports: u8) -> Vec<(Ipv4Addr, u8)> {
     let (first, count) = share(port, ports);
-    let base = u32::from(Ipv4Addr::new(
-        198,
-        18 + Side::of_port(port).bits() as u8,
-        0,
-        0,
-    ));
-    cover(base + ((FIRST_NETWORK + first) << 8), count << 8)
+    cover(base_v4(port) + ((FIRST_NETWORK + first) << 8), count << 8)
 }
 
 /// As [`behind_v4`]: one /56 for each port.
@@ -119,7 +97,7 @@ fn wide(port: u8, ports: u8) -> (u32, u32) {
     let of_side = u32::from(ports.max(2)).div_ceil(2).next_power_of_two();
     let bits = WIDE_BITS - of_side.ilog2();
     let base = u32::from(Ipv4Addr::new(10, 0, 0, 0))
-        + (Side::of_port(port).bits() << WIDE_BITS)
+        + (u32::from(side(port)) << WIDE_BITS)
         + (u32::from(port / 2) << bits);
     (base, bits - WIDE_NETWORKS.ilog2())
 }
@@ -138,31 +116,14 @@ pub fn destination_v4(port: u8, ports: u8, index: u32, count: u32) -> Ipv4Addr {
     let spread = networks.min(count.max(1));
     let network = first + index % spread;
     let host = 2 + (index / spread) % 250;
-    let base = u32::from(Ipv4Addr::new(
-        198,
-        18 + Side::of_port(port).bits() as u8,
-        0,
-        0,
-    ));
-    Ipv4Addr::from(base + ((FIRST_NETWORK + network) << 8) + host)
+    Ipv4Addr::from(base_v4(port) + ((FIRST_NETWORK + network) << 8) + host)
 }
 
 /// As [`destination_v4`]: 256 /64 networks, then hosts within them.
 pub fn destination_v6(port: u8, index: u32, count: u32) -> Ipv6Addr {
     let spread = 256.min(count.max(1));
-    let side = (Side::of_port(port).bits() as u16) << 15;
-    let network = side | 0x4000 | (u16::from(port / 2) << 8) | (index % spread) as u16;
-    let host = 2 + index / spread;
-    Ipv6Addr::new(
-        0x2001,
-        2,
-        0,
-        network,
-        0,
-        0,
-        (host >> 16) as u16,
-        host as u16,
-    )
+    let network = 0x4000 | u16::from(port / 2) << 8 | (index % spread) as u16;
+    address_v6(port, network, 2 + index / spread)
 }
 
 /// The numbers below `count` in a random order that `seed` fixes (RFC 2544 §12 wants destinations

@@ -57,16 +57,6 @@ impl Clock for Simulated {
     }
 }
 
-/// What one reading costs, ns: the mean of many.
-pub fn cost_ns() -> f64 {
-    const READINGS: u32 = 10_000;
-    let start = now_ns();
-    for _ in 0..READINGS {
-        std::hint::black_box(now_ns());
-    }
-    (now_ns() - start) as f64 / f64::from(READINGS)
-}
-
 /// Waits until `deadline_ns`: sleeps while it is far, spins at the end. Returns early when `stop`
 /// says so.
 pub fn wait_until(deadline_ns: u64, stop: impl Fn() -> bool) {

@@ -4,26 +4,28 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::quantity::quantity;
 use crate::result::{Details, Entry, Report, Test};
 
 /// One expectation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Expectation {
     test: Test,
     field: String,
     frame_bytes: Option<u32>,
-    operator: Operator,
+    holds: Comparison,
     value: f64,
     text: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    AtLeast,
-    AtMost,
-    Above,
-    Below,
-}
+/// How a figure may lie to the value, longer signs first.
+type Comparison = fn(&f64, &f64) -> bool;
+const COMPARISONS: [(&str, Comparison); 4] = [
+    (">=", f64::ge),
+    ("<=", f64::le),
+    (">", f64::gt),
+    ("<", f64::lt),
+];
 
 /// A text that is no expectation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,22 +50,6 @@ const TESTS: [Test; 9] = [
     Test::Bursts,
 ];
 const LATENCY_FIELDS: [&str; 6] = ["min", "mean", "median", "p99", "worst", "max"];
-/// Factors to frames/s, nanoseconds and milliseconds; what is measured in seconds takes its own
-/// unit.
-const UNITS: [(&str, f64); 11] = [
-    ("Gpps", 1e9),
-    ("Mpps", 1e6),
-    ("kpps", 1e3),
-    ("pps", 1.0),
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("%", 0.01),
-    ("s", 1e9),
-    ("", 1.0),
-];
-
 impl FromStr for Expectation {
     type Err = ExpectationError;
 
@@ -72,31 +58,25 @@ impl FromStr for Expectation {
             text: text.to_owned(),
             what: what.to_owned(),
         };
-        let at = text
-            .find(['<', '>'])
+        let (left, right, holds) = COMPARISONS
+            .into_iter()
+            .find_map(|(sign, holds)| {
+                let (left, right) = text.split_once(sign)?;
+                Some((left, right, holds))
+            })
             .ok_or_else(|| fail("it has no <=, >=, < or >"))?;
-        let (left, right) = text.split_at(at);
-        let (operator, right) = match right {
-            right if right.starts_with(">=") => (Operator::AtLeast, &right[2..]),
-            right if right.starts_with("<=") => (Operator::AtMost, &right[2..]),
-            right if right.starts_with('>') => (Operator::Above, &right[1..]),
-            right => (Operator::Below, &right[1..]),
-        };
         let left = left.trim();
         let (name, frame_bytes) = match left.split_once('[') {
             None => (left, None),
             Some((name, size)) => {
+                let size = size.strip_suffix(']');
                 let size = size
-                    .strip_suffix(']')
-                    .ok_or_else(|| fail("the frame size lacks its ]"))?;
-                (
-                    name,
-                    Some(
-                        size.trim()
-                            .parse()
-                            .map_err(|_| fail("the frame size is no number"))?,
-                    ),
-                )
+                    .ok_or_else(|| fail("the frame size lacks its ]"))?
+                    .trim();
+                let bytes = size
+                    .parse()
+                    .map_err(|_| fail("the frame size is no number"))?;
+                (name, Some(bytes))
             }
         };
         let (name, field) = name.split_once('.').unwrap_or((name, ""));
@@ -107,17 +87,8 @@ impl FromStr for Expectation {
         if !(field.is_empty() || test == Test::Latency && LATENCY_FIELDS.contains(&field)) {
             return Err(fail("there is no such figure of this test"));
         }
-        let right = right.trim();
-        let split = right
-            .find(|letter: char| letter != '.' && !letter.is_ascii_digit())
-            .unwrap_or(right.len());
-        let (number, unit) = right.split_at(split);
-        let number: f64 = number.parse().map_err(|_| fail("the value is no number"))?;
-        let factor = UNITS
-            .iter()
-            .find(|(name, _)| *name == unit.trim())
-            .ok_or_else(|| fail("the unit is unknown"))?
-            .1;
+        let value = quantity(right)
+            .ok_or_else(|| fail("the value is no number, or its unit is unknown"))?;
         let field = if test == Test::Latency && field.is_empty() {
             "median"
         } else {
@@ -127,8 +98,8 @@ impl FromStr for Expectation {
             test,
             field: field.to_owned(),
             frame_bytes,
-            operator,
-            value: number * factor,
+            holds,
+            value,
             text: text.to_owned(),
         })
     }
@@ -147,16 +118,11 @@ impl Expectation {
     /// # Errors
     /// The first row that misses it, in words.
     pub fn check(&self, report: &Report) -> Result<(), String> {
-        let mut rows = report
-            .results
-            .iter()
-            .filter(|entry| {
-                entry.test == self.test
-                    && self
-                        .frame_bytes
-                        .is_none_or(|bytes| bytes == entry.frame_bytes)
-            })
-            .peekable();
+        let asked = |entry: &&Entry| {
+            let size = self.frame_bytes.unwrap_or(entry.frame_bytes);
+            (entry.test, entry.frame_bytes) == (self.test, size)
+        };
+        let mut rows = report.results.iter().filter(asked).peekable();
         if rows.peek().is_none() {
             return Err(format!(
                 "expected {self}: nothing of that kind was measured"
@@ -169,13 +135,7 @@ impl Expectation {
                     entry.label, entry.because
                 ));
             };
-            let met = match self.operator {
-                Operator::AtLeast => found >= self.value,
-                Operator::AtMost => found <= self.value,
-                Operator::Above => found > self.value,
-                Operator::Below => found < self.value,
-            };
-            if !met {
+            if !(self.holds)(&found, &self.value) {
                 return Err(format!("expected {self}: found {found} at {}", entry.label));
             }
         }

@@ -119,26 +119,6 @@ impl Delays {
         }
     }
 
-    /// Adds what another receiver saw; the variation across the seam is not counted.
-    ///
-    /// # Panics
-    /// Never: both histograms have the same constant bounds.
-    pub fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in [
-            (&mut self.delay, &other.delay),
-            (&mut self.longer, &other.longer),
-            (&mut self.shorter, &other.shorter),
-        ] {
-            mine.add(theirs).expect("same constant bounds");
-        }
-        self.jitter = self.jitter.max(other.jitter);
-        self.absolute += other.absolute;
-        self.variations += other.variations;
-        self.sum += other.sum;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
-    }
-
     /// What the report says, or `None` when no frame carried a time.
     pub fn summary(&self) -> Option<Latency> {
         let samples = self.delay.len();
@@ -374,24 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_equals_one_receiver() {
-        let (mut a, mut b, mut all) = (Delays::new(), Delays::new(), Delays::new());
-        for n in 0..1000_u64 {
-            let delay = 1000 + n * 7919 % 5003;
-            if n < 400 {
-                a.take(delay);
-            } else {
-                b.take(delay);
-            }
-            all.take(delay);
-        }
-        a.merge(&b);
-        let (merged, whole) = (a.summary().unwrap(), all.summary().unwrap());
-        assert_eq!(
-            (merged.samples, merged.min_ns, merged.max_ns),
-            (whole.samples, whole.min_ns, whole.max_ns)
-        );
-        assert_eq!(merged.percentiles, whole.percentiles);
+    fn nothing_has_no_latency() {
         assert!(Delays::new().summary().is_none());
     }
 }

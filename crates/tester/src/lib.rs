@@ -23,6 +23,7 @@ pub mod link;
 pub mod mix;
 mod privilege;
 pub mod profile;
+pub mod quantity;
 pub mod render;
 pub mod result;
 pub mod rig;

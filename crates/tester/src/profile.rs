@@ -132,62 +132,59 @@ impl Profile {
 
     /// Every difference to the RFCs' procedures, in words for the report.
     pub fn deviations(&self) -> Vec<String> {
-        let rfc = Self::RFC_2544;
-        let mut list = Vec::new();
-        let mut differs = |is: f64, should: f64, what: &str, clause: &str| {
-            if is < should {
-                list.push(format!("{what}: {is} s instead of {should} s ({clause})"));
-            }
-        };
-        differs(self.final_seconds, 60.0, "deciding trials", "RFC 2544 §24");
-        differs(self.loss_seconds, 60.0, "loss trials", "RFC 2544 §24");
-        differs(
-            self.latency_seconds,
-            120.0,
-            "latency streams",
-            "RFC 2544 §26.2",
-        );
-        differs(
-            self.recovery_seconds.0,
-            60.0,
-            "overload before recovery",
-            "RFC 2544 §26.5",
-        );
-        differs(
-            self.reset_seconds.0,
-            15.0,
-            "forwarding before a reset",
-            "RFC 6201 §4",
-        );
         let seconds = |ns: u64| ns as f64 / 1e9;
-        differs(
-            seconds(self.waits.learning_ns),
-            2.0,
-            "wait after learning frames",
-            "RFC 2544 §23 b",
-        );
-        differs(
-            seconds(self.waits.quiet_ns),
-            2.0,
-            "wait for residual frames, once none comes",
-            "RFC 2544 §23 d",
-        );
-        differs(
-            seconds(self.waits.settle_ns),
-            5.0,
-            "wait between trials",
-            "RFC 2544 §23 e",
-        );
-        if self.latency_repeats < rfc.latency_repeats {
-            list.push(format!(
-                "latency: {} repetitions instead of 20 (RFC 2544 §26.2)",
-                self.latency_repeats
-            ));
+        let waits = &self.waits;
+        let shorter = [
+            (self.final_seconds, 60.0, "deciding trials", "RFC 2544 §24"),
+            (self.loss_seconds, 60.0, "loss trials", "RFC 2544 §24"),
+            (
+                self.latency_seconds,
+                120.0,
+                "latency streams",
+                "RFC 2544 §26.2",
+            ),
+            (
+                self.recovery_seconds.0,
+                60.0,
+                "overload before recovery",
+                "RFC 2544 §26.5",
+            ),
+            (
+                self.reset_seconds.0,
+                15.0,
+                "forwarding before a reset",
+                "RFC 6201 §4",
+            ),
+            (
+                seconds(waits.learning_ns),
+                2.0,
+                "wait after learning frames",
+                "RFC 2544 §23 b",
+            ),
+            (
+                seconds(waits.quiet_ns),
+                2.0,
+                "wait for residual frames, once none comes",
+                "RFC 2544 §23 d",
+            ),
+            (
+                seconds(waits.settle_ns),
+                5.0,
+                "wait between trials",
+                "RFC 2544 §23 e",
+            ),
+        ];
+        let fewer = [
+            (self.latency_repeats, 20, "latency", "RFC 2544 §26.2"),
+            (self.burst_repeats, 50, "back-to-back", "RFC 2544 §26.4"),
+        ];
+        let mut list = Vec::new();
+        for (is, should, what, clause) in shorter.into_iter().filter(|row| row.0 < row.1) {
+            list.push(format!("{what}: {is} s instead of {should} s ({clause})"));
         }
-        if self.burst_repeats < rfc.burst_repeats {
+        for (is, should, what, clause) in fewer.into_iter().filter(|row| row.0 < row.1) {
             list.push(format!(
-                "back-to-back: {} repetitions instead of 50 (RFC 2544 §26.4)",
-                self.burst_repeats
+                "{what}: {is} repetitions instead of {should} ({clause})"
             ));
         }
         if self.tries > 1 {

@@ -329,12 +329,3 @@ pub struct Report {
     /// Why the run ended early, if it did; what is here was measured before.
     pub stopped: Option<String>,
 }
-
-impl Report {
-    /// The result of a test at a size.
-    pub fn find(&self, test: Test, frame_bytes: u32) -> Option<&Entry> {
-        self.results
-            .iter()
-            .find(|entry| entry.test == test && entry.frame_bytes == frame_bytes)
-    }
-}

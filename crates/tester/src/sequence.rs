@@ -15,16 +15,11 @@ pub const WINDOW: u32 = 1 << 17;
 pub const FLOWS: u32 = 4096;
 
 /// A run of consecutive frames that never came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
-    /// First missing sequence number.
-    pub first: u32,
-    /// How many are missing.
-    pub length: u32,
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    first: u32,
+    length: u32,
 }
-
-/// Gaps kept one by one; more are only counted.
-const GAPS_KEPT: usize = 4096;
 
 /// What the window counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,9 +38,6 @@ pub struct Sequenced {
     pub longest_gap: u32,
     /// Largest missing sequence number.
     pub last_lost: Option<u32>,
-    /// The first runs, in order.
-    #[serde(skip)]
-    pub first_gaps: Vec<Gap>,
 }
 
 /// The analyser of one stream.
@@ -148,9 +140,6 @@ impl SequenceWindow {
         if let Some(gap) = self.open.take() {
             self.counted.gaps += 1;
             self.counted.longest_gap = self.counted.longest_gap.max(gap.length);
-            if self.counted.first_gaps.len() < GAPS_KEPT {
-                self.counted.first_gaps.push(gap);
-            }
         }
     }
 
@@ -210,23 +199,6 @@ mod tests {
             (6, 2, 1)
         );
         assert_eq!(
-            counted.first_gaps,
-            [
-                Gap {
-                    first: 3,
-                    length: 1
-                },
-                Gap {
-                    first: 6,
-                    length: 1
-                },
-                Gap {
-                    first: 9,
-                    length: 2
-                }
-            ]
-        );
-        assert_eq!(
             (counted.gaps, counted.longest_gap, counted.last_lost),
             (3, 2, Some(10))
         );
@@ -236,13 +208,7 @@ mod tests {
     fn what_is_older_than_the_window_is_late() {
         let counted = count(WINDOW + 10, (2..=WINDOW + 10).chain([1]));
         assert_eq!((counted.late, counted.received), (1, u64::from(WINDOW) + 9));
-        assert_eq!(
-            counted.first_gaps,
-            [Gap {
-                first: 1,
-                length: 1
-            }]
-        );
+        assert_eq!((counted.gaps, counted.last_lost), (1, Some(1)));
     }
 
     #[test]

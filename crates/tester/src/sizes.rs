@@ -16,8 +16,6 @@ pub const FRAMING: u16 = 18;
 pub const PREAMBLE_AND_GAP: u16 = 20;
 /// Sizes of RFC 2544 §9.1 for Ethernet.
 pub const STANDARD: [u16; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
-/// Sizes beyond 1518 that RFC 5180 §5.1.1 names.
-pub const JUMBO: [u16; 3] = [4096, 8192, 9216];
 /// Largest size that is no jumbo frame.
 pub const STANDARD_MAXIMUM: u16 = 1518;
 

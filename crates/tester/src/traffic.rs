@@ -102,15 +102,6 @@ const NETWORKS: u8 = 6;
 const METRICS: [u8; 2] = [7, 16];
 
 impl Modifier {
-    /// Its name as on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Broadcast => "broadcast",
-            Self::Management => "management",
-            Self::Routing => "routing",
-        }
-    }
-
     /// Of how many frames of the timetable the first is a modifier's.
     pub fn every(self, schedule: &Schedule) -> u64 {
         let rate = schedule

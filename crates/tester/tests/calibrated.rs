@@ -5,7 +5,7 @@ use tester::bench;
 use tester::clock::Simulated;
 use tester::engine::Engine;
 use tester::honest::Grade;
-use tester::link::device::{Device, Settings};
+use tester::link::calibrated::{Calibrated, Settings};
 use tester::link::wire::Wire;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
@@ -31,7 +31,7 @@ fn profile() -> Profile {
 
 fn rig(settings: Settings) -> impl Rig {
     Engine::with_clock(
-        Device::new(settings, 2),
+        Calibrated::new(settings, 2),
         Simulated::new(STEP_NS),
         Vec::new(),
         1518,

@@ -4,7 +4,7 @@
 use tester::clock::Simulated;
 use tester::engine::Engine;
 use tester::link::Link;
-use tester::link::device::{Device, Settings};
+use tester::link::calibrated::{Calibrated, Settings};
 use tester::link::wire::Wire;
 use tester::rig::{Rig, RigError};
 use tester::schedule::Schedule;
@@ -57,7 +57,7 @@ fn every_fault_is_told_from_every_other() {
         ..Settings::default()
     };
     let trial = run(
-        Device::new(settings.clone(), 2),
+        Calibrated::new(settings.clone(), 2),
         &order(Schedule::constant(50_000.0, 0.2)),
     );
     let counts = trial.counts;
@@ -84,7 +84,7 @@ fn a_device_that_forwards_nothing_is_named() {
         ..Settings::default()
     };
     let trial = run(
-        Device::new(settings.clone(), 2),
+        Calibrated::new(settings.clone(), 2),
         &order(Schedule::constant(10_000.0, 0.02)),
     );
     assert_eq!(trial.counts.received, 0);
@@ -100,7 +100,7 @@ fn a_set_delay_is_found() {
             ..Settings::default()
         };
         let trial = run(
-            Device::new(settings.clone(), 2),
+            Calibrated::new(settings.clone(), 2),
             &order(Schedule::constant(20_000.0, 0.3)),
         );
         let latency = trial.latency.unwrap();
@@ -130,7 +130,7 @@ fn frames_of_the_trial_before_are_not_counted_as_this_ones() {
         ..Settings::default()
     };
     let mut engine = Engine::with_clock(
-        Device::new(settings, 2),
+        Calibrated::new(settings, 2),
         Simulated::new(300),
         Vec::new(),
         1518,
@@ -169,7 +169,7 @@ fn a_port_that_vanishes_ends_the_trial_with_its_name() {
         ..Settings::default()
     };
     let mut engine = Engine::with_clock(
-        Device::new(settings, 2),
+        Calibrated::new(settings, 2),
         Simulated::new(300),
         Vec::new(),
         1518,
@@ -226,7 +226,7 @@ fn a_device_that_answers_after_minutes_forwards_nothing_in_time() {
         ..Settings::default()
     };
     let trial = run(
-        Device::new(settings, 2),
+        Calibrated::new(settings, 2),
         &order(Schedule::constant(10_000.0, 0.02)),
     );
     assert_eq!((trial.counts.sent, trial.counts.lost), (200, 200));

@@ -2,7 +2,7 @@
 
 use tester::bench;
 use tester::engine::Engine;
-use tester::link::device::{Device, Settings};
+use tester::link::calibrated::{Calibrated, Settings};
 use tester::profile::Profile;
 use tester::result::Details;
 
@@ -10,7 +10,7 @@ use crate::support::subject;
 
 #[test]
 fn reset_time_is_the_set_outage_by_both_methods() {
-    let device = Device::new(Settings::default(), 2);
+    let device = Calibrated::new(Settings::default(), 2);
     let switch = device.switch();
     let mut rig = Engine::new(device, Vec::new(), 1518, 1e6, 1).unwrap();
     let profile = Profile {

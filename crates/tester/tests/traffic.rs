@@ -8,7 +8,7 @@ use tester::bench::{self, Subject};
 use tester::capture::Capture;
 use tester::clock::Simulated;
 use tester::engine::{Engine, Macs};
-use tester::link::device::{Device, Settings};
+use tester::link::calibrated::{Calibrated, Settings};
 use tester::profile::Profile;
 use tester::result::{Details, Test};
 use tester::rig::Rig;
@@ -31,7 +31,7 @@ fn order(traffic: Traffic) -> Order {
     }
 }
 
-fn engine(settings: Settings) -> Engine<Device, Simulated> {
+fn engine(settings: Settings) -> Engine<Calibrated, Simulated> {
     let macs = vec![
         Macs {
             tester: [2, 0, 0, 0, 0, 1],
@@ -39,7 +39,7 @@ fn engine(settings: Settings) -> Engine<Device, Simulated> {
         };
         2
     ];
-    let device = Device::new(settings, 2);
+    let device = Calibrated::new(settings, 2);
     Engine::with_clock(device, Simulated::new(500), macs, 1518, 1e6, 1).unwrap()
 }
 

@@ -1,6 +1,7 @@
 //! The settings of the calibrated device, as written on the command line.
 
-use tester::link::device::Settings;
+use tester::link::calibrated::Settings;
+use tester::quantity::quantity;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -42,25 +43,6 @@ pub(super) fn settings(words: &[String]) -> Result<Settings, Error> {
         return Err("--calibrated rate: give frames/s above 0".into());
     }
     Ok(settings)
-}
-
-/// A number not below 0 with its unit: frames/s, frames, a share, or a time in ns.
-fn quantity(text: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 9] = [
-        ("Mpps", 1e6),
-        ("kpps", 1e3),
-        ("pps", 1.0),
-        ("ns", 1.0),
-        ("us", 1e3),
-        ("ms", 1e6),
-        ("%", 0.01),
-        ("s", 1e9),
-        ("", 1.0),
-    ];
-    UNITS.iter().find_map(|(unit, factor)| {
-        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-        (number >= 0.0 && number.is_finite()).then_some(number * factor)
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use host::CoreId;
 use host::process::Group;
 use tester::addresses;
-use tester::link::device::Settings;
+use tester::link::calibrated::Settings;
 use tester::rig::{Rig, RigError};
 use tester::veth::{Bench, End};
 

@@ -1,7 +1,7 @@
 //! From options to what will be measured; everything that can be refused before anything is set up
 //! is refused here.
 
-use tester::link::device::Settings;
+use tester::link::calibrated::Settings;
 use tester::profile::Profile;
 use tester::result::Test;
 use tester::sizes::{self, Family};

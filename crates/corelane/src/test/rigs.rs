@@ -7,7 +7,7 @@ use port::packet::PacketPort;
 use port::xsk::{self, XskPort};
 use port::{Pool, Port};
 use tester::engine::{Course, Engine, Far, Macs, Remote};
-use tester::link::device::{Device, Settings};
+use tester::link::calibrated::{Calibrated, Settings};
 use tester::link::ports::Ports;
 use tester::link::wire::Wire;
 use tester::rig::{Rig, RigError};
@@ -96,7 +96,10 @@ impl Maker {
     /// # Errors
     /// No memory for the frames.
     pub(super) fn calibrated(&self, settings: &Settings) -> Result<Box<dyn Rig>, RigError> {
-        self.engine(Device::new(settings.clone(), self.ports), MEMORY_CEILING)
+        self.engine(
+            Calibrated::new(settings.clone(), self.ports),
+            MEMORY_CEILING,
+        )
     }
 
     /// A wire in memory.

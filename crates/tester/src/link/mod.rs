@@ -7,7 +7,7 @@
 //! - [`ports`]: ports of crate `port` (`AF_PACKET`, `AF_XDP`), with a device of somebody else's
 //!   between them.
 
-pub mod device;
+pub mod calibrated;
 pub mod ports;
 pub mod wire;
 

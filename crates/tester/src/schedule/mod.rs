@@ -139,19 +139,6 @@ impl Schedule {
             .sum()
     }
 
-    /// The same timetable at `share` of the load, for one of several senders.
-    #[must_use]
-    pub fn share(&self, share: f64) -> Self {
-        let segments = self.segments.iter().map(|segment| Segment {
-            frames: (segment.frames as f64 * share).round().max(1.0) as u64,
-            rate: segment.rate * share,
-            ..*segment
-        });
-        Self {
-            segments: segments.collect(),
-        }
-    }
-
     /// When frame `sequence` (from 1) is to leave, ns after the start; frames beyond the last take
     /// the last's time.
     pub fn departure_ns(&self, sequence: u64) -> u64 {

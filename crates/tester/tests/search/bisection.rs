@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use tester::search::{Bisection, Ended, Limit, Phase, Probe, TrialOutcome};
 
-use super::simulated::Device;
+use super::simulated::Knee;
 
 fn outcome(pass: bool) -> TrialOutcome<f64> {
     if pass {
@@ -162,7 +162,7 @@ fn loss_verification_forgives_rare_loss() {
     // One trial in eight loses a frame for no reason of load: plain bisection ends low,
     // verification does not.
     let run = |repeats, seed| {
-        let mut device = Device::new(600_000.0, seed).rare_loss(0.125);
+        let mut device = Knee::new(600_000.0, seed).rare_loss(0.125);
         let search = Bisection {
             repeats,
             ..Bisection::new(1e6, 0.005)

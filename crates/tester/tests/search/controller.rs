@@ -2,9 +2,9 @@
 
 use tester::search::mlr::{Controller, Goal, Outcome, TrialResult};
 
-use super::simulated::Device;
+use super::simulated::Knee;
 
-fn search(device: &mut Device, goals: &[Goal], min_load: f64, max_load: f64) -> Outcome {
+fn search(device: &mut Knee, goals: &[Goal], min_load: f64, max_load: f64) -> Outcome {
     let controller = Controller {
         min_load,
         max_load,
@@ -35,7 +35,7 @@ fn a_device_of_exactly_a_million() {
             ..Goal::PDR
         },
     ];
-    let outcome = search(&mut Device::new(1e6, 1), &goals, 1e3, 1e9);
+    let outcome = search(&mut Knee::new(1e6, 1), &goals, 1e3, 1e9);
     assert!(outcome.complete);
     let [ndr, pdr] = outcome.goals[..] else {
         panic!("two goals, two results")
@@ -70,7 +70,7 @@ fn a_device_of_exactly_a_million() {
 #[test]
 fn rare_loss_does_not_pull_the_non_drop_rate_down() {
     let outcome = search(
-        &mut Device::new(600_000.0, 7).rare_loss(0.2),
+        &mut Knee::new(600_000.0, 7).rare_loss(0.2),
         &[Goal::NDR],
         1e3,
         1e6,
@@ -81,7 +81,7 @@ fn rare_loss_does_not_pull_the_non_drop_rate_down() {
 
 #[test]
 fn the_whole_range_is_an_irregular_result() {
-    let outcome = search(&mut Device::new(5e6, 1), &[Goal::NDR], 1e3, 1e6);
+    let outcome = search(&mut Knee::new(5e6, 1), &[Goal::NDR], 1e3, 1e6);
     assert_eq!(outcome.goals[0].relevant_lower_bound, Some(1e6));
     assert_eq!(outcome.goals[0].relevant_upper_bound, None);
     assert!(!outcome.goals[0].regular);
@@ -89,7 +89,7 @@ fn the_whole_range_is_an_irregular_result() {
 
 #[test]
 fn a_device_that_forwards_nothing_fails_fast() {
-    let outcome = search(&mut Device::new(0.0, 1), &[Goal::NDR], 1e3, 1e6);
+    let outcome = search(&mut Knee::new(0.0, 1), &[Goal::NDR], 1e3, 1e6);
     assert!(outcome.complete && outcome.goals[0].relevant_lower_bound.is_none());
     assert!(
         outcome.trials.len() <= 44,

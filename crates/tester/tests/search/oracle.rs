@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use tester::search::mlr::{Class, Controller, Goal, TrialResult, classify, conditional_throughput};
 
-use super::simulated::Device;
+use super::simulated::Knee;
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -84,14 +84,14 @@ impl Case {
             .collect()
     }
 
-    fn device(&self) -> Device {
+    fn device(&self) -> Knee {
         let Settings {
             knee,
             rare,
             fog,
             seed,
         } = self.device;
-        Device::new(knee, seed).rare_loss(rare).fog(fog)
+        Knee::new(knee, seed).rare_loss(rare).fog(fog)
     }
 }
 

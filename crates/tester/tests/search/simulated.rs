@@ -4,8 +4,8 @@
 use figures::Random;
 
 /// Forwards up to a knee; above it loses the excess; may lose single frames for no reason of load.
-pub(crate) struct Device {
-    knee: f64,
+pub(crate) struct Knee {
+    carries: f64,
     rare: f64,
     fog: f64,
     random: Random,
@@ -24,10 +24,10 @@ impl Counts {
     }
 }
 
-impl Device {
+impl Knee {
     pub(crate) fn new(knee: f64, seed: u64) -> Self {
         Self {
-            knee,
+            carries: knee,
             rare: 0.0,
             fog: 0.0,
             random: Random::new(seed),
@@ -50,7 +50,7 @@ impl Device {
     pub(crate) fn trial(&mut self, rate: f64, duration: f64) -> Counts {
         let sent = (rate * duration).round().max(1.0) as u64;
         let unlucky = u64::from(self.random.unit() < self.rare);
-        let knee = self.knee * (1.0 + self.fog * (self.random.unit() - 0.5));
+        let knee = self.carries * (1.0 + self.fog * (self.random.unit() - 0.5));
         let carried = (knee * duration).floor() as u64;
         Counts {
             sent,

@@ -5,8 +5,7 @@
 //! more. Faults come at set shares: loss, duplication, corruption, the wrong port, reordering. An
 //! outage and a sulk after overload give reset and recovery times that are known.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -113,44 +112,21 @@ struct Server {
     reorder: Every,
 }
 
-/// A frame that waits for its departure.
-#[derive(Debug)]
-struct Waiting {
-    leaves_ns: u64,
-    /// Order of arrival, for equal times.
-    number: u64,
-    frame: Frame,
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        (self.leaves_ns, self.number) == (other.leaves_ns, other.number)
-    }
-}
-impl Eq for Waiting {}
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.leaves_ns, self.number).cmp(&(other.leaves_ns, other.number))
-    }
-}
-
 /// The device, between an even number of ports: what enters port 2k leaves port 2k+1 and the other
 /// way round.
 #[derive(Debug)]
-pub struct Device {
+pub struct Calibrated {
     settings: Settings,
     servers: Vec<Server>,
-    leaving: Vec<BinaryHeap<Reverse<Waiting>>>,
+    /// For each port the frames that wait for their departure: by its time in ns, then in the order
+    /// of their arrival, a copy before its original.
+    leaving: Vec<BTreeMap<(u64, u64, bool), Frame>>,
+    /// Frames that have entered.
     number: u64,
     switch: Switch,
 }
 
-impl Device {
+impl Calibrated {
     /// A device with `ports` ports, rounded up to an even number.
     pub fn new(settings: Settings, ports: u8) -> Self {
         let ports = ports.next_multiple_of(2).max(2);
@@ -166,7 +142,7 @@ impl Device {
         };
         Self {
             servers: (0..ports).map(|_| server()).collect(),
-            leaving: (0..ports).map(|_| BinaryHeap::new()).collect(),
+            leaving: (0..ports).map(|_| BTreeMap::new()).collect(),
             settings,
             number: 0,
             switch: Switch::default(),
@@ -194,11 +170,8 @@ impl Device {
             pool.release(frame);
             return;
         }
-        if set.rate.is_finite() {
-            server.free_at_ns = server.free_at_ns.max(now_ns as f64) + 1e9 / set.rate;
-        } else {
-            server.free_at_ns = now_ns as f64;
-        }
+        // An infinite rate takes no time.
+        server.free_at_ns = server.free_at_ns.max(now_ns as f64) + 1e9 / set.rate;
         let held = if server.reorder.strikes() {
             set.hold_ns
         } else {
@@ -220,21 +193,13 @@ impl Device {
         {
             let bytes = pool.bytes(&frame).to_vec();
             pool.bytes_mut(&copy).copy_from_slice(&bytes);
-            self.leaving[out].push(Reverse(Waiting {
-                leaves_ns,
-                number: self.number,
-                frame: copy,
-            }));
+            self.leaving[out].insert((leaves_ns, self.number, false), copy);
         }
-        self.leaving[out].push(Reverse(Waiting {
-            leaves_ns,
-            number: self.number,
-            frame,
-        }));
+        self.leaving[out].insert((leaves_ns, self.number, true), frame);
     }
 }
 
-impl Link for Device {
+impl Link for Calibrated {
     fn ports(&self) -> u8 {
         self.servers.len() as u8
     }
@@ -246,14 +211,10 @@ impl Link for Device {
         burst: &mut Burst,
         now_ns: u64,
     ) -> Result<usize, PortError> {
-        if self
-            .settings
-            .vanish_after
-            .is_some_and(|frames| self.number >= frames)
-        {
-            return Err(PortError::Gone {
-                name: format!("memory{port}"),
-            });
+        let vanish_after = self.settings.vanish_after;
+        if vanish_after.is_some_and(|frames| self.number >= frames) {
+            let name = format!("memory{port}");
+            return Err(PortError::Gone { name });
         }
         let count = burst.len();
         burst.take_front(count, |frame| self.enter(port, pool, frame, now_ns));
@@ -270,14 +231,11 @@ impl Link for Device {
         let queue = &mut self.leaving[usize::from(port)];
         let before = burst.len();
         while burst.room() > 0
-            && queue
-                .peek()
-                .is_some_and(|Reverse(next)| next.leaves_ns <= now_ns)
+            && let Some(next) = queue.first_entry()
+            && next.key().0 <= now_ns
         {
-            if let Some(Reverse(next)) = queue.pop() {
-                let pushed = burst.push(next.frame);
-                debug_assert!(pushed.is_ok(), "there was room");
-            }
+            let pushed = burst.push(next.remove());
+            debug_assert!(pushed.is_ok(), "there was room");
         }
         Ok(burst.len() - before)
     }
