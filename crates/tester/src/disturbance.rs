@@ -26,6 +26,16 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
+    /// The worse of each of two.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        Self {
+            steal: self.steal.max(other.steal),
+            waited: self.waited.max(other.waited),
+            involuntary_switches: self.involuntary_switches.max(other.involuntary_switches),
+        }
+    }
+
     /// Why the trial's figures are doubtful; `None` when they are not.
     pub fn noise(&self) -> Option<String> {
         if self.steal > NOISY_STEAL {

@@ -11,14 +11,13 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use fastpath::generate::SIGNATURE_LENGTH;
+pub use fastpath::generate::Signature;
+
 use crate::sizes::{Family, FrameSize};
 
-/// Marks a frame as ours.
-pub const MAGIC: u16 = 0xC07E;
-/// Bytes of the signature.
-pub const SIGNATURE: usize = 16;
 /// Signature and the check before it.
-const CHECKED: usize = SIGNATURE + 2;
+const CHECKED: usize = SIGNATURE_LENGTH + 2;
 /// UDP source port of RFC 2544 C.2.6.4.
 pub const SOURCE_PORT: u16 = 0xC020;
 /// UDP destination port: echo.
@@ -26,17 +25,6 @@ pub const DESTINATION_PORT: u16 = 7;
 /// Time to live of RFC 2544 C.2.6.4.
 pub const TIME_TO_LIVE: u8 = 10;
 const ETHERNET: usize = 14;
-
-/// What a frame says about itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Signature {
-    /// Trial number in the upper byte, port pair in the lower.
-    pub stream: u16,
-    /// Counts from 1 within the stream.
-    pub sequence: u32,
-    /// Departure, ns of the monotonic clock.
-    pub sent_ns: u64,
-}
 
 /// What became of a frame on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,21 +61,12 @@ impl Template {
     /// Builds the frame of a size; its destination is set for each copy by [`Template::write`].
     pub fn new(size: FrameSize, family: Family, ends: &Ends) -> Self {
         let mut bytes = vec![0_u8; size.without_fcs()];
-        bytes[0..6].copy_from_slice(&ends.destination_mac);
-        bytes[6..12].copy_from_slice(&ends.source_mac);
         let network = bytes.len() - ETHERNET;
         let udp = ETHERNET + family.header() as usize;
         match family {
-            Family::Ipv4 => {
-                bytes[12..14].copy_from_slice(&[0x08, 0x00]);
-                bytes[14] = 0x45;
-                bytes[16..18].copy_from_slice(&(network as u16).to_be_bytes());
-                bytes[22] = TIME_TO_LIVE;
-                bytes[23] = 17;
-                bytes[26..30].copy_from_slice(&ends.source_v4.octets());
-            }
+            Family::Ipv4 => write_ipv4(&mut bytes, ends, network),
             Family::Ipv6 => {
-                bytes[12..14].copy_from_slice(&[0x86, 0xDD]);
+                write_ethernet(&mut bytes, ends, [0x86, 0xDD]);
                 bytes[14] = 0x60;
                 bytes[18..20].copy_from_slice(&((network - 40) as u16).to_be_bytes());
                 bytes[20] = 17;
@@ -119,16 +98,11 @@ impl Template {
     }
 
     /// Bytes of a frame without FCS.
-    pub fn len(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Never: a frame has headers.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Writes one frame to an IPv4 destination; `frame` must be [`Template::len`] long.
+    /// Writes one frame to an IPv4 destination; `frame` must be [`Template::length`] long.
     pub fn write_v4(&self, frame: &mut [u8], destination: u32, signature: Signature) {
         frame.copy_from_slice(&self.bytes);
         frame[30..34].copy_from_slice(&destination.to_be_bytes());
@@ -137,7 +111,7 @@ impl Template {
         sign(frame, signature);
     }
 
-    /// Writes one frame to an IPv6 destination; `frame` must be [`Template::len`] long.
+    /// Writes one frame to an IPv6 destination; `frame` must be [`Template::length`] long.
     pub fn write_v6(&self, frame: &mut [u8], destination: u128, signature: Signature) {
         frame.copy_from_slice(&self.bytes);
         frame[38..54].copy_from_slice(&destination.to_be_bytes());
@@ -153,14 +127,12 @@ impl Template {
     /// Signs the template itself and, for IPv6, stores the UDP checksum of everything but the
     /// destination address.
     fn finish(&mut self) {
-        sign(
-            &mut self.bytes,
-            Signature {
-                stream: 0,
-                sequence: 0,
-                sent_ns: 0,
-            },
-        );
+        let nobody = Signature {
+            stream: 0,
+            sequence: 0,
+            sent_ns: 0,
+        };
+        sign(&mut self.bytes, nobody);
         if self.family == Family::Ipv6 {
             let length = self.bytes.len() - 54;
             let pseudo = sum(&self.bytes[22..38]) + length as u64 + 17;
@@ -172,7 +144,7 @@ impl Template {
     /// Judges a received frame: ours or not, whole or not. What a router rewrites (MACs, TTL, IP
     /// checksum) may differ.
     pub fn judge(&self, frame: &[u8]) -> Content {
-        let Some(signature) = read_signature(frame) else {
+        let Some(signature) = Signature::read(frame) else {
             return Content::Stray;
         };
         let payload = ETHERNET + self.family.header() as usize + 8;
@@ -188,6 +160,22 @@ impl Template {
     }
 }
 
+fn write_ethernet(bytes: &mut [u8], ends: &Ends, ethertype: [u8; 2]) {
+    bytes[0..6].copy_from_slice(&ends.destination_mac);
+    bytes[6..12].copy_from_slice(&ends.source_mac);
+    bytes[12..14].copy_from_slice(&ethertype);
+}
+
+/// The headers before UDP of a packet of `length` bytes, without destination and checksum.
+fn write_ipv4(bytes: &mut [u8], ends: &Ends, length: usize) {
+    write_ethernet(bytes, ends, [0x08, 0x00]);
+    bytes[14] = 0x45;
+    bytes[16..18].copy_from_slice(&(length as u16).to_be_bytes());
+    bytes[22] = TIME_TO_LIVE;
+    bytes[23] = 17;
+    bytes[26..30].copy_from_slice(&ends.source_v4.octets());
+}
+
 /// A frame with a UDP datagram over IPv4, no checksum of its own, between ports `(from, to)`;
 /// padded to Ethernet's minimum.
 pub(crate) fn udp_v4(
@@ -198,14 +186,7 @@ pub(crate) fn udp_v4(
 ) -> Vec<u8> {
     const HEADERS: usize = 20 + 8;
     let mut bytes = vec![0_u8; (ETHERNET + HEADERS + payload.len()).max(60)];
-    bytes[0..6].copy_from_slice(&ends.destination_mac);
-    bytes[6..12].copy_from_slice(&ends.source_mac);
-    bytes[12..14].copy_from_slice(&[0x08, 0x00]);
-    bytes[14] = 0x45;
-    bytes[16..18].copy_from_slice(&((HEADERS + payload.len()) as u16).to_be_bytes());
-    bytes[22] = TIME_TO_LIVE;
-    bytes[23] = 17;
-    bytes[26..30].copy_from_slice(&ends.source_v4.octets());
+    write_ipv4(&mut bytes, ends, HEADERS + payload.len());
     bytes[30..34].copy_from_slice(&destination.octets());
     let checksum = ipv4_checksum(&bytes[14..34]);
     bytes[24..26].copy_from_slice(&checksum);
@@ -229,45 +210,31 @@ pub(crate) fn udp_source_v4(frame: &[u8]) -> Option<u16> {
         .then(|| u16::from_be_bytes([port[0], port[1]]))
 }
 
-/// Reads the signature of a frame that carries our mark.
-pub fn read_signature(frame: &[u8]) -> Option<Signature> {
-    let at = frame.len().checked_sub(SIGNATURE)?;
-    let bytes: [u8; SIGNATURE] = frame[at..].try_into().ok()?;
-    let (magic, rest) = bytes.split_first_chunk::<2>()?;
-    let (stream, rest) = rest.split_first_chunk::<2>()?;
-    let (sequence, rest) = rest.split_first_chunk::<4>()?;
-    let (sent_ns, _) = rest.split_first_chunk::<8>()?;
-    (u16::from_ne_bytes(*magic) == MAGIC).then(|| Signature {
-        stream: u16::from_ne_bytes(*stream),
-        sequence: u32::from_ne_bytes(*sequence),
-        sent_ns: u64::from_ne_bytes(*sent_ns),
-    })
-}
-
 /// Signs the end of a frame and sets the check so that the eighteen bytes sum to a constant.
 fn sign(frame: &mut [u8], signature: Signature) {
-    let at = frame.len() - SIGNATURE;
-    let mut bytes = [0; SIGNATURE];
-    bytes[0..2].copy_from_slice(&MAGIC.to_ne_bytes());
-    bytes[2..4].copy_from_slice(&signature.stream.to_ne_bytes());
-    bytes[4..8].copy_from_slice(&signature.sequence.to_ne_bytes());
-    bytes[8..16].copy_from_slice(&signature.sent_ns.to_ne_bytes());
-    let check = !fold_native(&bytes);
-    frame[at - 2..at].copy_from_slice(&check.to_ne_bytes());
-    frame[at..].copy_from_slice(&bytes);
+    let mut end = [0; CHECKED];
+    let written = signature.write(&mut end);
+    debug_assert!(written, "there is room for it");
+    let check = check(&end);
+    end[..2].copy_from_slice(&check);
+    let at = frame.len() - CHECKED;
+    frame[at..].copy_from_slice(&end);
 }
 
 fn signature_holds(frame: &[u8]) -> bool {
-    let at = frame.len() - SIGNATURE;
-    let mut bytes = [0; SIGNATURE];
-    bytes.copy_from_slice(&frame[at..]);
-    let check = u16::from_ne_bytes([frame[at - 2], frame[at - 1]]);
-    check == !fold_native(&bytes)
+    let at = frame.len() - CHECKED;
+    frame[at..at + 2] == check(frame)
+}
+
+/// What the two bytes before the signature at the end of a frame must be.
+fn check(frame: &[u8]) -> [u8; 2] {
+    let signature = frame.last_chunk().unwrap_or(&[0; SIGNATURE_LENGTH]);
+    (!fold_native(signature)).to_ne_bytes()
 }
 
 /// One's complement sum of the signature in host byte order; equal, bytes swapped, to that in
 /// network order.
-fn fold_native(bytes: &[u8; SIGNATURE]) -> u16 {
+fn fold_native(bytes: &[u8; SIGNATURE_LENGTH]) -> u16 {
     let word = u128::from_ne_bytes(*bytes);
     let sum = (word as u64 & 0xFFFF_FFFF)
         + (word as u64 >> 32)
@@ -318,7 +285,7 @@ mod tests {
     fn frame(size: u32, family: Family) -> (Template, Vec<u8>) {
         let size = FrameSize::new(size, family, 1500).unwrap();
         let template = Template::new(size, family, &ends());
-        let mut frame = vec![0; template.len()];
+        let mut frame = vec![0; template.length()];
         match family {
             Family::Ipv4 => template.write_v4(&mut frame, 0xC613_4102, SIGNED),
             Family::Ipv6 => {

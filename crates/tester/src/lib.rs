@@ -13,6 +13,7 @@ pub mod addresses;
 pub mod bench;
 pub mod capture;
 pub mod clock;
+mod conduct;
 pub mod disturbance;
 pub mod engine;
 pub mod expect;

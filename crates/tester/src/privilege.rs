@@ -5,20 +5,14 @@ use host::favour::Urgent;
 
 use crate::schedule::Schedule;
 
-/// Held while the traffic of a trial runs.
+/// Held while the traffic of a trial runs; what it grants is taken back when it is dropped.
 #[derive(Debug)]
-pub(crate) enum Privilege {
+pub(crate) struct Privilege {
     /// A short trial: no ordinary thread gets a core of it.
-    Urgent {
-        /// Taken back when dropped.
-        _guard: Urgent,
-    },
+    _urgent: Option<Urgent>,
     /// A long one, or one in which something else is to run on the same cores: ordinary threads get
     /// a hundredth.
-    Favoured {
-        /// Taken back when dropped.
-        _guard: Favoured,
-    },
+    _favoured: Option<Favoured>,
 }
 
 impl Privilege {
@@ -28,14 +22,10 @@ impl Privilege {
         let longest = Urgent::LONGEST.as_nanos() as u64;
         // A burst has no timetable; it is as short as the tester can make it.
         let brief = schedule.duration_ns().unwrap_or(0) <= longest;
-        if brief && alone {
-            Self::Urgent {
-                _guard: Urgent::now(threads),
-            }
-        } else {
-            Self::Favoured {
-                _guard: Favoured::now(),
-            }
+        let urgent = (brief && alone).then(|| Urgent::now(threads));
+        Self {
+            _favoured: urgent.is_none().then(Favoured::now),
+            _urgent: urgent,
         }
     }
 }

@@ -141,11 +141,7 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
         ..Profile::QUICK
     };
     let switch = |value: &str| {
-        bench
-            .device
-            .namespace
-            .set("net.ipv4.ip_forward", value)
-            .unwrap();
+        bench.device.set("net.ipv4.ip_forward", value).unwrap();
     };
     let reset = || {
         switch("0");
@@ -184,17 +180,12 @@ fn packet_sockets_carry_every_byte() {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let bench = Bench::new(1500, true).unwrap();
-    let [first, second] = bench.ends() else {
+    let [first, second] = &bench.ends[..] else {
         panic!("two ends")
     };
     let open = |end: &End| -> Box<dyn port::Port> {
-        let name = end.interface.clone();
-        Box::new(
-            bench
-                .tester()
-                .enter(move || port::packet::PacketPort::open(&name, None).unwrap())
-                .unwrap(),
-        )
+        let opened = end.enter(|| port::packet::PacketPort::open(&end.interface, None));
+        Box::new(opened.unwrap().unwrap())
     };
     let link = Ports::new(
         "packet sockets",

@@ -86,7 +86,7 @@ impl Device {
                 bench.route_everything()?;
             }
             if let Some(commands) = &device.filters {
-                filters::set(&bench.device.namespace, commands)?;
+                filters::set(&bench.device, commands)?;
             }
         }
         if options.dut == Dut::Corelane {
@@ -101,11 +101,11 @@ impl Device {
             return Ok(());
         };
         let program = std::env::current_exe()?;
-        let mut command = bench.device.namespace.command(program);
+        let mut command = bench.device.command(program);
         command.args(["run", "--engine", engine, "--metrics", "", "--instance"]);
         command.arg(format!("test-{}", std::process::id()));
-        for port in &bench.device.ports {
-            command.args(["--port", &port.interface]);
+        for port in &bench.ports {
+            command.args(["--port", port]);
         }
         let mut router = Group::start(command.stdout(Stdio::piped()))?;
         let output = router
@@ -146,7 +146,7 @@ impl Device {
     ) -> Result<Box<dyn Rig>, RigError> {
         match &self.place {
             Place::Memory(settings) => maker.calibrated(settings),
-            Place::Bench(bench) => maker.rig(bench.ends(), bench.device_threads(), &self.what),
+            Place::Bench(bench) => maker.rig(&bench.ends, &bench.device_threads, &self.what),
             Place::External { ends, .. } => match (&options.far, &ends[..]) {
                 (Some(host), [here, ..]) => far::rig(maker, plan, options, host, here),
                 _ => maker.rig(ends, &[], &self.what),
@@ -162,7 +162,7 @@ impl Device {
         match &self.place {
             Place::Memory(_) => maker.wire_in_memory(),
             Place::Bench(bench) | Place::External { bench, .. } => {
-                maker.rig(bench.cable_ends(), bench.cable_threads(), "a cable (veth)")
+                maker.rig(&bench.cable_ends, &bench.cable_threads, "a cable (veth)")
             }
         }
     }
@@ -174,7 +174,7 @@ impl Device {
                 .ok()
                 .and_then(|cores| cores.first().copied())
                 .unwrap_or(CoreId(0)),
-            Place::Bench(bench) | Place::External { bench, .. } => bench.generator_core(),
+            Place::Bench(bench) | Place::External { bench, .. } => bench.generator,
         }
     }
 

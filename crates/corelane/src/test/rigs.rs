@@ -6,6 +6,7 @@ use host::CoreId;
 use port::packet::PacketPort;
 use port::xsk::{self, XskPort};
 use port::{Pool, Port};
+use tester::clock::Monotonic;
 use tester::engine::{Course, Engine, Far, Macs, Remote};
 use tester::link::calibrated::{Calibrated, Settings};
 use tester::link::ports::Ports;
@@ -159,6 +160,7 @@ impl Maker {
         let link = Ports::new("AF_XDP sockets", ports, what).steered_by(steers);
         Ok(Engine::with_pool(
             link,
+            Monotonic,
             pool,
             macs(ends),
             SOCKET_CEILING,

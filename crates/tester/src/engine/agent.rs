@@ -53,22 +53,20 @@ pub fn serve<L: Link>(
                 }
                 Err(error) => Reply::Error(error.to_string()),
             },
-            (Request::Begin(watch), Some(engine)) => {
+            (request @ (Request::Begin(_) | Request::Reflect), Some(engine)) => {
                 let ready = Reply::Ready {
                     what: String::new(),
                 };
-                match engine.watch(&watch, &requests, || say(&mut output, &ready)) {
-                    Ok(arrived) => Reply::Arrived(Box::new(arrived)),
-                    Err(RigError::Interrupted) => return Ok(()),
-                    Err(error) => Reply::Error(error.to_string()),
-                }
-            }
-            (Request::Reflect, Some(engine)) => {
-                let ready = Reply::Ready {
-                    what: String::new(),
-                };
-                match engine.reflect(&requests, || say(&mut output, &ready)) {
-                    Ok(reflected) => Reply::Reflected(reflected),
+                let begun = engine.drain().and_then(|()| Ok(say(&mut output, &ready)?));
+                let ended = begun.and_then(|()| match &request {
+                    Request::Begin(watch) => {
+                        let arrived = engine.watch(watch, &requests)?;
+                        Ok(Reply::Arrived(Box::new(arrived)))
+                    }
+                    _ => Ok(Reply::Reflected(engine.reflect(&requests)?)),
+                });
+                match ended {
+                    Ok(reply) => reply,
                     Err(RigError::Interrupted) => return Ok(()),
                     Err(error) => Reply::Error(error.to_string()),
                 }
@@ -86,52 +84,38 @@ pub fn serve<L: Link>(
 impl<L: Link> Engine<L> {
     /// Receives until the sender says how much it sent and that has come, or the wait for it is
     /// over.
-    fn watch(
-        &mut self,
-        watch: &Watch,
-        requests: &Messages<Request>,
-        ready: impl FnOnce() -> io::Result<()>,
-    ) -> Result<Arrived, RigError> {
+    fn watch(&mut self, watch: &Watch, requests: &Messages<Request>) -> Result<Arrived, RigError> {
         let order = watch.order();
         let streams = [(0, PORT)];
         let mut receiver = Receiver::new(&streams, &order, watch.trial, &Departures::new());
         let mut burst = Burst::new();
-        self.drain()?;
-        ready()?;
-        let mut sent = None;
-        let mut since = 0;
+        let shift = |time: u64| time.wrapping_add_signed(watch.clock_plus_ns.unwrap_or(0));
+        let mut sent: Option<(Vec<u32>, u64)> = None;
         loop {
             let now = now_ns();
-            let mut idle = true;
-            if self.link.receive(0, &mut self.pool, &mut burst, now)? > 0 {
-                let shifted = now_ns().wrapping_add_signed(watch.clock_plus_ns.unwrap_or(0));
-                receiver.take(PORT, &self.pool, &burst, shifted);
+            let came = self.link.receive(0, &mut self.pool, &mut burst, now)? > 0;
+            if came {
+                receiver.take(PORT, &self.pool, &burst, shift(now_ns()));
                 self.pool.release_all(&mut burst);
-                idle = false;
             }
-            if sent.is_none() {
-                match requests.try_recv() {
-                    Ok(Request::Finish(frames)) => {
-                        receiver.expect(&frames);
-                        sent = Some(frames);
-                        since = now;
-                    }
-                    // The sender has gone, or talks nonsense.
-                    Ok(_) | Err(TryRecvError::Disconnected) => return Err(RigError::Interrupted),
-                    Err(TryRecvError::Empty) => {}
-                }
-            } else if idle {
-                let shift = |time: u64| time.wrapping_add_signed(watch.clock_plus_ns.unwrap_or(0));
-                let quiet = receiver.quiet_ns(shift(since), shift(now));
-                if receiver.complete()
-                    || now - since >= watch.waits.residual_ns
-                    || quiet >= watch.waits.quiet_ns
-                {
+            if let Some((_, since)) = sent {
+                if !came && receiver.is_done(shift(since), shift(now), &watch.waits) {
                     break;
                 }
+                continue;
+            }
+            match requests.try_recv() {
+                Ok(Request::Finish(frames)) => {
+                    receiver.expect(&frames);
+                    sent = Some((frames, now));
+                }
+                // The sender has gone, or talks nonsense.
+                Ok(_) | Err(TryRecvError::Disconnected) => return Err(RigError::Interrupted),
+                Err(TryRecvError::Empty) => {}
             }
         }
-        let mut arrived = receiver.finish(&sent.unwrap_or_default());
+        let (sent, _) = sent.unwrap_or_default();
+        let mut arrived = receiver.finish(&sent);
         arrived.counts.tester_dropped = self.link.missed() - self.missed;
         if watch.clock_plus_ns.is_none() {
             arrived.latency = None;

@@ -19,7 +19,7 @@ mod remote;
 mod sender;
 
 pub use agent::serve;
-use host::{CoreId, Pinned};
+use host::CoreId;
 use port::pool::Layout;
 use port::{Burst, Pool};
 pub use protocol::Open;
@@ -30,8 +30,8 @@ use sender::{Run, Sender};
 
 use crate::addresses;
 use crate::capture::Departures;
-use crate::clock::{Clock, Monotonic, wait_until};
-use crate::disturbance::{Disturbance, Watch};
+use crate::clock::{Clock, Monotonic};
+use crate::conduct::conducted;
 use crate::frame::Ends;
 use crate::link::Link;
 use crate::privilege::Privilege;
@@ -88,19 +88,13 @@ impl<L: Link> Engine<L> {
     ) -> Result<Self, RigError> {
         Engine::with_clock(link, Monotonic, macs, largest, ceiling, seed)
     }
-
-    /// An engine whose frames live in `pool`, which the link's ports share with the kernel.
-    pub fn with_pool(link: L, pool: Pool, macs: Vec<Macs>, ceiling: f64, seed: u64) -> Self {
-        Self::assemble(link, Monotonic, pool, macs, ceiling, seed)
-    }
 }
 
 impl<L: Link, C: Clock> Engine<L, C> {
-    /// An engine with another clock, for frames up to `largest` bytes with FCS. `ceiling` is the
-    /// rate at which searches begin, frames/s.
+    /// As [`Engine::new`], with another clock.
     ///
     /// # Errors
-    /// No memory for the frames.
+    /// As [`Engine::new`].
     pub fn with_clock(
         link: L,
         clock: C,
@@ -115,10 +109,11 @@ impl<L: Link, C: Clock> Engine<L, C> {
             Layout::ordinary(BUFFERS)
         };
         let pool = Pool::new(layout)?;
-        Ok(Self::assemble(link, clock, pool, macs, ceiling, seed))
+        Ok(Self::with_pool(link, clock, pool, macs, ceiling, seed))
     }
 
-    fn assemble(
+    /// An engine whose frames live in `pool`, which the link's ports may share with the kernel.
+    pub fn with_pool(
         mut link: L,
         clock: C,
         pool: Pool,
@@ -165,11 +160,8 @@ impl<L: Link, C: Clock> Engine<L, C> {
     }
 
     fn ends(&self, port: u8) -> Ends {
-        let macs = self
-            .macs
-            .get(usize::from(port))
-            .copied()
-            .unwrap_or_default();
+        let macs = self.macs.get(usize::from(port)).copied();
+        let macs = macs.unwrap_or_default();
         Ends {
             source_mac: macs.tester,
             destination_mac: macs.device,
@@ -211,11 +203,12 @@ impl<L: Link, C: Clock> Engine<L, C> {
         self.drain()
     }
 
-    /// Sends by the timetable and receives until all has come or the wait is over.
+    /// Sends by the timetable and receives until all has come or the wait is over. Without a
+    /// receiver what arrives is nobody's, and the trial ends with the last frame.
     fn traffic(
         &mut self,
         senders: &mut [Sender],
-        receiver: &mut Receiver,
+        mut receiver: Option<&mut Receiver>,
         order: &Order,
     ) -> Result<(), RigError> {
         let start = self.clock.now_ns() + LEAD_NS;
@@ -223,31 +216,36 @@ impl<L: Link, C: Clock> Engine<L, C> {
         for sender in senders.iter_mut() {
             sender.start(start);
         }
-        receiver.start(start);
+        if let Some(receiver) = &mut receiver {
+            receiver.start(start);
+        }
         let ports = self.link.ports();
-        let mut sending = true;
-        let mut deadline = u64::MAX;
+        let mut sent_ns = None;
         loop {
             if host::interrupted() {
                 return Err(RigError::Interrupted);
             }
             let now = self.clock.now_ns();
-            if sending {
-                sending = false;
+            if sent_ns.is_none() {
                 for sender in senders.iter_mut() {
                     sender.turn(&mut self.link, &mut self.pool, now)?;
-                    sending |= !sender.finished();
                 }
-                if !sending {
-                    deadline = now + order.waits.residual_ns;
-                    receiver.expect(&sent_by_stream(senders, receiver.streams()));
-                } else if senders
-                    .iter()
-                    .any(|sender| sender.stuck_for(now) > STUCK_NS)
-                {
+                if senders.iter().all(Sender::finished) {
+                    sent_ns = Some(now);
+                    if let Some(receiver) = &mut receiver {
+                        receiver.expect(&sent_by_stream(senders, receiver.streams()));
+                    }
+                } else if senders.iter().any(|one| one.stuck_for(now) > STUCK_NS) {
                     return Ok(());
                 }
             }
+            let Some(receiver) = &mut receiver else {
+                if sent_ns.is_some() {
+                    // The rings are emptied, or they would be full one day.
+                    return self.drain();
+                }
+                continue;
+            };
             let mut idle = true;
             for port in 0..ports {
                 if self.link.receive(port, &mut self.pool, &mut burst, now)? > 0 {
@@ -256,12 +254,8 @@ impl<L: Link, C: Clock> Engine<L, C> {
                     idle = false;
                 }
             }
-            if !sending && idle {
-                let since = deadline - order.waits.residual_ns;
-                let quiet = receiver.quiet_ns(since, now);
-                if receiver.complete() || now >= deadline || quiet >= order.waits.quiet_ns {
-                    return Ok(());
-                }
+            if idle && sent_ns.is_some_and(|since| receiver.is_done(since, now, &order.waits)) {
+                return Ok(());
             }
         }
     }
@@ -287,33 +281,6 @@ impl<L: Link, C: Clock> Engine<L, C> {
             .map(|port| Sender::new(port, &self.ends(port), streams, ports, order, &run))
             .collect()
     }
-}
-
-/// Runs the traffic of a trial on its core, with what happens to the device beside it, and says
-/// what disturbed it and `threads`.
-fn conducted<R>(
-    core: Option<CoreId>,
-    event: Option<Event<'_>>,
-    threads: &[u32],
-    traffic: impl FnOnce() -> R,
-) -> (R, Disturbance) {
-    let pinned = core.and_then(|core| Pinned::to(core).ok());
-    let cores = match &pinned {
-        Some(pinned) => vec![pinned.core()],
-        None => host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]),
-    };
-    let watch = Watch::new(&cores, threads);
-    let ran = std::thread::scope(|scope| {
-        if let Some(event) = event {
-            let at = host::clock::now_ns() + event.at_ns;
-            scope.spawn(move || {
-                wait_until(at, host::interrupted);
-                (event.action)();
-            });
-        }
-        traffic()
-    });
-    (ran, watch.end())
 }
 
 impl<L: Link, C: Clock> Rig for Engine<L, C> {
@@ -369,7 +336,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
         let privilege = (!threads.is_empty())
             .then(|| Privilege::during(&order.schedule, &threads, event.is_none()));
         let (ran, noise) = conducted(self.core, event, &threads, || {
-            self.traffic(&mut senders, &mut receiver, order)
+            self.traffic(&mut senders, Some(&mut receiver), order)
         });
         drop(privilege);
         self.threads = threads;

@@ -6,12 +6,12 @@ use port::{Burst, Pool};
 
 use super::record::Arrived;
 use crate::capture::{Capture, Departures};
-use crate::frame::{Content, Ends, Template, read_signature, udp_source_v4};
+use crate::frame::{Content, Ends, Signature, Template, udp_source_v4};
 use crate::latency::Delays;
 use crate::sequence::{FLOWS, SequenceWindow};
 use crate::sizes::FAMILIES;
 use crate::traffic::{Modifier, SNMP};
-use crate::trial::{Counts, Order};
+use crate::trial::{Counts, Order, Waits};
 
 /// One stream as seen from its end.
 struct Stream {
@@ -68,8 +68,8 @@ impl Receiver {
                 sizes.map(move |&size| Template::new(size, family, &nobody))
             })
             .collect();
-        templates.sort_by_key(|template| (template.len(), template.family() as u8));
-        templates.dedup_by_key(|template| (template.len(), template.family() as u8));
+        templates.sort_by_key(|template| (template.length(), template.family() as u8));
+        templates.dedup_by_key(|template| (template.length(), template.family() as u8));
         let senders = streams
             .iter()
             .filter(|(from, _)| *from == streams[0].0)
@@ -124,19 +124,21 @@ impl Receiver {
         }
     }
 
-    /// Whether every expected frame has come.
-    pub(super) fn complete(&self) -> bool {
-        self.streams.iter().all(|stream| {
-            stream
-                .expected
-                .is_some_and(|expected| stream.window.received() >= u64::from(expected))
-        })
+    /// Whether there is nothing more to wait for, once sending ended at `since`: every expected
+    /// frame has come, the wait for them is over, or none has come for as long as `waits` says.
+    pub(super) fn is_done(&self, since: u64, now: u64, waits: &Waits) -> bool {
+        let complete = self.streams.iter().all(|stream| {
+            let expected = stream.expected.map(u64::from);
+            expected.is_some_and(|expected| stream.window.received() >= expected)
+        });
+        let waited = now.saturating_sub(since) >= waits.residual_ns;
+        complete || waited || self.quiet_ns(since, now) >= waits.quiet_ns
     }
 
-    /// For how long nothing has come that should have, ns, once sending ended at `since`: the
-    /// device is given thrice the interval of the frames and twice the longest delay seen, and
-    /// all the time there is while nothing at all has come.
-    pub(super) fn quiet_ns(&self, since: u64, now: u64) -> u64 {
+    /// For how long nothing has come that should have, ns: the device is given thrice the interval
+    /// of the frames and twice the longest delay seen, and all the time there is while nothing at
+    /// all has come.
+    fn quiet_ns(&self, since: u64, now: u64) -> u64 {
         if self.first_ns == 0 {
             return 0;
         }
@@ -172,7 +174,7 @@ impl Receiver {
             (None, Some((capture, departures))) => {
                 capture.judge(bytes, departures, u16::from(self.trial) << 8)
             }
-            (None, None) if read_signature(bytes).is_some() => Content::Corrupt,
+            (None, None) if Signature::read(bytes).is_some() => Content::Corrupt,
             (None, None) => Content::Stray,
         };
         let signature = match content {

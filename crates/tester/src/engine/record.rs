@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::sender::Sender;
 use crate::disturbance::Disturbance;
 use crate::latency::Latency;
-use crate::trial::{Counts, Order, Trial, judge};
+use crate::trial::{Counts, Order, Trial};
 
 /// What the receiving half knows at the end of a trial; with two machines it travels between them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -42,33 +42,24 @@ pub(super) fn record(
     }
     counts.unsent = counts.intended - counts.sent - counts.modifiers;
     counts.lost = counts.sent.saturating_sub(counts.received);
-    let each = senders.len().max(1) as f64;
-    let intended_seconds = order.schedule.duration_ns().map(|ns| ns as f64 / 1e9);
-    let seconds = longest_ns as f64 / 1e9;
-    let intended_rate = intended_seconds.map(|seconds| order.schedule.frames() as f64 / seconds);
-    let offered_rate = if seconds > 0.0 {
-        (counts.sent + counts.modifiers) as f64 / each / seconds
-    } else {
-        0.0
-    };
-    let error = intended_rate.map(|rate| offered_rate / rate - 1.0);
     let lost_at = arrived.last_lost.iter().filter_map(|&(stream, sequence)| {
         senders
             .iter()
             .find_map(|sender| sender.planned_ns(stream, sequence))
     });
-    Trial {
-        number,
-        purpose: purpose.to_owned(),
-        frame_bytes: order.mean_size(),
-        intended_rate,
-        offered_rate,
-        senders: senders.len() as u8,
-        intended_seconds,
+    let seconds = longest_ns as f64 / 1e9;
+    let trial = Trial::new(
+        (number, purpose),
+        order,
+        senders.len(),
         seconds,
         counts,
+        noise,
+    );
+    Trial {
         latency: arrived.latency,
-        response: intended_rate
+        response: trial
+            .intended_rate
             .and(arrived.response)
             .map(Latency::without_distribution),
         worst_lateness_ns: lateness,
@@ -76,10 +67,7 @@ pub(super) fn record(
         batch: Burst::CAPACITY as u32,
         last_lost_ns: lost_at.max(),
         longest_silence_ns: arrived.longest_silence_ns,
-        steal: noise.steal,
-        waited: noise.waited,
-        involuntary_switches: noise.involuntary_switches,
-        validity: judge(&counts, error, noise),
+        ..trial
     }
 }
 

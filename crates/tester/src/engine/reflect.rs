@@ -11,7 +11,7 @@ use port::{Burst, Pool};
 
 use super::Engine;
 use super::protocol::{Reflected, Request};
-use crate::frame::read_signature;
+use crate::frame::Signature;
 use crate::link::Link;
 use crate::rig::RigError;
 
@@ -20,15 +20,9 @@ const PATIENCE_NS: u64 = 5_000_000;
 
 impl<L: Link> Engine<L> {
     /// Sends back what comes until the sender says that it has finished.
-    pub(super) fn reflect(
-        &mut self,
-        requests: &Messages<Request>,
-        ready: impl FnOnce() -> std::io::Result<()>,
-    ) -> Result<Reflected, RigError> {
+    pub(super) fn reflect(&mut self, requests: &Messages<Request>) -> Result<Reflected, RigError> {
         let mut found = Reflected::default();
         let mut burst = Burst::new();
-        self.drain()?;
-        ready()?;
         loop {
             if self.link.receive(0, &mut self.pool, &mut burst, now_ns())? > 0 {
                 self.turn_back(&mut burst, &mut found)?;
@@ -81,7 +75,7 @@ fn swap(frame: &mut [u8]) -> bool {
     };
     let (at, length) = addresses;
     let ports = at + 2 * length;
-    if frame.len() < ports + 4 || read_signature(frame).is_none() {
+    if frame.len() < ports + 4 || Signature::read(frame).is_none() {
         return false;
     }
     exchange(&mut frame[..12], 6);
@@ -99,7 +93,7 @@ fn exchange(both: &mut [u8], length: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Content, Ends, Signature, Template};
+    use crate::frame::{Content, Ends, Template};
     use crate::sizes::{Family, FrameSize};
 
     /// etherparse is somebody else's reading of the headers.
@@ -119,7 +113,7 @@ mod tests {
         for (bytes, family) in [(64, Family::Ipv4), (84, Family::Ipv6)] {
             let size = FrameSize::new(bytes, family, 1500).unwrap();
             let template = Template::new(size, family, &ends);
-            let mut frame = vec![0; template.len()];
+            let mut frame = vec![0; template.length()];
             match family {
                 Family::Ipv4 => template.write_v4(&mut frame, 0xC613_4102, signature),
                 Family::Ipv6 => {

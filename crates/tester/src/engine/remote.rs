@@ -13,12 +13,13 @@ use std::time::Duration;
 use host::clock::now_ns;
 use host::process::Group;
 
+use super::Engine;
 use super::clocks::{Clocks, Relation};
 use super::protocol::{Open, Reply, Request, VERSION, Watch, hear, say};
 use super::record::{record, sent_by_stream};
-use super::{Engine, LEAD_NS, STUCK_NS, conducted};
 use crate::capture::Departures;
 use crate::clock::wait_until;
+use crate::conduct::conducted;
 use crate::link::Link;
 use crate::rig::{Event, Rig, RigError};
 use crate::trial::{Direction, Order, Trial, Validity};
@@ -87,11 +88,6 @@ impl Far {
             _ => return Err(failed("it opens no port".to_owned())),
         }
         Ok(far)
-    }
-
-    /// What can be said of delays.
-    pub fn clocks(&self) -> String {
-        self.relation.to_string()
     }
 
     fn nonsense(&self) -> RigError {
@@ -178,7 +174,9 @@ impl<L: Link> Remote<L> {
             Relation::Unknown => None,
         };
         far.ask(&Request::Begin(Watch::new(order, trial, clock)))?;
-        let (sent, noise) = conducted(engine.core, event, &[], || engine.send(&mut senders));
+        let (sent, noise) = conducted(engine.core, event, &[], || {
+            engine.traffic(&mut senders, None, order)
+        });
         for sender in &mut senders {
             sender.give_back(&mut engine.pool);
         }
@@ -257,35 +255,5 @@ impl<L: Link> Rig for Remote<L> {
 
     fn ceiling(&self) -> f64 {
         self.engine.ceiling()
-    }
-}
-
-impl<L: Link> Engine<L> {
-    /// Sends by the timetable; what arrives here meanwhile is nobody's.
-    fn send(&mut self, senders: &mut [super::sender::Sender]) -> Result<(), RigError> {
-        let start = now_ns() + LEAD_NS;
-        for sender in senders.iter_mut() {
-            sender.start(start);
-        }
-        loop {
-            if host::interrupted() {
-                return Err(RigError::Interrupted);
-            }
-            let now = now_ns();
-            let mut sending = false;
-            for sender in senders.iter_mut() {
-                sender.turn(&mut self.link, &mut self.pool, now)?;
-                sending |= !sender.finished();
-            }
-            if !sending
-                || senders
-                    .iter()
-                    .any(|sender| sender.stuck_for(now) > STUCK_NS)
-            {
-                break;
-            }
-        }
-        // The rings are emptied, or they would be full one day.
-        self.drain()
     }
 }

@@ -177,7 +177,7 @@ impl Sender {
             return;
         };
         for stream in &self.streams {
-            let Some(frame) = pool.allocate(template.len() as u16) else {
+            let Some(frame) = pool.allocate(template.length() as u16) else {
                 return;
             };
             let signature = Signature {
@@ -256,7 +256,7 @@ impl Sender {
         }
         match &self.replay {
             Some(replay) => replay.capture.length(slot),
-            None => self.template(slot).map_or(0, Template::len),
+            None => self.template(slot).map_or(0, Template::length),
         }
     }
 

@@ -1,11 +1,10 @@
 //! Generators for an order, made when it differs from the last.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use fastpath::generate::{Destinations, Frames, Generator, LENGTH_MAX};
-use host::Namespace;
+use fastpath::generate::{DESTINATIONS_MAX, Destinations, Frames, Generator, LENGTH_MAX};
 
-use super::rig::{XdpRig, within};
+use super::end::End;
 use crate::addresses;
 use crate::frame::{DESTINATION_PORT, SOURCE_PORT, TIME_TO_LIVE};
 use crate::rig::RigError;
@@ -18,48 +17,59 @@ const STAMP_SOME: u32 = 16;
 /// full.
 const SEQUENCES: u64 = 1 << 31;
 
-/// Interfaces of the attic.
-const PARKING: [&str; 2] = ["park0", "park1"];
-
-/// What a generator was made for.
+/// What generators were made for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Made {
+struct Made {
     lengths: Vec<u16>,
     family: Family,
     destinations: u32,
     direction: Direction,
     stamp_every: u32,
-    pub(super) timetable: bool,
+    timetable: bool,
 }
 
-impl XdpRig {
+/// The generators of the last order.
+#[derive(Debug, Default)]
+pub(super) struct Generators {
+    /// Each with the number of its end.
+    pub(super) list: Vec<(usize, Generator)>,
+    made: Option<Made>,
+}
+
+impl Generators {
+    /// Whether the program in the kernel keeps the timetable.
+    pub(super) fn keep_timetable(&self) -> bool {
+        self.made.as_ref().is_some_and(|made| made.timetable)
+    }
+
     /// Makes the generators for an order, unless those of the last one serve.
-    pub(super) fn prepare(&mut self, order: &Order) -> Result<(), RigError> {
-        if order.direction == Direction::Mesh {
-            return Err(RigError::Unable {
-                rig: "the in-kernel generator",
-                what: "send in a mesh".to_owned(),
-                remedy: "send one way or both ways",
-            });
-        }
-        if let Some(what) = order.traffic.unusual() {
-            return Err(RigError::Unable {
+    pub(super) fn prepare(
+        &mut self,
+        order: &Order,
+        ends: &[End],
+        seed: u64,
+    ) -> Result<(), RigError> {
+        let unable = |what: &str, remedy| {
+            Err(RigError::Unable {
                 rig: "the in-kernel generator",
                 what: what.to_owned(),
-                remedy: "use --generator packet or af-xdp",
-            });
+                remedy,
+            })
+        };
+        if order.direction == Direction::Mesh {
+            return unable("send in a mesh", "send one way or both ways");
         }
+        if let Some(what) = order.traffic.unusual() {
+            return unable(what, "use --generator packet or af-xdp");
+        }
+        let mut segments = order.schedule.segments().iter();
         let made = Made {
             lengths: order.sizes.iter().map(|size| size.bytes() - FCS).collect(),
             family: order.family,
             destinations: order.destinations,
             direction: order.direction,
             timetable: order.direction == Direction::OneWay
-                && order
-                    .schedule
-                    .segments()
-                    .iter()
-                    .all(|segment| segment.rate.is_finite()),
+                && segments.all(|segment| segment.rate.is_finite()),
             stamp_every: if order.time_every_frame {
                 1
             } else {
@@ -67,25 +77,16 @@ impl XdpRig {
             },
         };
         if let Some(&length) = made.lengths.iter().find(|&&length| length > LENGTH_MAX) {
-            return Err(RigError::Unable {
-                rig: "the in-kernel generator",
-                what: format!("make frames of {} bytes", length + FCS),
-                remedy: "use frames of at most 3404 bytes",
-            });
+            let what = format!("make frames of {} bytes", length + FCS);
+            return unable(&what, "use frames of at most 3404 bytes");
         }
-        let used = self
-            .generators
-            .iter()
-            .map(|(_, generator)| generator.sent())
-            .max()
-            .unwrap_or(0);
-        if self.made.as_ref() == Some(&made) && used < SEQUENCES {
+        let fresh = |(_, generator): &(usize, Generator)| generator.sent() < SEQUENCES;
+        if self.made.as_ref() == Some(&made) && self.list.iter().all(fresh) {
             return Ok(());
         }
-        self.parked.clear();
-        self.generators.clear();
+        self.list.clear();
         for (from, to) in order.direction.streams(2) {
-            let end = &self.ends[usize::from(from)];
+            let end = &ends[usize::from(from)];
             let frames = Frames {
                 source_mac: end.macs.tester,
                 destination_mac: end.macs.device,
@@ -94,7 +95,7 @@ impl XdpRig {
                     Family::Ipv4 => IpAddr::V4(addresses::tester_v4(from)),
                     Family::Ipv6 => IpAddr::V6(addresses::tester_v6(from)),
                 },
-                destinations: self.destinations(order, to),
+                destinations: destinations(order, to, seed),
                 source_port: SOURCE_PORT,
                 source_ports: 1,
                 destination_port: DESTINATION_PORT,
@@ -108,42 +109,21 @@ impl XdpRig {
             } else {
                 Generator::new
             };
-            let generator = within(end, || make(end.index, &frames))??;
-            let place = PARKING[self.parked.len() % PARKING.len()];
-            self.parked
-                .push(self.attic.enter(|| generator.park(place))??);
-            self.generators.push((usize::from(from), generator));
+            let generator = end.enter(|| make(end.index, &frames))??;
+            self.list.push((usize::from(from), generator));
         }
         self.made = Some(made);
         Ok(())
     }
-
-    fn destinations(&self, order: &Order, port: u8) -> Destinations {
-        let count = order
-            .destinations
-            .clamp(1, fastpath::generate::DESTINATIONS_MAX as u32);
-        let indices = addresses::shuffled(count, self.seed);
-        match order.family {
-            Family::Ipv4 => Destinations::V4(
-                indices
-                    .map(|index| addresses::destination_v4(port, 2, index, count))
-                    .collect::<Vec<Ipv4Addr>>(),
-            ),
-            Family::Ipv6 => Destinations::V6(
-                indices
-                    .map(|index| addresses::destination_v6(port, index, count))
-                    .collect::<Vec<Ipv6Addr>>(),
-            ),
-        }
-    }
 }
 
-/// A namespace with a cable that nothing is ever sent through.
-pub(super) fn attic() -> Result<Namespace, RigError> {
-    let attic = Namespace::new("attic")?;
-    attic.ip(format!(
-        "link add {} type veth peer name {}",
-        PARKING[0], PARKING[1]
-    ))?;
-    Ok(attic)
+fn destinations(order: &Order, port: u8, seed: u64) -> Destinations {
+    let count = order.destinations.clamp(1, DESTINATIONS_MAX as u32);
+    let indices = addresses::shuffled(count, seed);
+    let v4 = |index| addresses::destination_v4(port, 2, index, count);
+    let v6 = |index| addresses::destination_v6(port, index, count);
+    match order.family {
+        Family::Ipv4 => Destinations::V4(indices.map(v4).collect()),
+        Family::Ipv6 => Destinations::V6(indices.map(v6).collect()),
+    }
 }

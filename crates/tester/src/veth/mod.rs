@@ -12,7 +12,8 @@
 //! up slows the generator down instead of losing frames; such a trial is undersent, and the result
 //! "limited by the tester".
 
-mod dut;
+mod bench;
+mod end;
 mod generators;
 pub mod lanes;
 mod record;
@@ -20,5 +21,6 @@ mod rig;
 mod sending;
 mod timetable;
 
-pub use dut::{Bench, Device, Port};
-pub use rig::{End, XdpRig};
+pub use bench::Bench;
+pub use end::End;
+pub use rig::XdpRig;

@@ -1,57 +1,38 @@
 //! Trials with the generator and the sink of crate `fastpath`.
 
-use bpf::attach::{Attachment, Request};
-use fastpath::generate::Generator;
+use bpf::attach::Request;
 use fastpath::sink::{Checks, Sink};
 use host::clock::now_ns;
-use host::{CoreId, Namespace, Pinned};
+use host::{CoreId, Pinned};
 
-use super::generators::{Made, attic};
-use super::sending::Sending;
+use super::end::End;
+use super::generators::Generators;
+use super::record::record;
+use super::sending::{Sending, send, send_by_timetable};
 use crate::clock::wait_until;
-use crate::disturbance::Watch;
-use crate::engine::Macs;
+use crate::conduct::conducted;
 use crate::privilege::Privilege;
 use crate::rig::{Event, Rig, RigError};
-use crate::schedule::Pacer;
 use crate::trial::{Order, Trial};
 
-/// Most frames in one call, where the rate makes so many due at once.
-const BATCH: u32 = 256;
 /// Between two looks for residual frames, ns.
 const LOOK_NS: u64 = 200_000;
 /// The part of a trial's length for which others get the cores after it: 1/16 is more than the 50
 /// ms in a second that the kernel would else take for them in the midst of one.
 const REST: u64 = 16;
+/// Rate at which searches begin, frames/s: beyond what one core makes.
+const CEILING: f64 = 20e6;
 /// Sequence numbers remembered for a stream: what a trial may send for its losses to be located.
 const WINDOW: u32 = 1 << 21;
 
-/// One end of the tester.
-#[derive(Debug, Clone)]
-pub struct End {
-    /// Where the interface is; `None` for the namespace of the process.
-    pub namespace: Option<Namespace>,
-    /// Its name.
-    pub interface: String,
-    /// Its index there.
-    pub index: u32,
-    /// Hardware addresses on both sides of the cable.
-    pub macs: Macs,
-}
-
 /// Two ends with something between them.
 pub struct XdpRig {
-    pub(super) ends: Vec<End>,
-    pub(super) sinks: Vec<Sink>,
-    pub(super) generators: Vec<(usize, Generator)>,
-    /// Where the generators' programs are parked, so that short calls are quick.
-    pub(super) attic: Namespace,
-    pub(super) parked: Vec<Attachment>,
-    pub(super) made: Option<Made>,
-    pub(super) core: CoreId,
-    pub(super) number: u32,
-    pub(super) seed: u64,
-    ceiling: f64,
+    ends: Vec<End>,
+    sinks: Vec<Sink>,
+    generators: Generators,
+    core: CoreId,
+    number: u32,
+    seed: u64,
     line_rate: Option<f64>,
     description: String,
     /// Kernel threads that take part: those of the device and of the sink.
@@ -69,18 +50,14 @@ impl XdpRig {
             window: WINDOW,
             ..Checks::ALL
         };
-        let mut modes = Vec::new();
+        let mut names = Vec::new();
         let mut sinks = Vec::new();
         for end in ends {
             let mut sink = Sink::new(checks)?;
-            modes.push(within(end, || sink.attach(&end.interface, Request::Any))??.to_string());
+            let mode = end.enter(|| sink.attach(&end.interface, Request::Any))??;
+            names.push(format!("{} ({mode} XDP)", end.interface));
             sinks.push(sink);
         }
-        let names: Vec<String> = ends
-            .iter()
-            .zip(&modes)
-            .map(|(end, mode)| format!("{} ({mode} XDP)", end.interface))
-            .collect();
         Ok(Self {
             description: format!(
                 "in-kernel generator on core {core} and in-kernel sink, {} through {what}; \
@@ -89,14 +66,10 @@ impl XdpRig {
             ),
             ends: ends.to_vec(),
             sinks,
-            generators: Vec::new(),
-            attic: attic()?,
-            parked: Vec::new(),
-            made: None,
+            generators: Generators::default(),
             core,
             number: 0,
             seed,
-            ceiling: 20e6,
             line_rate: None,
             threads: Vec::new(),
         })
@@ -119,11 +92,8 @@ impl XdpRig {
 
     /// Frames that the sinks have seen, ours and others.
     fn arrived(&self) -> Result<u64, RigError> {
-        let mut sum = 0;
-        for sink in &self.sinks {
-            sum += sink.counts()?.frames;
-        }
-        Ok(sum)
+        let counts = self.sinks.iter().map(|sink| Ok(sink.counts()?.frames));
+        counts.sum()
     }
 
     /// Waits until nothing has come for `quiet_ns`, `all` have, or `limit_ns` is over.
@@ -150,28 +120,13 @@ impl XdpRig {
     /// by the device.
     fn present(&self) -> Result<(), RigError> {
         for end in &self.ends {
-            let found = within(end, || bpf::attach::index_of(&end.interface))?;
+            let found = end.enter(|| bpf::attach::index_of(&end.interface))?;
             if !found.is_ok_and(|index| index == end.index) {
                 let name = end.interface.clone();
                 return Err(port::PortError::Gone { name }.into());
             }
         }
         Ok(())
-    }
-
-    fn clear(&self) -> Result<(), RigError> {
-        for sink in &self.sinks {
-            sink.clear()?;
-        }
-        Ok(())
-    }
-}
-
-/// Runs something in the namespace of an end.
-pub(super) fn within<R: Send>(end: &End, work: impl FnOnce() -> R + Send) -> Result<R, RigError> {
-    match &end.namespace {
-        Some(namespace) => Ok(namespace.enter(work)?),
-        None => Ok(work()),
     }
 }
 
@@ -183,54 +138,50 @@ impl Rig for XdpRig {
         event: Option<Event<'_>>,
     ) -> Result<Trial, RigError> {
         self.number += 1;
-        self.prepare(order)?;
+        self.generators.prepare(order, &self.ends, self.seed)?;
         let _pinned = Pinned::to(self.core);
         let privilege = Privilege::during(&order.schedule, &self.threads, event.is_none());
-        for (_, generator) in &mut self.generators {
+        for (_, generator) in &mut self.generators.list {
             generator.pace(0, 1.0, 1);
             generator.send(1)?;
         }
         wait_until(now_ns() + order.waits.learning_ns, host::interrupted);
-        self.clear()?;
-        let mut sending: Vec<Sending> = self
-            .generators
+        for sink in &self.sinks {
+            sink.clear()?;
+        }
+        let by_timetable = self.generators.keep_timetable();
+        let (generators, sinks) = (&mut self.generators.list, &self.sinks);
+        let mut sending: Vec<Sending> = generators
             .iter()
-            .map(|(_, generator)| Sending {
-                pacer: Pacer::new(&order.schedule, BATCH),
-                base: generator.sent(),
-                first_ns: 0,
-                last_ns: 0,
-            })
+            .map(|(_, generator)| Sending::new(order, generator.sent()))
             .collect();
         let begun = now_ns();
-        let cores = [self.core];
-        let watch = Watch::new(&cores, &self.threads);
-        let sent = std::thread::scope(|scope| {
-            if let Some(event) = event {
-                let at = now_ns() + event.at_ns;
-                scope.spawn(move || {
-                    wait_until(at, host::interrupted);
-                    (event.action)();
-                });
-            }
-            if self.made.as_ref().is_some_and(|made| made.timetable) {
-                self.send_by_timetable(order, &mut sending[0], event.is_some())
-            } else {
-                self.send(order, &mut sending)
+        let watch = event.is_some();
+        let (sent, noise) = conducted(None, event, &self.threads, || {
+            match (&mut generators[..], &mut sending[..]) {
+                ([(from, generator)], [state]) if by_timetable => {
+                    send_by_timetable(generator, &sinks[*from ^ 1], order, state, watch)
+                }
+                (generators, sending) => send(generators, sinks, order, sending),
             }
         });
-        let noise = watch.end();
         let seen = sent?;
         let expected = sending
             .iter()
-            .zip(&self.generators)
+            .zip(&*generators)
             .map(|(state, (_, generator))| generator.sent() - state.base)
             .sum();
         self.settle(order.waits.residual_ns, order.waits.quiet_ns, expected)?;
         self.present()?;
         drop(privilege);
         // What has been counted last may still be duplicates; a moment more costs nothing.
-        let record = self.record(order, purpose, &sending, &seen, &noise)?;
+        let record = record(
+            (self.number, purpose),
+            order,
+            (&self.generators.list, &self.sinks),
+            (&sending, &seen),
+            &noise,
+        )?;
         let now = now_ns();
         let rest = order.waits.settle_ns.max((now - begun) / REST);
         wait_until(now + rest, host::interrupted);
@@ -246,6 +197,6 @@ impl Rig for XdpRig {
     }
 
     fn ceiling(&self) -> f64 {
-        self.ceiling
+        CEILING
     }
 }

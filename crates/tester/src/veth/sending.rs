@@ -1,15 +1,17 @@
 //! Sending by the timetable.
 
 use fastpath::generate::Generator;
+use fastpath::sink::Sink;
 use host::clock::now_ns;
 
-use super::rig::XdpRig;
-use super::timetable::Timetable;
+use super::timetable::{Timetable, hand_over};
 use crate::clock::wait_until;
 use crate::rig::RigError;
 use crate::schedule::Pacer;
 use crate::trial::Order;
 
+/// Most frames in one call, where the rate makes so many due at once.
+const BATCH: u32 = 256;
 /// Lead of the timetable over the first look at the clock, ns.
 const LEAD_NS: u64 = 50_000;
 /// Frames that are not kept waiting for company.
@@ -33,9 +35,13 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// Notes that `places` of the timetable stay empty before the frame after `sent`.
-    fn skip(&mut self, sent: u64, places: u64) {
-        self.pacer.skip(sent - self.base, places);
+    pub(super) fn new(order: &Order, base: u64) -> Self {
+        Self {
+            pacer: Pacer::new(&order.schedule, BATCH),
+            base,
+            first_ns: 0,
+            last_ns: 0,
+        }
     }
 }
 
@@ -48,135 +54,111 @@ pub(super) struct Seen {
     pub(super) elapsed_ns: u64,
 }
 
-impl XdpRig {
-    /// Sends by the timetable. The calling thread is on the generator's core.
-    pub(super) fn send(
-        &mut self,
-        order: &Order,
-        sending: &mut [Sending],
-    ) -> Result<Seen, RigError> {
-        let mut seen = Seen::default();
-        let start = now_ns() + LEAD_NS;
-        wait_until(start, host::interrupted);
-        let mut newest = vec![(0_u32, 0_u64); self.sinks.len()];
-        loop {
-            if host::interrupted() {
-                return Err(RigError::Interrupted);
-            }
-            let mut finished = true;
-            for ((_, generator), state) in self.generators.iter_mut().zip(sending.iter_mut()) {
-                let now = now_ns();
-                let since = now - start;
-                if state.pacer.finished() {
-                    continue;
-                }
-                finished = false;
-                let due = state.pacer.allowed(since);
-                let few = due < state.pacer.left().min(ENOUGH);
-                if due == 0
-                    || (state.pacer.paced() && few && state.pacer.lateness_ns(since) < CALL_NS)
-                {
-                    continue;
-                }
-                let made = hand_over(generator, due.min(1 << 16) as u32)?;
-                if state.first_ns == 0 {
-                    state.first_ns = now;
-                }
-                state.last_ns = now_ns();
-                state.pacer.went(u64::from(made), since);
-                seen.largest_burst = seen.largest_burst.max(made);
-            }
+/// Sends by the timetable. The calling thread is on the generator's core.
+pub(super) fn send(
+    generators: &mut [(usize, Generator)],
+    sinks: &[Sink],
+    order: &Order,
+    sending: &mut [Sending],
+) -> Result<Seen, RigError> {
+    let mut seen = Seen::default();
+    let start = now_ns() + LEAD_NS;
+    wait_until(start, host::interrupted);
+    let mut newest = vec![(0_u32, 0_u64); sinks.len()];
+    loop {
+        if host::interrupted() {
+            return Err(RigError::Interrupted);
+        }
+        let mut finished = true;
+        for ((_, generator), state) in generators.iter_mut().zip(sending.iter_mut()) {
             let now = now_ns();
-            for (sink, (largest, at)) in self.sinks.iter().zip(&mut newest) {
-                let number = sink.largest(0);
-                if number != *largest {
-                    if *largest != 0 {
-                        seen.silence_ns = seen.silence_ns.max(now - *at);
-                    }
-                    (*largest, *at) = (number, now);
+            let since = now - start;
+            if state.pacer.finished() {
+                continue;
+            }
+            finished = false;
+            let due = state.pacer.allowed(since);
+            let few = due < state.pacer.left().min(ENOUGH);
+            if due == 0 || (state.pacer.paced() && few && state.pacer.lateness_ns(since) < CALL_NS)
+            {
+                continue;
+            }
+            let made = hand_over(generator, due.min(1 << 16) as u32)?;
+            if state.first_ns == 0 {
+                state.first_ns = now;
+            }
+            state.last_ns = now_ns();
+            state.pacer.went(u64::from(made), since);
+            seen.largest_burst = seen.largest_burst.max(made);
+        }
+        let now = now_ns();
+        for (sink, (largest, at)) in sinks.iter().zip(&mut newest) {
+            let number = sink.largest(0);
+            if number != *largest {
+                if *largest != 0 {
+                    seen.silence_ns = seen.silence_ns.max(now - *at);
                 }
-            }
-            if finished {
-                break;
+                (*largest, *at) = (number, now);
             }
         }
-        for state in sending.iter() {
-            seen.worst_lateness_ns = seen.worst_lateness_ns.max(state.pacer.worst_lateness_ns());
-            let span = state.last_ns.saturating_sub(state.first_ns);
-            let elapsed = match order.schedule.duration_ns() {
-                Some(intended) => intended.max(state.last_ns.saturating_sub(start)),
-                None => span,
-            };
-            seen.elapsed_ns = seen.elapsed_ns.max(elapsed);
+        if finished {
+            break;
         }
-        Ok(seen)
     }
-
-    /// Sends one way by a timetable that the program in the kernel keeps: one call for many frames,
-    /// so that no call's cost falls between two of them.
-    pub(super) fn send_by_timetable(
-        &mut self,
-        order: &Order,
-        state: &mut Sending,
-        watch: bool,
-    ) -> Result<Seen, RigError> {
-        let mut seen = Seen::default();
-        let Some((from, generator)) = self.generators.first_mut() else {
-            return Ok(seen);
+    for state in sending.iter() {
+        seen.worst_lateness_ns = seen.worst_lateness_ns.max(state.pacer.worst_lateness_ns());
+        let span = state.last_ns.saturating_sub(state.first_ns);
+        let elapsed = match order.schedule.duration_ns() {
+            Some(intended) => intended.max(state.last_ns.saturating_sub(start)),
+            None => span,
         };
-        let sink = &self.sinks[*from ^ 1];
-        let slice_ns = if watch { WATCH_NS } else { SLICE_NS };
-        let start = now_ns() + LEAD_NS;
-        state.first_ns = start;
-        let mut begun = start;
-        let (mut largest, mut at) = (0, start);
-        for segment in order.schedule.segments() {
-            let interval_ns = 1e9 / segment.rate;
-            let timetable = Timetable {
-                start_ns: begun,
-                interval_ns,
-                frames: segment.frames,
-                batch: (segment.rate * FLUSH_NS / 1e9).clamp(1.0, 64.0) as u32,
-                slice_ns,
-            };
-            seen.largest_burst = seen.largest_burst.max(timetable.batch);
-            begun = timetable.end_ns() + segment.rest_ns;
-            let late = timetable.keep(generator, |generator, now, skipped| {
-                if skipped > 0 {
-                    state.skip(generator.sent(), skipped);
-                }
-                let number = sink.largest(0);
-                if number != largest {
-                    let silent = if largest == 0 { 0 } else { now - at };
-                    seen.silence_ns = seen.silence_ns.max(silent);
-                    (largest, at) = (number, now);
-                }
-            })?;
-            seen.worst_lateness_ns = seen.worst_lateness_ns.max(late);
-        }
-        // The program's last look at the clock was for the last frame.
-        let end = generator.last_look_ns().max(start);
-        seen.elapsed_ns = order.schedule.duration_ns().unwrap_or(0).max(end - start);
-        state.last_ns = end;
-        Ok(seen)
+        seen.elapsed_ns = seen.elapsed_ns.max(elapsed);
     }
+    Ok(seen)
 }
 
-/// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and
-/// takes numbers back a second late when frames were still under way: after tens of thousands of
-/// short calls there may be none, until then. The trial is late by that, and so invalid.
-pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
-    const TRIES: u32 = 60;
-    const NAP_NS: u64 = 50_000_000;
-    for _ in 1..TRIES {
-        match generator.send(count) {
-            Err(fastpath::Error::Bpf(bpf::Error::Run { error, .. }))
-                if error.raw_os_error() == Some(libc::ENOSPC) && !host::interrupted() =>
-            {
-                wait_until(now_ns() + NAP_NS, host::interrupted);
+/// Sends one way by a timetable that the program in the kernel keeps: one call for many frames,
+/// so that no call's cost falls between two of them.
+pub(super) fn send_by_timetable(
+    generator: &mut Generator,
+    sink: &Sink,
+    order: &Order,
+    state: &mut Sending,
+    watch: bool,
+) -> Result<Seen, RigError> {
+    let mut seen = Seen::default();
+    let slice_ns = if watch { WATCH_NS } else { SLICE_NS };
+    let start = now_ns() + LEAD_NS;
+    state.first_ns = start;
+    let mut begun = start;
+    let (mut largest, mut at) = (0, start);
+    for segment in order.schedule.segments() {
+        let interval_ns = 1e9 / segment.rate;
+        let timetable = Timetable {
+            start_ns: begun,
+            interval_ns,
+            frames: segment.frames,
+            batch: (segment.rate * FLUSH_NS / 1e9).clamp(1.0, 64.0) as u32,
+            slice_ns,
+        };
+        seen.largest_burst = seen.largest_burst.max(timetable.batch);
+        begun = timetable.end_ns() + segment.rest_ns;
+        let late = timetable.keep(generator, |generator, now, skipped| {
+            if skipped > 0 {
+                state.pacer.skip(generator.sent() - state.base, skipped);
             }
-            other => return Ok(other?),
-        }
+            let number = sink.largest(0);
+            if number != largest {
+                let silent = if largest == 0 { 0 } else { now - at };
+                seen.silence_ns = seen.silence_ns.max(silent);
+                (largest, at) = (number, now);
+            }
+        })?;
+        seen.worst_lateness_ns = seen.worst_lateness_ns.max(late);
     }
-    Ok(generator.send(count)?)
+    // The program's last look at the clock was for the last frame.
+    let end = generator.last_look_ns().max(start);
+    seen.elapsed_ns = order.schedule.duration_ns().unwrap_or(0).max(end - start);
+    state.last_ns = end;
+    Ok(seen)
 }

@@ -4,7 +4,7 @@
 use fastpath::generate::Generator;
 use host::clock::now_ns;
 
-use super::sending::hand_over;
+use crate::clock::wait_until;
 use crate::rig::RigError;
 use crate::schedule::OWED_NS;
 
@@ -72,4 +72,23 @@ impl Timetable {
         }
         Ok(worst)
     }
+}
+
+/// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and
+/// takes numbers back a second late when frames were still under way: after tens of thousands of
+/// short calls there may be none, until then. The trial is late by that, and so invalid.
+pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
+    const TRIES: u32 = 60;
+    const NAP_NS: u64 = 50_000_000;
+    for _ in 1..TRIES {
+        match generator.send(count) {
+            Err(fastpath::Error::Bpf(bpf::Error::Run { error, .. }))
+                if error.raw_os_error() == Some(libc::ENOSPC) && !host::interrupted() =>
+            {
+                wait_until(now_ns() + NAP_NS, host::interrupted);
+            }
+            other => return Ok(other?),
+        }
+    }
+    Ok(generator.send(count)?)
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use fastpath::generate::Generator;
 use host::clock::now_ns;
-use host::{Favoured, Pinned};
+use host::{CoreId, Favoured, Pinned};
 
 use super::load::{Load, QUIET, join, settle};
 use super::{Lanes, MTU, Pace};
@@ -31,8 +31,7 @@ use crate::schedule::{Pacer, Schedule, Segment, TOLERANCE};
 use crate::sizes::{Family, FrameSize, SizeError};
 use crate::traffic::Traffic;
 use crate::trial::{Counts, Direction, Order, Trial, Waits, judge};
-use crate::veth::sending::hand_over;
-use crate::veth::timetable::Timetable;
+use crate::veth::timetable::{Timetable, hand_over};
 
 /// From the moment when all generators are ready to the first frame, ns.
 const LEAD_NS: u64 = 100_000;
@@ -112,36 +111,38 @@ impl<'a> LanesRig<'a> {
         let base = self.lanes.arrived()?;
         let ready = Barrier::new(cores.len());
         let start = OnceLock::new();
-        let lanes: Vec<Lane> = thread::scope(|scope| {
+        let offers = thread::scope(|scope| {
+            let offer = |((generator, &core), place): ((_, &CoreId), u64)| {
+                let (ready, start) = (&ready, &start);
+                let share = share(segment, place, cores.len() as u64);
+                scope.spawn(move || {
+                    let pinned = Pinned::to(core);
+                    let _favoured = Favoured::now();
+                    ready.wait();
+                    let _pinned = pinned.map_err(RigError::from)?;
+                    let watch = Watch::new(&[core], &[]);
+                    let start = *start.get_or_init(|| now_ns() + LEAD_NS);
+                    let offer = if in_calls {
+                        Offer::by_calls(generator, share, start)
+                    } else {
+                        Offer::by_company(generator, share, start)
+                    };
+                    Ok(Offer {
+                        disturbance: watch.end(),
+                        ..offer?
+                    })
+                })
+            };
             let threads: Vec<_> = generators
                 .iter_mut()
                 .zip(cores)
-                .enumerate()
-                .map(|(place, (generator, &core))| {
-                    let (ready, start) = (&ready, &start);
-                    let share = share(segment, place as u64, cores.len() as u64);
-                    scope.spawn(move || {
-                        let pinned = Pinned::to(core);
-                        let _favoured = Favoured::now();
-                        ready.wait();
-                        let _pinned = pinned.map_err(RigError::from)?;
-                        let watch = Watch::new(&[core], &[]);
-                        let start = *start.get_or_init(|| now_ns() + LEAD_NS);
-                        let lane = if in_calls {
-                            Lane::by_calls(generator, share, start)
-                        } else {
-                            Lane::by_company(generator, share, start)
-                        };
-                        lane.map(|lane| lane.with(watch.end()))
-                    })
-                })
+                .zip(0..)
+                .map(offer)
                 .collect();
-            threads
-                .into_iter()
-                .map(join)
-                .collect::<Result<_, RigError>>()
+            let offers: Result<Vec<Offer>, RigError> = threads.into_iter().map(join).collect();
+            offers
         })?;
-        Ok((Offer::of(&lanes), base))
+        Ok((offers.iter().fold(Offer::default(), Offer::and), base))
     }
 }
 
@@ -155,9 +156,9 @@ fn share(segment: Segment, place: u64, lanes: u64) -> Segment {
     }
 }
 
-/// What one core offered.
+/// What one core offered, or several together.
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct Offer {
     intended: u64,
     /// Handed over, late ones too.
     sent: u64,
@@ -168,7 +169,7 @@ struct Lane {
     disturbance: Disturbance,
 }
 
-impl Lane {
+impl Offer {
     /// By the timetable in the kernel.
     fn by_calls(
         generator: &mut Generator,
@@ -188,11 +189,12 @@ impl Lane {
         // The program's last look at the clock was for the last frame.
         let end_ns = generator.last_look_ns().max(start_ns);
         let planned_ns = timetable.end_ns() - start_ns;
+        let elapsed_ns = end_ns - start_ns;
         Ok(Self::new(
             segment.frames,
             sent,
             planned_ns,
-            end_ns - start_ns,
+            elapsed_ns,
             worst,
         ))
     }
@@ -231,14 +233,8 @@ impl Lane {
         }
         let sent = generator.sent() - before;
         let planned_ns = schedule.duration_ns().unwrap_or(0);
-        let lateness = pacer.worst_lateness_ns();
-        Ok(Self::new(
-            schedule.frames(),
-            sent,
-            planned_ns,
-            last,
-            lateness,
-        ))
+        let worst = pacer.worst_lateness_ns();
+        Ok(Self::new(schedule.frames(), sent, planned_ns, last, worst))
     }
 
     /// Of `sent` frames evenly handed over in `elapsed_ns` instead of `planned_ns`.
@@ -254,44 +250,15 @@ impl Lane {
         }
     }
 
-    fn with(self, disturbance: Disturbance) -> Self {
+    /// What two offered at the same time.
+    fn and(self, other: &Self) -> Self {
         Self {
-            disturbance,
-            ..self
-        }
-    }
-}
-
-/// What all lanes offered together.
-#[derive(Clone, Debug, Default)]
-struct Offer {
-    intended: u64,
-    sent: u64,
-    late: u64,
-    worst_lateness_ns: u64,
-    elapsed_ns: u64,
-    disturbance: Disturbance,
-}
-
-impl Offer {
-    fn of(lanes: &[Lane]) -> Self {
-        let most = |of: fn(&Disturbance) -> f64| {
-            let each = lanes.iter().map(|lane| of(&lane.disturbance));
-            each.fold(0.0, f64::max)
-        };
-        let longest = |of: fn(&Lane) -> u64| lanes.iter().map(of).max().unwrap_or(0);
-        let switches = |lane: &Lane| lane.disturbance.involuntary_switches;
-        Self {
-            intended: lanes.iter().map(|lane| lane.intended).sum(),
-            sent: lanes.iter().map(|lane| lane.sent).sum(),
-            late: lanes.iter().map(|lane| lane.late).sum(),
-            worst_lateness_ns: longest(|lane| lane.worst_lateness_ns),
-            elapsed_ns: longest(|lane| lane.elapsed_ns),
-            disturbance: Disturbance {
-                steal: most(|lane| lane.steal),
-                waited: most(|lane| lane.waited),
-                involuntary_switches: lanes.iter().map(switches).max().unwrap_or(0),
-            },
+            intended: self.intended + other.intended,
+            sent: self.sent + other.sent,
+            late: self.late + other.late,
+            worst_lateness_ns: self.worst_lateness_ns.max(other.worst_lateness_ns),
+            elapsed_ns: self.elapsed_ns.max(other.elapsed_ns),
+            disturbance: self.disturbance.worse(other.disturbance),
         }
     }
 
@@ -366,27 +333,16 @@ impl Rig for LanesRig<'_> {
         }
         let counts = offer.counts(arrived);
         let seconds = segment.frames as f64 / segment.rate;
+        let noise = offer.disturbance;
         Ok(Trial {
-            number: self.number,
-            purpose: purpose.to_owned(),
-            frame_bytes: f64::from(size.bytes()),
             intended_rate: Some(segment.rate),
             offered_rate: offer.sent as f64 * 1e9 / offer.elapsed_ns.max(1) as f64,
-            senders: 1,
-            intended_seconds: Some(seconds),
-            seconds,
-            counts,
-            latency: None,
-            response: None,
             worst_lateness_ns: offer.worst_lateness_ns,
             largest_burst: BATCH,
             batch: BATCH,
-            last_lost_ns: None,
-            longest_silence_ns: None,
-            steal: offer.disturbance.steal,
-            waited: offer.disturbance.waited,
-            involuntary_switches: offer.disturbance.involuntary_switches,
-            validity: judge(&counts, None, &offer.disturbance),
+            // Being late is in the counts already.
+            validity: judge(&counts, None, &noise),
+            ..Trial::new((self.number, purpose), order, 1, seconds, counts, &noise)
         })
     }
 
@@ -447,9 +403,9 @@ mod tests {
 
     #[test]
     fn a_stretch_that_takes_longer_ends_late_with_its_last_frames() {
-        let lane = Lane::new(1000, 1000, 100_000_000, 125_000_000, 25_000_000);
+        let lane = Offer::new(1000, 1000, 100_000_000, 125_000_000, 25_000_000);
         assert_eq!(lane.late, 200);
-        assert_eq!(Lane::new(1000, 1000, 100, 99, 0).late, 0);
+        assert_eq!(Offer::new(1000, 1000, 100, 99, 0).late, 0);
     }
 
     #[test]
