@@ -141,7 +141,6 @@ impl SweepArguments {
     fn request(&self, command: Vec<String>, results: &ResultOptions) -> Request {
         let shell = |text: &String| ["sh", "-c", text].map(str::to_owned).to_vec();
         Request {
-            command,
             mode: self.mode.map(|mode| match mode {
                 ModeName::Threads => Mode::Threads,
                 ModeName::Copies => Mode::Copies,
@@ -154,16 +153,13 @@ impl SweepArguments {
                 PlacementName::Both => vec![Placement::Pinned, Placement::Free],
             },
             rounds: self.rounds.map(usize::from),
-            quick: results.quick,
             cause: self.cause,
             forecast: self.forecast,
             beside: self.beside.as_ref().map(shell),
             prepare: self.prepare.as_ref().map(shell),
             progress: self.progress.clone(),
-            unit: None,
             timeout: Duration::from_secs(u64::from(self.timeout)),
-            seed: results.seed,
-            interrupted: host::cleanup::interrupted,
+            ..Request::pinned(command, results.quick, results.seed)
         }
     }
 }
@@ -199,23 +195,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
             deliver_document(&document(&result), &result, &arguments.results)
         }
     }
-}
-
-/// A sweep of `command` as the built-in loads want it: pinned, everything else by default.
-fn request(command: Vec<String>, options: &ResultOptions) -> Request {
-    let sweep = SweepArguments {
-        mode: None,
-        cores: None,
-        placement: PlacementName::Pinned,
-        rounds: None,
-        cause: false,
-        forecast: false,
-        beside: None,
-        prepare: None,
-        progress: None,
-        timeout: 900,
-    };
-    sweep.request(command, options)
 }
 
 /// Prints the report and writes the files asked for.

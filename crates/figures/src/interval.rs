@@ -1,5 +1,7 @@
 //! Intervals, and medians that bring theirs.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::order::{median, quantile, range};
@@ -17,17 +19,39 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// From `low` to `high`.
+    pub const fn new(low: f64, high: f64) -> Self {
+        Self { low, high }
+    }
+
     /// The middle 95 % of `draws`: from their 2.5 to their 97.5 percentile.
     pub fn of_draws(draws: &[f64]) -> Self {
-        Self {
-            low: quantile(draws, 0.025),
-            high: quantile(draws, 0.975),
-        }
+        Self::new(quantile(draws, 0.025), quantile(draws, 0.975))
     }
 
     /// Whether `value` lies in the range, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
+    }
+}
+
+/// `1.20 to 1.30`, and as it stands behind its value, with `#`, `[1.20, 1.30]`; three digits unless
+/// others are asked for.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(3);
+        let [low, high] = [self.low, self.high].map(|end| {
+            if end.is_infinite() {
+                "not bounded".to_owned()
+            } else {
+                format!("{end:.digits$}")
+            }
+        });
+        if f.alternate() {
+            write!(f, "[{low}, {high}]")
+        } else {
+            write!(f, "{low} to {high}")
+        }
     }
 }
 
@@ -67,10 +91,7 @@ const DRAWS: usize = 2000;
 /// holds. `NaN` for no value.
 pub fn median_interval(values: &[f64], seed: u64) -> Interval {
     match values.len() {
-        0 => Interval {
-            low: f64::NAN,
-            high: f64::NAN,
-        },
+        0 => Interval::new(f64::NAN, f64::NAN),
         1..BOOTSTRAP_MINIMUM => {
             let (low, high) = range(values);
             Interval { low, high }
@@ -143,11 +164,9 @@ mod tests {
 
     #[test]
     fn few_values_give_their_range_with_its_coverage() {
-        let range = Interval {
-            low: 1.0,
-            high: 3.0,
-        };
+        let range = Interval::new(1.0, 3.0);
         assert_eq!(median_interval(&[2.0, 1.0, 3.0], 1), range);
+        assert_eq!(format!("{range:.1} {range:#.0}"), "1.0 to 3.0 [1, 3]");
         assert!((coverage(5) - 0.9375).abs() < 1e-12);
         assert!((coverage(6) - 0.96875).abs() < 1e-12);
         assert!(median_interval(&[], 1).low.is_nan());
@@ -197,10 +216,8 @@ mod tests {
 
     #[test]
     fn an_open_end_is_null_in_json_and_comes_back() {
-        let open = Interval {
-            low: 2.0,
-            high: f64::INFINITY,
-        };
+        let open = Interval::new(2.0, f64::INFINITY);
+        assert_eq!(format!("{open:#.0}"), "[2, not bounded]");
         let json = serde_json::to_string(&open).unwrap();
         assert_eq!(json, r#"{"low":2.0,"high":null}"#);
         assert_eq!(serde_json::from_str::<Interval>(&json).unwrap(), open);

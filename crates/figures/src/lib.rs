@@ -18,6 +18,6 @@ mod rounds;
 pub use interval::{
     BOOTSTRAP_MINIMUM, Estimate, Interval, bootstrap, coverage, median_interval, unbounded,
 };
-pub use order::{geometric_mean, median, quantile, range, relative_scatter};
+pub use order::{geometric_mean, median, quantile, range};
 pub use random::Random;
 pub use rounds::{Rounds, differences, ratios};

@@ -30,4 +30,5 @@ pub mod investigate;
 pub mod laws;
 pub mod measure;
 pub mod result;
+pub mod suite;
 pub mod workloads;

@@ -62,6 +62,29 @@ pub struct Request {
     pub interrupted: fn() -> bool,
 }
 
+impl Request {
+    /// A sweep of `command` pinned to its cores, everything else by default.
+    pub fn pinned(command: Vec<String>, quick: bool, seed: u64) -> Self {
+        Self {
+            command,
+            mode: None,
+            cores: None,
+            placements: vec![Placement::Pinned],
+            rounds: None,
+            quick,
+            cause: false,
+            forecast: false,
+            beside: None,
+            prepare: None,
+            progress: None,
+            unit: None,
+            timeout: Duration::from_mins(15),
+            seed,
+            interrupted: host::interrupted,
+        }
+    }
+}
+
 /// Measures.
 ///
 /// # Errors

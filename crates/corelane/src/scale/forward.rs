@@ -65,9 +65,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         // One core, and all of them.
         let mut rates = Rounds::new(2, bench.seed);
         rates.run(rounds(bench), |place| {
-            if (bench.interrupted)() {
-                return Err(Unable::Interrupted);
-            }
+            bench.go_on()?;
             let trial = Trial {
                 cores: &bench.cores[..if place == 0 { 1 } else { cores }],
                 frames: &frames,
@@ -79,10 +77,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         })?;
         let gain = rates.ratio(1, 0, f64::clone);
         let name = organisation.name();
-        let times = format!(
-            "{:.2} [{:.2}, {:.2}]",
-            gain.value, gain.interval.low, gain.interval.high
-        );
+        let times = format!("{:.2} {:#.2}", gain.value, gain.interval);
         words.push(format!("{name} {times}"));
         findings.line(
             format!("table {name}"),

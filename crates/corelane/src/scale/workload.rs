@@ -2,15 +2,12 @@
 //! did a second.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use scaling::workloads::{self, Kind};
+use scaling::workloads::{self, Kind, MARK};
 
 use crate::common::Outcome;
-
-/// Text before the rate; the sweep looks for it.
-pub(crate) const MARK: &str = "units a second:";
 
 /// Which loop, and for how long.
 #[derive(Debug, Args)]
@@ -27,21 +24,11 @@ pub(crate) struct Arguments {
 
 /// Runs the loop.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Some(Kind::Loop(lap)) = workloads::find(&arguments.name).map(|workload| &workload.kind)
-    else {
-        return Err(format!(
-            "{:?} is no built-in loop; see `corelane scale list`",
-            arguments.name
-        )
-        .into());
+    let name = &arguments.name;
+    let Some(Kind::Loop(lap)) = workloads::find(name).map(|workload| &workload.kind) else {
+        return Err(format!("{name:?} is no built-in loop; see `corelane scale list`").into());
     };
-    let mut body = (lap.start)(arguments.variant);
-    body(); // the first turn finds caches and branch history empty
     let time = Duration::from_millis(u64::from(arguments.milliseconds));
-    let (start, mut units) = (Instant::now(), 0.0);
-    while start.elapsed() < time {
-        units += body();
-    }
-    println!("{MARK} {}", units / start.elapsed().as_secs_f64());
+    println!("{MARK} {}", lap.rate(arguments.variant, time));
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@
 
 mod loads;
 pub mod makefile;
+pub mod verdict;
 
 use host::topology::Topology;
 use loads::{LOCKED, Layout, Serial, counters, lock, phases, stream};

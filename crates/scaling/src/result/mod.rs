@@ -122,6 +122,18 @@ pub struct PointResult {
     pub steal: f64,
 }
 
+impl PointResult {
+    /// The interval of the speed-up.
+    pub const fn interval(&self) -> Interval {
+        Interval::new(self.low, self.high)
+    }
+
+    /// The speed-up with its interval, in words.
+    pub fn range(&self) -> String {
+        format!("{:.2} {:#.2}", self.speedup, self.interval())
+    }
+}
+
 /// The control: the same setting against itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Control {

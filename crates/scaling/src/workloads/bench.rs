@@ -1,10 +1,16 @@
 //! What an experiment gets, and why it may not run.
 
+use std::io;
 use std::time::Duration;
 
 use host::cores::CoreId;
 use host::pressure::Caches;
+use host::topology::Topology;
 use thiserror::Error;
+
+use super::installed;
+use crate::harness::order::order;
+use crate::measure::Request;
 
 /// The place an experiment runs on.
 #[derive(Debug, Clone)]
@@ -26,6 +32,40 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// This machine, with its own program.
+    ///
+    /// # Errors
+    /// When the program or its cores cannot be told.
+    pub fn here(quick: bool, seed: u64, kernel: bool) -> io::Result<Self> {
+        let topology = Topology::read();
+        Ok(Self {
+            cores: order(&topology, &host::allowed_cores()?),
+            caches: Caches::read(&topology),
+            quick,
+            seed,
+            program: std::env::current_exe()?.display().to_string(),
+            kernel,
+            interrupted: host::interrupted,
+        })
+    }
+
+    /// A sweep of a command, pinned, everything else by default.
+    pub fn request<'a>(&self, command: impl IntoIterator<Item = &'a str>) -> Request {
+        let command = command.into_iter().map(str::to_owned).collect();
+        Request::pinned(command, self.quick, self.seed)
+    }
+
+    /// For use with `?` in loops.
+    ///
+    /// # Errors
+    /// When interrupted.
+    pub fn go_on(&self) -> Result<(), Unable> {
+        if (self.interrupted)() {
+            return Err(Unable::Interrupted);
+        }
+        Ok(())
+    }
+
     /// The core for the only thread, or for the one that must not be disturbed least: the last of
     /// the sweep, because the kernel prefers the first for everything else.
     pub fn last(&self) -> CoreId {
@@ -84,4 +124,25 @@ pub enum Unable {
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl Unable {
+    /// Something failed: what, and the reason.
+    pub fn failed<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> Self {
+        move |reason| Self::Failed(format!("{what}: {reason}"))
+    }
+
+    /// That `program` is there.
+    ///
+    /// # Errors
+    /// When it is absent; Debian has it in `packages`.
+    pub fn unless_installed(program: &str, packages: &str) -> Result<(), Self> {
+        if installed(program) {
+            return Ok(());
+        }
+        Err(Self::Absent {
+            program: program.to_owned(),
+            packages: packages.to_owned(),
+        })
+    }
 }

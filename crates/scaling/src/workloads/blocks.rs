@@ -39,9 +39,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     let sizes = [TOTAL, SMALL, bench.caches.second / 2];
     let mut seconds = Rounds::new(sizes.len(), bench.seed);
     seconds.run(rounds(bench), |place| {
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         let start = Instant::now();
         passes(&mut data, sizes[place]);
         Ok(start.elapsed().as_secs_f64())

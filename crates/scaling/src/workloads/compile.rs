@@ -10,8 +10,9 @@ use std::{fs, io};
 use host::temporary::Directory;
 
 use super::bench::{Bench, Unable};
-use super::{Kind, Prepared, Workload, installed, plan};
+use super::{Kind, Prepared, Workload, plan};
 use crate::harness::plan::Mode;
+use crate::measure::Request;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -59,7 +60,7 @@ const UNPACK: Duration = Duration::from_secs(45);
 fn prepare(bench: &Bench) -> Vec<Result<Prepared, Unable>> {
     let mut prepared = vec![generated(bench)];
     if bench.kernel {
-        prepared.push(kernel(bench.quick));
+        prepared.push(kernel(bench));
     }
     prepared
 }
@@ -81,39 +82,34 @@ const fn build(quick: bool) -> Build {
 
 /// The tree that we write ourselves.
 fn generated(bench: &Bench) -> Result<Prepared, Unable> {
-    for (program, package) in [("make", "make"), ("cc", "gcc")] {
-        if !installed(program) {
-            return Err(Unable::Absent {
-                program: program.into(),
-                packages: package.into(),
-            });
-        }
-    }
+    Unable::unless_installed("make", "make")?;
+    Unable::unless_installed("cc", "gcc")?;
     let files = if bench.quick { FILES / 2 } else { FILES };
-    let tree = Directory::new("compile")
-        .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
+    let tree = Directory::new("compile").map_err(Unable::failed("cannot make a directory"))?;
     write_tree(tree.path(), files, FUNCTIONS, SHARE)
-        .map_err(|e| Unable::Failed(format!("cannot write the tree: {e}")))?;
+        .map_err(Unable::failed("cannot write the tree"))?;
     let label = format!(
         "{files} generated files, serial share {:.0} %",
         SHARE * 100.0
     );
-    Ok(make(label, tree, &[], None))
+    Ok(make(bench, label, tree, &[]))
 }
 
 /// `make` in `tree`, cleaned before each run.
-fn make(label: String, tree: Directory, target: &[&str], rounds: Option<usize>) -> Prepared {
+fn make(bench: &Bench, label: String, tree: Directory, target: &[&str]) -> Prepared {
     let place = tree.path().display().to_string();
-    let words = |more: &[&str]| -> Vec<String> {
+    let make = |more: &[&str]| {
         let fixed = ["make", "-s", "-C", &place];
-        fixed.iter().chain(more).map(|w| (*w).to_owned()).collect()
+        bench.request(fixed.iter().chain(more).copied())
     };
     Prepared {
         label,
-        command: words(target),
-        prepare: Some(words(&["clean"])),
-        mode: Mode::Make,
-        rounds,
+        request: Request {
+            prepare: Some(make(&["clean"]).command),
+            mode: Some(Mode::Make),
+            ..make(target)
+        },
+        shown: None,
         note: None,
         keep: Some(tree),
     }
@@ -161,33 +157,25 @@ fn source(file: usize, functions: usize) -> String {
 }
 
 /// The kernel from the newest source package that is installed, unpacked and configured.
-fn kernel(quick: bool) -> Result<Prepared, Unable> {
+fn kernel(bench: &Bench) -> Result<Prepared, Unable> {
     let absent = |program: &str| Unable::Absent {
         program: program.to_owned(),
         packages: KERNEL_PACKAGES.to_owned(),
     };
     for program in ["make", "cc", "flex", "bison", "bc", "xz"] {
-        if !installed(program) {
-            return Err(absent(program));
-        }
+        Unable::unless_installed(program, KERNEL_PACKAGES)?;
     }
     if !Path::new(LIBELF).is_file() {
         return Err(absent("libelf's header"));
     }
     let archive = newest_source()
         .ok_or_else(|| absent("the kernel's source (/usr/src/linux-source-*.tar.xz)"))?;
-    let tree = Directory::new("kernel")
-        .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
+    let tree = Directory::new("kernel").map_err(Unable::failed("cannot make a directory"))?;
     let place = tree.path().display().to_string();
+    let packed = archive.display().to_string();
     run(
         "tar",
-        &[
-            "-xf",
-            &archive.display().to_string(),
-            "-C",
-            &place,
-            "--strip-components=1",
-        ],
+        &["-xf", &packed, "-C", &place, "--strip-components=1"],
     )?;
     run("make", &["-s", "-C", &place, "tinyconfig"])?;
     let name = archive
@@ -195,32 +183,28 @@ fn kernel(quick: bool) -> Result<Prepared, Unable> {
         .map_or_else(String::new, |s| s.to_string_lossy().replace(".tar", ""));
     let Build {
         targets, rounds, ..
-    } = build(quick);
+    } = build(bench.quick);
     let label = format!("{name}, tinyconfig, {}", targets.join(" and "));
-    let prepared = make(label, tree, targets, Some(rounds));
-    Ok(Prepared {
-        note: Some(format!(
-            "The kernel is built in {rounds} round{} only, because a build takes long: the \
-             interval is no more than its extremes.",
-            if rounds == 1 { "" } else { "s" }
-        )),
-        ..prepared
-    })
+    let mut prepared = make(bench, label, tree, targets);
+    prepared.request.rounds = Some(rounds);
+    prepared.note = Some(format!(
+        "The kernel is built in {rounds} round{} only, because a build takes long: the interval \
+         is no more than its extremes.",
+        if rounds == 1 { "" } else { "s" }
+    ));
+    Ok(prepared)
 }
 
 fn newest_source() -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir("/usr/src")
         .ok()?
         .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
             name.starts_with("linux-source-") && name.ends_with(".tar.xz")
         })
+        .map(|entry| entry.path())
         .collect();
     found.sort();
     found.pop()
@@ -231,7 +215,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), Unable> {
         .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .map_err(|e| Unable::Failed(format!("cannot run {program}: {e}")))?;
+        .map_err(Unable::failed(&format!("cannot run {program}")))?;
     if output.status.success() {
         return Ok(());
     }

@@ -124,9 +124,7 @@ fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
             bench.interrupted,
         );
         drop(load);
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         if let Some(refused) = &seen.refused {
             findings.note(refused);
         }

@@ -55,9 +55,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     ];
     for (place, (name, cores, then)) in settings.into_iter().enumerate() {
         let seen = measure(cores, time);
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         overlaps[place] = seen.overlaps;
         findings.line(
             name,

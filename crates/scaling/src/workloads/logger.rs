@@ -108,9 +108,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     ];
     for (place, (name, client, flusher, writes)) in settings.into_iter().enumerate() {
         let seen = measure(client, flusher, writes, time);
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         filled.push(seen);
         let then = if place == 1 {
             "a few kilobytes at most"

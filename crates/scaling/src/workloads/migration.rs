@@ -52,9 +52,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         ("half of the second-level cache", bench.caches.second / 2),
         ("a quarter of the last-level cache", bench.caches.last / 4),
     ] {
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         let (stay, moved) = refill(a, b, bytes, bench.time(TIME));
         worst = worst.max((moved - stay) * 1e6);
         findings.line(

@@ -26,11 +26,13 @@ pub mod realtime;
 pub mod reverse;
 pub mod unix;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench::{Bench, Unable};
 use findings::Findings;
 
+use crate::harness::plan::{Mode, Placement};
+use crate::measure::Request;
 use crate::result::ScaleResult;
 use host::pressure::Caches;
 
@@ -82,18 +84,56 @@ pub struct Loop {
 /// A piece of a loop: does some work, returns how many units it was.
 pub type Body = Box<dyn FnMut() -> f64>;
 
+impl Loop {
+    /// A command for each variant of the loop that is called `name`: this program, which does it
+    /// for a fixed time and prints the rate behind [`MARK`].
+    pub fn prepare(&self, name: &str, bench: &Bench) -> Vec<Result<Prepared, Unable>> {
+        let milliseconds = plan::lap(bench.quick).as_millis().to_string();
+        let variants = (self.variants)(&bench.caches).into_iter();
+        let command = |(label, variant): (String, usize)| {
+            let variant = variant.to_string();
+            let own = [&bench.program, "scale", "work", name];
+            let lap = ["--variant", &variant, "--milliseconds", &milliseconds];
+            Ok(Prepared {
+                request: Request {
+                    mode: Some(Mode::Copies),
+                    progress: Some(MARK.to_owned()),
+                    unit: Some(self.unit.to_owned()),
+                    rounds: Some(plan::rounds(bench.quick)),
+                    ..bench.request(own.into_iter().chain(lap))
+                },
+                shown: Some(vec![name.to_owned(), label.clone()]),
+                label,
+                note: None,
+                keep: None,
+            })
+        };
+        variants.map(command).collect()
+    }
+
+    /// Does the loop for `time`; returns how much it did a second.
+    pub fn rate(&self, variant: usize, time: Duration) -> f64 {
+        let mut body = (self.start)(variant);
+        body(); // the first turn finds caches and branch history empty
+        let (start, mut units) = (Instant::now(), 0.0);
+        while start.elapsed() < time {
+            units += body();
+        }
+        units / start.elapsed().as_secs_f64()
+    }
+}
+
+/// Text before the rate that a process of ours prints; the sweep looks for it.
+pub const MARK: &str = "units a second:";
+
 /// A command that is ready to be swept.
 pub struct Prepared {
     /// Which variant it is.
     pub label: String,
-    /// Program and arguments, `{cores}` in them.
-    pub command: Vec<String>,
-    /// Run before each run.
-    pub prepare: Option<Vec<String>>,
-    /// How it uses cores.
-    pub mode: crate::harness::plan::Mode,
-    /// Rounds; as many as the time allows when absent.
-    pub rounds: Option<usize>,
+    /// The sweep.
+    pub request: Request,
+    /// What its result shows as its command, if not that.
+    pub shown: Option<Vec<String>>,
     /// What the reader of its result has to know.
     pub note: Option<String>,
     /// Directory to be kept until the sweep is over.
@@ -130,12 +170,10 @@ pub(crate) fn gain(result: &ScaleResult) -> String {
     result
         .points
         .iter()
-        .rfind(|p| p.placement == crate::harness::plan::Placement::Pinned)
+        .rfind(|p| p.placement == Placement::Pinned)
         .map_or_else(String::new, |p| {
-            format!(
-                "{} at once do {:.2} [{:.2}, {:.2}] times the work of one",
-                p.cores, p.speedup, p.low, p.high
-            )
+            let (cores, range) = (p.cores, p.range());
+            format!("{cores} at once do {range} times the work of one")
         })
 }
 

@@ -56,9 +56,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         let core = bench.last();
         let seen = thread::scope(|scope| scope.spawn(|| measure(core, time, polls)).join())
             .map_err(|_| Unable::Failed("the polling thread ended early".into()))?;
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         let at = |share| quantile(&seen.late, share);
         findings.line(
             name,

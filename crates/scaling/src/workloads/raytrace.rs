@@ -7,8 +7,8 @@ use std::{fs, io};
 use host::temporary::Directory;
 
 use super::bench::{Bench, Unable};
-use super::{Kind, Prepared, Workload, installed, plan};
-use crate::harness::plan::{CORES, Mode};
+use super::{Kind, Prepared, Workload, plan};
+use crate::harness::plan::CORES;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -35,7 +35,7 @@ fn sizes(bench: &Bench) -> &'static [(u32, u32, Duration)] {
 fn prepare(bench: &Bench) -> Vec<Result<Prepared, Unable>> {
     sizes(bench)
         .iter()
-        .map(|&(width, height, _)| render(width, height))
+        .map(|&(width, height, _)| render(bench, width, height))
         .collect()
 }
 
@@ -46,32 +46,18 @@ fn planned(bench: &Bench) -> Duration {
         .sum()
 }
 
-fn render(width: u32, height: u32) -> Result<Prepared, Unable> {
-    if !installed("povray") {
-        return Err(Unable::Absent {
-            program: "povray".into(),
-            packages: "povray".into(),
-        });
-    }
-    let directory = Directory::new("raytrace")
-        .map_err(|e| Unable::Failed(format!("cannot make a directory: {e}")))?;
-    let (scene, name) = scene(directory.path())
-        .map_err(|e| Unable::Failed(format!("cannot write the scene: {e}")))?;
-    let command = [
-        "povray".to_owned(),
-        format!("+I{}", scene.display()),
-        format!("+W{width}"),
-        format!("+H{height}"),
-        format!("+WT{CORES}"),
-        "-D".to_owned(),
-        "+O/dev/null".to_owned(),
-    ];
+fn render(bench: &Bench, width: u32, height: u32) -> Result<Prepared, Unable> {
+    Unable::unless_installed("povray", "povray")?;
+    let directory =
+        Directory::new("raytrace").map_err(Unable::failed("cannot make a directory"))?;
+    let (scene, name) =
+        scene(directory.path()).map_err(Unable::failed("cannot write the scene"))?;
+    let scene = scene.display();
+    let command = format!("povray +I{scene} +W{width} +H{height} +WT{CORES} -D +O/dev/null");
     Ok(Prepared {
         label: format!("{width}x{height}, {name}"),
-        command: command.to_vec(),
-        prepare: None,
-        mode: Mode::Threads,
-        rounds: None,
+        request: bench.request(command.split(' ')),
+        shown: None,
         note: None,
         keep: Some(directory),
     })

@@ -44,9 +44,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     ];
     for (label, bytes) in sizes {
         let (forward, backward) = measure(bytes, bench);
-        if (bench.interrupted)() {
-            return Err(Unable::Interrupted);
-        }
+        bench.go_on()?;
         let saving = 1.0 - backward / forward;
         best = best.max(saving);
         findings.line(

@@ -1,0 +1,254 @@
+//! The calibration: every load swept like any command, and what was found held against the truth.
+
+use std::error::Error;
+
+use host::environment::Environment;
+use report::{Block, Document, Progress, Table};
+use serde::Serialize;
+
+use super::{Carrier, Load, Truth, Work, all, makefile};
+use crate::harness::plan::Mode;
+use crate::measure::{Request, measure};
+use crate::result::ScaleResult;
+use crate::workloads::{MARK, installed};
+
+/// The name of this format.
+pub const SCHEMA: &str = "corelane-scale-calibration/1";
+/// Rounds of each load, and when measuring less.
+const ROUNDS: [usize; 2] = [21, 9];
+/// A known serial fraction below this is no loss to be found in one part of the split.
+const WORTH_DIVIDING: f64 = 0.05;
+/// The part that has to carry the loss carries more than this share of it.
+const CARRIED: f64 = 0.75;
+
+/// A load with what was known and what was found.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// What it is called.
+    pub load: &'static str,
+    /// What was known, in words.
+    pub truth: String,
+    /// What was found, in words.
+    pub found: String,
+    /// Whether they agree; nothing where it could not be measured here.
+    pub right: Option<bool>,
+    /// The sweep.
+    pub result: Option<ScaleResult>,
+}
+
+/// All of them, as written to JSON.
+#[derive(Debug, Serialize)]
+pub struct Calibration {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The machine and the run.
+    pub environment: Environment,
+    /// In the order of [`all`].
+    pub loads: Vec<Row>,
+}
+
+impl Row {
+    fn absent(load: &Load, why: &str) -> Self {
+        Self {
+            load: load.name,
+            truth: "not measured here".to_owned(),
+            found: why.to_owned(),
+            right: None,
+            result: None,
+        }
+    }
+}
+
+/// Sweeps every load. `program` is this one: with `scale calibrate --load NAME --threads N` it does
+/// the work of a load in its own process.
+///
+/// # Errors
+/// When a sweep fails or a file cannot be written, and when interrupted.
+pub fn calibrate(
+    program: &str,
+    quick: bool,
+    environment: Environment,
+) -> Result<Calibration, Box<dyn Error + Send + Sync>> {
+    let mut progress = Progress::new(all().len());
+    let mut loads = Vec::new();
+    for load in all() {
+        host::cleanup::check()?;
+        progress.step(load.name);
+        let tree = host::temporary::Directory::new("calibrate")?;
+        let place = tree.path().display().to_string();
+        let own = [program, "scale", "calibrate", "--load", load.name];
+        let threads = [&own[..], &["--threads", "{cores}"]].concat();
+        let (command, mode, mark) = match load.work {
+            Work::Threads(_) => (threads, Mode::Threads, None),
+            Work::Rated(_) => (threads, Mode::Threads, Some(MARK.to_owned())),
+            Work::Makefile if !installed("make") => {
+                let why = "make is not installed; apt-get install make";
+                loads.push(Row::absent(load, why));
+                continue;
+            }
+            Work::Makefile => {
+                makefile::write(tree.path(), program)?;
+                (vec!["make", "-s", "-C", &place], Mode::Make, None)
+            }
+        };
+        let command = command.into_iter().map(str::to_owned).collect();
+        let request = Request {
+            mode: Some(mode),
+            progress: mark,
+            rounds: Some(ROUNDS[usize::from(quick)]),
+            ..Request::pinned(command, quick, environment.seed)
+        };
+        let mut result = measure(&request, environment.clone())?;
+        if disturbed(&result) {
+            result = measure(&request, environment.clone())?;
+        }
+        result.command = vec![load.name.to_owned()];
+        loads.push(judge(load, result));
+    }
+    Ok(Calibration {
+        schema: SCHEMA,
+        environment,
+        loads,
+    })
+}
+
+/// Whether other programs had the cores in so many runs that the load is measured once more.
+fn disturbed(result: &ScaleResult) -> bool {
+    let runs = || result.series.iter().flat_map(|s| s.rounds.iter().flatten());
+    4 * runs().filter(|run| run.disturbed).count() > runs().count()
+}
+
+/// Holds what was found against the truth, at the largest core count.
+fn judge(load: &Load, result: ScaleResult) -> Row {
+    let Some(last) = result.points.last().filter(|p| p.cores > 1) else {
+        return Row::absent(load, "needs two cores");
+    };
+    let share = |name: &str| {
+        let part = result.cause.iter().find(|c| c.name == name);
+        part.map_or(0.0, |c| c.share)
+    };
+    let e = last.karp_flatt.unwrap_or(0.0);
+    let mut row = hold(load, last.cores, e, last.speedup, share);
+    if disturbed(&result) {
+        row.found += "; other programs had the cores";
+    }
+    row.result = Some(result);
+    row
+}
+
+/// Holds the serial fraction `e`, the speed-up and the shares of the loss against what is known of
+/// `load` on `cores` cores.
+fn hold(load: &Load, cores: u32, e: f64, speedup: f64, share: impl Fn(&str) -> f64) -> Row {
+    // Where nothing is lost there is nothing to be found in any part.
+    let (truth, right, lost) = match load.truth {
+        Truth::Fraction { at, error } => {
+            let at = at(cores);
+            (
+                format!("e({cores}) = {at:.3} within {error}"),
+                (e - at).abs() <= error,
+                at > WORTH_DIVIDING,
+            )
+        }
+        Truth::Below(most) => (format!("speed-up below {most}"), speedup < most, true),
+    };
+    let mut row = Row {
+        load: load.name,
+        truth,
+        found: format!("e({cores}) = {e:.3}, speed-up {speedup:.2}"),
+        right: Some(right),
+        result: None,
+    };
+    let part = match load.carrier {
+        Carrier::Idle if lost => "idle cores",
+        Carrier::User if lost => "dearer user work",
+        _ => return row,
+    };
+    let carried = share(part);
+    row.truth += &format!(", by {part}");
+    row.found += &format!(", {:.0} % of the loss there", carried * 100.0);
+    row.right = Some(right && carried > CARRIED);
+    row
+}
+
+impl Calibration {
+    /// Whether no load was measured wrong.
+    pub fn holds(&self) -> bool {
+        self.loads.iter().all(|row| row.right != Some(false))
+    }
+
+    /// Draws the result.
+    pub fn document(&self) -> Document {
+        let mut table = Table::new("Known and found")
+            .text("load")
+            .text("what it does")
+            .text("known")
+            .text("found")
+            .text("right");
+        for (row, load) in self.loads.iter().zip(all()) {
+            let right = match row.right {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "–",
+            };
+            table.push([load.name, load.sentence, &row.truth, &row.found, right]);
+        }
+        let controls: Vec<String> = self
+            .loads
+            .iter()
+            .filter_map(|row| {
+                let control = row.result.as_ref()?.control?;
+                Some(format!(
+                    "{} {:.3} {:#.3}",
+                    row.load, control.ratio, control.interval
+                ))
+            })
+            .collect();
+        let told = |told: bool| self.loads.iter().filter(move |row| row.right == Some(told));
+        let right = told(true).count();
+        Document::new("Calibration")
+            .verdict(format!(
+                "{right} of {} loads with known scaling were measured right.",
+                right + told(false).count()
+            ))
+            .block(Block::Table(table))
+            .text(format!(
+                "One core against one core, which must hold 1: {}.",
+                controls.join("; ")
+            ))
+            .environment(self.environment.facts())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibration::find;
+
+    fn right(load: &str, e: f64, speedup: f64, carrier: &str, share: f64) -> bool {
+        let shares = |name: &str| if name == carrier { share } else { 0.0 };
+        hold(find(load).unwrap(), 2, e, speedup, shares).right == Some(true)
+    }
+
+    #[test]
+    fn a_fraction_outside_the_stated_error_is_wrong() {
+        assert!(right("spin", 0.02, 1.96, "", 0.0));
+        assert!(!right("spin", 0.05, 1.90, "", 0.0));
+        assert!(
+            !right("spin", -0.05, 2.10, "", 0.0),
+            "too good is wrong too"
+        );
+        assert!(right("serial-share", 0.21, 1.65, "idle cores", 0.98));
+        assert!(!right("serial-share", 0.27, 1.57, "idle cores", 0.98));
+    }
+
+    #[test]
+    fn a_loss_found_in_the_wrong_part_is_wrong() {
+        assert!(!right("serial-share", 0.2, 1.67, "dearer user work", 1.0));
+        assert!(!right("serial-share", 0.2, 1.67, "idle cores", 0.6));
+        assert!(right("shared-counter", 2.0, 0.4, "dearer user work", 0.99));
+        assert!(
+            !right("shared-counter", 0.1, 1.9, "dearer user work", 0.99),
+            "it cannot scale"
+        );
+    }
+}
