@@ -4,7 +4,6 @@
 use crate::cause::counters::{Counters, Inflation, inflation};
 use crate::cause::pressure::working_set;
 use crate::harness::keeper::Outcome;
-use crate::harness::series::Run;
 use crate::harness::sweep::Sweep;
 use crate::investigate::Findings;
 
@@ -16,53 +15,46 @@ pub fn readings(
     most: u32,
 ) -> Vec<(String, String)> {
     let mut readings = Vec::new();
-    if let (Some(one), Some(many)) = (swept.trial_one.migrations, swept.trial_many.migrations) {
-        readings.push((
-            "moves from core to core in a run".to_owned(),
-            format!("{one} on one core pinned, {many} on {most} free"),
-        ));
+    let mut add = |name: &str, value: String| readings.push((name.to_owned(), value));
+    let (one, many) = (&swept.trial_one, &swept.trial_many);
+    if let (Some(one), Some(many)) = (one.migrations, many.migrations) {
+        let value = format!("{one} on one core pinned, {many} on {most} free");
+        add("moves from core to core in a run", value);
     }
     let switches = |o: &Outcome| {
-        format!(
-            "{} for waiting, {} forced",
-            o.voluntary_switches, o.involuntary_switches
-        )
+        let (waiting, forced) = (o.voluntary_switches, o.involuntary_switches);
+        format!("{waiting} for waiting, {forced} forced")
     };
-    readings.push((
-        "context switches in a run".to_owned(),
+    add(
+        "context switches in a run",
         format!(
             "{} on one core; {} on {most}",
-            switches(&swept.trial_one),
-            switches(&swept.trial_many)
+            switches(one),
+            switches(many)
         ),
-    ));
-    readings.push((
-        "page faults in a run".to_owned(),
+    );
+    add(
+        "page faults in a run",
         format!(
             "{} on one core, {} on {most}; from files {} and {}",
-            swept.trial_one.minor_faults,
-            swept.trial_many.minor_faults,
-            swept.trial_one.major_faults,
-            swept.trial_many.major_faults
+            one.minor_faults, many.minor_faults, one.major_faults, many.major_faults
         ),
-    ));
+    );
     if let Some(parts) = counters {
-        readings.push((
-            "dearer work by hardware counters".to_owned(),
+        let [work, stalls, clock] = [parts.instructions, parts.stalls, parts.clock].map(f64::exp);
+        add(
+            "dearer work by hardware counters",
             format!(
-                "factor {:.3} by instructions, {:.3} by stalls, {:.3} by the clock",
-                parts.instructions.exp(),
-                parts.stalls.exp(),
-                parts.clock.exp()
+                "factor {work:.3} by instructions, {stalls:.3} by stalls, {clock:.3} by the clock"
             ),
-        ));
+        );
     }
-    let seconds = swept.seconds.max(1e-9);
     for (name, count) in interrupts.iter().take(6) {
-        readings.push((
-            format!("{name} on the sweep's cores"),
-            format!("{:.0} a second", *count as f64 / seconds),
-        ));
+        let rate = *count as f64 / swept.seconds.max(1e-9);
+        add(
+            &format!("{name} on the sweep's cores"),
+            format!("{rate:.0} a second"),
+        );
     }
     readings
 }
@@ -172,50 +164,43 @@ pub fn found(found: &Findings) -> Vec<(String, String)> {
 /// What a reader might look for and does not find here, with the reason.
 pub fn not_measured(swept: &Sweep, found: Option<&Findings>, most: u32) -> Vec<String> {
     let mut missing = Vec::new();
-    if swept.trial_one.instructions.is_none() {
-        missing
-            .push("instructions and stalls of the program (no hardware counters here)".to_owned());
-    }
-    if swept.trial_one.migrations.is_none() {
-        missing.push(
-            "moves from core to core (the kernel does not let this user count events; see \
-             perf_event_paranoid)"
-                .to_owned(),
-        );
-    }
-    let runs = swept.series.iter().flat_map(|s| s.rounds.iter().flatten());
-    if runs.map(|r: &Run| r.wall).fold(f64::INFINITY, f64::min) < 0.2 {
-        missing.push(
-            "steal by the hypervisor and disturbance by other programs (runs shorter than 0.2 s)"
-                .to_owned(),
-        );
-    }
-    if most < 5 {
-        missing.push(format!(
-            "a peak, and contention apart from coherency ({most} core{})",
-            if most == 1 { "" } else { "s" }
-        ));
-    }
-    match found {
-        Some(found) => {
-            missing.extend(found.refused.iter().cloned());
-            if found.watched.queued.is_none() {
-                missing.push(
-                    "time spent ready to run without a core (this kernel has no \
-                     /proc/PID/schedstat)"
-                        .to_owned(),
-                );
-            }
-            if found.watched.pressure.is_none() {
-                missing
-                    .push("pressure on the machine (this kernel has no /proc/pressure)".to_owned());
-            }
+    let mut lacks = |lacks: bool, what: &str| missing.extend(lacks.then(|| what.to_owned()));
+    lacks(
+        swept.trial_one.instructions.is_none(),
+        "instructions and stalls of the program (no hardware counters here)",
+    );
+    lacks(
+        swept.trial_one.migrations.is_none(),
+        "moves from core to core (the kernel does not let this user count events; see \
+         perf_event_paranoid)",
+    );
+    let mut runs = swept.series.iter().flat_map(|s| s.rounds.iter().flatten());
+    lacks(
+        runs.any(|run| run.wall < 0.2),
+        "steal by the hypervisor and disturbance by other programs (runs shorter than 0.2 s)",
+    );
+    let s = if most == 1 { "" } else { "s" };
+    lacks(
+        most < 5,
+        &format!("a peak, and contention apart from coherency ({most} core{s})"),
+    );
+    lacks(
+        found.is_none(),
+        "why cores idled and what made the work dearer (--cause looks with the profiler and \
+         presses on each shared resource)",
+    );
+    if let Some(found) = found {
+        for refused in &found.refused {
+            lacks(true, refused);
         }
-        None => missing.push(
-            "why cores idled and what made the work dearer (--cause looks with the profiler and \
-             presses on each shared resource)"
-                .to_owned(),
-        ),
+        lacks(
+            found.watched.queued.is_none(),
+            "time spent ready to run without a core (this kernel has no /proc/PID/schedstat)",
+        );
+        lacks(
+            found.watched.pressure.is_none(),
+            "pressure on the machine (this kernel has no /proc/pressure)",
+        );
     }
     missing
 }

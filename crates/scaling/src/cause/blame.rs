@@ -120,10 +120,7 @@ fn child(part: &Cause, name: String, of_part: f64, evidence: &str) -> Cause {
         name,
         of: Some(part.name.clone()),
         share: part.share * of_part,
-        interval: Interval {
-            low: part.interval.low * of_part,
-            high: part.interval.high * of_part,
-        },
+        interval: Interval::new(part.interval.low * of_part, part.interval.high * of_part),
         factor: part.factor.powf(of_part),
         evidence: evidence.to_owned(),
     }
@@ -173,10 +170,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             of: None,
             share,
-            interval: Interval {
-                low: share,
-                high: share,
-            },
+            interval: Interval::new(share, share),
             factor: 0.5_f64.powf(share),
             evidence: String::new(),
         }

@@ -1,6 +1,6 @@
 //! What core counts that were not tried may bring: a band, no further than twice the cores tried.
 
-use figures::Interval;
+use figures::{Interval, range};
 use serde::{Deserialize, Serialize};
 
 use super::interval::Refits;
@@ -39,24 +39,17 @@ pub fn from_serial_fraction(fraction: Interval, tried: u32) -> Vec<Band> {
             let n = f64::from(cores);
             // Below 0 the cores tried did more than their number; nobody knows whether that goes on
             // growing, so the efficiency is kept.
-            let kept = |e: f64| n / (1.0 + e * f64::from(tried - 1));
-            let fast = if fraction.low < 0.0 {
-                kept(fraction.low)
-            } else {
-                law(fraction.low.min(1.0), 0.0).speedup(n)
+            let gain = |e: f64, sigma, kappa| {
+                if e < 0.0 {
+                    n / (1.0 + e * f64::from(tried - 1))
+                } else {
+                    law(sigma, kappa).speedup(n)
+                }
             };
-            let slow = if fraction.high < 0.0 {
-                kept(fraction.high)
-            } else {
-                law(0.0, fraction.high / f64::from(tried)).speedup(n)
-            };
-            Band {
-                cores,
-                speedup: Interval {
-                    low: slow.min(fast),
-                    high: fast.max(slow),
-                },
-            }
+            let fast = gain(fraction.low, fraction.low.min(1.0), 0.0);
+            let slow = gain(fraction.high, 0.0, fraction.high / f64::from(tried));
+            let speedup = Interval::new(slow.min(fast), fast.max(slow));
+            Band { cores, speedup }
         })
         .collect()
 }
@@ -67,19 +60,10 @@ pub fn from_refits(refits: &[Refits], tried: u32) -> Vec<Band> {
     reach(tried)
         .map(|cores| {
             let n = f64::from(cores);
-            let ranges: Vec<Interval> = refits
-                .iter()
-                .map(|r| r.interval(|fit| fit.law.speedup(n)))
-                .collect();
-            let low = ranges.iter().map(|r| r.low).fold(f64::INFINITY, f64::min);
-            let high = ranges
-                .iter()
-                .map(|r| r.high)
-                .fold(f64::NEG_INFINITY, f64::max);
-            Band {
-                cores,
-                speedup: Interval { low, high },
-            }
+            let ranges = refits.iter().map(|r| r.interval(|fit| fit.law.speedup(n)));
+            let (low, high) = range(ranges.flat_map(|r| [r.low, r.high]));
+            let speedup = Interval { low, high };
+            Band { cores, speedup }
         })
         .filter(|band| band.speedup.low.is_finite() && band.speedup.high.is_finite())
         .collect()
@@ -141,10 +125,7 @@ impl OneCore {
         };
         Ok(Band {
             cores,
-            speedup: Interval {
-                low: high / pressed,
-                high,
-            },
+            speedup: Interval::new(high / pressed, high),
         })
     }
 }
@@ -206,13 +187,7 @@ mod tests {
 
     #[test]
     fn a_forecast_from_two_cores_ends_at_four_and_is_a_band() {
-        let bands = from_serial_fraction(
-            Interval {
-                low: 0.1,
-                high: 0.2,
-            },
-            2,
-        );
+        let bands = from_serial_fraction(Interval::new(0.1, 0.2), 2);
         assert_eq!(bands.iter().map(|b| b.cores).collect::<Vec<_>>(), [3, 4]);
         let at_four = bands[1].speedup;
         assert!(
@@ -227,13 +202,7 @@ mod tests {
 
     #[test]
     fn a_superlinear_start_keeps_its_efficiency_and_no_more() {
-        let bands = from_serial_fraction(
-            Interval {
-                low: -0.6,
-                high: -0.2,
-            },
-            2,
-        );
+        let bands = from_serial_fraction(Interval::new(-0.6, -0.2), 2);
         assert!(
             (bands[1].speedup.high - 4.0 / 0.4).abs() < 1e-12
                 && (bands[1].speedup.low - 4.0 / 0.8).abs() < 1e-12

@@ -81,35 +81,20 @@ impl std::fmt::Display for Peak {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::TooFewCores { tried } => {
-                write!(
-                    f,
-                    "no peak can be told from {tried} core{}",
-                    if *tried == 1 { "" } else { "s" }
-                )
+                let s = if *tried == 1 { "" } else { "s" };
+                write!(f, "no peak can be told from {tried} core{s}")
             }
             Self::NoneBelow { cores } if cores.is_finite() => {
                 write!(f, "no peak below {cores:.0} cores")
             }
             Self::NoneBelow { .. } => write!(f, "no peak in sight"),
-            Self::At { cores, interval } if interval.high.is_finite() => {
-                write!(
-                    f,
-                    "scales to about {cores:.0} cores [{:.0}, {:.0}]",
-                    interval.low, interval.high
-                )
-            }
             Self::At { cores, interval } => {
-                write!(
-                    f,
-                    "scales to about {cores:.0} cores [{:.0}, not bounded]",
-                    interval.low
-                )
+                write!(f, "scales to about {cores:.0} cores {interval:#.0}")
             }
-            Self::Seen { cores } => write!(
-                f,
-                "fastest on {cores} core{}; slower beyond",
-                if *cores == 1 { "" } else { "s" }
-            ),
+            Self::Seen { cores } => {
+                let s = if *cores == 1 { "" } else { "s" };
+                write!(f, "fastest on {cores} core{s}; slower beyond")
+            }
         }
     }
 }

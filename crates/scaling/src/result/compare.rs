@@ -2,8 +2,8 @@
 
 use report::{Axis, Block, Document, Plot, Series, Table};
 
-use super::show::{first_placement, placement_name};
-use super::{PointResult, ScaleResult};
+use super::ScaleResult;
+use super::show::{first_placement, first_points, placement_name};
 
 /// What does not fit when results are compared.
 pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
@@ -38,16 +38,6 @@ pub fn misfits(results: &[ScaleResult]) -> Vec<String> {
     found
 }
 
-/// The points of a result that are compared: those of its first placement, pinned where both were
-/// swept.
-fn compared(result: &ScaleResult) -> impl Iterator<Item = &PointResult> {
-    let placement = first_placement(result);
-    result
-        .points
-        .iter()
-        .filter(move |p| p.placement == placement)
-}
-
 /// Compares results: one column a machine, against the first.
 pub fn compare(results: &[ScaleResult]) -> Document {
     let name = |index: usize, result: &ScaleResult| {
@@ -71,8 +61,7 @@ pub fn compare(results: &[ScaleResult]) -> Document {
         .collect();
     counts.sort_unstable();
     counts.dedup();
-    let at =
-        |result: &ScaleResult, cores: u32| compared(result).find(|p| p.cores == cores).cloned();
+    let at = |result: &ScaleResult, cores| first_points(result).find(|p| p.cores == cores).cloned();
     for &cores in &counts {
         let base = results.first().and_then(|r| at(r, cores)).map(|p| p.rate);
         let mut row = vec![cores.to_string()];
@@ -99,7 +88,7 @@ pub fn compare(results: &[ScaleResult]) -> Document {
     );
     for (index, result) in results.iter().enumerate() {
         let mut series = Series::line(name(index, result));
-        for point in compared(result) {
+        for point in first_points(result) {
             series = series.point(f64::from(point.cores), point.rate);
         }
         plot = plot.series(series);

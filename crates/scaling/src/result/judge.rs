@@ -153,13 +153,8 @@ pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
     let serial_fraction = (tried > 1).then(|| {
         let speedup = rounds.speedup(last, seed);
         let e = |s: f64| karp_flatt(s, tried).unwrap_or(0.0);
-        (
-            e(speedup.value),
-            Interval {
-                low: e(speedup.interval.high),
-                high: e(speedup.interval.low),
-            },
-        )
+        let Interval { low, high } = speedup.interval;
+        (e(speedup.value), Interval::new(e(high), e(low)))
     });
     // Two core counts can only be held against linear scaling; where that fails no law is left to
     // choose.

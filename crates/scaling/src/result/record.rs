@@ -191,27 +191,19 @@ impl Forecasts {
                 kept.subject.host.clone(),
                 kept.band.cores.to_string(),
                 kept.source.name(),
-                format!(
-                    "{:.2} to {:.2}",
-                    kept.band.speedup.low, kept.band.speedup.high
-                ),
+                format!("{:.2}", kept.band.speedup),
                 measured,
                 held.to_owned(),
             ]);
         }
-        let verdicts: Vec<String> = [
+        let verdicts = [
             self.verdict("one core", |source| source == Source::OneCore),
             self.verdict("sweeps", |source| source != Source::OneCore),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        ];
         let mut document = Document::new("Track record of the forecasts");
-        if verdicts.is_empty() {
+        document.verdict.extend(verdicts.into_iter().flatten());
+        if document.verdict.is_empty() {
             document = document.verdict("No forecast has been held against a measurement yet.");
-        }
-        for verdict in verdicts {
-            document = document.verdict(verdict);
         }
         document.block(Block::Table(table.caption(
             "A forecast holds when the speed-up measured later lies in its band, give or take 3 \
@@ -315,10 +307,7 @@ mod tests {
         let mut record = Forecasts::default();
         let band = Band {
             cores: 2,
-            speedup: Interval {
-                low: 1.2,
-                high: 2.0,
-            },
+            speedup: Interval::new(1.2, 2.0),
         };
         let mut first = result(0.1, 2);
         first.one_core_forecast = vec![band.score(first.points[1].speedup, TOLERANCE)];

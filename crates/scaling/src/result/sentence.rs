@@ -33,18 +33,12 @@ pub fn sentence(
         return "One core tells nothing about more cores; allow this process a second one."
             .to_owned();
     }
+    let (cores, range) = (point.cores, point.range());
     let mut text = match mode {
-        Mode::Copies => format!(
-            "{} copies on {} cores do {} times the work of one",
-            point.cores,
-            point.cores,
-            range(point)
-        ),
-        Mode::Threads | Mode::Make => format!(
-            "{} cores do it {} times as fast as one",
-            point.cores,
-            range(point)
-        ),
+        Mode::Copies => {
+            format!("{cores} copies on {cores} cores do {range} times the work of one")
+        }
+        Mode::Threads | Mode::Make => format!("{cores} cores do it {range} times as fast as one"),
     };
     let lost = 1.0 - point.efficiency;
     if lost < -NO_LOSS {
@@ -61,10 +55,7 @@ pub fn sentence(
     text += &match law.peak {
         Peak::TooFewCores { tried } => {
             let fraction = law.serial_fraction.map_or(String::new(), |(e, interval)| {
-                format!(
-                    " (only e({tried}) = {e:.3} [{:.3}, {:.3}])",
-                    interval.low, interval.high
-                )
+                format!(" (only e({tried}) = {e:.3} {interval:#.3})")
             });
             format!(
                 "; {} cores{fraction} cannot show where it ends",
@@ -78,10 +69,6 @@ pub fn sentence(
         ref peak => format!("; {peak}"),
     };
     text + "."
-}
-
-fn range(point: &PointResult) -> String {
-    format!("{:.2} [{:.2}, {:.2}]", point.speedup, point.low, point.high)
 }
 
 fn parts(cause: &[Cause]) -> String {
@@ -157,32 +144,24 @@ pub fn begun(text: &str) -> String {
 
 /// The one experiment that would tell most, given what is known.
 pub fn next_experiment(result: &ScaleResult) -> String {
-    let ignores = result
-        .notes
-        .iter()
-        .any(|note| matches!(note, Note::IgnoresCores { .. }));
-    let short = result
-        .notes
-        .iter()
-        .any(|note| matches!(note, Note::Short { .. }));
-    let missed = result
-        .notes
-        .iter()
-        .any(|note| matches!(note, Note::ControlMissed { .. }));
-    if ignores {
-        return "Run copies instead: `--mode copies` shows what the machine gives when the \
-                program itself cannot divide its work."
-            .to_owned();
-    }
-    if short {
-        return "Give the command more work, so that a run takes at least a tenth of a second, \
-                and sweep again."
-            .to_owned();
-    }
-    if missed {
-        return "Sweep again with `--rounds 21` on a quieter machine: the control says that these \
-                ratios are not to be trusted."
-            .to_owned();
+    // What is odd about the command comes before what is odd about the machine.
+    let odd = result.notes.iter().find_map(|note| match note {
+        Note::IgnoresCores { .. } => Some(
+            "Run copies instead: `--mode copies` shows what the machine gives when the program \
+             itself cannot divide its work.",
+        ),
+        Note::Short { .. } => Some(
+            "Give the command more work, so that a run takes at least a tenth of a second, and \
+             sweep again.",
+        ),
+        Note::ControlMissed { .. } => Some(
+            "Sweep again with `--rounds 21` on a quieter machine: the control says that these \
+             ratios are not to be trusted.",
+        ),
+        _ => None,
+    });
+    if let Some(words) = odd {
+        return words.to_owned();
     }
     let free_gain = free_over_pinned(&result.points);
     let largest = result

@@ -1,20 +1,19 @@
 //! Where the loss went: the parts with their parts, what pressing and changing did, what the
 //! instruments read.
 
+use figures::Interval;
 use report::{Block, Document, Table};
 
-use crate::result::sentence::finished;
+use super::filled;
+use crate::result::sentence::{begun, finished};
 use crate::result::{Cause, ScaleResult};
 
 fn cause_row(part: &Cause, name: String) -> [String; 5] {
+    let Interval { low, high } = part.interval;
     [
         name,
         format!("{:.1} %", percent(part.share)),
-        format!(
-            "{:.1} to {:.1} %",
-            percent(part.interval.low),
-            percent(part.interval.high)
-        ),
+        format!("{:.1} %", Interval::new(percent(low), percent(high))),
         format!("{:.4}", part.factor),
         part.evidence.clone(),
     ]
@@ -65,12 +64,8 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
              part above it; such lines may overlap.",
         )));
     }
-    for table in [pressure_table(result), intervention_table(result)]
-        .into_iter()
-        .flatten()
-    {
-        document = document.block(Block::Table(table));
-    }
+    document = filled(document, pressure_table(result));
+    document = filled(document, intervention_table(result));
     instruments(document, result)
 }
 
@@ -81,29 +76,18 @@ fn instruments(mut document: Document, result: &ScaleResult) -> Document {
         .instruments
         .iter()
         .partition(|(_, value)| value.chars().count() <= SHORT);
-    if !short.is_empty() {
-        let mut table = Table::new("Instruments").text("reading").text("value");
-        for (name, value) in short {
-            table.push([name.clone(), value.clone()]);
-        }
-        document = document.block(Block::Table(table));
+    let mut table = Table::new("Instruments").text("reading").text("value");
+    for (name, value) in short {
+        table.push([name, value]);
     }
+    document = filled(document, table);
     for (name, value) in long {
-        let mut letters = name.chars();
-        let first: String = letters
-            .next()
-            .into_iter()
-            .flat_map(char::to_uppercase)
-            .collect();
-        document = document.text(finished(&format!("{first}{}: {value}", letters.as_str())));
+        document = document.text(finished(&format!("{}: {value}", begun(name))));
     }
     document
 }
 
-fn pressure_table(result: &ScaleResult) -> Option<Table> {
-    if result.pressure.is_empty() {
-        return None;
-    }
+fn pressure_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Pressed on one resource at a time")
         .text("resource")
         .number("dose")
@@ -118,7 +102,7 @@ fn pressure_table(result: &ScaleResult) -> Option<Table> {
                 channel.channel.name().to_owned(),
                 format!("{:.0} %", dose.duty * 100.0),
                 format!("{:.3}", dose.slowdown),
-                format!("{:.3} to {:.3}", dose.interval.low, dose.interval.high),
+                format!("{:.3}", dose.interval),
                 if dose.felt { "yes" } else { "no" }.to_owned(),
                 match channel.share {
                     Some(share) if full => format!("at most {:.0} %", share * 100.0),
@@ -127,17 +111,14 @@ fn pressure_table(result: &ScaleResult) -> Option<Table> {
             ]);
         }
     }
-    Some(table.caption(
+    table.caption(
         "The command on one core. A dose is a share of the time, for the last-level cache a share \
          of the cache. Felt: the effect clears the control. Shares are upper bounds and overlap: \
          an aggressor presses harder than most programs do.",
-    ))
+    )
 }
 
-fn intervention_table(result: &ScaleResult) -> Option<Table> {
-    if result.interventions.is_empty() {
-        return None;
-    }
+fn intervention_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Changed one thing")
         .text("change")
         .number("times longer")
@@ -147,11 +128,11 @@ fn intervention_table(result: &ScaleResult) -> Option<Table> {
         table.push([
             change.what.clone(),
             format!("{:.3}", change.ratio),
-            format!("{:.3} to {:.3}", change.interval.low, change.interval.high),
+            format!("{:.3}", change.interval),
             if change.felt { "yes" } else { "no" }.to_owned(),
         ]);
     }
-    Some(table.caption("Below 1 the change made it faster."))
+    table.caption("Below 1 the change made it faster.")
 }
 
 #[cfg(test)]

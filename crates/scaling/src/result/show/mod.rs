@@ -6,10 +6,11 @@ mod plots;
 use cause::cause;
 use figures::coverage;
 use plots::{curve, straight_line};
+use report::units::Nanoseconds;
 use report::{Block, Document, Table};
 
-use super::ScaleResult;
 use super::sentence::begun;
+use super::{PointResult, ScaleResult};
 use crate::harness::plan::{Mode, Placement};
 use crate::laws::form::Form;
 use crate::laws::usl::Usl;
@@ -22,23 +23,12 @@ pub fn document(result: &ScaleResult) -> Document {
     document = document
         .block(Block::Table(points_table(result)))
         .block(Block::Plot(curve(result)));
-    if result
-        .points
-        .iter()
-        .filter(|p| p.placement == first_placement(result))
-        .count()
-        > 2
-    {
+    if first_points(result).count() > 2 {
         document = document.block(Block::Plot(straight_line(result)));
     }
     document = document.heading("Law").text(law_words(result));
-    if let Some(table) = forecast_table(result) {
-        document = document.block(Block::Table(table));
-    }
-    document = cause(document, result);
-    if let Some(table) = beside_table(result) {
-        document = document.block(Block::Table(table));
-    }
+    document = filled(document, forecast_table(result));
+    document = filled(cause(document, result), beside_table(result));
     if !result.notes.is_empty() {
         document = document.heading("Notes");
         for note in &result.notes {
@@ -53,11 +43,26 @@ pub fn document(result: &ScaleResult) -> Document {
     document.environment(result.environment.facts())
 }
 
+/// `document` with `table` at its end, unless that has no rows.
+fn filled(document: Document, table: Table) -> Document {
+    if table.rows.is_empty() {
+        return document;
+    }
+    document.block(Block::Table(table))
+}
+
 pub(super) fn first_placement(result: &ScaleResult) -> Placement {
     result
         .points
         .first()
         .map_or(Placement::Pinned, |p| p.placement)
+}
+
+/// The points of the first placement, pinned where both were swept.
+pub(super) fn first_points(result: &ScaleResult) -> impl Iterator<Item = &PointResult> {
+    let placement = first_placement(result);
+    let of_first = move |p: &&PointResult| p.placement == placement;
+    result.points.iter().filter(of_first)
 }
 
 pub(super) const fn placement_name(placement: Placement) -> &'static str {
@@ -68,14 +73,8 @@ pub(super) const fn placement_name(placement: Placement) -> &'static str {
 }
 
 /// Seconds in the unit that suits them.
-fn seconds(value: f64) -> String {
-    if value >= 1.0 {
-        format!("{value:.3} s")
-    } else if value >= 1e-3 {
-        format!("{:.2} ms", value * 1e3)
-    } else {
-        format!("{:.1} µs", value * 1e6)
-    }
+pub(crate) fn seconds(value: f64) -> String {
+    Nanoseconds((value * 1e9) as u64).to_string()
 }
 
 /// The table of all points.
@@ -95,7 +94,7 @@ pub fn points_table(result: &ScaleResult) -> Table {
             placement_name(point.placement).to_owned(),
             seconds(point.seconds),
             format!("{:.3}", point.speedup),
-            format!("{:.3} to {:.3}", point.low, point.high),
+            format!("{:.3}", point.interval()),
             format!("{:.1} %", point.efficiency * 100.0),
             point
                 .karp_flatt
@@ -113,8 +112,8 @@ pub fn points_table(result: &ScaleResult) -> Table {
     };
     let control = result.control.map_or(String::new(), |c| {
         format!(
-            " One core against one core gave {:.3} [{:.3}, {:.3}].",
-            c.ratio, c.interval.low, c.interval.high
+            " One core against one core gave {:.3} {:#.3}.",
+            c.ratio, c.interval
         )
     });
     table.caption(format!(
@@ -138,20 +137,17 @@ fn law_words(result: &ScaleResult) -> String {
     };
     if let Some(found) = &law.coefficients {
         words += &format!(
-            " Intervals of the full law: sigma [{:.4}, {:.4}], kappa [{:.5}, {:.5}]; {:.0} % of \
-             the refits have no peak.",
-            found.sigma.low,
-            found.sigma.high,
-            found.kappa.low,
-            found.kappa.high,
+            " Intervals of the full law: sigma {:#.4}, kappa {:#.5}; {:.0} % of the refits have \
+             no peak.",
+            found.sigma,
+            found.kappa,
             found.without_peak * 100.0
         );
     }
     if let Some((e, interval)) = law.serial_fraction {
         words += &format!(
-            " Serial fraction at the largest core count: {e:.4} [{:.4}, {:.4}], which is sigma + \
-             kappa N.",
-            interval.low, interval.high
+            " Serial fraction at the largest core count: {e:.4} {interval:#.4}, which is sigma + \
+             kappa N."
         );
     }
     for segment in &law.segments {
@@ -166,14 +162,8 @@ fn law_words(result: &ScaleResult) -> String {
             segment.first, segment.last, segment.what
         );
     }
-    let peak = law.peak.to_string();
-    let mut letters = peak.chars();
-    let start = letters
-        .next()
-        .map(|c| c.to_uppercase().to_string())
-        .unwrap_or_default();
-    words += &format!(" {start}{}.", letters.as_str());
-    words + " Misfits count as shares of the rate."
+    let peak = begun(&law.peak.to_string());
+    words + &format!(" {peak}. Misfits count as shares of the rate.")
 }
 
 fn coefficients(form: Form, law: &Usl) -> String {
@@ -192,47 +182,37 @@ fn coefficients(form: Form, law: &Usl) -> String {
     }
 }
 
-fn forecast_table(result: &ScaleResult) -> Option<Table> {
-    if result.law.forecast.is_empty() && result.one_core_forecast.is_empty() {
-        return None;
-    }
+fn forecast_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Forecasts")
         .number("cores")
         .text("from")
         .number("speed-up")
         .text("measured later");
     for score in &result.one_core_forecast {
+        let held = if score.held { "held" } else { "missed" };
         table.push([
             score.band.cores.to_string(),
             "one core".to_owned(),
-            format!(
-                "{:.2} to {:.2}",
-                score.band.speedup.low, score.band.speedup.high
-            ),
-            format!(
-                "{:.2}, {}",
-                score.measured,
-                if score.held { "held" } else { "missed" }
-            ),
+            format!("{:.2}", score.band.speedup),
+            format!("{:.2}, {held}", score.measured),
         ]);
     }
     for band in &result.law.forecast {
         table.push([
             band.cores.to_string(),
             "the sweep".to_owned(),
-            format!("{:.2} to {:.2}", band.speedup.low, band.speedup.high),
+            format!("{:.2}", band.speedup),
             "not yet".to_owned(),
         ]);
     }
-    Some(table.caption(
+    table.caption(
         "From one core: an upper bound with a hint; one core never shows coherency, lock waiting, \
          false sharing, remote memory or stragglers. From the sweep: no further than twice the \
          cores tried.",
-    ))
+    )
 }
 
-fn beside_table(result: &ScaleResult) -> Option<Table> {
-    let beside = result.beside.as_ref()?;
+fn beside_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Beside another command")
         .text("placement")
         .text("command")
@@ -240,6 +220,9 @@ fn beside_table(result: &ScaleResult) -> Option<Table> {
         .number("beside the other")
         .number("times longer")
         .number("interval");
+    let Some(beside) = &result.beside else {
+        return table;
+    };
     let names = [result.command.join(" "), beside.command.join(" ")];
     for (placement, mutual) in [("a core each", &beside.pinned), ("free", &beside.free)] {
         let Some(mutual) = mutual else { continue };
@@ -250,9 +233,9 @@ fn beside_table(result: &ScaleResult) -> Option<Table> {
                 seconds(effect.alone),
                 seconds(effect.beside),
                 format!("{:.3}", effect.ratio),
-                format!("{:.3} to {:.3}", effect.interval.low, effect.interval.high),
+                format!("{:.3}", effect.interval),
             ]);
         }
     }
-    Some(table.caption("Each on one core, measured while the other runs again and again."))
+    table.caption("Each on one core, measured while the other runs again and again.")
 }

@@ -2,10 +2,10 @@
 
 use report::{Axis, Plot, Series};
 
-use super::{first_placement, placement_name};
+use super::{first_points, placement_name};
 use crate::harness::plan::Placement;
 use crate::laws::form::Form;
-use crate::result::{PointResult, ScaleResult};
+use crate::result::ScaleResult;
 
 /// Speed-up over cores: measured, law, forecast band.
 pub(super) fn curve(result: &ScaleResult) -> Plot {
@@ -17,20 +17,14 @@ pub(super) fn curve(result: &ScaleResult) -> Plot {
         Axis::new("speed-up").from_zero(),
     );
     for (index, placement) in [Placement::Pinned, Placement::Free].into_iter().enumerate() {
-        let points: Vec<&PointResult> = result
-            .points
-            .iter()
-            .filter(|p| p.placement == placement)
-            .collect();
-        if points.is_empty() {
-            continue;
-        }
         let mut series =
             Series::line(format!("measured, {}", placement_name(placement))).colour(index);
-        for point in points {
+        for point in result.points.iter().filter(|p| p.placement == placement) {
             series = series.spread(f64::from(point.cores), point.speedup, point.low, point.high);
         }
-        plot = plot.series(series);
+        if !series.points.is_empty() {
+            plot = plot.series(series);
+        }
     }
     let ideal = Series::reference("linear")
         .point(1.0, 1.0)
@@ -47,30 +41,17 @@ pub(super) fn curve(result: &ScaleResult) -> Plot {
         }
         plot = plot.series(law);
     }
-    for (name, pick) in [("forecast, at most", true), ("forecast, at least", false)] {
-        let Some(last) = result
-            .points
-            .iter()
-            .rfind(|p| p.placement == first_placement(result))
-        else {
-            break;
-        };
-        let mut edge = Series::reference(name)
-            .point(f64::from(last.cores), last.speedup)
-            .colour(if pick { 4 } else { 5 });
+    if let Some(last) = first_points(result).last()
+        && !result.law.forecast.is_empty()
+    {
+        let edge = |name| Series::reference(name).point(f64::from(last.cores), last.speedup);
+        let mut most = edge("forecast, at most").colour(4);
+        let mut least = edge("forecast, at least").colour(5);
         for band in &result.law.forecast {
-            edge = edge.point(
-                f64::from(band.cores),
-                if pick {
-                    band.speedup.high
-                } else {
-                    band.speedup.low
-                },
-            );
+            most = most.point(f64::from(band.cores), band.speedup.high);
+            least = least.point(f64::from(band.cores), band.speedup.low);
         }
-        if edge.points.len() > 1 {
-            plot = plot.series(edge);
-        }
+        plot = plot.series(most).series(least);
     }
     plot.caption(format!(
         "Measured to {most} core{}; beyond that a band, to {end} and no further.",
@@ -81,11 +62,7 @@ pub(super) fn curve(result: &ScaleResult) -> Plot {
 /// Karp and Flatt's fraction over the core count: one straight line holds all three laws.
 pub(super) fn straight_line(result: &ScaleResult) -> Plot {
     let mut series = Series::line("e(N) measured");
-    for point in result
-        .points
-        .iter()
-        .filter(|p| p.placement == first_placement(result))
-    {
+    for point in first_points(result) {
         if let Some(e) = point.karp_flatt {
             series = series.point(f64::from(point.cores), e);
         }
