@@ -195,3 +195,16 @@ fn a_repeated_command_runs_again_until_the_keeper_is_dropped() {
     keeper.begin().unwrap();
     drop(keeper);
 }
+
+#[test]
+fn a_keeper_that_is_dropped_at_once_is_gone() {
+    for _ in 0..50 {
+        let mut again = spec("exit 0");
+        again.repeat = true;
+        let mut keeper = Keeper::start(&again).unwrap();
+        keeper.begin().unwrap();
+        let place = format!("/proc/{}", keeper.pid());
+        drop(keeper);
+        assert!(fs::metadata(place).is_err());
+    }
+}

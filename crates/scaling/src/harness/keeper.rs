@@ -25,6 +25,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::ptr;
+use std::thread;
 use std::time::Duration;
 
 use launch::Launch;
@@ -118,6 +119,8 @@ pub const TAIL: usize = 64 * 1024;
 const GRACE: Duration = Duration::from_millis(50);
 /// How long a process asked to end may take before it is killed.
 const POLITE: Duration = Duration::from_millis(200);
+/// Pause before a keeper that has not heard the order to end is told again.
+const AGAIN: Duration = Duration::from_millis(2);
 /// How often a wait for the command looks whether it is interrupted.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
@@ -311,9 +314,13 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // The keeper is our child and not reaped; on SIGTERM it ends its children and itself.
-        let _ = process::kill_process(self.pid, Signal::TERM);
-        let _ = process::waitpid(Some(self.pid), WaitOptions::empty());
+        // The keeper is our child and not reaped; on SIGTERM it ends its children and itself. An
+        // order that comes before it listens, or while it clears up after a run, is lost, so the
+        // order is given until it is heard.
+        while let Ok(None) = process::waitpid(Some(self.pid), WaitOptions::NOHANG) {
+            let _ = process::kill_process(self.pid, Signal::TERM);
+            thread::sleep(AGAIN);
+        }
     }
 }
 

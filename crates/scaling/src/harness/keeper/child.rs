@@ -55,8 +55,10 @@ pub(super) fn keep(
             if !launch.repeat {
                 break outcome;
             }
-            // A command that cannot be started waits for nothing, and hears no order in a run.
-            if wait_signal(&signals, Duration::ZERO) == libc::SIGTERM {
+            // A command that cannot be started waits for nothing, and hears no order in a run; one
+            // that comes while a run is cleared up is lost.
+            let told = wait_signal(&signals, Duration::ZERO) == libc::SIGTERM;
+            if told || process::getppid() != Some(parent) {
                 return;
             }
         };
