@@ -2,10 +2,11 @@
 //! without a system call.
 
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::{fs, io};
+
+use memmap2::{MmapOptions, MmapRaw};
 
 use crate::sys::{self, MapDefinition};
 use crate::{Error, Result};
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 ///
 /// # Safety
 /// The type is `repr(C)` or a primitive, has no padding, and every bit pattern is a value of it.
-pub unsafe trait Plain: Copy + 'static {}
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 // SAFETY: primitives without padding; every bit pattern is a number.
 unsafe impl Plain for u8 {}
@@ -186,30 +187,13 @@ impl Map {
                 size_of::<T>()
             )));
         }
-        // SAFETY: a new shared mapping at an address of the kernel's choice touches no memory of
-        // ours.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                self.descriptor.as_raw_fd(),
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(self.failed("mapping into memory")(
-                io::Error::last_os_error(),
-            ));
-        }
-        let start = NonNull::new(start.cast::<T>()).ok_or_else(|| {
-            self.failed("mapping into memory")(io::Error::other("mapped at address zero"))
-        })?;
+        let memory = MmapOptions::new()
+            .len(bytes)
+            .map_raw(&*self.descriptor)
+            .map_err(self.failed("mapping into memory"))?;
         Ok(MappedArray {
-            start,
+            memory,
             length: bytes / size_of::<T>(),
-            bytes,
             _map: self.clone(),
             element: PhantomData,
         })
@@ -227,24 +211,23 @@ impl AsFd for Map {
 /// slice.
 #[derive(Debug)]
 pub struct MappedArray<T> {
-    start: NonNull<T>,
+    memory: MmapRaw,
     length: usize,
-    bytes: usize,
     _map: Map,
     element: PhantomData<T>,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; access is by volatile copies of
-// plain data or by the caller's atomics.
-unsafe impl<T: Plain> Send for MappedArray<T> {}
-// SAFETY: as above; `write` may race with the kernel's readers by design, and its doc says what
-// that means.
-unsafe impl<T: Plain> Sync for MappedArray<T> {}
-
 impl<T: Plain> MappedArray<T> {
     /// The first element; valid as long as this value lives.
     pub fn as_ptr(&self) -> *mut T {
-        self.start.as_ptr()
+        self.memory.as_mut_ptr().cast()
+    }
+
+    fn at(&self, index: usize) -> *mut T {
+        let length = self.length;
+        assert!(index < length, "index {index} of {length} elements");
+        // SAFETY: in range of the mapping.
+        unsafe { self.as_ptr().add(index) }
     }
 
     /// How many elements.
@@ -263,14 +246,9 @@ impl<T: Plain> MappedArray<T> {
     /// # Panics
     /// When `index` is out of range, like a slice.
     pub fn read(&self, index: usize) -> T {
-        assert!(
-            index < self.length,
-            "index {index} of {} elements",
-            self.length
-        );
         // SAFETY: in range of the mapping; volatile, because a program may write it; plain data, so
         // any mixture is a value.
-        unsafe { self.start.add(index).read_volatile() }
+        unsafe { self.at(index).read_volatile() }
     }
 
     /// Writes one element; a program that reads it meanwhile can see a mixture when it is larger
@@ -279,27 +257,14 @@ impl<T: Plain> MappedArray<T> {
     /// # Panics
     /// When `index` is out of range, like a slice.
     pub fn write(&self, index: usize, value: T) {
-        assert!(
-            index < self.length,
-            "index {index} of {} elements",
-            self.length
-        );
         // SAFETY: as in `read`.
-        unsafe { self.start.add(index).write_volatile(value) }
+        unsafe { self.at(index).write_volatile(value) }
     }
 
     /// Sets every byte to zero.
     pub fn clear(&self) {
         // SAFETY: the whole mapping is ours to write, and zeros are a value of plain data.
-        unsafe { std::ptr::write_bytes(self.start.as_ptr().cast::<u8>(), 0, self.bytes) }
-    }
-}
-
-impl<T> Drop for MappedArray<T> {
-    fn drop(&mut self) {
-        // SAFETY: exactly the range that `mapped` got; no pointer from it outlives this value by
-        // contract.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        unsafe { std::ptr::write_bytes(self.memory.as_mut_ptr(), 0, self.memory.len()) }
     }
 }
 

@@ -12,9 +12,10 @@ use host::namespace::OnFailure;
 use host::netlink::READ_SIZE;
 use router::control_plane::follower::{Checking, Follower};
 use router::control_plane::mirror::Mirror;
-use router::engine::recording::Recording;
 use router::engine::{Change, MAIN_TABLE, fixed};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
+
+use crate::recording::Recording;
 
 struct Net {
     router: Namespace,

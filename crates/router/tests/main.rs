@@ -8,6 +8,7 @@ mod instructions;
 mod memory_engine;
 mod mirror;
 mod plain_sockets;
+mod recording;
 mod supervisor;
 mod support;
 mod test_traffic;

@@ -16,8 +16,8 @@ pub use map::{
     map_create, map_delete, map_freeze, map_lookup, map_update,
 };
 pub use program::{
-    Hook, Instruction, PROGRAM_UNALIGNED, link_create, link_detach, program_load,
-    tracepoint_attach, tracing_program_load,
+    ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, Hook, Instruction, PROGRAM_UNALIGNED, link_create,
+    link_detach, program_load, programs_attached, tracepoint_attach, tracing_program_load,
 };
 pub use run::{Context, RunResult, run_dry, run_live};
 

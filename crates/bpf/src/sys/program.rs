@@ -10,6 +10,7 @@ const PROG_LOAD: i32 = 5;
 const RAW_TRACEPOINT_OPEN: i32 = 17;
 const LINK_CREATE: i32 = 28;
 const LINK_DETACH: i32 = 34;
+const PROG_QUERY: i32 = 16;
 
 /// `BPF_PROG_TYPE_XDP`.
 const PROG_TYPE_XDP: u32 = 6;
@@ -20,7 +21,9 @@ const PROG_TYPE_SOCKET_FILTER: u32 = 1;
 /// `BPF_PROG_TYPE_SCHED_CLS`, for tc.
 const PROG_TYPE_SCHED_CLS: u32 = 3;
 /// `BPF_TCX_INGRESS`.
-const ATTACH_TCX_INGRESS: u32 = 46;
+pub const ATTACH_TCX_INGRESS: u32 = 46;
+/// `BPF_TCX_EGRESS`.
+pub const ATTACH_TCX_EGRESS: u32 = 47;
 /// `BPF_PROG_TYPE_TRACING`.
 const PROG_TYPE_TRACING: u32 = 26;
 /// `BPF_TRACE_RAW_TP`, the attach type of a program that reads a tracepoint's own arguments.
@@ -120,6 +123,7 @@ pub fn tracing_program_load(
 /// What `BPF_PROG_LOAD` is told (`union bpf_attr`); an older kernel takes the part that it does not
 /// know if it is zero.
 #[repr(C)]
+#[derive(Default)]
 struct ProgramArgument {
     kind: u32,
     instruction_count: u32,
@@ -163,18 +167,8 @@ impl ProgramArgument {
             } else {
                 log.as_mut_ptr() as u64
             },
-            kernel_version: 0,
-            flags: 0,
             name: object_name(name),
-            ifindex: 0,
-            attach_type: 0,
-            type_information: [0; 2],
-            function_information: 0,
-            function_count: 0,
-            line_size: 0,
-            line_information: 0,
-            line_count: 0,
-            attach_type_id: 0,
+            ..Self::default()
         }
     }
 }
@@ -246,4 +240,30 @@ pub fn link_create(
 pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
     let mut descriptor = link.as_raw_fd() as u32;
     call(LINK_DETACH, &mut descriptor).map(drop)
+}
+
+/// How many programs are attached to an interface at [`ATTACH_TCX_INGRESS`] or
+/// [`ATTACH_TCX_EGRESS`].
+///
+/// # Errors
+/// The kernel's: `EINVAL` before Linux 6.6.
+pub fn programs_attached(ifindex: u32, attach_type: u32) -> io::Result<u32> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct Argument {
+        ifindex: u32,
+        attach_type: u32,
+        flags: [u32; 2],
+        /// No room for numbers: only the count is wanted.
+        ids: u64,
+        count: [u32; 2],
+        more: [u64; 4],
+    }
+    let mut argument = Argument {
+        ifindex,
+        attach_type,
+        ..Argument::default()
+    };
+    call(PROG_QUERY, &mut argument)?;
+    Ok(argument.count[0])
 }

@@ -59,10 +59,6 @@ impl Locked {
 impl Organisation for Locked {
     type Reader = LockedReader;
 
-    fn name(&self) -> &'static str {
-        "locked"
-    }
-
     fn reader(&self, worker: usize) -> Result<LockedReader, TooManyReaders> {
         if worker >= self.workers {
             return Err(TooManyReaders {
@@ -139,15 +135,8 @@ impl Reader for LockedReader {
         &self.next_hops
     }
 
-    fn quiesce(&mut self) {
-        self.quiescent.quiesce();
-    }
-
-    fn offline(&mut self) {
-        self.quiescent.offline();
-    }
-
-    fn online(&mut self) {
-        self.quiescent.online();
+    #[inline]
+    fn quiescent(&mut self) -> &mut Quiescent {
+        &mut self.quiescent
     }
 }

@@ -17,19 +17,17 @@ use crate::next_hop::{
     NextHop, NextHopEntry, NextHopError, NextHopStorage, NextHopTable, NextHops,
 };
 use crate::prefix::Prefix;
-use crate::quiescence::{Domain, TooManyReaders};
+use crate::quiescence::{Domain, Quiescent, TooManyReaders};
 use crate::storage::OutOfMemory;
 use crate::table::{Capacity, Table, TableError, TableStorage};
 
 mod locked;
-mod per_core;
 mod shared;
 mod traffic;
 mod uncounted;
 
 pub use locked::{Locked, LockedReader};
-pub use per_core::PerCore;
-pub use shared::{Shared, SnapshotReader};
+pub use shared::{PerCore, Shared, SnapshotReader, Snapshots};
 pub use traffic::{Traffic, TrafficCells};
 pub use uncounted::{TableReader, Uncounted};
 
@@ -126,9 +124,6 @@ pub trait Organisation: Send + Sync {
     /// What a worker looks up with.
     type Reader: Reader;
 
-    /// The name people see: that of its [`TableOrganisation`], or `uncounted`.
-    fn name(&self) -> &'static str;
-
     /// The reader of worker `worker`, counted from 0.
     ///
     /// # Errors
@@ -169,40 +164,24 @@ pub trait Reader: Send {
         self.next_hops().get(next_hop)
     }
 
+    /// Its line in the quiescence domain.
+    fn quiescent(&mut self) -> &mut Quiescent;
+
     /// The end of a burst: this reader holds nothing.
-    fn quiesce(&mut self);
+    #[inline]
+    fn quiesce(&mut self) {
+        self.quiescent().quiesce();
+    }
 
     /// Before sleeping for long: this reader holds nothing and will not look until
     /// [`Reader::online`].
-    fn offline(&mut self);
+    fn offline(&mut self) {
+        self.quiescent().offline();
+    }
 
     /// After sleeping, before looking again.
-    fn online(&mut self);
-}
-
-impl<R: Reader + ?Sized> Reader for Box<R> {
-    fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]) {
-        (**self).resolve_v4(addresses, lengths, out);
-    }
-
-    fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]) {
-        (**self).resolve_v6(addresses, lengths, out);
-    }
-
-    fn next_hops(&self) -> &NextHops {
-        (**self).next_hops()
-    }
-
-    fn quiesce(&mut self) {
-        (**self).quiesce();
-    }
-
-    fn offline(&mut self) {
-        (**self).offline();
-    }
-
     fn online(&mut self) {
-        (**self).online();
+        self.quiescent().online();
     }
 }
 
@@ -227,17 +206,13 @@ const RECLAIM_AFTER: usize = 64 * AT_ONCE;
 
 impl Writer {
     fn new(options: &Options, copies: usize) -> Result<Self, OutOfMemory> {
-        let v4 = (0..copies)
-            .map(|_| TableStorage::in_memory(options.v4))
-            .collect::<Result<_, _>>()?;
-        let v6 = (0..copies)
-            .map(|_| TableStorage::in_memory(options.v6))
-            .collect::<Result<_, _>>()?;
-        let next_hops = (0..copies)
-            .map(|_| {
-                NextHopStorage::in_memory(options.next_hops, options.buckets).map(NextHopTable::new)
-            })
-            .collect::<Result<_, _>>()?;
+        let (mut v4, mut v6, mut next_hops) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..copies {
+            v4.push(TableStorage::in_memory(options.v4)?);
+            v6.push(TableStorage::in_memory(options.v6)?);
+            let storage = NextHopStorage::in_memory(options.next_hops, options.buckets)?;
+            next_hops.push(NextHopTable::new(storage));
+        }
         Ok(Self {
             v4: Table::in_storage(v4),
             v6: Table::in_storage(v6),

@@ -1,4 +1,6 @@
-//! One table for all workers: read by each without a write, changed in place while they read.
+//! Tables that workers read without a lock and without a write, changed in place while they read:
+//! one for all, or a copy for each. One writer keeps the routes and makes each store in every copy,
+//! so a copy costs its arrays and a few stores for each change, not a second table of routes.
 
 use std::sync::Mutex;
 
@@ -8,41 +10,47 @@ use super::{
 };
 use crate::memory::MemoryReport;
 use crate::next_hop::{NextHop, NextHops};
-use crate::quiescence::TooManyReaders;
+use crate::quiescence::{Quiescent, TooManyReaders};
 use crate::storage::OutOfMemory;
 
 /// One table that every worker reads.
+pub type Shared = Snapshots<false>;
+/// As many copies of the tables as workers.
+pub type PerCore = Snapshots<true>;
+
+/// Tables that every worker reads, with counters for each; with `COPIES`, in a copy of its own.
 #[derive(Debug)]
-pub struct Shared {
+pub struct Snapshots<const COPIES: bool> {
     writer: Mutex<Writer>,
     traffic: Vec<TrafficCells>,
 }
 
-impl Shared {
+impl<const COPIES: bool> Snapshots<COPIES> {
     /// Empty tables.
     ///
     /// # Errors
     /// When the system refuses the memory.
     pub fn new(options: &Options) -> Result<Self, OutOfMemory> {
-        let traffic = (0..options.workers)
-            .map(|_| TrafficCells::new())
-            .collect::<Result<_, _>>()?;
+        let copies = if COPIES { options.workers.max(1) } else { 1 };
+        let cells = (0..options.workers).map(|_| TrafficCells::new());
         Ok(Self {
-            writer: Mutex::new(Writer::new(options, 1)?),
-            traffic,
+            traffic: cells.collect::<Result<_, _>>()?,
+            writer: Mutex::new(Writer::new(options, copies)?),
         })
     }
 }
 
-impl Organisation for Shared {
+impl<const COPIES: bool> Organisation for Snapshots<COPIES> {
     type Reader = SnapshotReader;
 
-    fn name(&self) -> &'static str {
-        "shared"
-    }
-
     fn reader(&self, worker: usize) -> Result<SnapshotReader, TooManyReaders> {
-        SnapshotReader::new(&lock(&self.writer), 0, &self.traffic, worker)
+        let cells = self.traffic.get(worker).ok_or(TooManyReaders {
+            capacity: self.traffic.len(),
+        })?;
+        Ok(SnapshotReader {
+            tables: lock(&self.writer).reader(if COPIES { worker } else { 0 })?,
+            traffic: cells.clone(),
+        })
     }
 
     fn apply(&self, changes: &[Change]) -> Result<(), ApplyError> {
@@ -66,21 +74,6 @@ pub struct SnapshotReader {
 }
 
 impl SnapshotReader {
-    pub(super) fn new(
-        writer: &Writer,
-        copy: usize,
-        traffic: &[TrafficCells],
-        worker: usize,
-    ) -> Result<Self, TooManyReaders> {
-        let traffic = traffic.get(worker).ok_or(TooManyReaders {
-            capacity: traffic.len(),
-        })?;
-        Ok(Self {
-            tables: writer.reader(copy)?,
-            traffic: traffic.clone(),
-        })
-    }
-
     #[inline]
     fn count(&self, addresses: usize, lengths: &[u16], out: &[NextHop]) {
         for (&next_hop, &length) in out.iter().zip(&lengths[..lengths.len().min(addresses)]) {
@@ -104,15 +97,8 @@ impl Reader for SnapshotReader {
         self.tables.next_hops()
     }
 
-    fn quiesce(&mut self) {
-        self.tables.quiesce();
-    }
-
-    fn offline(&mut self) {
-        self.tables.offline();
-    }
-
-    fn online(&mut self) {
-        self.tables.online();
+    #[inline]
+    fn quiescent(&mut self) -> &mut Quiescent {
+        self.tables.quiescent()
     }
 }

@@ -27,10 +27,6 @@ impl Uncounted {
 impl Organisation for Uncounted {
     type Reader = TableReader;
 
-    fn name(&self) -> &'static str {
-        "uncounted"
-    }
-
     /// Every call is one of [`Options::workers`] readers; the number does not matter.
     fn reader(&self, _worker: usize) -> Result<TableReader, TooManyReaders> {
         lock(&self.0).reader(0)
@@ -89,15 +85,7 @@ impl Reader for TableReader {
     }
 
     #[inline]
-    fn quiesce(&mut self) {
-        self.quiescent.quiesce();
-    }
-
-    fn offline(&mut self) {
-        self.quiescent.offline();
-    }
-
-    fn online(&mut self) {
-        self.quiescent.online();
+    fn quiescent(&mut self) -> &mut Quiescent {
+        &mut self.quiescent
     }
 }

@@ -1,10 +1,10 @@
 //! What the control plane asks of whatever moves the frames.
 //!
 //! An engine owns its forwarding state (tables, next hops, buckets, ports) and the thing that uses
-//! it: an XDP program, user-space workers, or, in tests, nothing at all ([`recording`]). The
-//! control plane owns the truth and hands down [`Change`]s in an order that is always safe to apply
-//! one at a time: a next hop is written before a route points to it, and it is released only after
-//! the last route has left it.
+//! it: an XDP program, user-space workers, or, in tests, nothing at all. The control plane owns the
+//! truth and hands down [`Change`]s in an order that is always safe to apply one at a time: a next
+//! hop is written before a route points to it, and it is released only after the last route has
+//! left it.
 //!
 //! An engine forwards only what a table answers with an adjacency or a group of them. Every other
 //! answer, and every frame that needs more than a look-up and a rewrite, belongs to the kernel
@@ -12,7 +12,6 @@
 
 pub mod af_packet;
 pub mod plain_sockets;
-pub mod recording;
 pub mod user_space;
 
 mod af_xdp;

@@ -9,8 +9,9 @@ use router::control_plane::model::{
     Event, Hop, Hops, Link, LinkAddress, LinkKind, Neighbour, NextHopObject, ObjectKind, Placement,
     Route, RouteKind, Way, nud,
 };
-use router::engine::recording::Recording;
 use router::engine::{Answers, Engine, MAIN_TABLE};
+
+use crate::recording::Recording;
 
 pub(crate) struct Lab {
     pub(crate) mirror: Mirror,

@@ -39,6 +39,25 @@ pub struct Finding {
     pub switched_off: bool,
 }
 
+impl Finding {
+    /// Something that is done to packets.
+    fn new(scope: Scope, what: String) -> Self {
+        Self {
+            scope,
+            what,
+            switched_off: false,
+        }
+    }
+
+    /// Forwarding of a family is off.
+    fn off(scope: Scope, what: String) -> Self {
+        Self {
+            switched_off: true,
+            ..Self::new(scope, what)
+        }
+    }
+}
+
 /// A port to look at.
 #[derive(Debug, Clone)]
 pub struct Watched {
@@ -69,11 +88,7 @@ fn switched_off(ports: &[Watched], found: &mut Vec<Finding>) {
     let off = |path: String| fs::read_to_string(path).is_ok_and(|value| value.trim() == "0");
     if off("/proc/sys/net/ipv6/conf/all/forwarding".to_owned()) {
         let what = "IPv6 forwarding is off (sysctl net.ipv6.conf.all.forwarding=1)".to_owned();
-        found.push(Finding {
-            scope: Scope::V6,
-            what,
-            switched_off: true,
-        });
+        found.push(Finding::off(Scope::V6, what));
     }
     for port in ports {
         if off(format!("/proc/sys/net/ipv4/conf/{}/forwarding", port.name)) {
@@ -81,11 +96,7 @@ fn switched_off(ports: &[Watched], found: &mut Vec<Finding>) {
                 "IPv4 forwarding is off on {0} (sysctl net.ipv4.conf.{0}.forwarding=1)",
                 port.name
             );
-            found.push(Finding {
-                scope: Scope::V4,
-                what,
-                switched_off: true,
-            });
+            found.push(Finding::off(Scope::V4, what));
         }
     }
 }
@@ -104,11 +115,7 @@ pub fn policy_rules(mirror: &super::mirror::Mirror) -> Vec<Finding> {
                 "policy rule {} looks in table {table} (ip -{family} rule)",
                 rule.priority
             );
-            found.push(Finding {
-                scope: scope.clone(),
-                what,
-                switched_off: false,
-            });
+            found.push(Finding::new(scope.clone(), what));
         }
     }
     found

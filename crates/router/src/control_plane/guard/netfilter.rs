@@ -88,11 +88,8 @@ pub(super) fn nftables(found: &mut Vec<Finding>) {
             NFPROTO_NETDEV => chain.devices.iter().cloned().map(Scope::Port).collect(),
             _ => vec![Scope::All],
         };
-        found.extend(scopes.into_iter().map(|scope| Finding {
-            scope,
-            what: what.clone(),
-            switched_off: false,
-        }));
+        let findings = scopes.into_iter();
+        found.extend(findings.map(|scope| Finding::new(scope, what.clone())));
     }
 }
 
@@ -191,11 +188,7 @@ pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
                 "legacy iptables tables are loaded: {} ({command}-save)",
                 names.join(", ")
             );
-            found.push(Finding {
-                scope,
-                what,
-                switched_off: false,
-            });
+            found.push(Finding::new(scope, what));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Queueing disciplines that shape, filters, and BPF programs at tc.
 
+use bpf::sys::{ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, programs_attached};
 use host::netlink::{ROUTE, Socket, attributes, text};
 
 use super::{Finding, Scope, Watched};
@@ -44,76 +45,31 @@ pub(super) fn disciplines_and_filters(port: &Watched, found: &mut Vec<Finding>) 
                 "queueing discipline {kind} (tc qdisc show dev {})",
                 port.name
             );
-            found.push(Finding {
-                scope: scope(),
-                what,
-                switched_off: false,
-            });
+            found.push(Finding::new(scope(), what));
         }
     });
     for parent in TC_PARENTS {
         let _ = socket.dump(libc::RTM_GETTFILTER, &body(parent), |message| {
             if let Some(kind) = kind(message.payload) {
                 let what = format!("tc filter {kind} (tc filter show dev {})", port.name);
-                found.push(Finding {
-                    scope: scope(),
-                    what,
-                    switched_off: false,
-                });
+                found.push(Finding::new(scope(), what));
             }
         });
     }
 }
 
-const BPF_PROG_QUERY: libc::c_long = 16;
-const BPF_TCX_INGRESS: u32 = 46;
-const BPF_TCX_EGRESS: u32 = 47;
-
-/// The part of `union bpf_attr` that queries use.
-#[repr(C)]
-#[derive(Default)]
-struct ProgramQuery {
-    ifindex: u32,
-    attach_type: u32,
-    query_flags: u32,
-    attach_flags: u32,
-    ids: u64,
-    count: u32,
-    pad: u32,
-    attach_flags_list: u64,
-    link_ids: u64,
-    link_attach_flags: u64,
-    revision: u64,
-}
-
 pub(super) fn programs(port: &Watched, own: u32, found: &mut Vec<Finding>) {
-    for (attach_type, own) in [(BPF_TCX_INGRESS, own), (BPF_TCX_EGRESS, 0)] {
-        let mut query = ProgramQuery {
-            ifindex: port.index,
-            attach_type,
-            ..ProgramQuery::default()
-        };
-        // SAFETY: the pointer is to `query`, of the size given; its inner pointers are null, which
-        // asks for counts only.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_bpf,
-                BPF_PROG_QUERY,
-                &raw mut query,
-                size_of::<ProgramQuery>(),
-            )
-        };
-        if result == 0 && query.count > own {
-            let what = format!(
-                "{} BPF programs at tc (bpftool net show dev {})",
-                query.count - own,
-                port.name
-            );
-            found.push(Finding {
-                scope: Scope::Port(port.name.clone()),
-                what,
-                switched_off: false,
-            });
+    for (at, own) in [(ATTACH_TCX_INGRESS, own), (ATTACH_TCX_EGRESS, 0)] {
+        // Before Linux 6.6 there are none of this kind.
+        let others = programs_attached(port.index, at)
+            .unwrap_or(0)
+            .saturating_sub(own);
+        if others > 0 {
+            let name = &port.name;
+            found.push(Finding::new(
+                Scope::Port(name.clone()),
+                format!("{others} BPF programs at tc (bpftool net show dev {name})"),
+            ));
         }
     }
 }

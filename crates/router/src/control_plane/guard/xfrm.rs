@@ -18,10 +18,7 @@ pub(super) fn policies(found: &mut Vec<Finding>) {
         policies += u32::from(message.kind == XFRM_MSG_NEWPOLICY);
     });
     if listed.is_ok() && policies > 0 {
-        found.push(Finding {
-            scope: Scope::All,
-            what: format!("{policies} IPsec policies (ip xfrm policy)"),
-            switched_off: false,
-        });
+        let what = format!("{policies} IPsec policies (ip xfrm policy)");
+        found.push(Finding::new(Scope::All, what));
     }
 }

@@ -9,34 +9,39 @@ use std::collections::BTreeMap;
 
 use fib::{NextHop, NextHopEntry, Prefix};
 
-use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode};
+use router::engine::{Answers, Change, Counters, Engine, EngineError, Port, PortMode};
 
 /// Forwarding state in plain maps. Keys of routes are (table, address, length).
 #[derive(Debug, Default, Clone)]
-pub struct Recording {
+pub(crate) struct Recording {
     /// IPv4 answers.
-    pub v4: BTreeMap<(u32, u32, u8), NextHop>,
+    pub(crate) v4: BTreeMap<(u32, u32, u8), NextHop>,
     /// IPv6 answers.
-    pub v6: BTreeMap<(u32, u128, u8), NextHop>,
+    pub(crate) v6: BTreeMap<(u32, u128, u8), NextHop>,
     /// Next hops that are not groups.
-    pub next_hops: BTreeMap<u16, NextHopEntry>,
+    pub(crate) next_hops: BTreeMap<u16, NextHopEntry>,
     /// Groups.
-    pub groups: BTreeMap<u16, Vec<NextHop>>,
+    pub(crate) groups: BTreeMap<u16, Vec<NextHop>>,
     /// Ports by interface index.
-    pub ports: BTreeMap<u32, Port>,
+    pub(crate) ports: BTreeMap<u32, Port>,
     /// How many changes were applied.
-    pub applied: u64,
+    pub(crate) applied: u64,
     users: BTreeMap<u16, u64>,
 }
 
 impl Recording {
     /// An engine that has been told nothing.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    fn known(&self, id: NextHop) -> bool {
-        id == NextHop::NONE || self.next_hops.contains_key(&id.0) || self.groups.contains_key(&id.0)
+    fn written(&self, change: &Change, id: NextHop) -> Result<(), EngineError> {
+        let known = self.next_hops.contains_key(&id.0) || self.groups.contains_key(&id.0);
+        if id == NextHop::NONE || known {
+            return Ok(());
+        }
+        let why = "the next hop was never written";
+        Err(EngineError::new(format!("{change:?}"), why))
     }
 
     fn count(&mut self, old: Option<NextHop>, new: NextHop) {
@@ -56,15 +61,9 @@ impl Recording {
                 prefix,
                 next_hop,
             } => {
-                if !self.known(*next_hop) {
-                    return refuse("the next hop was never written");
-                }
                 let key = (*table, prefix.address(), prefix.length());
-                let old = if *next_hop == NextHop::NONE {
-                    self.v4.remove(&key)
-                } else {
-                    self.v4.insert(key, *next_hop)
-                };
+                self.written(change, *next_hop)?;
+                let old = put(&mut self.v4, key, *next_hop);
                 self.count(old, *next_hop);
             }
             Change::RouteV6 {
@@ -72,15 +71,9 @@ impl Recording {
                 prefix,
                 next_hop,
             } => {
-                if !self.known(*next_hop) {
-                    return refuse("the next hop was never written");
-                }
                 let key = (*table, prefix.address(), prefix.length());
-                let old = if *next_hop == NextHop::NONE {
-                    self.v6.remove(&key)
-                } else {
-                    self.v6.insert(key, *next_hop)
-                };
+                self.written(change, *next_hop)?;
+                let old = put(&mut self.v6, key, *next_hop);
                 self.count(old, *next_hop);
             }
             Change::NextHop { id, entry } => {
@@ -113,6 +106,14 @@ impl Recording {
             }
         }
         Ok(())
+    }
+}
+
+fn put<K: Ord>(answers: &mut BTreeMap<K, NextHop>, key: K, next_hop: NextHop) -> Option<NextHop> {
+    if next_hop == NextHop::NONE {
+        answers.remove(&key)
+    } else {
+        answers.insert(key, next_hop)
     }
 }
 
