@@ -154,39 +154,3 @@ fn ethtool(interface: &str, record: &mut impl Record) -> io::Result<()> {
         Err(io::Error::last_os_error())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bed::{Bed, side};
-
-    #[test]
-    fn a_veth_can_be_switched_and_a_missing_interface_is_named() {
-        if !needs::root("to make network namespaces") {
-            return;
-        }
-        let plan = Bed::plan().cable(side("offload", "a0"), side("offload", "b0"));
-        let bed = plan.lay().unwrap();
-        let one = bed.namespace("offload").unwrap();
-        for offload in [
-            Offload::GenericReceive,
-            Offload::TcpSegments,
-            Offload::GenericSegments,
-            Offload::Checksums,
-        ] {
-            for on in [false, true] {
-                one.switch("a0", offload, on).unwrap();
-            }
-        }
-        one.enter(|| {
-            assert!(!receiving("a0").unwrap().joins_segments);
-            assert!(receiving("zz").is_err());
-            assert_eq!(receive_queues("a0").unwrap(), 1);
-            let missing = receive_queues("zz").unwrap_err();
-            assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
-        })
-        .unwrap();
-        let missing = one.switch("zz", Offload::GenericReceive, true).unwrap_err();
-        assert!(missing.to_string().contains("zz"));
-    }
-}

@@ -240,22 +240,3 @@ fn wake_often(duty: f64, shared: &Shared) {
         shared.work.fetch_add(1, Ordering::Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_channel_works_and_stops() {
-        let core = crate::cores::allowed_cores().unwrap()[0];
-        let caches = Caches {
-            last: 1 << 20,
-            second: 1 << 18,
-        };
-        for channel in Channel::ALL {
-            let aggressor = Aggressor::start(channel, core, 0.5, caches);
-            thread::sleep(Duration::from_millis(20));
-            assert!(aggressor.work() > 0, "{channel:?}");
-        }
-    }
-}

@@ -85,31 +85,3 @@ pub fn workers_to(cores: &[CoreId]) -> io::Result<Setting> {
         &format!("{mask:x}"),
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_dead_process_changed_is_given_back_and_what_a_living_one_changed_is_not() {
-        if !crate::process::is_root() {
-            needs::skipped!("the journal in {JOURNAL} needs root");
-            return;
-        }
-        let directory = crate::temporary::Directory::new("settings").unwrap();
-        let file = directory.path().join("setting");
-        fs::write(&file, "before\n").unwrap();
-        let changed = Setting::change(&file, "after").unwrap();
-        sweep_leftovers();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
-        drop(changed);
-        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
-
-        fs::write(&file, "crashed").unwrap();
-        let note = Path::new(JOURNAL).join(format!("{NAME}{}-0", u32::MAX));
-        fs::write(&note, format!("{}\nbefore", file.display())).unwrap();
-        sweep_leftovers();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
-        assert!(!note.exists());
-    }
-}
