@@ -1,7 +1,11 @@
-//! Guests and deployments for real. Root only: elsewhere each test says that it is skipped.
+//! What a comparison is planned and advised by; guests and deployments for real, root only:
+//! elsewhere each of these tests says that it is skipped.
 
+mod advise;
 mod deployments;
+mod flows;
 mod guest;
+mod plan;
 
 use std::sync::Mutex;
 
