@@ -7,7 +7,6 @@
 use std::io;
 
 use host::netlink::{Message, ROUTE, Socket, append, refused};
-use router::control_plane::model::nud;
 
 use crate::protocol::{Interface, Route};
 
@@ -55,7 +54,7 @@ impl Kernel {
         }
         self.ask(libc::RTM_NEWADDR, PUT, &address)?;
         // `struct ndmsg`: family, pads; index; state, flags, type.
-        let [low, high] = nud::PERMANENT.to_ne_bytes();
+        let [low, high] = libc::NUD_PERMANENT.to_ne_bytes();
         let mut neighbour = [[AF_INET, 0, 0, 0], index, [low, high, 0, 0]].concat();
         append(&mut neighbour, libc::NDA_DST, &interface.neighbour.octets());
         append(&mut neighbour, libc::NDA_LLADDR, &interface.neighbour_mac);

@@ -13,6 +13,7 @@
 //! This crate does no I/O, takes no clock and starts no thread.
 
 pub mod address;
+#[cfg(feature = "generated")]
 pub mod generated;
 pub mod golden;
 pub mod layout;

@@ -11,10 +11,14 @@
 //! `ip`, FRR or BIRD. The control plane copies them into an [`engine::Engine`], which forwards what
 //! is plain forwarding and leaves everything else to the kernel.
 
+#[cfg(feature = "kernel")]
 pub mod control_plane;
 pub mod engine;
+#[cfg(feature = "kernel")]
 pub mod instance;
+#[cfg(feature = "kernel")]
 pub mod log;
+#[cfg(feature = "kernel")]
 pub mod management_plane;
 pub mod privileges;
 pub mod user_plane;

@@ -21,6 +21,7 @@ mod tables;
 pub(crate) mod workers;
 mod xdp;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -200,6 +201,16 @@ pub trait Answers {
 
     /// Bytes of forwarding state, exact, for `show engine`.
     fn memory(&self) -> u64;
+
+    /// What a frame can get by a next hop: the entries of a group's members, each once, or its own.
+    fn entries(&self, id: NextHop) -> BTreeMap<NextHop, NextHopEntry> {
+        let mut members = self.buckets(id);
+        if members.is_empty() {
+            members.push(id);
+        }
+        let entry = |id| (id, self.next_hop(id));
+        members.into_iter().map(entry).collect()
+    }
 }
 
 /// What moves the frames. Dropping an engine detaches it: from then on the kernel forwards by

@@ -1,15 +1,17 @@
 //! What `corelane show` prints, as JSON: one function for each subject.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::net::IpAddr;
 
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use serde_json::{Value, json};
+use wire::ethernet::MacAddress;
 
 use crate::control_plane::family::Family;
 use crate::control_plane::follower::Follower;
-use crate::control_plane::model::{Hop, RouteKind, Way, nud};
+use crate::control_plane::model::{Way, nud};
 use crate::control_plane::routed::Routed;
 use crate::control_plane::verify::Verification;
 use crate::engine::{Counters, EngineError};
@@ -53,7 +55,12 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Valu
 }
 
 fn mac(bytes: [u8; 6]) -> String {
-    bytes.map(|byte| format!("{byte:02x}")).join(":")
+    MacAddress(bytes).to_string()
+}
+
+/// The name of a kind, in lower case.
+fn name(kind: impl Debug) -> String {
+    format!("{kind:?}").to_lowercase()
 }
 
 fn ports(follower: &Follower) -> Result<Value, EngineError> {
@@ -129,15 +136,9 @@ fn link_name(follower: &Follower, link: u32) -> String {
 }
 
 fn via(follower: &Follower, way: &Way) -> Vec<Value> {
-    let objects = if way.object == 0 {
-        Vec::new()
-    } else {
-        follower.mirror().objects().hops(way.object)
-    };
-    let hops: &[Hop] = if way.object == 0 {
-        way.hops.as_slice()
-    } else {
-        &objects
+    let hops = match way.object {
+        0 => way.hops().to_vec(),
+        object => follower.mirror().objects().hops(object),
     };
     hops.iter()
         .map(|hop| {
@@ -146,16 +147,6 @@ fn via(follower: &Follower, way: &Way) -> Vec<Value> {
             json!({ "link": link, "gateway": gateway, "weight": hop.weight })
         })
         .collect()
-}
-
-fn kind_name(kind: RouteKind) -> &'static str {
-    match kind {
-        RouteKind::Unicast => "unicast",
-        RouteKind::Kernel => "kernel",
-        RouteKind::Blackhole => "blackhole",
-        RouteKind::Unreachable => "unreachable",
-        RouteKind::Prohibit => "prohibit",
-    }
 }
 
 fn routes(follower: &Follower, limit: usize) -> Value {
@@ -185,7 +176,7 @@ fn list<A: Routed>(
     for prefix in prefixes {
         if let Some((stored, _)) = family.best(domain, prefix) {
             out.push(json!({
-                "table": domain, "prefix": prefix.to_string(), "kind": kind_name(stored.way.kind),
+                "table": domain, "prefix": prefix.to_string(), "kind": name(stored.way.kind),
                 "metric": stored.way.metric, "via": via(follower, &stored.way),
                 "next_hop": family.answer(domain, prefix).0,
             }));
@@ -200,23 +191,15 @@ fn look_up(follower: &Follower, address: IpAddr) -> Value {
             IpAddr::V4(address) => engine.lookup_v4(table, address.into()),
             IpAddr::V6(address) => engine.lookup_v6(table, address.into()),
         };
-        let mut members = engine.buckets(id);
-        members.sort_unstable();
-        members.dedup();
-        if members.is_empty() {
-            members.push(id);
-        }
-        let entries: Vec<Value> = members
-            .iter()
-            .map(|&id| entry(follower, id, &engine.next_hop(id)))
-            .collect();
+        let entries = engine.entries(id).into_iter();
+        let entries: Vec<Value> = entries.map(|(id, of)| entry(follower, id, &of)).collect();
         json!({ "table": table, "next_hop": id.0, "entries": entries })
     });
     json!({ "address": address.to_string(), "answers": answers.collect::<Vec<_>>() })
 }
 
 fn entry(follower: &Follower, id: NextHop, entry: &NextHopEntry) -> Value {
-    let kind = format!("{:?}", entry.kind).to_lowercase();
+    let kind = name(entry.kind);
     if entry.kind != Kind::Adjacency {
         return json!({ "next_hop": id.0, "kind": kind });
     }

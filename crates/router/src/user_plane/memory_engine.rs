@@ -14,8 +14,8 @@
 //! its time from them, and that is part of what is measured. Every tick it applies the changes that
 //! are due by then, so a delayed tick delays changes and loses none.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -240,17 +240,18 @@ impl MemoryEngine {
         if let Some(hop) = hops.find(|hop| !(1..=routes.next_hops).contains(&hop.0)) {
             return Err(EngineError::NextHop(hop.0, routes.next_hops));
         }
-        let hops = (1..=routes.next_hops)
-            .map(|number| Change::NextHop(NextHop(number), adjacency(number)))
-            .collect();
-        let v4 = routes.v4.iter();
-        let v4 = v4.map(|&(prefix, hop)| Change::V4(prefix, hop)).collect();
-        let v6 = routes.v6.iter();
-        let v6 = v6.map(|&(prefix, hop)| Change::V6(prefix, hop)).collect();
-        let changes: [Vec<Change>; 3] = [hops, v4, v6];
-        for changes in changes {
-            with!(&tables, tables => tables.apply(&changes)?);
-        }
+        let hops = 1..=routes.next_hops;
+        let hops = hops.map(|number| Change::NextHop(NextHop(number), adjacency(number)));
+        let v4 = routes
+            .v4
+            .iter()
+            .map(|&(prefix, hop)| Change::V4(prefix, hop));
+        let v6 = routes
+            .v6
+            .iter()
+            .map(|&(prefix, hop)| Change::V6(prefix, hop));
+        let changes: Vec<Change> = hops.chain(v4).chain(v6).collect();
+        with!(&tables, tables => tables.apply(&changes)?);
         Ok(Self {
             tables,
             readers,
@@ -333,7 +334,7 @@ impl MemoryEngine {
             let counters = worker.attach(Box::new(port), PORT, settings())?;
             workers.start(worker, core, vec![(PORT, counters)])?;
         }
-        let (stop, changes_made) = (AtomicBool::new(false), Mutex::new(0_u64));
+        let (stop, changes_made) = (AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|scope| {
             let control = (trial.route_changes_per_second > 0).then(|| {
                 scope.spawn(|| {
@@ -346,7 +347,9 @@ impl MemoryEngine {
                 return Err(EngineError::Ended(why));
             }
             if let Some(control) = control {
-                join(control)?;
+                // Its panic goes on in this one.
+                let result = control.join();
+                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
             outcome
         })
@@ -359,7 +362,7 @@ impl MemoryEngine {
         tables: &O,
         per_second: u32,
         stop: &AtomicBool,
-        made: &Mutex<u64>,
+        made: &AtomicU64,
     ) -> Result<(), EngineError> {
         let mut random = Random::new(u64::from(per_second));
         let mut batch = Vec::new();
@@ -377,7 +380,7 @@ impl MemoryEngine {
             }
             tables.apply(&batch)?;
             due += batch.len() as u64;
-            *lock(made) = due;
+            made.store(due, Ordering::Relaxed);
             thread::sleep(TICK);
         }
         Ok(())
@@ -411,14 +414,14 @@ fn measure(
     warm_up: Duration,
     trial: &Trial,
     running: &Workers,
-    changes: &Mutex<u64>,
+    changes: &AtomicU64,
 ) -> Result<Outcome, EngineError> {
     let read = || {
         let counts: Vec<(PortCount, Instant)> = running
             .counters()
             .map(|(_, _, counters)| (counters.read(), Instant::now()))
             .collect();
-        (counts, *lock(changes), Instant::now())
+        (counts, changes.load(Ordering::Relaxed), Instant::now())
     };
     wait(warm_up)?;
     let (before, changes_before, begun) = read();
@@ -451,16 +454,4 @@ fn wait(duration: Duration) -> Result<(), EngineError> {
         }
         thread::sleep(left.min(PATIENCE));
     }
-}
-
-/// What these mutexes hold is whole at any moment, also after a panic.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The result of a thread; its panic goes on in this one.
-fn join<T>(thread: thread::ScopedJoinHandle<'_, Result<T, EngineError>>) -> Result<T, EngineError> {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

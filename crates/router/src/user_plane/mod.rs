@@ -23,6 +23,7 @@
 //! - [`test_traffic`]: the frames it replays.
 
 pub mod counters;
+#[cfg(feature = "kernel")]
 pub mod memory_engine;
 pub mod test_traffic;
 pub mod worker;

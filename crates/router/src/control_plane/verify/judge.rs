@@ -1,11 +1,11 @@
 //! One answer of the engine beside what the kernel would do.
 
-use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
+use wire::ethernet::MacAddress;
 
 use super::kernel::{Expected, is_compared};
 use crate::control_plane::routed::Routed;
@@ -89,18 +89,8 @@ impl Judge<'_> {
             return;
         }
         self.found.compared += 1;
-        let mut entries: Vec<NextHopEntry> = self
-            .engine
-            .answers()
-            .buckets(answer)
-            .into_iter()
-            .collect::<BTreeSet<NextHop>>()
-            .into_iter()
-            .map(|member| bare(self.engine.answers().next_hop(member)))
-            .collect();
-        if entries.is_empty() {
-            entries.push(bare(self.engine.answers().next_hop(answer)));
-        }
+        let entries = self.engine.answers().entries(answer).into_values();
+        let entries: Vec<NextHopEntry> = entries.map(bare).collect();
         let expected = &self.expected[expected as usize];
         let wanted: Vec<NextHopEntry> = match expected {
             Expected::Kernel | Expected::Special => Vec::new(),
@@ -125,12 +115,7 @@ impl Judge<'_> {
             .filter(decides)
             .any(|entry| !entries.contains(entry));
         if wrong || missed {
-            let engine = entries.iter().map(describe).collect::<Vec<_>>().join(", ");
-            let kernel = if wanted.is_empty() {
-                "nothing to forward".to_owned()
-            } else {
-                wanted.iter().map(describe).collect::<Vec<_>>().join(", ")
-            };
+            let (kernel, engine) = (described(&wanted), described(&entries));
             self.found
                 .differs(self.domain, address.to_ip(), kernel, engine);
         }
@@ -148,16 +133,20 @@ fn bare(entry: NextHopEntry) -> NextHopEntry {
     }
 }
 
+fn described(entries: &[NextHopEntry]) -> String {
+    if entries.is_empty() {
+        return "nothing to forward".to_owned();
+    }
+    entries.iter().map(describe).collect::<Vec<_>>().join(", ")
+}
+
 fn describe(entry: &NextHopEntry) -> String {
     if entry.kind != Kind::Adjacency {
         return format!("{:?}", entry.kind).to_lowercase();
     }
-    let mac = entry
-        .destination_mac
-        .map(|byte| format!("{byte:02x}"))
-        .join(":");
-    format!(
-        "port {} to {mac}, vlan {}, mtu {}",
-        entry.port, entry.vlan, entry.mtu
-    )
+    let NextHopEntry {
+        port, vlan, mtu, ..
+    } = entry;
+    let mac = MacAddress(entry.destination_mac);
+    format!("port {port} to {mac}, vlan {vlan}, mtu {mtu}")
 }
