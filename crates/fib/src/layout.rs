@@ -99,9 +99,3 @@ pub const LONGEST_NODE: usize = 33;
 
 /// First word that is not reserved.
 pub const FIRST_NODE: usize = 2;
-
-/// Most steps of an IPv4 search.
-pub const V4_STEPS: usize = 3;
-
-/// Most steps of an IPv6 search.
-pub const V6_STEPS: usize = 21;

@@ -2,8 +2,8 @@
 //! it.
 //!
 //! It holds answers in ordered maps and looks addresses up by trying every prefix length, so that
-//! it is obviously right; and it checks the promises of [`super`] on the way: no route to a next
-//! hop that was never written, no release of one that routes still use.
+//! it is obviously right; and it checks the promises of `router::engine` on the way: no route to a
+//! next hop that was never written, no release of one that routes still use.
 
 use std::collections::BTreeMap;
 
