@@ -132,60 +132,42 @@ impl Profile {
 
     /// Every difference to the RFCs' procedures, in words for the report.
     pub fn deviations(&self) -> Vec<String> {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let waits = &self.waits;
+        let waits = [
+            self.waits.learning_ns,
+            self.waits.quiet_ns,
+            self.waits.settle_ns,
+        ];
+        let [learning, quiet, settle] = waits.map(|ns| ns as f64 / 1e9);
+        let (overload, before_reset) = (self.recovery_seconds.0, self.reset_seconds.0);
+        let residual = "wait for residual frames, once none comes";
         let shorter = [
-            (self.final_seconds, 60.0, "deciding trials", "RFC 2544 §24"),
-            (self.loss_seconds, 60.0, "loss trials", "RFC 2544 §24"),
-            (
-                self.latency_seconds,
-                120.0,
-                "latency streams",
-                "RFC 2544 §26.2",
-            ),
-            (
-                self.recovery_seconds.0,
-                60.0,
-                "overload before recovery",
-                "RFC 2544 §26.5",
-            ),
-            (
-                self.reset_seconds.0,
-                15.0,
-                "forwarding before a reset",
-                "RFC 6201 §4",
-            ),
-            (
-                seconds(waits.learning_ns),
-                2.0,
-                "wait after learning frames",
-                "RFC 2544 §23 b",
-            ),
-            (
-                seconds(waits.quiet_ns),
-                2.0,
-                "wait for residual frames, once none comes",
-                "RFC 2544 §23 d",
-            ),
-            (
-                seconds(waits.settle_ns),
-                5.0,
-                "wait between trials",
-                "RFC 2544 §23 e",
-            ),
+            (self.final_seconds, 60.0, "deciding trials", "2544 §24"),
+            (self.loss_seconds, 60.0, "loss trials", "2544 §24"),
+            (self.latency_seconds, 120.0, "latency streams", "2544 §26.2"),
+            (overload, 60.0, "overload before recovery", "2544 §26.5"),
+            (before_reset, 15.0, "forwarding before a reset", "6201 §4"),
+            (learning, 2.0, "wait after learning frames", "2544 §23 b"),
+            (quiet, 2.0, residual, "2544 §23 d"),
+            (settle, 5.0, "wait between trials", "2544 §23 e"),
         ];
         let fewer = [
-            (self.latency_repeats, 20, "latency", "RFC 2544 §26.2"),
-            (self.burst_repeats, 50, "back-to-back", "RFC 2544 §26.4"),
+            (self.latency_repeats, 20, "latency", "2544 §26.2"),
+            (self.burst_repeats, 50, "back-to-back", "2544 §26.4"),
         ];
         let mut list = Vec::new();
-        for (is, should, what, clause) in shorter.into_iter().filter(|row| row.0 < row.1) {
-            list.push(format!("{what}: {is} s instead of {should} s ({clause})"));
+        for (is, should, what, clause) in shorter {
+            if is < should {
+                list.push(format!(
+                    "{what}: {is} s instead of {should} s (RFC {clause})"
+                ));
+            }
         }
-        for (is, should, what, clause) in fewer.into_iter().filter(|row| row.0 < row.1) {
-            list.push(format!(
-                "{what}: {is} repetitions instead of {should} ({clause})"
-            ));
+        for (is, should, what, clause) in fewer {
+            if is < should {
+                list.push(format!(
+                    "{what}: {is} repetitions instead of {should} (RFC {clause})"
+                ));
+            }
         }
         if self.tries > 1 {
             list.push(format!(

@@ -50,18 +50,16 @@ pub enum RigError {
     },
 }
 
+/// What a rig gives, or why it cannot.
+pub type Result<T, E = RigError> = std::result::Result<T, E>;
+
 /// Runs trials.
 pub trait Rig {
     /// Runs one trial as ordered and records it; `purpose` is kept in the record.
     ///
     /// # Errors
     /// The trial could not be run at all. A trial that ran badly is no error: its record says so.
-    fn run(
-        &mut self,
-        order: &Order,
-        purpose: &str,
-        event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError>;
+    fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial>;
 
     /// What the rig is, for the report: ports, generator, device.
     fn describe(&self) -> String;

@@ -14,7 +14,7 @@ use super::receiver::Receiver;
 use super::record::Arrived;
 use crate::capture::Departures;
 use crate::link::Link;
-use crate::rig::RigError;
+use crate::rig::{Result, RigError};
 
 /// The port that the frames come out of, by the sender's numbers.
 const PORT: u8 = 1;
@@ -26,7 +26,7 @@ const PORT: u8 = 1;
 pub fn serve<L: Link>(
     input: impl BufRead + Send + 'static,
     mut output: impl Write,
-    open: impl Fn(&Open) -> Result<Engine<L>, RigError>,
+    open: impl Fn(&Open) -> Result<Engine<L>>,
 ) -> io::Result<()> {
     let (sender, requests) = channel();
     // The receiving loop must not wait for lines, so another thread does.
@@ -84,7 +84,7 @@ pub fn serve<L: Link>(
 impl<L: Link> Engine<L> {
     /// Receives until the sender says how much it sent and that has come, or the wait for it is
     /// over.
-    fn watch(&mut self, watch: &Watch, requests: &Messages<Request>) -> Result<Arrived, RigError> {
+    fn watch(&mut self, watch: &Watch, requests: &Messages<Request>) -> Result<Arrived> {
         let order = watch.order();
         let streams = [(0, PORT)];
         let mut receiver = Receiver::new(&streams, &order, watch.trial, &Departures::new());

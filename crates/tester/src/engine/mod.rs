@@ -35,7 +35,7 @@ use crate::conduct::conducted;
 use crate::frame::Ends;
 use crate::link::Link;
 use crate::privilege::Privilege;
-use crate::rig::{Event, Rig, RigError};
+use crate::rig::{Event, Result, Rig, RigError};
 use crate::trial::{Order, Trial};
 
 /// Buffers of the pool: what may be under way in a device.
@@ -79,13 +79,7 @@ impl<L: Link> Engine<L> {
     ///
     /// # Errors
     /// No memory for the frames.
-    pub fn new(
-        link: L,
-        macs: Vec<Macs>,
-        largest: u16,
-        ceiling: f64,
-        seed: u64,
-    ) -> Result<Self, RigError> {
+    pub fn new(link: L, macs: Vec<Macs>, largest: u16, ceiling: f64, seed: u64) -> Result<Self> {
         Engine::with_clock(link, Monotonic, macs, largest, ceiling, seed)
     }
 }
@@ -102,7 +96,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
         largest: u16,
         ceiling: f64,
         seed: u64,
-    ) -> Result<Self, RigError> {
+    ) -> Result<Self> {
         let layout = if largest > crate::sizes::STANDARD_MAXIMUM {
             Layout::chunks(BUFFERS / 4, JUMBO_STRIDE, 64)
         } else {
@@ -171,7 +165,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
     }
 
     /// Takes what is still under way from before, so that it is not counted here.
-    fn drain(&mut self) -> Result<(), RigError> {
+    fn drain(&mut self) -> Result<()> {
         let mut burst = Burst::new();
         for port in 0..self.link.ports() {
             loop {
@@ -190,7 +184,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
 
     /// One frame to the first destinations of every stream, and the wait for what it makes the
     /// device learn (RFC 2544 §23 b).
-    fn learn(&mut self, senders: &mut [Sender], waits_ns: u64) -> Result<(), RigError> {
+    fn learn(&mut self, senders: &mut [Sender], waits_ns: u64) -> Result<()> {
         let mut burst = Burst::new();
         for sender in senders.iter() {
             sender.learning(&mut self.pool, &mut burst);
@@ -210,7 +204,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
         senders: &mut [Sender],
         mut receiver: Option<&mut Receiver>,
         order: &Order,
-    ) -> Result<(), RigError> {
+    ) -> Result<()> {
         let start = self.clock.now_ns() + LEAD_NS;
         let mut burst = Burst::new();
         for sender in senders.iter_mut() {
@@ -284,12 +278,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
 }
 
 impl<L: Link, C: Clock> Rig for Engine<L, C> {
-    fn run(
-        &mut self,
-        order: &Order,
-        purpose: &str,
-        event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         let ports = self.link.ports();
         let streams = order.direction.streams(ports);
         self.trial(&streams, (&streams, ports), order, purpose, event)
@@ -322,7 +311,7 @@ impl<L: Link, C: Clock> Engine<L, C> {
         order: &Order,
         purpose: &str,
         event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    ) -> Result<Trial> {
         self.number += 1;
         let trial = self.number as u8;
         let departures = Departures::new();

@@ -13,14 +13,14 @@ use super::Engine;
 use super::protocol::{Reflected, Request};
 use crate::frame::Signature;
 use crate::link::Link;
-use crate::rig::RigError;
+use crate::rig::{Result, RigError};
 
 /// How long frames wait for the port to take them before they are dropped, ns.
 const PATIENCE_NS: u64 = 5_000_000;
 
 impl<L: Link> Engine<L> {
     /// Sends back what comes until the sender says that it has finished.
-    pub(super) fn reflect(&mut self, requests: &Messages<Request>) -> Result<Reflected, RigError> {
+    pub(super) fn reflect(&mut self, requests: &Messages<Request>) -> Result<Reflected> {
         let mut found = Reflected::default();
         let mut burst = Burst::new();
         loop {
@@ -40,7 +40,7 @@ impl<L: Link> Engine<L> {
     }
 
     /// Sends back the test frames of a burst and forgets the others.
-    fn turn_back(&mut self, burst: &mut Burst, found: &mut Reflected) -> Result<(), RigError> {
+    fn turn_back(&mut self, burst: &mut Burst, found: &mut Reflected) -> Result<()> {
         let mut back = Burst::new();
         let pool: &mut Pool = &mut self.pool;
         burst.take_front(burst.len(), |frame| {

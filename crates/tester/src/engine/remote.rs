@@ -21,7 +21,7 @@ use crate::capture::Departures;
 use crate::clock::wait_until;
 use crate::conduct::conducted;
 use crate::link::Link;
-use crate::rig::{Event, Rig, RigError};
+use crate::rig::{Event, Result, Rig, RigError};
 use crate::trial::{Direction, Order, Trial, Validity};
 
 /// The far machine's port is the second one, whatever ports this one has.
@@ -48,7 +48,7 @@ impl Far {
     ///
     /// # Errors
     /// [`RigError::Far`]: it cannot be started, is another version, or cannot open the port.
-    pub fn reach(shell: &[String], port: &Open) -> Result<Self, RigError> {
+    pub fn reach(shell: &[String], port: &Open) -> Result<Self> {
         let words = shell.join(" ");
         let failed = |what: String| RigError::Far(format!("{words}: {what}"));
         let (program, arguments) = shell
@@ -98,7 +98,7 @@ impl Far {
     }
 
     /// Says something and waits for the answer.
-    fn ask(&mut self, request: &Request) -> Result<Reply, RigError> {
+    fn ask(&mut self, request: &Request) -> Result<Reply> {
         let gone = || {
             RigError::Far(
                 "the far machine hung up; try the command that reaches it by hand".to_owned(),
@@ -155,12 +155,7 @@ impl<L: Link> Remote<L> {
     }
 
     /// One trial whose frames end on the far machine.
-    fn one_way(
-        &mut self,
-        order: &Order,
-        purpose: &str,
-        event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    fn one_way(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         let Self { engine, far, .. } = self;
         engine.number += 1;
         let trial = engine.number as u8;
@@ -196,7 +191,7 @@ impl<L: Link> Remote<L> {
         order: &Order,
         purpose: &str,
         event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    ) -> Result<Trial> {
         let Self { engine, far, .. } = self;
         far.ask(&Request::Reflect)?;
         let mut trial = engine.trial(&[(0, 0)], (&STREAMS, PORTS), order, purpose, event)?;
@@ -216,12 +211,7 @@ impl<L: Link> Remote<L> {
 }
 
 impl<L: Link> Rig for Remote<L> {
-    fn run(
-        &mut self,
-        order: &Order,
-        purpose: &str,
-        event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         if order.direction != Direction::OneWay || order.traffic.replay.is_some() {
             return Err(RigError::Unable {
                 rig: "a test between two machines",

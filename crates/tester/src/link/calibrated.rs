@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use port::{Burst, Frame, Pool, PortError};
 
-use super::Link;
+use super::{Link, Moved};
 
 /// What a device is set to; [`Settings::default`] is a perfect one.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,13 +204,7 @@ impl Link for Calibrated {
         self.servers.len() as u8
     }
 
-    fn transmit(
-        &mut self,
-        port: u8,
-        pool: &mut Pool,
-        burst: &mut Burst,
-        now_ns: u64,
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, now_ns: u64) -> Moved {
         let vanish_after = self.settings.vanish_after;
         if vanish_after.is_some_and(|frames| self.number >= frames) {
             let name = format!("memory{port}");
@@ -221,13 +215,7 @@ impl Link for Calibrated {
         Ok(count)
     }
 
-    fn receive(
-        &mut self,
-        port: u8,
-        _: &mut Pool,
-        burst: &mut Burst,
-        now_ns: u64,
-    ) -> Result<usize, PortError> {
+    fn receive(&mut self, port: u8, _: &mut Pool, burst: &mut Burst, now_ns: u64) -> Moved {
         let queue = &mut self.leaving[usize::from(port)];
         let before = burst.len();
         while burst.room() > 0

@@ -13,6 +13,9 @@ pub mod wire;
 
 use port::{Burst, Pool, PortError};
 
+/// How many frames changed hands, or why the port cannot be used any more.
+pub type Moved = Result<usize, PortError>;
+
 /// Ports to send into and receive from. One thread owns it.
 pub trait Link {
     /// How many ports.
@@ -23,25 +26,13 @@ pub trait Link {
     ///
     /// # Errors
     /// The port cannot be used any more.
-    fn transmit(
-        &mut self,
-        port: u8,
-        pool: &mut Pool,
-        burst: &mut Burst,
-        now_ns: u64,
-    ) -> Result<usize, PortError>;
+    fn transmit(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, now_ns: u64) -> Moved;
 
     /// Appends frames that have arrived to `burst`; never waits.
     ///
     /// # Errors
     /// The port cannot be used any more.
-    fn receive(
-        &mut self,
-        port: u8,
-        pool: &mut Pool,
-        burst: &mut Burst,
-        now_ns: u64,
-    ) -> Result<usize, PortError>;
+    fn receive(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, now_ns: u64) -> Moved;
 
     /// Frames that the tester's side of a port lost, since it was opened.
     fn missed(&mut self) -> u64 {

@@ -1,9 +1,9 @@
 //! Ports of crate `port`, with a device of somebody else's between them.
 
 use fastpath::steer::Steer;
-use port::{Burst, Pool, Port, PortError};
+use port::{Burst, Pool, Port};
 
-use super::Link;
+use super::{Link, Moved};
 
 /// The tester's ports, in order.
 pub struct Ports {
@@ -42,23 +42,11 @@ impl Link for Ports {
         self.list.len() as u8
     }
 
-    fn transmit(
-        &mut self,
-        port: u8,
-        pool: &mut Pool,
-        burst: &mut Burst,
-        _: u64,
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, _: u64) -> Moved {
         self.list[usize::from(port)].transmit(pool, burst)
     }
 
-    fn receive(
-        &mut self,
-        port: u8,
-        pool: &mut Pool,
-        burst: &mut Burst,
-        _: u64,
-    ) -> Result<usize, PortError> {
+    fn receive(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, _: u64) -> Moved {
         self.list[usize::from(port)].receive(pool, burst)
     }
 

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use port::{Burst, Frame, Pool, PortError};
+use port::{Burst, Frame, Pool};
 
-use super::Link;
+use super::{Link, Moved};
 
 /// Frames a queue holds; more are refused, not dropped, as a full transmit ring refuses.
 const QUEUE: usize = 1024;
@@ -31,13 +31,7 @@ impl Link for Wire {
         self.queues.len() as u8
     }
 
-    fn transmit(
-        &mut self,
-        port: u8,
-        _: &mut Pool,
-        burst: &mut Burst,
-        _: u64,
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, port: u8, _: &mut Pool, burst: &mut Burst, _: u64) -> Moved {
         let Some(queue) = self.queues.get_mut(usize::from(port ^ 1)) else {
             return Ok(0);
         };
@@ -46,13 +40,7 @@ impl Link for Wire {
         Ok(count)
     }
 
-    fn receive(
-        &mut self,
-        port: u8,
-        _: &mut Pool,
-        burst: &mut Burst,
-        _: u64,
-    ) -> Result<usize, PortError> {
+    fn receive(&mut self, port: u8, _: &mut Pool, burst: &mut Burst, _: u64) -> Moved {
         let Some(queue) = self.queues.get_mut(usize::from(port)) else {
             return Ok(0);
         };

@@ -17,7 +17,7 @@ use host::{CoreId, Namespace, Veth, napi};
 use super::end::End;
 use super::rig::XdpRig;
 use crate::addresses;
-use crate::rig::RigError;
+use crate::rig::Result;
 
 /// Names of the namespaces.
 const TESTER: &str = "tester";
@@ -55,7 +55,7 @@ impl Bench {
     ///
     /// # Errors
     /// Without root, or when the kernel refuses.
-    pub fn new(mtu: u16, forwarding: bool) -> Result<Self, RigError> {
+    pub fn new(mtu: u16, forwarding: bool) -> Result<Self> {
         Self::with_ports(2, mtu, forwarding)
     }
 
@@ -63,7 +63,7 @@ impl Bench {
     ///
     /// # Errors
     /// As [`Bench::new`].
-    pub fn with_ports(ports: u8, mtu: u16, forwarding: bool) -> Result<Self, RigError> {
+    pub fn with_ports(ports: u8, mtu: u16, forwarding: bool) -> Result<Self> {
         let count_of_ports = ports.next_multiple_of(2).max(2);
         let cores = host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]);
         let generator = cores.first().copied().unwrap_or(CoreId(0));
@@ -121,7 +121,7 @@ impl Bench {
     ///
     /// # Errors
     /// As [`XdpRig::new`].
-    pub fn rig(&self, what: &str, seed: u64) -> Result<XdpRig, RigError> {
+    pub fn rig(&self, what: &str, seed: u64) -> Result<XdpRig> {
         let rig = XdpRig::new(pair(&self.ends), self.generator, what, seed)?;
         Ok(rig.watching(&self.device_threads))
     }
@@ -130,7 +130,7 @@ impl Bench {
     ///
     /// # Errors
     /// As [`XdpRig::new`].
-    pub fn wire(&self, seed: u64) -> Result<XdpRig, RigError> {
+    pub fn wire(&self, seed: u64) -> Result<XdpRig> {
         let rig = XdpRig::new(
             pair(&self.cable_ends),
             self.generator,
@@ -145,7 +145,7 @@ impl Bench {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn flap(&self) -> Result<(), RigError> {
+    pub fn flap(&self) -> Result<()> {
         self.bed.flap(DEVICE)?;
         // The threads that worked for the ports ended when these went down.
         self.place();
@@ -157,7 +157,7 @@ impl Bench {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn widen(&mut self) -> Result<(), RigError> {
+    pub fn widen(&mut self) -> Result<()> {
         let ports = self.ports.len() as u8;
         let mut plan = Bed::plan();
         for (number, interface) in (0_u8..).zip(&self.ports) {
@@ -175,7 +175,7 @@ impl Bench {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn route_everything(&mut self) -> Result<(), RigError> {
+    pub fn route_everything(&mut self) -> Result<()> {
         let Some(interface) = self.ports.get(1) else {
             return Ok(());
         };

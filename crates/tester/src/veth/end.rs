@@ -3,7 +3,7 @@
 use host::{Namespace, bed};
 
 use crate::engine::Macs;
-use crate::rig::RigError;
+use crate::rig::Result;
 
 /// One end of the tester.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl End {
     ///
     /// # Errors
     /// The namespace cannot be joined.
-    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, RigError> {
+    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R> {
         match &self.namespace {
             Some(namespace) => Ok(namespace.enter(work)?),
             None => Ok(work()),

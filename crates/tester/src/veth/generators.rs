@@ -7,7 +7,7 @@ use fastpath::generate::{DESTINATIONS_MAX, Destinations, Frames, Generator, LENG
 use super::end::End;
 use crate::addresses;
 use crate::frame::{DESTINATION_PORT, SOURCE_PORT, TIME_TO_LIVE};
-use crate::rig::RigError;
+use crate::rig::{Result, RigError};
 use crate::sizes::{FCS, Family};
 use crate::trial::{Direction, Order};
 
@@ -43,12 +43,7 @@ impl Generators {
     }
 
     /// Makes the generators for an order, unless those of the last one serve.
-    pub(super) fn prepare(
-        &mut self,
-        order: &Order,
-        ends: &[End],
-        seed: u64,
-    ) -> Result<(), RigError> {
+    pub(super) fn prepare(&mut self, order: &Order, ends: &[End], seed: u64) -> Result<()> {
         let unable = |what: &str, remedy| {
             Err(RigError::Unable {
                 rig: "the in-kernel generator",

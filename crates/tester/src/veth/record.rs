@@ -6,7 +6,7 @@ use fastpath::sink::Sink;
 use super::sending::{Seen, Sending};
 use crate::disturbance::Disturbance;
 use crate::latency::Delays;
-use crate::rig::RigError;
+use crate::rig::Result;
 use crate::sizes::FCS;
 use crate::trial::{Counts, Direction, Order, Trial};
 
@@ -17,7 +17,7 @@ pub(super) fn record(
     (generators, sinks): (&[(usize, Generator)], &[Sink]),
     (sending, seen): (&[Sending], &Seen),
     noise: &Disturbance,
-) -> Result<Trial, RigError> {
+) -> Result<Trial> {
     let mut counts = Counts::default();
     let mut delays = Delays::new();
     let mut last_lost_ns = None;

@@ -12,7 +12,7 @@ use super::sending::{Sending, send, send_by_timetable};
 use crate::clock::wait_until;
 use crate::conduct::conducted;
 use crate::privilege::Privilege;
-use crate::rig::{Event, Rig, RigError};
+use crate::rig::{Event, Result, Rig, RigError};
 use crate::trial::{Order, Trial};
 
 /// Between two looks for residual frames, ns.
@@ -44,7 +44,7 @@ impl XdpRig {
     ///
     /// # Errors
     /// A port has an XDP program already, or the kernel refuses ours.
-    pub fn new(ends: &[End; 2], core: CoreId, what: &str, seed: u64) -> Result<Self, RigError> {
+    pub fn new(ends: &[End; 2], core: CoreId, what: &str, seed: u64) -> Result<Self> {
         let checks = Checks {
             streams: 1,
             window: WINDOW,
@@ -91,13 +91,13 @@ impl XdpRig {
     }
 
     /// Frames that the sinks have seen, ours and others.
-    fn arrived(&self) -> Result<u64, RigError> {
+    fn arrived(&self) -> Result<u64> {
         let counts = self.sinks.iter().map(|sink| Ok(sink.counts()?.frames));
         counts.sum()
     }
 
     /// Waits until nothing has come for `quiet_ns`, `all` have, or `limit_ns` is over.
-    fn settle(&self, limit_ns: u64, quiet_ns: u64, all: u64) -> Result<(), RigError> {
+    fn settle(&self, limit_ns: u64, quiet_ns: u64, all: u64) -> Result<()> {
         let start = now_ns();
         let (mut seen, mut since) = (self.arrived()?, start);
         loop {
@@ -118,7 +118,7 @@ impl XdpRig {
 
     /// Fails when one of the ends is no more: frames into it would be counted as sent, and as lost
     /// by the device.
-    fn present(&self) -> Result<(), RigError> {
+    fn present(&self) -> Result<()> {
         for end in &self.ends {
             let found = end.enter(|| bpf::attach::index_of(&end.interface))?;
             if !found.is_ok_and(|index| index == end.index) {
@@ -131,12 +131,7 @@ impl XdpRig {
 }
 
 impl Rig for XdpRig {
-    fn run(
-        &mut self,
-        order: &Order,
-        purpose: &str,
-        event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         self.number += 1;
         self.generators.prepare(order, &self.ends, self.seed)?;
         let _pinned = Pinned::to(self.core);

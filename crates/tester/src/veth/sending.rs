@@ -6,7 +6,7 @@ use host::clock::now_ns;
 
 use super::timetable::{Timetable, hand_over};
 use crate::clock::wait_until;
-use crate::rig::RigError;
+use crate::rig::{Result, RigError};
 use crate::schedule::Pacer;
 use crate::trial::Order;
 
@@ -60,7 +60,7 @@ pub(super) fn send(
     sinks: &[Sink],
     order: &Order,
     sending: &mut [Sending],
-) -> Result<Seen, RigError> {
+) -> Result<Seen> {
     let mut seen = Seen::default();
     let start = now_ns() + LEAD_NS;
     wait_until(start, host::interrupted);
@@ -125,7 +125,7 @@ pub(super) fn send_by_timetable(
     order: &Order,
     state: &mut Sending,
     watch: bool,
-) -> Result<Seen, RigError> {
+) -> Result<Seen> {
     let mut seen = Seen::default();
     let slice_ns = if watch { WATCH_NS } else { SLICE_NS };
     let start = now_ns() + LEAD_NS;

@@ -5,7 +5,7 @@ use fastpath::generate::Generator;
 use host::clock::now_ns;
 
 use crate::clock::wait_until;
-use crate::rig::RigError;
+use crate::rig::{Result, RigError};
 use crate::schedule::OWED_NS;
 
 /// A run of the paced program with nothing to send waits so long, ns.
@@ -41,7 +41,7 @@ impl Timetable {
         &self,
         generator: &mut Generator,
         mut look: impl FnMut(&Generator, u64, u64),
-    ) -> Result<u64, RigError> {
+    ) -> Result<u64> {
         generator.set_batch(self.batch)?;
         generator.pace(self.start_ns, self.interval_ns, self.frames);
         let end_ns = self.end_ns();
@@ -77,7 +77,7 @@ impl Timetable {
 /// One call of a generator. The kernel numbers the frame memory of every call with 16 bits, and
 /// takes numbers back a second late when frames were still under way: after tens of thousands of
 /// short calls there may be none, until then. The trial is late by that, and so invalid.
-pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32, RigError> {
+pub(super) fn hand_over(generator: &mut Generator, count: u32) -> Result<u32> {
     const TRIES: u32 = 60;
     const NAP_NS: u64 = 50_000_000;
     for _ in 1..TRIES {

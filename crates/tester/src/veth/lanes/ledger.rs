@@ -3,7 +3,7 @@
 use host::bed::End;
 
 use super::Lanes;
-use crate::rig::RigError;
+use crate::rig::Result;
 
 /// Frames lost, by the place where they were last seen. The three sum up to all that were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Reads the interfaces of `lanes`.
-    pub(super) fn now(lanes: &Lanes) -> Result<Self, RigError> {
+    pub(super) fn now(lanes: &Lanes) -> Result<Self> {
         Ok(Self {
             to_device: transmit_drops(&lanes.generator)?,
             from_device: transmit_drops(&lanes.egress)?,
@@ -47,7 +47,7 @@ impl Reading {
 }
 
 /// Frames that an interface had to send and could not.
-fn transmit_drops(end: &End) -> Result<u64, RigError> {
+fn transmit_drops(end: &End) -> Result<u64> {
     // Of the thread: the process's own is another namespace's.
     let text = end
         .namespace

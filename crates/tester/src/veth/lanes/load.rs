@@ -20,7 +20,7 @@ use super::ledger::Reading;
 use super::{INGRESS, INGRESS_V6, Lanes, Losses};
 use crate::disturbance::Watch;
 use crate::frame::{DESTINATION_PORT, SOURCE_PORT, TIME_TO_LIVE};
-use crate::rig::RigError;
+use crate::rig::{Result, RigError};
 use crate::sizes::FCS;
 use crate::trial::{Counts, Validity, judge};
 
@@ -96,7 +96,7 @@ impl Load {
         (frame_bytes, cores): (u32, usize),
         pace: Pace,
         length: Duration,
-    ) -> Result<Carried, RigError> {
+    ) -> Result<Carried> {
         let carried = self
             .prepare(lanes, frame_bytes, cores, false)
             .and_then(|generators| run(lanes, generators, pace, length.max(LENGTH_MIN)));
@@ -117,7 +117,7 @@ impl Load {
         frame_bytes: u32,
         cores: usize,
         timetable: bool,
-    ) -> Result<&mut [Generator], RigError> {
+    ) -> Result<&mut [Generator]> {
         if (self.frame_bytes, self.timetable) != (frame_bytes, timetable) {
             self.by_cores.clear();
             (self.frame_bytes, self.timetable) = (frame_bytes, timetable);
@@ -141,12 +141,7 @@ impl Load {
 }
 
 /// Every generator has its share of the destinations, so that together they send to all of them.
-fn make(
-    lanes: &Lanes,
-    frame_bytes: u32,
-    cores: usize,
-    timetable: bool,
-) -> Result<Vec<Generator>, RigError> {
+fn make(lanes: &Lanes, frame_bytes: u32, cores: usize, timetable: bool) -> Result<Vec<Generator>> {
     let new = if timetable {
         Generator::with_timetable
     } else {
@@ -212,7 +207,7 @@ impl Brake<'_> {
     }
 
     /// Sends until stopped; frames sent.
-    fn drive(&self, generator: &mut Generator) -> Result<u64, RigError> {
+    fn drive(&self, generator: &mut Generator) -> Result<u64> {
         let mut sent = 0;
         let (mut last, mut since) = (0, Instant::now());
         while !self.stopped() {
@@ -246,7 +241,7 @@ fn run(
     generators: &mut [Generator],
     pace: Pace,
     length: Duration,
-) -> Result<Carried, RigError> {
+) -> Result<Carried> {
     let cores = &lanes.cores[..generators.len()];
     let before = Reading::now(lanes)?;
     let arrived_before = lanes.arrived_per_core(cores.len())?;
@@ -281,7 +276,7 @@ fn run(
             threads.iter().all(ScopedJoinHandle::is_finished)
         });
         brake.stop.store(true, Ordering::Relaxed);
-        let sent: Result<u64, RigError> = threads.into_iter().map(join).sum();
+        let sent: Result<u64> = threads.into_iter().map(join).sum();
         (rate, sent)
     });
     let (rate, sent) = (rate?, sent?);
@@ -324,7 +319,7 @@ fn count(
     all: bool,
     length: Duration,
     given_up: impl Fn() -> bool,
-) -> Result<f64, RigError> {
+) -> Result<f64> {
     let begun = Instant::now();
     loop {
         let now = lanes.arrived_per_core(before.len())?;
@@ -350,7 +345,7 @@ fn count(
 }
 
 /// Waits until `all` have arrived, or nothing has for `quiet`; the count then.
-pub(super) fn settle(lanes: &Lanes, all: u64, quiet: Duration) -> Result<u64, RigError> {
+pub(super) fn settle(lanes: &Lanes, all: u64, quiet: Duration) -> Result<u64> {
     let (mut last, mut since) = (lanes.arrived()?, Instant::now());
     while last < all && since.elapsed() < quiet && !host::interrupted() {
         thread::sleep(LOOK);

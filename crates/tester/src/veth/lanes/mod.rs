@@ -31,7 +31,7 @@ pub use ledger::Losses;
 pub use load::{Carried, Load, Pace};
 pub use rig::LanesRig;
 
-use crate::rig::RigError;
+use crate::rig::Result;
 
 /// The device's address towards the generator; the generator is the next one.
 const INGRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -62,7 +62,7 @@ impl Lanes {
     ///
     /// # Errors
     /// Without root, or when the kernel refuses a namespace, a cable or a program.
-    pub fn new(name: &str, cores: &[CoreId], destinations: Destinations) -> Result<Self, RigError> {
+    pub fn new(name: &str, cores: &[CoreId], destinations: Destinations) -> Result<Self> {
         let [generator, dut, far] = ["generator", "dut", "sink"].map(|end| format!("{name}-{end}"));
         // A frame is served by queue (core modulo queues), so there must be one for the highest
         // core number.
@@ -126,7 +126,7 @@ impl Lanes {
 
     /// Frames that have arrived on each of the first `cores` cores; arrivals on other cores are
     /// added to the last.
-    fn arrived_per_core(&self, cores: usize) -> Result<Vec<u64>, RigError> {
+    fn arrived_per_core(&self, cores: usize) -> Result<Vec<u64>> {
         let per_core = self.sink.frames_per_cpu()?;
         let count = |core: &CoreId| per_core.get(core.0 as usize).copied().unwrap_or(0);
         let mut counts: Vec<u64> = self.cores[..cores].iter().map(count).collect();
@@ -138,7 +138,7 @@ impl Lanes {
     }
 
     /// Frames that have arrived since it was built.
-    fn arrived(&self) -> Result<u64, RigError> {
+    fn arrived(&self) -> Result<u64> {
         Ok(self.sink.frames_per_cpu()?.iter().sum())
     }
 
@@ -146,7 +146,7 @@ impl Lanes {
     ///
     /// # Errors
     /// The first one that has vanished.
-    pub fn check_interfaces(&self) -> Result<(), RigError> {
+    pub fn check_interfaces(&self) -> Result<()> {
         for end in [&self.generator, &self.ingress, &self.egress, &self.sink_end] {
             end.namespace.interface_index(&end.interface)?;
         }

@@ -26,7 +26,7 @@ use super::load::{Load, QUIET, join, settle};
 use super::{Lanes, MTU, Pace};
 use crate::clock::wait_until;
 use crate::disturbance::{Disturbance, Watch};
-use crate::rig::{Event, Rig, RigError};
+use crate::rig::{Event, Result, Rig, RigError};
 use crate::schedule::{Pacer, Schedule, Segment, TOLERANCE};
 use crate::sizes::{Family, FrameSize, SizeError};
 use crate::traffic::Traffic;
@@ -102,7 +102,7 @@ impl<'a> LanesRig<'a> {
         self
     }
 
-    fn offer(&mut self, frame_bytes: u32, segment: Segment) -> Result<(Offer, u64), RigError> {
+    fn offer(&mut self, frame_bytes: u32, segment: Segment) -> Result<(Offer, u64)> {
         let in_calls = self.pace == Pace::Call;
         let generators = self
             .load
@@ -139,7 +139,7 @@ impl<'a> LanesRig<'a> {
                 .zip(0..)
                 .map(offer)
                 .collect();
-            let offers: Result<Vec<Offer>, RigError> = threads.into_iter().map(join).collect();
+            let offers: Result<Vec<Offer>> = threads.into_iter().map(join).collect();
             offers
         })?;
         Ok((offers.iter().fold(Offer::default(), Offer::and), base))
@@ -171,11 +171,7 @@ struct Offer {
 
 impl Offer {
     /// By the timetable in the kernel.
-    fn by_calls(
-        generator: &mut Generator,
-        segment: Segment,
-        start_ns: u64,
-    ) -> Result<Self, RigError> {
+    fn by_calls(generator: &mut Generator, segment: Segment, start_ns: u64) -> Result<Self> {
         let timetable = Timetable {
             start_ns,
             interval_ns: 1e9 / segment.rate,
@@ -200,11 +196,7 @@ impl Offer {
     }
 
     /// In small company, asleep in between.
-    fn by_company(
-        generator: &mut Generator,
-        segment: Segment,
-        start_ns: u64,
-    ) -> Result<Self, RigError> {
+    fn by_company(generator: &mut Generator, segment: Segment, start_ns: u64) -> Result<Self> {
         let schedule = Schedule::constant(segment.rate, segment.frames as f64 / segment.rate);
         let mut pacer = Pacer::new(&schedule, AT_ONCE);
         let interval_ns = 1e9 / segment.rate;
@@ -295,12 +287,7 @@ impl Offer {
 impl Rig for LanesRig<'_> {
     /// A trial of one size at one rate, that of all cores together. Where the frames go and how
     /// long to wait around them is the lanes' own, whatever the order says.
-    fn run(
-        &mut self,
-        order: &Order,
-        purpose: &str,
-        event: Option<Event<'_>>,
-    ) -> Result<Trial, RigError> {
+    fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         let unable = |what: &str, remedy| RigError::Unable {
             rig: "the rig of all cores",
             what: what.to_owned(),
