@@ -10,9 +10,7 @@ use tester::result::Entry;
 use tester::sizes::Family;
 use tester::veth::lanes::Lanes;
 
-#[cfg(doc)]
-use crate::case::FRAME_SIZES;
-use crate::case::{Case, Sample};
+use crate::case::{Case, FRAME_SIZES, Sample};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::offer::Wanted;
@@ -48,20 +46,19 @@ impl Setting {
 
     /// A generator and a sink on each core, and what a device needs between them.
     pub(crate) fn lanes(&self, name: &str) -> Result<Lanes, Error> {
-        let destinations = match self.family {
+        let (name, destinations) = match self.family {
             Family::Ipv4 => {
-                let all = self.routes.destinations.iter();
-                Destinations::V4(all.copied().map(Ipv4Addr::from_bits).collect())
+                let all = self.routes.destinations.iter().copied();
+                let all = all.map(Ipv4Addr::from_bits).collect();
+                (name.to_owned(), Destinations::V4(all))
             }
             Family::Ipv6 => {
                 let all = self.routes.destinations_v6(self.seed)?.into_iter();
-                Destinations::V6(all.map(Ipv6Addr::from_bits).collect())
+                let all = all.map(Ipv6Addr::from_bits).collect();
+                (format!("{name}-v6"), Destinations::V6(all))
             }
         };
-        let lanes = match self.family {
-            Family::Ipv4 => Lanes::new(name, &self.cores, destinations)?,
-            Family::Ipv6 => Lanes::new(&format!("{name}-v6"), &self.cores, destinations)?,
-        };
+        let lanes = Lanes::new(&name, &self.cores, destinations)?;
         lanes.dut().set("net.ipv4.ip_forward", "1")?;
         lanes.dut().set("net.ipv6.conf.all.forwarding", "1")?;
         Ok(lanes)
@@ -84,6 +81,21 @@ pub struct Abilities {
     pub searched: bool,
     /// Time of a measurement beyond its trial: warming up, making frames.
     pub overhead: Duration,
+}
+
+impl Abilities {
+    /// Those of a device between interfaces, whose routes stay as they are.
+    pub(crate) fn between_interfaces(kinds: Vec<Kind>, most_workers: usize) -> Self {
+        Self {
+            kinds,
+            sizes: &FRAME_SIZES,
+            most_workers,
+            takes_changes: false,
+            searched: true,
+            // Making generators and emptying queues.
+            overhead: Duration::from_millis(60),
+        }
+    }
 }
 
 /// Something that forwards frames and can be measured doing so.

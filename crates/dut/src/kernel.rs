@@ -11,15 +11,12 @@ use tester::result::Entry;
 use tester::sizes::Family;
 use tester::veth::lanes::{Lanes, Load, NEXT_HOPS, Pace, next_hop_address, next_hop_address_v6};
 
-use crate::case::{Case, FRAME_SIZES, Sample};
+use crate::case::{Case, Sample};
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::offer::Wanted;
 use crate::tally::Tally;
-
-/// Making generators and emptying queues.
-const OVERHEAD: Duration = Duration::from_millis(60);
 
 struct Kernel {
     lanes: Lanes,
@@ -45,14 +42,7 @@ pub fn open(setting: &Setting) -> Result<Box<dyn Device>, Error> {
 
 impl Device for Kernel {
     fn abilities(&self) -> Abilities {
-        Abilities {
-            kinds: vec![Kind::Kernel],
-            sizes: &FRAME_SIZES,
-            most_workers: self.cores,
-            takes_changes: false,
-            searched: true,
-            overhead: OVERHEAD,
-        }
+        Abilities::between_interfaces(vec![Kind::Kernel], self.cores)
     }
 
     fn method(&self) -> String {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fib::TableOrganisation;
 use port::memory::Replay;
 use report::units::Bytes;
-use router::user_plane::memory_engine::{MemoryEngine, Routes, Trial};
+use router::user_plane::memory_engine::{MemoryEngine, Trial};
 use router::user_plane::test_traffic::{self, Destinations};
 
 use crate::case::{Case, FRAME_SIZES, Sample};
@@ -15,8 +15,6 @@ use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
 use crate::kind::Kind;
 
-/// Next hops that routes are given out to at random.
-const NEXT_HOPS: u16 = 16;
 /// Workers run this long before counting begins: their buffers and the nearest caches are warm
 /// then.
 const WARM_UP: Duration = Duration::from_millis(30);
@@ -39,28 +37,7 @@ pub fn engine(
     organisation: Option<TableOrganisation>,
     setting: &Setting,
 ) -> Result<MemoryEngine, Error> {
-    let prefixes = &setting.routes.prefixes;
-    let next_hops = fib::generated::next_hops(
-        setting.seed,
-        prefixes.v4.len() + prefixes.v6.len(),
-        NEXT_HOPS,
-    );
-    let (hops_v4, hops_v6) = next_hops.split_at(prefixes.v4.len());
-    let routes = Routes {
-        v4: prefixes
-            .v4
-            .iter()
-            .copied()
-            .zip(hops_v4.iter().copied())
-            .collect(),
-        v6: prefixes
-            .v6
-            .iter()
-            .copied()
-            .zip(hops_v6.iter().copied())
-            .collect(),
-        next_hops: NEXT_HOPS,
-    };
+    let routes = setting.routes.given_out(setting.seed);
     let workers = setting.cores.len();
     Ok(match organisation {
         None => MemoryEngine::as_shipped(&routes, workers)?,

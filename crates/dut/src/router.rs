@@ -18,7 +18,7 @@ use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
 
-use crate::case::{Case, FRAME_SIZES, Sample};
+use crate::case::{Case, Sample};
 use crate::changer::while_routes_change;
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
@@ -28,8 +28,6 @@ use crate::offer::Wanted;
 use crate::routes::Routes;
 use crate::tally::Tally;
 
-/// Making generators and emptying queues.
-const OVERHEAD: Duration = Duration::from_millis(60);
 /// Routes given to the engine at once while loading.
 const ROUTES_AT_ONCE: usize = 16 << 10;
 /// Frames on their way to sockets for each core, at most: half a socket's ring of `af-xdp`, a
@@ -129,14 +127,11 @@ impl Opened {
             })
             .collect();
         self.engine.apply(&hops)?;
-        let prefixes = &routes.prefixes;
-        let given_out =
-            fib::generated::next_hops(seed, prefixes.v4.len() + prefixes.v6.len(), NEXT_HOPS);
-        let (hops_v4, hops_v6) = given_out.split_at(prefixes.v4.len());
-        let v4 = prefixes.v4.iter().zip(hops_v4);
-        let v4 = v4.map(|(&prefix, &next_hop)| route(prefix, next_hop));
-        let v6 = prefixes.v6.iter().zip(hops_v6);
-        let v6 = v6.map(|(&prefix, &next_hop)| Change::RouteV6 {
+        let routes = routes.given_out(seed);
+        let v4 = routes.v4.into_iter();
+        let v4 = v4.map(|(prefix, next_hop)| route(prefix, next_hop));
+        let v6 = routes.v6.into_iter();
+        let v6 = v6.map(|(prefix, next_hop)| Change::RouteV6 {
             table: MAIN_TABLE,
             prefix,
             next_hop: numbered(next_hop.0),
@@ -235,13 +230,10 @@ fn account(engine: &dyn Engine, tally: &mut Tally) -> u64 {
 
 impl Device for Router {
     fn abilities(&self) -> Abilities {
+        let most_workers = self.setting.cores.len();
         Abilities {
-            kinds: vec![Kind::Router(self.kind)],
-            sizes: &FRAME_SIZES,
-            most_workers: self.setting.cores.len(),
             takes_changes: self.kind != EngineKind::XdpKernelFib,
-            searched: true,
-            overhead: OVERHEAD,
+            ..Abilities::between_interfaces(vec![Kind::Router(self.kind)], most_workers)
         }
     }
 

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::path::Path;
 
 use fib::prefix_file::{LineError, Prefixes};
+use router::user_plane::memory_engine::Routes as GivenOut;
+use tester::veth::lanes::NEXT_HOPS;
 
 use crate::error::Error;
 
@@ -24,6 +26,18 @@ pub struct Routes {
 }
 
 impl Routes {
+    /// Every route of both families, next hops given out at random from `seed`.
+    pub fn given_out(&self, seed: u64) -> GivenOut {
+        let Prefixes { v4, v6 } = &self.prefixes;
+        let hops = fib::generated::next_hops(seed, v4.len() + v6.len(), NEXT_HOPS);
+        let (hops_v4, hops_v6) = hops.split_at(v4.len());
+        GivenOut {
+            v4: v4.iter().copied().zip(hops_v4.iter().copied()).collect(),
+            v6: v6.iter().copied().zip(hops_v6.iter().copied()).collect(),
+            next_hops: NEXT_HOPS,
+        }
+    }
+
     /// IPv6 destinations, each inside a random prefix.
     ///
     /// # Errors

@@ -8,12 +8,9 @@ use std::time::Duration;
 use host::CoreId;
 use tester::veth::lanes::{Lanes, Load, Pace};
 
-use crate::case::{Case, FRAME_SIZES, Sample};
+use crate::case::{Case, Sample};
 use crate::device::{Abilities, Device, Setting};
 use crate::error::Error;
-
-/// Making generators and emptying queues.
-const OVERHEAD: Duration = Duration::from_millis(60);
 
 struct Testpmd {
     // Ended before the interfaces that it uses.
@@ -71,12 +68,8 @@ pub fn open(setting: &Setting, core: CoreId) -> Result<Box<dyn Device>, Error> {
 impl Device for Testpmd {
     fn abilities(&self) -> Abilities {
         Abilities {
-            kinds: Vec::new(),
-            sizes: &FRAME_SIZES,
-            most_workers: 1,
-            takes_changes: false,
             searched: false,
-            overhead: OVERHEAD,
+            ..Abilities::between_interfaces(Vec::new(), 1)
         }
     }
 
