@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -108,11 +108,8 @@ impl Device {
             command.args(["--port", port]);
         }
         let mut router = Group::start(command.stdout(Stdio::piped()))?;
-        let output = router
-            .leader
-            .stdout
-            .take()
-            .ok_or("the router has no output")?;
+        let output = router.leader.stdout.take();
+        let output = output.ok_or("the router has no output")?;
         let (sender, receiver) = std::sync::mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -127,11 +124,13 @@ impl Device {
                 READY.as_secs()
             )
         })?;
-        *self
-            .router
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(router);
+        self.replace_router(Some(router));
         Ok(())
+    }
+
+    /// Ends the router that runs, if one does, and keeps another.
+    fn replace_router(&self, router: Option<Group>) {
+        *self.router.lock().unwrap_or_else(PoisonError::into_inner) = router;
     }
 
     /// The rig with the device in it.
@@ -213,12 +212,7 @@ impl Device {
         let done = match (&options.reset, self.dut) {
             (Some(command), _) => shell(command),
             (None, Dut::Corelane) => {
-                drop(
-                    self.router
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .take(),
-                );
+                self.replace_router(None);
                 self.start(&options.engine)
             }
             (None, _) => match &self.place {

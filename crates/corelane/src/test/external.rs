@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tester::addresses;
 use tester::engine::Macs;
 use tester::veth::End;
+use wire::ethernet::MacAddress;
 
 use super::options::Options;
 
@@ -33,8 +34,8 @@ pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
             )
             .into());
         }
-        let index = bpf::attach::index_of(interface)?;
-        let own = hardware_address(interface)
+        let mut end = End::here(interface, Macs::default())?;
+        let tester = hardware_address(interface)
             .ok_or_else(|| format!("{interface} has no Ethernet address"))?;
         let device = match options.device_macs.get(usize::from(number)) {
             Some(text) => mac(text)
@@ -48,15 +49,8 @@ pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
                 )
             })?,
         };
-        ends.push(End {
-            namespace: None,
-            interface: interface.clone(),
-            index,
-            macs: Macs {
-                tester: own,
-                device,
-            },
-        });
+        end.macs = Macs { tester, device };
+        ends.push(end);
     }
     Ok(ends)
 }
@@ -116,23 +110,12 @@ fn neighbour(interface: &str, number: u8) -> Option<[u8; 6]> {
 }
 
 fn mac(text: &str) -> Option<[u8; 6]> {
-    let bytes: Vec<u8> = text
-        .split(':')
-        .map(|part| u8::from_str_radix(part, 16).ok())
-        .collect::<Option<_>>()?;
-    bytes.try_into().ok()
+    text.parse().ok().map(|MacAddress(bytes)| bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hardware_addresses() {
-        assert_eq!(mac("02:00:00:00:00:0a"), Some([2, 0, 0, 0, 0, 10]));
-        assert_eq!(mac("02:00:00"), None);
-        assert_eq!(mac("02:00:00:00:00:zz"), None);
-    }
 
     #[test]
     fn loopback_carries_no_default_route() {

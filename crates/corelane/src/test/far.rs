@@ -59,15 +59,11 @@ pub(super) fn agent() -> Outcome {
         };
         let generator = Generator::from_str(&port.generator, false)
             .map_err(|_| unable(format!("use the generator {}", port.generator)))?;
-        let end = End {
-            namespace: None,
-            interface: port.interface.clone(),
-            index: bpf::attach::index_of(&port.interface)?,
-            macs: Macs {
-                tester: super::external::hardware_address(&port.interface).unwrap_or_default(),
-                ..Macs::default()
-            },
+        let macs = Macs {
+            tester: super::external::hardware_address(&port.interface).unwrap_or_default(),
+            ..Macs::default()
         };
+        let end = End::here(&port.interface, macs)?;
         let cores = host::allowed_cores().unwrap_or_default();
         let maker = Maker {
             generator,

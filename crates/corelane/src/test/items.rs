@@ -22,6 +22,16 @@ pub(super) struct Item {
     pub(super) sizes: Vec<FrameSize>,
 }
 
+impl Item {
+    fn new(label: String, sizes: Vec<FrameSize>) -> Self {
+        Self {
+            label,
+            payload: None,
+            sizes,
+        }
+    }
+}
+
 /// The items of a run, of sizes that a protocol and an MTU can carry.
 ///
 /// # Errors
@@ -67,44 +77,36 @@ pub(super) fn items(
 }
 
 fn of_size(size: FrameSize) -> Item {
-    Item {
-        label: size.to_string(),
-        payload: None,
-        sizes: vec![size],
-    }
+    Item::new(size.to_string(), vec![size])
 }
 
 /// The one item of a replay.
 fn replayed(options: &Options, capture: &Capture, mtu: u16) -> Result<Item, Error> {
     let name = options.replay.as_ref().and_then(|path| path.file_name());
+    let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mean = capture.mean_size().round() as u32;
-    Ok(Item {
-        label: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-        payload: None,
-        sizes: vec![FrameSize::new(mean, Family::Ipv4, mtu)?],
-    })
+    Ok(Item::new(
+        name,
+        vec![FrameSize::new(mean, Family::Ipv4, mtu)?],
+    ))
 }
 
 fn of_payload(payload: u32, family: Family, mtu: u16) -> Result<Item, Error> {
     let size = FrameSize::of_udp_payload(payload, family, mtu)?;
     Ok(Item {
-        label: format!("payload {payload}"),
         payload: Some(payload),
-        sizes: vec![size],
+        ..Item::new(format!("payload {payload}"), vec![size])
     })
 }
 
 fn named(text: &str, family: Family, mtu: u16) -> Result<Item, Error> {
     if text.eq_ignore_ascii_case("imix") {
-        let sizes = mix::imix(family)
-            .into_iter()
-            .map(|size| FrameSize::new(size, family, mtu))
-            .collect::<Result<_, _>>()?;
-        return Ok(Item {
-            label: "IMIX".to_owned(),
-            payload: None,
-            sizes,
-        });
+        let sizes = mix::imix(family).into_iter();
+        let sizes = sizes.map(|size| FrameSize::new(size, family, mtu));
+        return Ok(Item::new(
+            "IMIX".to_owned(),
+            sizes.collect::<Result<_, _>>()?,
+        ));
     }
     let bytes: u32 = text
         .parse()

@@ -84,12 +84,10 @@ impl Plan {
         };
         let items = items::items(test, options, &traffic, carried, mtu)?;
         refuse(test, options, &items)?;
-        if direction.streams(ports).len() > STREAMS {
-            return Err(format!(
-                "{ports} ports have more than {STREAMS} pairs in this direction; use fewer"
-            )
-            .into());
-        }
+        ensure(
+            direction.streams(ports).len() <= STREAMS,
+            format!("{ports} ports have more than {STREAMS} pairs in this direction; use fewer"),
+        )?;
         let profile = profile(options)?;
         // Others search, or send bursts as fast as the tester can.
         let at_a_rate = matches!(
@@ -113,14 +111,11 @@ impl Plan {
 
     /// The same for the self-test, whose cables join two ports each.
     pub(super) fn selftest_order(&self, item: &Item, destinations: u32) -> Order {
-        let order = self.order(item, destinations);
-        if self.ports == 2 && self.direction != Direction::Mesh {
-            return order;
+        let mut order = self.order(item, destinations);
+        if self.ports != 2 || self.direction == Direction::Mesh {
+            order.direction = self.direction.over_cables();
         }
-        Order {
-            direction: self.direction.over_cables(),
-            ..order
-        }
+        order
     }
 
     /// The protocols that are sent.
@@ -167,12 +162,10 @@ fn profile(options: &Options) -> Result<Profile, Error> {
         Profile::RFC_2544
     };
     if let Some(seconds) = options.trial {
-        if !(SHORTEST_TRIAL..=LONGEST_TRIAL).contains(&seconds) {
-            return Err(format!(
-                "--trial {seconds}: give seconds from {SHORTEST_TRIAL} to {LONGEST_TRIAL}"
-            )
-            .into());
-        }
+        ensure(
+            (SHORTEST_TRIAL..=LONGEST_TRIAL).contains(&seconds),
+            format!("--trial {seconds}: give seconds from {SHORTEST_TRIAL} to {LONGEST_TRIAL}"),
+        )?;
         profile = profile.with_trials_of(seconds);
     }
     if let Some(repeats) = options.repeats {
@@ -181,60 +174,66 @@ fn profile(options: &Options) -> Result<Profile, Error> {
     Ok(profile)
 }
 
+/// Refuses with a reason what does not hold.
+fn ensure(holds: bool, otherwise: impl Into<String>) -> Result<(), Error> {
+    if holds {
+        return Ok(());
+    }
+    Err(otherwise.into().into())
+}
+
 /// Refuses what cannot be measured together.
 fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
-    if options.dut != Dut::Calibrated && !options.calibrated.is_empty() {
-        return Err("--calibrated is for --dut calibrated".into());
-    }
+    ensure(
+        options.dut == Dut::Calibrated || options.calibrated.is_empty(),
+        "--calibrated is for --dut calibrated",
+    )?;
     if let Some(rules) = options.filters {
-        if options.dut != Dut::Kernel || options.replay.is_some() {
-            return Err(
-                "--filters sets rules for test frames in the kernel under test; for others set \
-                 them in --before"
-                    .into(),
-            );
-        }
-        if !filters::SETS.contains(&rules) {
-            return Err(format!("--filters {rules}: RFC 2544 §11.4 wants 1 or 25").into());
-        }
+        ensure(
+            options.dut == Dut::Kernel && options.replay.is_none(),
+            "--filters sets rules for test frames in the kernel under test; for others set them \
+             in --before",
+        )?;
+        let known = filters::SETS.contains(&rules);
+        ensure(
+            known,
+            format!("--filters {rules}: RFC 2544 §11.4 wants 1 or 25"),
+        )?;
     }
-    if test == Test::BackToBack && items.iter().any(|item| item.sizes.len() > 1) {
-        return Err("--sizes imix: back-to-back frames must be of one size (RFC 9004 §5.1)".into());
+    ensure(
+        test != Test::BackToBack || items.iter().all(|item| item.sizes.len() == 1),
+        "--sizes imix: back-to-back frames must be of one size (RFC 9004 §5.1)",
+    )?;
+    ensure(
+        test != Test::Reset || options.dut != Dut::External || options.reset.is_some(),
+        "a reset of an external device needs --reset COMMAND",
+    )?;
+    if let Some(rate) = options.rate {
+        ensure(
+            rate > 0.0 && rate.is_finite(),
+            "--rate: give a number of frames/s above 0",
+        )?;
+        let sizes = items.iter().flat_map(|item| &item.sizes);
+        let most = |line| {
+            let rates = sizes.map(|size| size.theoretical_rate(line));
+            rates.fold(f64::INFINITY, f64::min)
+        };
+        let most = options.line_rate.map_or(f64::INFINITY, most);
+        ensure(
+            rate <= most,
+            format!("--rate {rate}: the medium carries at most {most:.0} frames/s at these sizes"),
+        )?;
     }
-    if test == Test::Reset && options.dut == Dut::External && options.reset.is_none() {
-        return Err("a reset of an external device needs --reset COMMAND".into());
-    }
-    if options
-        .rate
-        .is_some_and(|rate| rate <= 0.0 || !rate.is_finite())
-    {
-        return Err("--rate: give a number of frames/s above 0".into());
-    }
-    if let (Some(line), Some(rate)) = (options.line_rate, options.rate) {
-        let most = items
-            .iter()
-            .flat_map(|item| &item.sizes)
-            .map(|size| size.theoretical_rate(line))
-            .fold(f64::INFINITY, f64::min);
-        if rate > most {
-            return Err(format!(
-                "--rate {rate}: the medium carries at most {most:.0} frames/s at these sizes"
-            )
-            .into());
-        }
-    }
-    if options.far.is_some() && (options.dut != Dut::External || options.ports.len() != 2) {
-        return Err(
+    if options.far.is_some() {
+        ensure(
+            options.dut == Dut::External && options.ports.len() == 2,
             "--far needs --dut external and --ports HERE,THERE: where frames leave this machine, \
-             and where they reach the other"
-                .into(),
-        );
-    }
-    let one_way = !options.both_ways && !options.mesh && options.replay.is_none();
-    if options.far.is_some() && !one_way {
-        return Err(
-            "--far: between two machines test frames go one way, from here to there".into(),
-        );
+             and where they reach the other",
+        )?;
+        ensure(
+            !options.both_ways && !options.mesh && options.replay.is_none(),
+            "--far: between two machines test frames go one way, from here to there",
+        )?;
     }
     Ok(())
 }
@@ -243,36 +242,32 @@ fn refuse(test: Test, options: &Options, items: &[Item]) -> Result<(), Error> {
 fn ports(options: &Options) -> Result<u8, Error> {
     /// The address plan has room for so many.
     const MOST: usize = 64;
-    let count = match options.dut {
-        Dut::External => options.ports.len(),
-        _ if !options.ports.is_empty() => {
-            return Err(
-                "--ports is for --dut external; the other devices are set up in namespaces of \
-                 their own"
-                    .into(),
-            );
-        }
-        _ => usize::from(options.port_count),
+    let external = options.dut == Dut::External;
+    ensure(
+        external || options.ports.is_empty(),
+        "--ports is for --dut external; the other devices are set up in namespaces of their own",
+    )?;
+    let (count, wrong) = if external {
+        let wrong = format!(
+            "--dut external needs --ports P0,P1 (or 4, 6, … up to {MOST}): where frames leave, \
+             and where they come back"
+        );
+        (options.ports.len(), wrong)
+    } else {
+        let count = options.port_count;
+        let wrong = format!("--port-count {count}: give an even number from 2 to {MOST}");
+        (usize::from(count), wrong)
     };
-    if count < 2 || count % 2 != 0 || count > MOST {
-        return Err(match options.dut {
-            Dut::External => format!(
-                "--dut external needs --ports P0,P1 (or 4, 6, … up to {MOST}): where frames \
-                 leave, and where they come back"
-            ),
-            _ => format!("--port-count {count}: give an even number from 2 to {MOST}"),
-        }
-        .into());
-    }
+    ensure((2..=MOST).contains(&count) && count % 2 == 0, wrong)?;
     // Of two machines only this one sends.
     let here = if options.far.is_some() { 1 } else { count };
-    if !options.device_macs.is_empty() && options.device_macs.len() != here {
-        return Err(format!(
-            "--device-macs: {} addresses for {here} ports of this machine; give one for each",
-            options.device_macs.len()
-        )
-        .into());
-    }
+    let macs = options.device_macs.len();
+    ensure(
+        macs == 0 || macs == here,
+        format!(
+            "--device-macs: {macs} addresses for {here} ports of this machine; give one for each"
+        ),
+    )?;
     Ok(count as u8)
 }
 
@@ -280,21 +275,16 @@ fn ports(options: &Options) -> Result<u8, Error> {
 fn generator(options: &Options, ports: u8) -> Result<Generator, Error> {
     let in_memory = options.dut == Dut::Calibrated;
     // What the in-kernel generator cannot do, in words.
-    let beyond_xdp = if options.far.is_some() {
-        Some("to another machine")
-    } else if options.replay.is_some() {
-        Some("a capture")
-    } else if options.mix.is_some() {
-        Some("both protocols at once")
-    } else if options.modifier.is_some() {
-        Some("modifier frames")
-    } else if ports > 2 {
-        Some("more than two ports")
-    } else if options.mesh {
-        Some("a mesh")
-    } else {
-        None
-    };
+    let beyond_xdp = [
+        (options.far.is_some(), "to another machine"),
+        (options.replay.is_some(), "a capture"),
+        (options.mix.is_some(), "both protocols at once"),
+        (options.modifier.is_some(), "modifier frames"),
+        (ports > 2, "more than two ports"),
+        (options.mesh, "a mesh"),
+    ];
+    let beyond_xdp = beyond_xdp.into_iter().find(|(asked, _)| *asked);
+    let beyond_xdp = beyond_xdp.map(|(_, what)| what);
     match (options.generator, beyond_xdp) {
         (None | Some(Generator::Memory), _) if in_memory => Ok(Generator::Memory),
         (Some(_), _) if in_memory => {
