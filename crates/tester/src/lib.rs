@@ -1,10 +1,26 @@
 //! An RFC 2544 tester: sends frames through a device under test (DUT), checks every one that comes
 //! back, and searches for the rate, burst or interval at which the device still loses nothing.
 //!
-//! The crate is cut so that whatever decides can be tested with plain values:
+//! A test asks, a search chooses, a rig sends:
 //!
-//! - [`search`] decides what to try next and when to stop. It takes no clock and does no I/O; a
-//!   closure runs the trial.
+//! | rooms | what is in them |
+//! |---|---|
+//! | [`bench`] | the tests of the RFCs, each a short procedure over a [`session`] |
+//! | [`search`] | which rate next and when to stop: no clock, no I/O, a closure runs the trial |
+//! | [`rig`] | one trial on one device; [`trial`] is the order for it and its record |
+//! | [`engine`], [`link`] | the rig in user space, over ports or memory |
+//! | [`veth`] | the rig in the kernel, its namespaces and cables, and the lanes of all cores |
+//! | [`schedule`], [`clock`] | when each frame is to leave, and by which time |
+//! | [`frame`], [`sizes`], [`mix`], [`addresses`] | what test frames are and where they go |
+//! | [`traffic`], [`capture`] | what is sent besides them, or in their place |
+//! | [`sequence`], [`latency`] | which frames came, and how late |
+//! | [`disturbance`], [`honest`] | whether others had the cores; what a result is worth |
+//! | [`profile`] | how long, how often, how finely, and where that is not the RFCs' |
+//! | [`result`], [`render`] | what is stored, and the tables and plots made of it alone |
+//! | [`expect`], [`quantity`] | what scripts expect; numbers with units |
+//!
+//! What runs a trial's traffic beside an event (`conduct`) and what its threads are granted
+//! meanwhile (`privilege`) is the crate's own.
 //!
 //! A trial that the tester itself could not carry out is *invalid*: it bounds the answer, is named
 //! in the verdict, and never becomes a measured number.
