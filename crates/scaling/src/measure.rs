@@ -101,11 +101,9 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
         ..
     } = &ground;
     let (mode, most) = (job.mode, *most);
-    let forecast = if request.forecast && most > 1 {
-        Some(one_core::look(job, most, &topology)?)
-    } else {
-        None
-    };
+    let forecast = (request.forecast && most > 1)
+        .then(|| one_core::look(job, most, &topology))
+        .transpose()?;
     let interrupts_before = Interrupts::now(&job.order);
     let swept = sweep(job, options)?;
     let interrupts = interrupts_before.until(&Interrupts::now(&job.order));
@@ -116,20 +114,18 @@ pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResul
     let rates = primary.map_or_else(Rates::default, Series::rates);
     let law = judge::law(&rates, marks, request.seed);
     let mut notes = notes(request, &ground, &swept, missed, &points);
-    let scores = match forecast.map(|one| scores(&one, &points)) {
-        Some(Ok(scores)) => scores,
-        Some(Err(refused)) => {
-            let why = refused.to_string();
-            notes.push(Note::NoForecast { why });
-            Vec::new()
-        }
-        None => Vec::new(),
-    };
+    let scores = forecast.map_or(Ok(Vec::new()), |one| scores(&one, &points));
+    let scores = scores.unwrap_or_else(|refused| {
+        let why = refused.to_string();
+        notes.push(Note::NoForecast { why });
+        Vec::new()
+    });
     let why = why(request, &ground, &topology, &swept)?;
-    let beside = match &request.beside {
-        Some(other) => Some(next_to(job, other, options.pace.least.max(5))?),
-        None => None,
-    };
+    let rounds = options.pace.least.max(5);
+    let beside = request.beside.as_ref();
+    let beside = beside
+        .map(|other| next_to(job, other, rounds))
+        .transpose()?;
     let mut readings = instruments::readings(&swept, &interrupts, why.counters.as_ref(), most);
     readings.extend(why.found.iter().flat_map(instruments::found));
     let not_measured = instruments::not_measured(&swept, why.found.as_ref(), most);
@@ -268,18 +264,12 @@ fn notes(
     missed: Option<Note>,
     points: &[PointResult],
 ) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if let Some(asked) = request.cores.filter(|&asked| asked > ground.allowed) {
-        notes.push(Note::FewerCores {
-            asked,
-            allowed: ground.allowed,
-        });
-    }
-    notes.extend(
-        allowance::quota()
-            .filter(|&q| q < f64::from(ground.most))
-            .map(|cores| Note::Quota { cores }),
-    );
+    let allowed = ground.allowed;
+    let too_many = request.cores.filter(|&asked| asked > allowed);
+    let fewer = too_many.map(|asked| Note::FewerCores { asked, allowed });
+    let quota = allowance::quota().filter(|&quota| quota < f64::from(ground.most));
+    let mut notes: Vec<Note> = fewer.into_iter().collect();
+    notes.extend(quota.map(|cores| Note::Quota { cores }));
     notes.extend(swept.notes.iter().cloned());
     notes.extend(missed);
     notes.extend(judge::above_linear(points));
@@ -330,11 +320,9 @@ fn next_to(job: &Job, other: &[String], rounds: usize) -> Result<BesideResult, S
     };
     Ok(BesideResult {
         command: other.to_vec(),
-        pinned: if job.order.len() > 1 {
-            Some(pair(Placement::Pinned)?)
-        } else {
-            None
-        },
+        pinned: (job.order.len() > 1)
+            .then(|| pair(Placement::Pinned))
+            .transpose()?,
         free: Some(pair(Placement::Free)?),
     })
 }

@@ -38,6 +38,19 @@ fn own_core(number: usize) -> Option<Pinned> {
     Pinned::to(*cores.get(number % cores.len().max(1))?).ok()
 }
 
+/// Runs `body` with the number of each of `threads` threads, each on a core of its own.
+fn each_thread(threads: usize, body: impl Fn(usize) + Sync) {
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let body = &body;
+            scope.spawn(move || {
+                let _pin = own_core(number);
+                body(number);
+            });
+        }
+    });
+}
+
 /// Phases of divided work, each after a serial part that one thread does alone.
 pub(super) fn phases(threads: usize, share: f64, serial: Serial) {
     let meeting = Barrier::new(threads);
@@ -47,30 +60,24 @@ pub(super) fn phases(threads: usize, share: f64, serial: Serial) {
         Serial::Sleep => pause(share),
         Serial::None | Serial::Work => Duration::ZERO,
     };
-    thread::scope(|scope| {
-        for number in 0..threads {
-            let (meeting, serial) = (&meeting, &serial);
-            scope.spawn(move || {
-                let _pin = own_core(number);
-                for phase in 0..PHASES {
-                    if number == 0 {
-                        match serial {
-                            Serial::None => {}
-                            Serial::Work => {
-                                black_box(loops::spin(alone, phase));
-                            }
-                            Serial::Sleep => thread::sleep(pause),
-                        }
+    each_thread(threads, |number| {
+        for phase in 0..PHASES {
+            if number == 0 {
+                match serial {
+                    Serial::None => {}
+                    Serial::Work => {
+                        black_box(loops::spin(alone, phase));
                     }
-                    if threads > 1 {
-                        meeting.wait();
-                    }
-                    black_box(loops::spin(each, phase));
-                    if threads > 1 {
-                        meeting.wait();
-                    }
+                    Serial::Sleep => thread::sleep(pause),
                 }
-            });
+            }
+            if threads > 1 {
+                meeting.wait();
+            }
+            black_box(loops::spin(each, phase));
+            if threads > 1 {
+                meeting.wait();
+            }
         }
     });
 }
@@ -97,28 +104,22 @@ pub(super) fn lock(threads: usize) {
     const ITEMS: u64 = 8_000;
     let (held, left) = (AtomicBool::new(false), AtomicU64::new(ITEMS));
     let mean = STEPS as f64 / ITEMS as f64;
-    thread::scope(|scope| {
-        for number in 0..threads {
-            let (held, left) = (&held, &left);
-            scope.spawn(move || {
-                let _pin = own_core(number);
-                let mut random = Random::new(7 + number as u64);
-                let mut length = |share: f64| (-(1.0 - random.unit()).ln() * mean * share) as u64;
-                while left
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
-                    .is_ok()
-                {
-                    black_box(loops::spin(length(1.0 - LOCKED), 1));
-                    while held
-                        .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
-                        .is_err()
-                    {
-                        std::hint::spin_loop();
-                    }
-                    black_box(loops::spin(length(LOCKED), 1));
-                    held.store(false, Ordering::Release);
-                }
-            });
+    each_thread(threads, |number| {
+        let mut random = Random::new(7 + number as u64);
+        let mut length = |share: f64| (-(1.0 - random.unit()).ln() * mean * share) as u64;
+        while left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+            .is_ok()
+        {
+            black_box(loops::spin(length(1.0 - LOCKED), 1));
+            while held
+                .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .is_err()
+            {
+                std::hint::spin_loop();
+            }
+            black_box(loops::spin(length(LOCKED), 1));
+            held.store(false, Ordering::Release);
         }
     });
 }
@@ -148,20 +149,15 @@ pub(super) fn counters(threads: usize, layout: Layout) {
         .iter()
         .position(|w| std::ptr::from_ref(w).addr() % loops::LINE == 0)
         .unwrap_or(0);
-    thread::scope(|scope| {
-        for number in 0..threads {
-            let place = match layout {
-                Layout::One => 0,
-                Layout::OneLine => number % (loops::LINE / 8),
-                Layout::OwnLines => number * APART,
-            };
-            let word = &words[origin + place];
-            scope.spawn(move || {
-                let _pin = own_core(number);
-                for _ in 0..adds / threads as u64 {
-                    word.fetch_add(1, Ordering::Relaxed);
-                }
-            });
+    each_thread(threads, |number| {
+        let place = match layout {
+            Layout::One => 0,
+            Layout::OneLine => number % (loops::LINE / 8),
+            Layout::OwnLines => number * APART,
+        };
+        let word = &words[origin + place];
+        for _ in 0..adds / threads as u64 {
+            word.fetch_add(1, Ordering::Relaxed);
         }
     });
     black_box(&words);

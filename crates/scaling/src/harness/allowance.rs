@@ -8,42 +8,30 @@ use std::path::Path;
 /// to the root; `None` without.
 pub fn quota() -> Option<f64> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mut smallest: Option<f64> = None;
-    for line in own.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let unified = controllers.is_empty();
-        if !unified && !controllers.split(',').any(|c| c == "cpu") {
-            continue;
-        }
-        let root = Path::new(if unified {
-            "/sys/fs/cgroup"
+    let limits = own.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (root, limit): (_, fn(&Path) -> _) = if controllers.is_empty() {
+            ("/sys/fs/cgroup", unified)
+        } else if controllers.split(',').any(|c| c == "cpu") {
+            ("/sys/fs/cgroup/cpu", legacy)
         } else {
-            "/sys/fs/cgroup/cpu"
-        });
-        let mut group = root.join(path.trim_start_matches('/'));
-        loop {
-            let found = if unified {
-                parse_max(&read(&group, "cpu.max"))
-            } else {
-                legacy(&group)
-            };
-            smallest = match (smallest, found) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-            if group == root || !group.pop() {
-                break;
-            }
-        }
-    }
-    smallest
+            return None;
+        };
+        let group = Path::new(root).join(path.trim_start_matches('/'));
+        let groups = group
+            .ancestors()
+            .take_while(|group| group.starts_with(root));
+        groups.filter_map(limit).min_by(f64::total_cmp)
+    });
+    limits.min_by(f64::total_cmp)
 }
 
 fn read(group: &Path, file: &str) -> String {
     fs::read_to_string(group.join(file)).unwrap_or_default()
+}
+
+fn unified(group: &Path) -> Option<f64> {
+    parse_max(&read(group, "cpu.max"))
 }
 
 fn legacy(group: &Path) -> Option<f64> {

@@ -21,10 +21,8 @@ pub fn order(topology: &Topology, allowed: &[CoreId]) -> Vec<CoreId> {
 pub fn boundaries(topology: &Topology, ordered: &[CoreId]) -> Vec<Boundary> {
     let mut found = Vec::new();
     for (index, pair) in ordered.windows(2).enumerate() {
-        let (before, after) = (
-            place(topology, ordered, pair[0]),
-            place(topology, ordered, pair[1]),
-        );
+        let place = |id| place(topology, ordered, id);
+        let (before, after) = (place(pair[0]), place(pair[1]));
         let what = if before.thread != after.thread {
             "second thread of a core"
         } else if before.package != after.package || before.node != after.node {
@@ -42,7 +40,7 @@ pub fn boundaries(topology: &Topology, ordered: &[CoreId]) -> Vec<Boundary> {
     found
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     thread: usize,
     package: u32,
@@ -52,20 +50,12 @@ struct Place {
 
 fn place(topology: &Topology, allowed: &[CoreId], id: CoreId) -> Place {
     let Some(core) = topology.core(id) else {
-        return Place {
-            thread: 0,
-            package: 0,
-            node: 0,
-            cache: 0,
-        };
+        return Place::default();
     };
     let last = core.caches.iter().max_by_key(|cache| cache.level);
+    let before = |&&thread: &&CoreId| thread < id && allowed.contains(&thread);
     Place {
-        thread: core
-            .threads
-            .iter()
-            .filter(|&&t| t < id && allowed.contains(&t))
-            .count(),
+        thread: core.threads.iter().filter(before).count(),
         package: core.package,
         node: core.node.unwrap_or(0),
         cache: last

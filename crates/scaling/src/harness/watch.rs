@@ -2,6 +2,7 @@
 //! one, and whether the kernel saw the machine under pressure.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -45,7 +46,7 @@ pub struct Stalled {
 /// When interrupted, or the keeper is gone.
 pub fn watch(keeper: &mut Keeper) -> Result<(Outcome, Watched), KeeperError> {
     let (stop, session) = (Arc::new(AtomicBool::new(false)), keeper.pid());
-    let (their_stop, before) = (Arc::clone(&stop), Totals::now());
+    let (their_stop, before) = (Arc::clone(&stop), pressed());
     let start = Instant::now();
     keeper.begin()?;
     let watcher = thread::spawn(move || look_until(session, &their_stop));
@@ -53,10 +54,8 @@ pub fn watch(keeper: &mut Keeper) -> Result<(Outcome, Watched), KeeperError> {
     stop.store(true, Ordering::Release);
     let seconds = start.elapsed().as_secs_f64();
     let (wanting, queued) = watcher.join().unwrap_or_default();
-    let pressure = match (before, Totals::now()) {
-        (Some(before), Some(after)) => Some(before.until(&after, seconds)),
-        _ => None,
-    };
+    let pressure = before.zip(pressed());
+    let pressure = pressure.map(|(before, after)| stalled(before, after, seconds));
     let watched = Watched {
         wanting,
         queued,
@@ -89,35 +88,20 @@ fn look_until(session: i32, stop: &AtomicBool) -> (Vec<f64>, Option<f64>) {
 /// Tasks of the session, the keeper itself left out, that run or wait for a core now. Notes how
 /// long each has waited so far.
 fn look(session: i32, queued: &mut HashMap<i32, u64>) -> usize {
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return 0;
-    };
+    let entries = |place: &Path| fs::read_dir(place).into_iter().flatten().flatten();
+    let read = |place: PathBuf| fs::read_to_string(place).unwrap_or_default();
     let mut count = 0;
-    for process in processes.flatten() {
-        let Some(pid) = number(&process) else {
-            continue;
-        };
-        if pid == session
-            || !fs::read_to_string(process.path().join("stat"))
-                .is_ok_and(|s| fields(&s).1 == Some(session))
+    for process in entries(Path::new("/proc")) {
+        if number(&process).is_none_or(|pid| pid == session)
+            || fields(&read(process.path().join("stat"))).1 != Some(session)
         {
             continue;
         }
-        let Ok(tasks) = fs::read_dir(process.path().join("task")) else {
-            continue;
-        };
-        for task in tasks.flatten() {
-            let Some(tid) = number(&task) else { continue };
-            if fs::read_to_string(task.path().join("stat")).is_ok_and(|s| fields(&s).0 == Some('R'))
-            {
-                count += 1;
-            }
-            if let Some(waited) = fs::read_to_string(task.path().join("schedstat"))
-                .ok()
-                .and_then(|text| run_queue_wait(&text))
-            {
-                queued.insert(tid, waited);
-            }
+        for task in entries(&process.path().join("task")) {
+            let runs = fields(&read(task.path().join("stat"))).0 == Some('R');
+            count += usize::from(runs);
+            let waited = run_queue_wait(&read(task.path().join("schedstat")));
+            queued.extend(number(&task).zip(waited));
         }
     }
     count
@@ -143,29 +127,18 @@ fn run_queue_wait(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Totals of `/proc/pressure`, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Totals([f64; 3]);
+/// Totals of `/proc/pressure`, in seconds, of cores, memory, and input and output; `None` where the
+/// kernel has no such information.
+fn pressed() -> Option<[f64; 3]> {
+    let of = |resource| total(&fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?);
+    Some([of("cpu")?, of("memory")?, of("io")?])
+}
 
-impl Totals {
-    /// `None` where the kernel has no pressure information.
-    fn now() -> Option<Self> {
-        let mut totals = [0.0; 3];
-        for (slot, resource) in totals.iter_mut().zip(["cpu", "memory", "io"]) {
-            *slot = total(&fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?)?;
-        }
-        Some(Self(totals))
-    }
-
-    fn until(&self, later: &Self, seconds: f64) -> Stalled {
-        let share =
-            |place: usize| ((later.0[place] - self.0[place]) / seconds.max(1e-9)).clamp(0.0, 1.0);
-        Stalled {
-            cpu: share(0),
-            memory: share(1),
-            io: share(2),
-        }
-    }
+/// What grew between two totals, as shares of the time between them.
+fn stalled(before: [f64; 3], after: [f64; 3], seconds: f64) -> Stalled {
+    let share = |place: usize| ((after[place] - before[place]) / seconds.max(1e-9)).clamp(0.0, 1.0);
+    let [cpu, memory, io] = [0, 1, 2].map(share);
+    Stalled { cpu, memory, io }
 }
 
 /// The total of the line `some`, seconds; the kernel writes microseconds.
@@ -196,7 +169,7 @@ mod tests {
                     avg60=0.00 avg300=0.00 total=0\n";
         assert!((total(text).unwrap() - 3_683.231_274).abs() < 1e-9);
         assert_eq!(total("full avg10=0.00 total=0"), None);
-        let stalled = Totals([1.0, 0.0, 2.0]).until(&Totals([1.5, 0.0, 9.0]), 2.0);
+        let stalled = stalled([1.0, 0.0, 2.0], [1.5, 0.0, 9.0], 2.0);
         assert!((stalled.cpu - 0.25).abs() < 1e-12 && (stalled.io - 1.0).abs() < 1e-12);
     }
 

@@ -52,12 +52,11 @@ pub fn points(series: &[Series], mode: Mode, seed: u64) -> Vec<PointResult> {
                 interval,
             } = Estimate::of(&ratios, seed);
             let cost = one.cost(place);
-            let capacity = cost.wall
-                * if one.placement == Placement::Pinned {
-                    f64::from(cores)
-                } else {
-                    cores_of(one)
-                };
+            let width = match one.placement {
+                Placement::Pinned => cores,
+                Placement::Free => one.counts.last().copied().unwrap_or(1),
+            };
+            let capacity = cost.wall * f64::from(width);
             rows.push(PointResult {
                 cores,
                 mode,
@@ -81,10 +80,6 @@ pub fn points(series: &[Series], mode: Mode, seed: u64) -> Vec<PointResult> {
         }
     }
     rows
-}
-
-fn cores_of(series: &Series) -> f64 {
-    f64::from(series.counts.last().copied().unwrap_or(1))
 }
 
 /// The control's median and interval, and a note when 1 is not in it.

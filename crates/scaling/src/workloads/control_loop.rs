@@ -8,8 +8,8 @@ use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
-use super::other_load::{Duty, OtherLoad};
-use super::periodic::{Periodic, Seen, run};
+use super::other_load::{Duty, OtherLoad, compute, log, network, timer};
+use super::periodic::{Periodic, run};
 use super::{Kind, Workload};
 
 /// The periodic loop.
@@ -62,13 +62,7 @@ fn steps(bench: &Bench) -> u64 {
 
 fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
     let (other, own) = bench.two()?;
-    let all = |core| {
-        [
-            (Duty::Log, core),
-            (Duty::Network, core),
-            (Duty::Compute, core),
-        ]
-    };
+    let all = |core| vec![(log as Duty, core), (network, core), (compute, core)];
     compare(
         bench,
         &[
@@ -76,14 +70,14 @@ fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
             (
                 "other load on the other core",
                 "none missed",
-                all(other).to_vec(),
+                all(other),
                 true,
             ),
-            ("other load on the same core", "", all(own).to_vec(), true),
+            ("other load on the same core", "", all(own), true),
             (
                 "other load on the same core, normal priority",
                 "",
-                all(own).to_vec(),
+                all(own),
                 false,
             ),
         ],
@@ -92,7 +86,7 @@ fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
 
 fn interrupts(bench: &Bench) -> Result<Findings, Unable> {
     let (other, own) = bench.two()?;
-    let both = |core| vec![(Duty::Timer, core), (Duty::Network, core)];
+    let both = |core| vec![(timer as Duty, core), (network, core)];
     compare(
         bench,
         &[
@@ -110,7 +104,7 @@ fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
     let steps = steps(bench);
     let (_, own) = bench.two()?;
     let mut findings = Findings::of(&["missed", "late, median", "late, 99.9 %", "late, worst"]);
-    let mut worst: Vec<(String, Seen)> = Vec::new();
+    let (mut words, mut periods) = (Vec::new(), None);
     for (name, then, duties, priority) in settings {
         let load = OtherLoad::start(duties);
         let seen = run(
@@ -132,19 +126,14 @@ fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
         let missed = format!("{} of {}", seen.missed, seen.periods);
         findings.line(*name, *then, [missed, median, most, last]);
         findings.because(&seen.worst_cause);
-        worst.push(((*name).to_owned(), seen));
+        words.push(format!(
+            "{name}: {} missed, worst {:.0} µs",
+            seen.missed, seen.late[2]
+        ));
+        periods.get_or_insert(seen.periods);
     }
-    let words: Vec<String> = worst
-        .iter()
-        .map(|(name, seen)| {
-            format!(
-                "{name}: {} missed, worst {:.0} µs",
-                seen.missed, seen.late[2]
-            )
-        })
-        .collect();
     findings.sentence = words.join("; ");
-    let periods = worst.first().map_or(0, |(_, seen)| seen.periods);
+    let periods = periods.unwrap_or(0);
     findings.notes.push(format!(
         "{periods} periods a setting: what was not seen in them is rarer than {:.2} % (95 %).",
         300.0 / periods.max(1) as f64

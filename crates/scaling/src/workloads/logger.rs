@@ -36,7 +36,7 @@ fn planned(bench: &Bench) -> Duration {
 
 /// A ring for one writer and one reader; each side owns its own counter.
 struct Ring {
-    words: Vec<AtomicU64>,
+    records: Vec<[AtomicU64; RECORD]>,
     written: AtomicU64,
     read: AtomicU64,
 }
@@ -44,9 +44,7 @@ struct Ring {
 impl Ring {
     fn new() -> Self {
         Self {
-            words: (0..RECORDS as usize * RECORD)
-                .map(|_| AtomicU64::new(0))
-                .collect(),
+            records: (0..RECORDS).map(|_| Default::default()).collect(),
             written: AtomicU64::new(0),
             read: AtomicU64::new(0),
         }
@@ -59,8 +57,8 @@ impl Ring {
         if held == RECORDS {
             return None;
         }
-        let at = (written % RECORDS) as usize * RECORD;
-        for (word, value) in self.words[at..at + RECORD].iter().zip(record) {
+        let place = &self.records[(written % RECORDS) as usize];
+        for (word, value) in place.iter().zip(record) {
             word.store(*value, Ordering::Relaxed);
         }
         self.written.store(written + 1, Ordering::Release);
@@ -73,17 +71,14 @@ impl Ring {
         if read == self.written.load(Ordering::Acquire) {
             return None;
         }
-        let at = (read % RECORDS) as usize * RECORD;
-        let mut record = [0; RECORD];
-        for (value, word) in record.iter_mut().zip(&self.words[at..at + RECORD]) {
-            *value = word.load(Ordering::Relaxed);
-        }
+        let place = &self.records[(read % RECORDS) as usize];
+        let record = place.each_ref().map(|word| word.load(Ordering::Relaxed));
         self.read.store(read + 1, Ordering::Release);
         Some(record)
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) records: u64,
     fullest: u64,
@@ -173,12 +168,7 @@ pub(super) fn measure(client: CoreId, flusher: CoreId, writes: bool, time: Durat
             stop.store(true, Ordering::Release);
             seen
         });
-        let mut seen = log.join().unwrap_or(Seen {
-            records: 0,
-            fullest: 0,
-            waits: 0,
-            lost: 0,
-        });
+        let mut seen = log.join().unwrap_or_default();
         stop.store(true, Ordering::Release);
         seen.lost = flush
             .join()
@@ -189,25 +179,12 @@ pub(super) fn measure(client: CoreId, flusher: CoreId, writes: bool, time: Durat
 
 /// The client: makes a record, puts it in, waits when there is no room.
 fn log(ring: &Ring, time: Duration) -> Seen {
-    let mut seen = Seen {
-        records: 0,
-        fullest: 0,
-        waits: 0,
-        lost: 0,
-    };
+    let mut seen = Seen::default();
     let start = Instant::now();
     while start.elapsed() < time {
         for _ in 0..64 {
-            let record = [
-                seen.records,
-                black_box(host::loops::spin(20, seen.records)),
-                2,
-                3,
-                4,
-                5,
-                6,
-                7,
-            ];
+            let made = black_box(host::loops::spin(20, seen.records));
+            let record = [seen.records, made, 2, 3, 4, 5, 6, 7];
             loop {
                 if let Some(held) = ring.put(&record) {
                     seen.fullest = seen.fullest.max(held);
@@ -232,11 +209,7 @@ fn flush(ring: &Ring, stop: &AtomicBool, writes: bool) -> u64 {
         while let Some(record) = ring.take() {
             expected += u64::from(record[0] == expected);
             if let Some(file) = &mut file {
-                let mut bytes = [0_u8; RECORD * 8];
-                for (slot, word) in bytes.chunks_exact_mut(8).zip(record) {
-                    slot.copy_from_slice(&word.to_le_bytes());
-                }
-                let _ = file.write_all(&bytes);
+                let _ = file.write_all(record.map(u64::to_le_bytes).as_flattened());
             } else {
                 black_box(record);
             }
@@ -274,10 +247,9 @@ mod tests {
     #[test]
     fn a_ring_that_no_record_waited_for_is_not_called_full() {
         let seen = |fullest, waits| Seen {
-            records: 1,
             fullest,
             waits,
-            lost: 0,
+            ..Seen::default()
         };
         let said = told(&seen(RECORDS, 2476), &seen(5280, 0));
         assert!(said.contains("never fills, at most 330 KiB"), "{said}");

@@ -14,6 +14,7 @@ use host::pin::Pinned;
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
+use crate::result::show::seconds;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -36,15 +37,12 @@ fn planned(bench: &Bench) -> Duration {
 fn run(bench: &Bench) -> Result<Findings, Unable> {
     let (a, b) = bench.two()?;
     let mut findings = Findings::of(&["staying", "moving", "more"]);
+    let only = |time| [String::new(), seconds(time), String::new()];
     let call = call(a, b, if bench.quick { 200 } else { 600 });
     findings.line(
         "the call, until the thread runs on the other core",
         "",
-        [
-            String::new(),
-            format!("{:.1} µs", call * 1e6),
-            String::new(),
-        ],
+        only(call),
     );
     let mut worst: f64 = 0.0;
     for (label, bytes) in [
@@ -54,15 +52,11 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     ] {
         bench.go_on()?;
         let (stay, moved) = refill(a, b, bytes, bench.time(TIME));
-        worst = worst.max((moved - stay) * 1e6);
+        worst = worst.max(moved - stay);
         findings.line(
             format!("refilling {} ({label})", report::units::Bytes(bytes as u64)),
             "",
-            [
-                format!("{:.1} µs", stay * 1e6),
-                format!("{:.1} µs", moved * 1e6),
-                format!("{:.1} µs", (moved - stay) * 1e6),
-            ],
+            [stay, moved, moved - stay].map(seconds),
         );
     }
     for (index, &one) in bench.cores.iter().take(4).enumerate() {
@@ -70,17 +64,14 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             findings.line(
                 format!("a cache line from core {one} to core {other} and back"),
                 "",
-                [
-                    String::new(),
-                    format!("{:.0} ns", round_trip(one, other) * 1e9),
-                    String::new(),
-                ],
+                only(round_trip(one, other)),
             );
         }
     }
     findings.sentence = format!(
-        "A move costs {:.1} µs and up to {worst:.0} µs more for what was in the caches.",
-        call * 1e6
+        "A move costs {} and up to {} more for what was in the caches.",
+        seconds(call),
+        seconds(worst)
     );
     Ok(findings)
 }

@@ -207,7 +207,7 @@ mod tests {
         let core = host::cores::allowed_cores().unwrap()[0];
         let short = Duration::from_millis(5);
         assert!(logger::measure(core, core, true, short).records > 0);
-        let load = other_load::OtherLoad::start(&[(other_load::Duty::Log, core)]);
+        let load = other_load::OtherLoad::start(&[(other_load::log, core)]);
         assert!(unix::file_copy()() >= 1.0);
         drop(load);
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "kept");

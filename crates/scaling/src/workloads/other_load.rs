@@ -12,18 +12,9 @@ use std::time::Duration;
 use host::cores::CoreId;
 use host::pin::Pinned;
 
-/// What a thread of the load does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Duty {
-    /// Writes a file over and over.
-    Log,
-    /// Sends datagrams to itself: system calls and softirqs on its own core.
-    Network,
-    /// Computes.
-    Compute,
-    /// Wakes up twenty thousand times a second: a timer interrupt and two switches each time.
-    Timer,
-}
+/// What a thread of the load does until it is told to stop: [`log`], [`network`], [`compute`],
+/// [`timer`].
+pub type Duty = fn(&AtomicBool);
 
 /// Running threads of load; dropping it stops them.
 pub struct OtherLoad {
@@ -42,12 +33,7 @@ impl OtherLoad {
                 thread::spawn(move || {
                     // A core that may not be used loads nothing; the caller takes allowed ones.
                     let _pin = Pinned::to(core);
-                    match duty {
-                        Duty::Log => log(&stop),
-                        Duty::Network => network(&stop),
-                        Duty::Compute => compute(&stop),
-                        Duty::Timer => timer(&stop),
-                    }
+                    duty(&stop);
                 })
             })
             .collect();
@@ -64,7 +50,8 @@ impl Drop for OtherLoad {
     }
 }
 
-fn log(stop: &AtomicBool) {
+/// Writes a file over and over.
+pub fn log(stop: &AtomicBool) {
     // Without a name the file goes away with this thread.
     let Ok(mut file) = tempfile::tempfile() else {
         return;
@@ -78,7 +65,8 @@ fn log(stop: &AtomicBool) {
     }
 }
 
-fn network(stop: &AtomicBool) {
+/// Sends datagrams to itself: system calls and softirqs on its own core.
+pub fn network(stop: &AtomicBool) {
     let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
         return;
     };
@@ -97,13 +85,15 @@ fn network(stop: &AtomicBool) {
     }
 }
 
-fn compute(stop: &AtomicBool) {
+/// Computes.
+pub fn compute(stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         black_box(host::loops::spin(20_000, 1));
     }
 }
 
-fn timer(stop: &AtomicBool) {
+/// Wakes up twenty thousand times a second: a timer interrupt and two switches each time.
+pub fn timer(stop: &AtomicBool) {
     super::realtime::exact_timers();
     while !stop.load(Ordering::Acquire) {
         thread::sleep(Duration::from_micros(50));

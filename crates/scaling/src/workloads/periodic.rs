@@ -5,12 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use figures::quantile;
-use host::RealTime;
 use host::clock::now_ns;
 use host::cores::CoreId;
 use host::loops;
 use host::observe::{Interrupts, TICK, Times};
-use host::pin::Pinned;
 
 use super::realtime;
 
@@ -30,7 +28,7 @@ pub struct Periodic {
 }
 
 /// What it saw.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// Periods run.
     pub periods: usize,
@@ -51,25 +49,15 @@ const WINDOW: usize = 50;
 pub fn run(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
     thread::scope(|scope| scope.spawn(|| body(periodic, interrupted)).join()).unwrap_or_else(|_| {
         Seen {
-            periods: 0,
-            missed: 0,
             late: [f64::NAN; 3],
-            worst_cause: String::new(),
             refused: Some("the loop's thread ended early".to_owned()),
+            ..Seen::default()
         }
     })
 }
 
 fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
-    let pin = Pinned::to(periodic.core);
-    let priority = periodic
-        .priority
-        .then(|| RealTime::first_in_first_out(realtime::PRIORITY));
-    let refused = match (&pin, &priority) {
-        (Err(error), _) => Some(error.to_string()),
-        (_, Some(Err(refused))) => Some(refused.to_string()),
-        _ => None,
-    };
+    let (_guards, refused) = realtime::placed(periodic.core, periodic.priority);
     realtime::exact_timers();
     let period = periodic.period.as_nanos() as u64;
     let count = (periodic.time.as_nanos() as u64 / period) as usize;
@@ -103,26 +91,38 @@ fn body(periodic: Periodic, interrupted: fn() -> bool) -> Seen {
     Seen {
         periods: late.len(),
         missed,
-        late: [
-            quantile(&late, 0.5),
-            quantile(&late, 0.999),
-            quantile(&late, 1.0),
-        ],
+        late: [0.5, 0.999, 1.0].map(|share| quantile(&late, share)),
         worst_cause: worst.cause,
         refused,
+    }
+}
+
+/// What the kernel has counted for this thread and its core.
+struct Counted {
+    switches: i64,
+    cpu: f64,
+    times: Times,
+    interrupts: Interrupts,
+}
+
+impl Counted {
+    fn now(core: CoreId) -> Self {
+        Self {
+            switches: realtime::forced_switches(),
+            cpu: realtime::cpu_seconds(),
+            times: Times::now(&[core]),
+            interrupts: Interrupts::now(&[core]),
+        }
     }
 }
 
 /// Follows the worst event and what the kernel counted in its window.
 struct Worst {
     core: CoreId,
+    first: bool,
     most: u64,
     in_window: bool,
-    switches: i64,
-    first: bool,
-    cpu: f64,
-    times: Times,
-    interrupts: Interrupts,
+    before: Counted,
     usual: u64,
     cause: String,
 }
@@ -131,13 +131,10 @@ impl Worst {
     fn start(core: CoreId, first: bool) -> Self {
         Self {
             core,
+            first,
             most: 0,
             in_window: false,
-            switches: realtime::forced_switches(),
-            first,
-            cpu: realtime::cpu_seconds(),
-            times: Times::now(&[core]),
-            interrupts: Interrupts::now(&[core]),
+            before: Counted::now(core),
             usual: 0,
             cause: String::new(),
         }
@@ -152,32 +149,23 @@ impl Worst {
 
     /// Ends a window: if it holds the worst event so far, says what happened in it.
     fn look(&mut self) {
-        let switches = realtime::forced_switches();
-        let (times, cpu) = (Times::now(&[self.core]), realtime::cpu_seconds());
-        let interrupts = Interrupts::now(&[self.core]);
-        let grown = self.interrupts.until(&interrupts);
+        let now = Counted::now(self.core);
+        let grown = self.before.interrupts.until(&now.interrupts);
         let sum = grown.iter().map(|g| g.1).sum();
         if self.in_window {
-            let passed = self.times.until(&times);
-            let own = cpu - self.cpu;
+            let passed = self.before.times.until(&now.times);
+            let own = now.cpu - self.before.cpu;
             // A thread that goes first does not wait for those that use the core in its pauses.
             let others = if self.first { 0.0 } else { passed.busy - own };
-            self.cause = cause(
-                switches - self.switches,
-                passed.steal,
-                others,
-                &grown,
-                self.usual,
-            );
+            let switches = now.switches - self.before.switches;
+            self.cause = cause(switches, passed.steal, others, &grown, self.usual);
         }
         self.usual = if self.usual == 0 {
             sum
         } else {
             (7 * self.usual + sum) / 8
         };
-        self.cpu = cpu;
-        (self.switches, self.times, self.interrupts, self.in_window) =
-            (switches, times, interrupts, false);
+        (self.before, self.in_window) = (now, false);
     }
 }
 

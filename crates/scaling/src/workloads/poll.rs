@@ -5,10 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use figures::quantile;
-use host::RealTime;
 use host::clock::now_ns;
 use host::cores::CoreId;
-use host::pin::Pinned;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
@@ -57,16 +55,13 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
         let seen = thread::scope(|scope| scope.spawn(|| measure(core, time, polls)).join())
             .map_err(|_| Unable::Failed("the polling thread ended early".into()))?;
         bench.go_on()?;
+        let all = seen.late.len() as u64 + seen.missed;
         let at = |share| quantile(&seen.late, share);
         findings.line(
             name,
             "",
             [
-                format!(
-                    "{} of {}",
-                    seen.missed,
-                    seen.late.len() as u64 + seen.missed
-                ),
+                format!("{} of {all}", seen.missed),
                 format!("{:.2} µs", at(0.5)),
                 format!("{:.2} µs", at(0.999)),
                 format!("{:.1} µs", at(1.0)),
@@ -89,13 +84,7 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
 }
 
 fn measure(core: CoreId, time: Duration, polls: bool) -> Seen {
-    let pin = Pinned::to(core);
-    let priority = RealTime::first_in_first_out(realtime::PRIORITY);
-    let refused = match (&pin, &priority) {
-        (Err(error), _) => Some(error.to_string()),
-        (_, Err(refused)) => Some(refused.to_string()),
-        (Ok(_), Ok(_)) => None,
-    };
+    let (_guards, refused) = realtime::placed(core, true);
     realtime::exact_timers();
     let count = time.as_nanos() as u64 / PERIOD;
     let mut late = Vec::with_capacity(count as usize);

@@ -2,12 +2,25 @@
 
 use std::num::NonZeroU64;
 
+use host::RealTime;
+use host::cores::CoreId;
+use host::pin::Pinned;
 use rustix::process::setpriority_process;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Highest first-in-first-out priority that the experiments use: below the kernel's own watchdogs.
 pub const PRIORITY: u32 = 63;
+
+/// Keeps the calling thread on `core`, and if it is to be `first`, before all normal ones there,
+/// while the guards live. Says what was refused.
+pub fn placed(core: CoreId, first: bool) -> ((Option<Pinned>, Option<RealTime>), Option<String>) {
+    let pin = Pinned::to(core).map_err(|error| error.to_string());
+    let ask = || RealTime::first_in_first_out(PRIORITY).map_err(|refused| refused.to_string());
+    let rank = first.then(ask).transpose();
+    let refused = pin.as_ref().err().or(rank.as_ref().err()).cloned();
+    ((pin.ok(), rank.ok().flatten()), refused)
+}
 
 /// Makes the calling thread give way to every other.
 pub fn give_way() {

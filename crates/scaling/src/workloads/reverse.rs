@@ -12,6 +12,7 @@ use host::pin::Pinned;
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::{Kind, Workload};
+use crate::result::show::seconds;
 
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
@@ -51,8 +52,8 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             format!("{label}, {}", report::units::Bytes(bytes as u64)),
             "",
             [
-                format!("{:.1} µs", forward * 1e6),
-                format!("{:.1} µs", backward * 1e6),
+                seconds(forward),
+                seconds(backward),
                 format!("{:.1} %", saving * 100.0),
             ],
         );

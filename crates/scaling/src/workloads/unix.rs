@@ -2,7 +2,7 @@
 //! index is against this machine's own single copy (10), not against a workstation of 1995.
 
 use std::hint::black_box;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -85,18 +85,27 @@ fn system_calls() -> Body {
     })
 }
 
+/// The units of a turn that succeeded; next to nothing of one that failed, which the table shows.
+fn done(units: f64, succeeded: bool) -> f64 {
+    if succeeded { units } else { f64::MIN_POSITIVE }
+}
+
+/// A loop that cannot run here.
+fn nothing() -> Body {
+    Box::new(|| done(1.0, false))
+}
+
 fn pipe_throughput() -> Body {
     let Ok((mut reader, mut writer)) = std::io::pipe() else {
         return nothing();
     };
+    let mut block = [0_u8; 512];
     Box::new(move || {
-        let mut block = [0_u8; 512];
-        for _ in 0..50 {
-            if writer.write_all(&block).is_err() || reader.read_exact(&mut block).is_err() {
-                return f64::MIN_POSITIVE;
-            }
-        }
-        50.0
+        let mut there_and_back = || -> io::Result<()> {
+            writer.write_all(&block)?;
+            reader.read_exact(&mut block)
+        };
+        done(50.0, (0..50).all(|_| there_and_back().is_ok()))
     })
 }
 
@@ -110,30 +119,22 @@ fn pipe_switches() -> Body {
         while there.read_exact(&mut byte).is_ok() && back.write_all(&byte).is_ok() {}
     });
     Box::new(move || {
-        let mut byte = [1_u8];
-        for _ in 0..20 {
-            if ask.write_all(&byte).is_err() || answer.read_exact(&mut byte).is_err() {
-                return f64::MIN_POSITIVE;
-            }
-        }
-        20.0
+        let mut there_and_back = || -> io::Result<()> {
+            ask.write_all(&[1])?;
+            answer.read_exact(&mut [0])
+        };
+        done(20.0, (0..20).all(|_| there_and_back().is_ok()))
     })
 }
 
-/// A loop that cannot run here: its rate is next to nothing, which the table shows.
-fn nothing() -> Body {
-    Box::new(|| f64::MIN_POSITIVE)
+fn program(name: &str, arguments: &[&str]) -> f64 {
+    let mut command = Command::new(name);
+    let status = command.args(arguments).stdin(Stdio::null()).status();
+    done(1.0, status.is_ok_and(|status| status.success()))
 }
 
 fn processes() -> Body {
-    Box::new(|| {
-        let status = Command::new("/bin/true").stdin(Stdio::null()).status();
-        if status.is_ok_and(|s| s.success()) {
-            1.0
-        } else {
-            f64::MIN_POSITIVE
-        }
-    })
+    Box::new(|| program("/bin/true", &[]))
 }
 
 pub(super) fn file_copy() -> Body {
@@ -143,51 +144,28 @@ pub(super) fn file_copy() -> Body {
     };
     let mut block = [7_u8; 1024];
     Box::new(move || {
-        let mut turn = || -> std::io::Result<()> {
-            file.seek(SeekFrom::Start(0))?;
-            for _ in 0..64 {
-                file.write_all(&block)?;
-            }
-            file.seek(SeekFrom::Start(0))?;
-            for _ in 0..64 {
-                file.read_exact(&mut block)?;
-            }
-            Ok(())
+        let mut turn = || -> io::Result<()> {
+            file.rewind()?;
+            (0..64).try_for_each(|_| file.write_all(&block))?;
+            file.rewind()?;
+            (0..64).try_for_each(|_| file.read_exact(&mut block))
         };
-        if turn().is_ok() {
-            64.0
-        } else {
-            f64::MIN_POSITIVE
-        }
+        done(64.0, turn().is_ok())
     })
 }
 
 fn shell() -> Body {
-    Box::new(|| {
-        let script = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; (echo c; echo a; echo b) | \
-                      sort >/dev/null";
-        let status = Command::new("sh")
-            .args(["-c", script])
-            .stdin(Stdio::null())
-            .status();
-        if status.is_ok_and(|s| s.success()) {
-            1.0
-        } else {
-            f64::MIN_POSITIVE
-        }
-    })
+    let script = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; (echo c; echo a; echo b) | sort \
+                  >/dev/null";
+    Box::new(move || program("sh", &["-c", script]))
 }
 
 fn now(results: &[(String, ScaleResult)]) -> String {
-    let gains: Vec<(String, f64, u32)> = results
-        .iter()
-        .filter_map(|(label, result)| {
-            result
-                .points
-                .last()
-                .map(|p| (label.clone(), p.speedup, p.cores))
-        })
-        .collect();
+    let last = |(label, result): &'_ (String, ScaleResult)| {
+        let point = result.points.last()?;
+        Some((label.clone(), point.speedup, point.cores))
+    };
+    let gains: Vec<(String, f64, u32)> = results.iter().filter_map(last).collect();
     let Some((_, _, cores)) = gains.first() else {
         return String::new();
     };

@@ -74,7 +74,8 @@ pub(super) const fn placement_name(placement: Placement) -> &'static str {
 
 /// Seconds in the unit that suits them.
 pub(crate) fn seconds(value: f64) -> String {
-    Nanoseconds((value * 1e9) as u64).to_string()
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", Nanoseconds((value.abs() * 1e9).round() as u64))
 }
 
 /// The table of all points.
