@@ -1,5 +1,10 @@
-//! The laws on published data, the keeper on bad commands, and live measurements.
+//! The laws on known and published data, what is made of recorded runs, the keeper on bad commands,
+//! and live measurements.
 
 mod keeper;
+mod laws;
 mod live;
+mod plan;
 mod published;
+mod result;
+mod split;

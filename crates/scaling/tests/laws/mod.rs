@@ -1,0 +1,7 @@
+//! The laws on data that are known.
+
+mod choice;
+mod fit;
+mod forecast;
+mod peak;
+mod segment;

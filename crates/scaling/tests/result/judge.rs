@@ -1,0 +1,107 @@
+//! From recorded runs to a judgement.
+
+use figures::Random;
+use scaling::harness::notes::Note;
+use scaling::harness::plan::{Mode, Placement};
+use scaling::harness::series::{Run, Series};
+use scaling::laws::peak::Peak;
+use scaling::result::judge::{above_linear, causes, control, law, points};
+
+fn run(wall: f64, user: f64) -> Run {
+    Run {
+        rate: 1.0 / wall,
+        wall,
+        user,
+        system: 0.0,
+        steal: 0.0,
+        involuntary_switches: 0,
+        disturbed: false,
+    }
+}
+
+/// Two cores: half of the lost time is idling, half dearer work.
+fn series() -> Series {
+    let mut random = Random::new(3);
+    let rounds = (0..9)
+        .map(|_| {
+            let slow = 1.0 + random.unit() / 10.0;
+            vec![run(10.0 * slow, 10.0 * slow), run(7.2 * slow, 12.0 * slow)]
+        })
+        .collect();
+    Series {
+        placement: Placement::Pinned,
+        counts: vec![1, 2],
+        rounds,
+    }
+}
+
+#[test]
+fn slow_rounds_cancel_and_the_parts_add_up() {
+    let points = points(&[series()], Mode::Threads, 1);
+    assert!((points[1].speedup - 10.0 / 7.2).abs() < 1e-9);
+    assert!(points[1].high - points[1].low < 1e-9);
+    let causes = causes(&series(), 1);
+    let sum: f64 = causes.iter().map(|c| c.share).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    let factors: f64 = causes.iter().map(|c| c.factor).product();
+    assert!((factors - points[1].efficiency).abs() < 1e-9);
+    assert!(causes[0].name == "idle cores" && (causes[0].factor - 12.0 / 14.4).abs() < 1e-9);
+    assert!(causes[2].name == "dearer user work" && (causes[2].factor - 10.0 / 12.0).abs() < 1e-9);
+}
+
+#[test]
+fn two_cores_are_told_what_they_cannot_show() {
+    let law = law(&series().rates(), &[], 1);
+    assert_eq!(law.peak, Peak::TooFewCores { tried: 2 });
+    assert_eq!(law.coefficients, None);
+    let (e, interval) = law.serial_fraction.unwrap();
+    assert!((e - 0.44).abs() < 1e-9 && (interval.high - interval.low).abs() < 1e-9);
+    assert_eq!(law.forecast.len(), 2, "to four cores, no further");
+    assert!(law.forecast[1].speedup.low < law.forecast[1].speedup.high);
+}
+
+#[test]
+fn a_perfect_speedup_has_no_cause() {
+    let rounds = vec![vec![run(2.0, 2.0), run(1.0, 2.0)]; 5];
+    let series = Series {
+        placement: Placement::Pinned,
+        counts: vec![1, 2],
+        rounds,
+    };
+    assert_eq!(causes(&series, 1), []);
+}
+
+#[test]
+fn above_linear_is_a_gain_only_where_the_single_core_was_not_held_up() {
+    let mut rounds = vec![vec![run(2.0, 2.0), run(0.8, 1.6)]; 5];
+    let note = |rounds: &Vec<Vec<Run>>| {
+        let series = Series {
+            placement: Placement::Pinned,
+            counts: vec![1, 2],
+            rounds: rounds.clone(),
+        };
+        above_linear(&points(&[series], Mode::Threads, 1))
+    };
+    assert_eq!(note(&rounds), Some(Note::Superlinear));
+    for round in &mut rounds {
+        round[0].user = 1.0; // half of its time the one core had other things to do
+    }
+    assert_eq!(
+        note(&rounds),
+        Some(Note::HeldUp {
+            one: 0.5,
+            each: 1.0
+        })
+    );
+    rounds = vec![vec![run(2.0, 2.0), run(1.0, 2.0)]; 5];
+    assert_eq!(note(&rounds), None);
+}
+
+#[test]
+fn a_control_that_misses_one_is_noted() {
+    assert!(control(&[1.01, 0.99, 1.0, 1.02, 0.98], 1).1.is_none());
+    assert!(matches!(
+        control(&[1.05, 1.06, 1.05, 1.07, 1.04], 1).1,
+        Some(Note::ControlMissed { .. })
+    ));
+}

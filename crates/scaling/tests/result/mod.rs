@@ -1,0 +1,4 @@
+//! What is made of recorded runs.
+
+mod judge;
+mod record;
