@@ -24,17 +24,9 @@ enum Verb {
     Export(export::Arguments),
 }
 
-/// Prints sentences; a pager that was closed has seen enough.
+/// Prints sentences, one a line.
 fn print(sentences: &[String]) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let mut out = std::io::stdout().lock();
-    for sentence in sentences {
-        match writeln!(out, "{sentence}") {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => break,
-            other => other?,
-        }
-    }
-    Ok(())
+    crate::common::print(&(sentences.join("\n") + "\n"))
 }
 
 /// Runs the verb.

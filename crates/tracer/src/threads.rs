@@ -85,25 +85,20 @@ impl Threads {
 
     /// A new thread has its maker's name until it takes its own.
     fn name_the_unnamed(&mut self, parents: &FastMap<Tid, Tid>) {
+        let name = |tid: &Tid| {
+            let thread = self.known.get(tid);
+            thread
+                .map(|thread| &thread.name)
+                .filter(|name| !name.is_empty())
+        };
         let names: Vec<(Tid, String)> = self
             .known
             .values()
             .filter(|thread| thread.name.is_empty())
             .filter_map(|thread| {
-                let leader = self
-                    .known
-                    .get(&thread.process)
-                    .map(|leader| leader.name.clone())
-                    .unwrap_or_default();
-                let parent = parents
-                    .get(&thread.process)
-                    .and_then(|parent| self.known.get(parent));
-                let name = if leader.is_empty() {
-                    parent?.name.clone()
-                } else {
-                    leader
-                };
-                Some((thread.tid, name))
+                let leader = name(&thread.process);
+                let name = leader.or_else(|| name(parents.get(&thread.process)?))?;
+                Some((thread.tid, name.clone()))
             })
             .collect();
         for (tid, name) in names {

@@ -3,7 +3,7 @@
 use Interrupt::{Call, Reschedule, Timer};
 use Point::{Begin, End};
 
-use super::layout::Layout;
+use super::layout::{Field, Layout};
 use crate::event::{Context, FutexCall, Interrupt, Kind, Left, Operation, Tid};
 use crate::fast_map::FastMap;
 
@@ -117,12 +117,6 @@ pub(crate) const CATALOGUE: [Entry; 24] = [
     entry("xdp/xdp_cpumap_enqueue", Point::Enqueued, XDP),
 ];
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    offset: u16,
-    size: u16,
-}
-
 /// The decoders by the number of the tracepoint.
 pub(crate) type Decoders = FastMap<u16, Decoder>;
 
@@ -130,19 +124,15 @@ pub(crate) type Decoders = FastMap<u16, Decoder>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decoder {
     pub(crate) point: Point,
-    places: [Place; 4],
+    places: [Field; 4],
 }
 
 impl Decoder {
     /// `None` when the record has not the fields that are needed.
     pub(crate) fn new(entry: &Entry, layout: &Layout) -> Option<Self> {
-        let mut places = [Place::default(); 4];
+        let mut places = [Field::default(); 4];
         for (place, name) in places.iter_mut().zip(entry.point.fields()) {
-            let field = layout.field(name)?;
-            *place = Place {
-                offset: u16::try_from(field.offset).ok()?,
-                size: u16::try_from(field.size).ok()?,
-            };
+            *place = layout.field(name)?;
         }
         Some(Self {
             point: entry.point,
@@ -151,7 +141,7 @@ impl Decoder {
     }
 
     fn value(&self, raw: &[u8], index: usize) -> u64 {
-        let Place { offset, size } = self.places[index];
+        let Field { offset, size } = self.places[index];
         let at = usize::from(offset);
         let mut bytes = [0_u8; 8];
         let size = usize::from(size).min(8);

@@ -3,15 +3,15 @@
 //! Offsets differ between kernel versions (6.18 moved `pid` of `sched_migrate_task` from byte 24 to
 //! byte 12), so they are read at run time and never written into the program.
 
-/// One field of a tracepoint's record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use std::collections::HashMap;
+
+/// Where a field stands in a tracepoint's record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// Its name.
-    pub(crate) name: String,
     /// Bytes from the beginning of the record.
-    pub(crate) offset: usize,
+    pub(crate) offset: u16,
     /// Bytes it takes.
-    pub(crate) size: usize,
+    pub(crate) size: u16,
 }
 
 /// A tracepoint's record.
@@ -19,33 +19,27 @@ pub(crate) struct Field {
 pub(crate) struct Layout {
     /// The number that stands in the record's first two bytes, and in `perf_event_attr.config`.
     pub(crate) id: u16,
-    /// Its fields, the common ones too.
-    pub(crate) fields: Vec<Field>,
+    /// Its fields by name, the common ones too.
+    fields: HashMap<String, Field>,
 }
 
 impl Layout {
     /// Reads the text of a `format` file. `None` when it is not one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let id = text
-            .lines()
-            .find_map(|line| line.strip_prefix("ID: "))?
-            .trim()
-            .parse()
-            .ok()?;
-        let fields = text
-            .lines()
-            .filter_map(|line| field(line.trim()))
-            .collect::<Vec<_>>();
+        let mut lines = text.lines();
+        let id = lines.find_map(|line| line.strip_prefix("ID: "))?;
+        let id = id.trim().parse().ok()?;
+        let fields: HashMap<_, _> = lines.filter_map(|line| field(line.trim())).collect();
         (!fields.is_empty()).then_some(Self { id, fields })
     }
 
     /// The field called `name`.
-    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| field.name == name)
+    pub(crate) fn field(&self, name: &str) -> Option<Field> {
+        self.fields.get(name).copied()
     }
 }
 
-fn field(line: &str) -> Option<Field> {
+fn field(line: &str) -> Option<(String, Field)> {
     let rest = line.strip_prefix("field:")?;
     let (declaration, places) = rest.split_once(';')?;
     let place = |name: &str| {
@@ -57,14 +51,9 @@ fn field(line: &str) -> Option<Field> {
         Some(declaration) => declaration,
         None => declaration.split('[').next()?,
     };
-    Some(Field {
-        name: named
-            .rsplit([' ', '*'])
-            .find(|word| !word.is_empty())?
-            .to_owned(),
-        offset: place("offset:")?,
-        size: place("size:")?,
-    })
+    let name = named.rsplit([' ', '*']).find(|word| !word.is_empty())?;
+    let (offset, size) = (place("offset:")?, place("size:")?);
+    Some((name.to_owned(), Field { offset, size }))
 }
 
 #[cfg(test)]

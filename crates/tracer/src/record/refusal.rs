@@ -58,22 +58,15 @@ mod tests {
 
     /// What is said when the kernel answers `code` on a system with these two files.
     fn said(code: i32, lockdown: &str, root: bool) -> String {
-        let directory = std::env::temp_dir().join(format!(
-            "corelane-refusal-{}-{code}-{}-{root}",
-            std::process::id(),
-            lockdown.len()
-        ));
-        std::fs::create_dir_all(&directory).expect("a temporary directory");
+        let directory = host::temporary::Directory::new("refusal").expect("a temporary directory");
         let system = System {
-            lockdown: directory.join("lockdown"),
-            paranoid: directory.join("paranoid"),
+            lockdown: directory.path().join("lockdown"),
+            paranoid: directory.path().join("paranoid"),
             ..System::default()
         };
         std::fs::write(&system.lockdown, lockdown).expect("a temporary file");
         std::fs::write(&system.paranoid, "3\n").expect("a temporary file");
-        let words = explain(&io::Error::from_raw_os_error(code), &system, root).to_string();
-        let _ = std::fs::remove_dir_all(directory);
-        words
+        explain(&io::Error::from_raw_os_error(code), &system, root).to_string()
     }
 
     #[test]

@@ -49,51 +49,44 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(&raw mut (*self.description()).data_tail) }
     }
 
-    /// Hands every record in the ring, oldest first, to `take` (type, misc, body without its 8-byte
-    /// head) and frees its room.
+    /// `length` bytes of the data area from `offset` on, which must lie between tail and head.
+    fn data(&self, offset: usize, length: usize) -> &[u8] {
+        assert!(offset + length <= self.size, "{offset} + {length}");
+        // SAFETY: inside the data area (asserted), which is mapped as long as `self` lives; the
+        // kernel does not write between tail and head.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(self.page + offset), length) }
+    }
+
+    /// Hands every record in the ring, oldest first, to `take` (type, body without its 8-byte head)
+    /// and frees its room.
     pub(crate) fn drain(&mut self, mut take: impl FnMut(u32, &[u8])) {
+        const HEAD: usize = 8;
         let head = self.head().load(Ordering::Acquire);
         let mut at = self.tail().load(Ordering::Relaxed);
+        let mut scratch = std::mem::take(&mut self.scratch);
         while at < head {
             let offset = (at % self.size as u64) as usize;
-            // SAFETY: `offset` lies in the data area and records are 8-byte aligned, so the 8-byte
-            // head does not wrap; the kernel does not write between tail and head.
-            let start = unsafe { self.memory.as_ptr().add(self.page + offset) };
-            // SAFETY: as above.
-            let record_head = unsafe { std::slice::from_raw_parts(start, 8) };
-            let kind = u32::from_le_bytes([
-                record_head[0],
-                record_head[1],
-                record_head[2],
-                record_head[3],
-            ]);
-            let length = usize::from(u16::from_le_bytes([record_head[6], record_head[7]]));
-            if length < 8 {
+            // Records are 8-byte aligned, so their heads do not wrap: type, misc, length.
+            let [a, b, c, d, _, _, low, high] = *self.data(offset, HEAD) else {
+                break;
+            };
+            let kind = u32::from_le_bytes([a, b, c, d]);
+            let length = usize::from(u16::from_le_bytes([low, high]));
+            if length < HEAD {
                 break;
             }
-            if offset + length <= self.size {
-                // SAFETY: the record lies wholly inside the data area, between tail and head.
-                take(kind, unsafe {
-                    std::slice::from_raw_parts(start.add(8), length - 8)
-                });
+            let first = length.min(self.size - offset);
+            if first == length {
+                take(kind, &self.data(offset, length)[HEAD..]);
             } else {
-                let first = self.size - offset - 8;
-                self.scratch.clear();
-                // SAFETY: the record's part up to the end of the data area, after its head.
-                self.scratch
-                    .extend_from_slice(unsafe { std::slice::from_raw_parts(start.add(8), first) });
-                // SAFETY: the record's rest at the beginning of the data area.
-                let rest = unsafe {
-                    std::slice::from_raw_parts(
-                        self.memory.as_ptr().add(self.page),
-                        length - 8 - first,
-                    )
-                };
-                self.scratch.extend_from_slice(rest);
-                take(kind, &self.scratch);
+                scratch.clear();
+                scratch.extend_from_slice(&self.data(offset, first)[HEAD..]);
+                scratch.extend_from_slice(self.data(0, length - first));
+                take(kind, &scratch);
             }
             at += length as u64;
         }
+        self.scratch = scratch;
         self.tail().store(at, Ordering::Release);
     }
 }

@@ -10,37 +10,25 @@ use crate::event::{TaskChange, TaskNews};
 pub(crate) fn news(kind: u32, body: &[u8]) -> Option<TaskChange> {
     let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
     let time = u64::from_le_bytes(body.get(body.len().checked_sub(8)?..)?.try_into().ok()?);
-    match kind {
+    let (tid, what) = match kind {
         // pid, ppid, tid, ptid, time
-        PERF_RECORD_FORK => Some(TaskChange {
-            time,
-            tid: word(8)?,
-            process: word(0)?,
-            what: TaskNews::Forked { parent: word(4)? },
-        }),
-        PERF_RECORD_EXIT => Some(TaskChange {
-            time,
-            tid: word(8)?,
-            process: word(0)?,
-            what: TaskNews::Exited,
-        }),
+        PERF_RECORD_FORK => (word(8)?, TaskNews::Forked { parent: word(4)? }),
+        PERF_RECORD_EXIT => (word(8)?, TaskNews::Exited),
         // pid, tid, name; the misc bit that tells an exec is not needed: the name is what changes.
         PERF_RECORD_COMM => {
             let text = body.get(8..body.len().checked_sub(8)?)?;
-            let end = text
-                .iter()
-                .position(|byte| *byte == 0)
-                .unwrap_or(text.len());
-            let name = String::from_utf8_lossy(&text[..end]).into_owned();
-            Some(TaskChange {
-                time,
-                tid: word(4)?,
-                process: word(0)?,
-                what: TaskNews::Named(name),
-            })
+            let name = text.split(|byte| *byte == 0).next()?;
+            let name = String::from_utf8_lossy(name).into_owned();
+            (word(4)?, TaskNews::Named(name))
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(TaskChange {
+        time,
+        tid,
+        process: word(0)?,
+        what,
+    })
 }
 
 #[cfg(test)]

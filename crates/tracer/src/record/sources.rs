@@ -70,9 +70,14 @@ impl Core {
         self.owner.as_fd()
     }
 
+    /// All events, the one with the thread news first.
+    fn events(&self) -> impl DoubleEndedIterator<Item = &OwnedFd> {
+        std::iter::once(&self.owner).chain(&self.points)
+    }
+
     /// Lets the events flow, the thread news first.
     pub(crate) fn enable(&self) -> io::Result<()> {
-        for fd in std::iter::once(&self.owner).chain(&self.points) {
+        for fd in self.events() {
             // SAFETY: an open perf event; the call takes no memory.
             check(unsafe { sys::ioctls::ENABLE(fd.as_raw_fd(), 0) })?;
         }
@@ -81,7 +86,7 @@ impl Core {
 
     /// Stops the events; what is in the ring stays there.
     pub(crate) fn disable(&self) {
-        for fd in self.points.iter().chain(std::iter::once(&self.owner)) {
+        for fd in self.events().rev() {
             // SAFETY: an open perf event; the call takes no memory.
             unsafe { sys::ioctls::DISABLE(fd.as_raw_fd(), 0) };
         }
@@ -91,7 +96,7 @@ impl Core {
     /// (before 6.0).
     pub(crate) fn lost(&self) -> Option<u64> {
         let mut total = 0;
-        for fd in self.points.iter().chain(std::iter::once(&self.owner)) {
+        for fd in self.events() {
             let mut answer = [0; 16];
             let [_, lost] = (rustix::io::read(fd, &mut answer) == Ok(answer.len()))
                 .then_some(answer.as_chunks::<8>().0)

@@ -76,13 +76,12 @@ impl Table {
         })
     }
 
+    /// A symbol's name for people.
     fn name(&self, symbol: Entry) -> String {
         let rest = self.names.get(symbol.name..).unwrap_or_default();
-        let length = rest
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(rest.len());
-        readable(&String::from_utf8_lossy(&rest[..length]))
+        let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name);
+        format!("{:#}", rustc_demangle::demangle(&name))
     }
 
     /// Reads a file's symbols, and nothing else of it; empty when it is not an ELF file we know or
@@ -135,11 +134,6 @@ impl Table {
         table.variables.sort();
         Ok(table)
     }
-}
-
-/// A symbol's name for people.
-fn readable(name: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(name))
 }
 
 /// The kernel's symbols.
