@@ -29,10 +29,11 @@ pub struct Route {
 }
 
 /// How the user plane moves packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserPlaneMode {
     /// The kernel forwards; the payload never reaches user space.
+    #[default]
     Kernel,
     /// Frames are brought up to user space, processed and sent on.
     UserSpace,

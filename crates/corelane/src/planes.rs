@@ -1,20 +1,19 @@
 //! `corelane planes`: user and management plane on one kernel and on several, who disturbs whom.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agent::protocol::UserPlaneMode;
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use host::Environment;
-use planes::advise::{Requirements, advise};
+use planes::advise::{Candidate, Requirements, advise};
 use planes::compare::compare;
 use planes::deployment::Deployment;
 use planes::plan::{LARGEST, Plan};
 use planes::result::{Comparison, SCHEMA};
 use planes::routes::Origin;
 use planes::{guest, page};
-use report::{Block, Document, Progress};
+use report::Progress;
 
 use crate::common::{Outcome, ResultOptions};
 
@@ -28,8 +27,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     deployments: Vec<Deployment>,
     /// Move packets only so
-    #[arg(long, value_enum, value_name = "MODE")]
-    mode: Option<ModeName>,
+    #[arg(long, value_name = "MODE", value_parser = mode())]
+    mode: Option<UserPlaneMode>,
     /// UDP payloads in bytes, 18 to 3358
     #[arg(
         long,
@@ -81,8 +80,8 @@ struct Advise {
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
     management_response: Option<f64>,
     /// Consider only packets moved so
-    #[arg(long, value_enum, value_name = "MODE")]
-    mode: Option<ModeName>,
+    #[arg(long, value_name = "MODE", value_parser = mode())]
+    mode: Option<UserPlaneMode>,
     /// Judge at this UDP payload; otherwise at the largest that fits a standard frame
     #[arg(long, value_name = "BYTES")]
     payload: Option<u32>,
@@ -133,21 +132,13 @@ fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 }
 
 /// [`UserPlaneMode`] for options: the guests' program, whose it is, reads none.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ModeName {
-    /// The kernel forwards
-    Kernel,
-    /// Our worker forwards, in user space
-    UserSpace,
-}
-
-impl From<ModeName> for UserPlaneMode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Kernel => Self::Kernel,
-            ModeName::UserSpace => Self::UserSpace,
-        }
-    }
+fn mode() -> impl TypedValueParser<Value = UserPlaneMode> {
+    let kernel = PossibleValue::new("kernel").help("The kernel forwards");
+    let user_space = PossibleValue::new("user-space").help("Our worker forwards, in user space");
+    PossibleValuesParser::new([kernel, user_space]).map(|name| match name.as_str() {
+        "kernel" => UserPlaneMode::Kernel,
+        _ => UserPlaneMode::UserSpace,
+    })
 }
 
 /// Runs the verb.
@@ -193,12 +184,12 @@ fn give_advice(wanted: &Advise) -> Outcome {
         user_plane_bps: wanted.user_plane_rate,
         jitter_ns: wanted.worst_jitter,
         response_ms: wanted.management_response.map(|ns| ns / 1e6),
-        mode: wanted.mode.map(Into::into),
+        mode: wanted.mode,
         payload_bytes: wanted.payload,
     };
     requirements.check()?;
     let comparison = if let Some(file) = &wanted.from {
-        read(file)?
+        report::json::read(file, SCHEMA)?
     } else {
         let mut plan = Plan::whole(true, 1);
         if let Some(mode) = requirements.mode {
@@ -208,25 +199,9 @@ fn give_advice(wanted: &Advise) -> Outcome {
         measure(&plan)?
     };
     let advice = advise(&comparison, &requirements)?;
-    let mut document = Document::new("Which deployment");
-    for sentence in advice.sentences() {
-        document = document.verdict(sentence);
-    }
-    document = document.block(Block::Table(advice.table())).text(format!(
-        "From {} of {}.",
-        if comparison.quick {
-            "a quick run"
-        } else {
-            "a full run"
-        },
-        comparison.environment.machine()
-    ));
+    let document = advice.document(&comparison);
     print!("{}", report::terminal::render(&document));
-    let fits = advice
-        .candidates
-        .iter()
-        .any(planes::advise::Candidate::fits);
-    Ok(if fits {
+    Ok(if advice.candidates.iter().any(Candidate::fits) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(NONE_FITS)
@@ -234,7 +209,7 @@ fn give_advice(wanted: &Advise) -> Outcome {
 }
 
 fn show(of: &Report) -> Outcome {
-    let comparison = read(&of.file)?;
+    let comparison: Comparison = report::json::read(&of.file, SCHEMA)?;
     if let Some(path) = &of.html {
         report::html::write(path, &page::page(&comparison))?;
     }
@@ -246,29 +221,13 @@ fn show(of: &Report) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(file: &Path) -> Result<Comparison, Box<dyn std::error::Error + Send + Sync>> {
-    let text = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let wrong = |why: String| {
-        format!(
-            "{} is no result of \"corelane planes --json\" of this version ({SCHEMA}): {why}",
-            file.display()
-        )
-    };
-    let comparison: Comparison =
-        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-    if comparison.schema != SCHEMA {
-        return Err(wrong(format!("its schema is {}", comparison.schema)).into());
-    }
-    Ok(comparison)
-}
-
 fn plan(arguments: &Arguments) -> Plan {
     let mut plan = Plan::whole(arguments.results.quick, arguments.results.seed);
     if !arguments.deployments.is_empty() {
         plan.deployments.clone_from(&arguments.deployments);
     }
     if let Some(mode) = arguments.mode {
-        plan.modes = vec![mode.into()];
+        plan.modes = vec![mode];
     }
     if !arguments.payloads.is_empty() {
         plan.payloads.clone_from(&arguments.payloads);

@@ -56,7 +56,7 @@ pub struct Veth {
 }
 
 /// One end of a cable, planned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Side {
     place: String,
     interface: String,
@@ -73,11 +73,7 @@ pub fn side(place: &str, interface: &str) -> Side {
     Side {
         place: place.to_owned(),
         interface: interface.to_owned(),
-        link: String::new(),
-        addresses: Vec::new(),
-        neighbours: Vec::new(),
-        routes: Vec::new(),
-        offloads: Vec::new(),
+        ..Side::default()
     }
 }
 
@@ -175,7 +171,7 @@ pub fn mac_text(mac: [u8; 6]) -> String {
 }
 
 /// What a bed is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     places: Vec<PlannedPlace>,
     cables: Vec<(Side, Side)>,
@@ -184,7 +180,7 @@ pub struct Plan {
     mtu: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct PlannedPlace {
     name: String,
     settings: Vec<(String, String)>,
@@ -197,8 +193,7 @@ impl Plan {
         let at = at.unwrap_or_else(|| {
             self.places.push(PlannedPlace {
                 name: name.to_owned(),
-                settings: Vec::new(),
-                lines: String::new(),
+                ..PlannedPlace::default()
             });
             self.places.len() - 1
         });
@@ -291,10 +286,9 @@ impl Bed {
     /// A plan of nothing yet.
     pub fn plan() -> Plan {
         Plan {
-            places: Vec::new(),
-            cables: Vec::new(),
             queues: 1,
             mtu: 1500,
+            ..Plan::default()
         }
     }
 

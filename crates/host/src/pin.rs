@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use rustix::thread::CpuSet;
 
-use crate::cores::{CoreId, allowed_cores, bind};
+use crate::cores::{CoreId, allowed_cores, bind, write_list};
 
 /// A thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ use crate::cores::{CoreId, allowed_cores, bind};
 pub struct PinError {
     /// The core that was asked for.
     pub core: CoreId,
-    /// The cores that are allowed, as a list in words.
+    /// The cores that are allowed, as the kernel writes them.
     pub allowed: String,
     /// What the kernel said.
     pub source: io::Error,
@@ -45,14 +45,11 @@ impl Pinned {
                 before,
                 of_this_thread: PhantomData,
             }),
-            Err(source) => {
-                let names: Vec<String> = before.iter().map(ToString::to_string).collect();
-                Err(PinError {
-                    core,
-                    allowed: names.join(", "),
-                    source,
-                })
-            }
+            Err(source) => Err(PinError {
+                core,
+                allowed: write_list(&before),
+                source,
+            }),
         }
     }
 

@@ -90,29 +90,21 @@ pub fn child_of(parent: u32) -> Option<u32> {
 }
 
 fn children_of(parent: u32) -> BTreeSet<u32> {
-    processes(|directory| {
-        // State and parent come first.
-        let stat = process::stat(directory)?;
-        let number = stat.split(' ').nth(1)?;
-        (number.parse() == Ok(parent)).then_some(())
-    })
+    // State and parent come first.
+    let of = |stat: String| stat.split(' ').nth(1)?.parse().ok();
+    processes(|directory| process::stat(directory).and_then(of) == Some(parent))
 }
 
-fn processes(mut wanted: impl FnMut(&Path) -> Option<()>) -> BTreeSet<u32> {
-    files::entries("/proc")
-        .filter_map(|(name, path)| {
-            let pid = name.parse().ok()?;
-            wanted(&path).map(|()| pid)
-        })
-        .collect()
+fn processes(wanted: impl Fn(&Path) -> bool) -> BTreeSet<u32> {
+    let numbered =
+        files::entries("/proc").filter_map(|(name, path)| Some((name.parse().ok()?, path)));
+    let wanted = numbered.filter(|(_, path)| wanted(path));
+    wanted.map(|(pid, _)| pid).collect()
 }
 
 /// Processes, also the kernel's, whose name begins with `prefix`.
 pub(crate) fn named(prefix: &str) -> BTreeSet<u32> {
-    processes(|directory| {
-        let name = files::text(directory.join("comm"));
-        name.starts_with(prefix).then_some(())
-    })
+    processes(|directory| files::text(directory.join("comm")).starts_with(prefix))
 }
 
 #[cfg(test)]

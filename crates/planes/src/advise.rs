@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use agent::protocol::UserPlaneMode;
 use report::table::Table;
 use report::units::{Nanoseconds, prefixed};
+use report::{Block, Document};
 
 use crate::deployment::Variant;
 use crate::result::{Cell, Comparison, LARGEST_STANDARD, Plane};
@@ -237,6 +238,18 @@ impl Advice {
                 format!("Also fit: {}.", others.join("; "))
             },
         ]
+    }
+
+    /// The advice for reading.
+    pub fn document(&self, comparison: &Comparison) -> Document {
+        let run = if comparison.quick { "quick" } else { "full" };
+        let machine = comparison.environment.machine();
+        Document {
+            verdict: self.sentences(),
+            ..Document::new("Which deployment")
+        }
+        .block(Block::Table(self.table()))
+        .text(format!("From a {run} run of {machine}."))
     }
 
     /// The figures behind it.

@@ -15,20 +15,22 @@ pub const SCHEMA: &str = "corelane-planes/1";
 pub(crate) const LARGEST_STANDARD: u32 = 1_472;
 
 /// Whose figures a cell holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plane {
     /// Packets.
+    #[default]
     User,
     /// People's requests.
     Management,
 }
 
 /// What the user plane's load consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Datagrams by a timetable.
+    #[default]
     Udp,
     /// One connection by iperf3, as fast as it goes.
     Tcp,
@@ -37,7 +39,7 @@ pub enum Protocol {
 }
 
 /// One plane in one deployment under one load. What was not measured is absent, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Where the planes were, and how packets were moved.
     #[serde(flatten)]
@@ -82,35 +84,6 @@ impl Cell {
     /// Whether datagrams by a timetable were the user plane's load.
     pub fn is_udp(&self) -> bool {
         self.protocol == Protocol::Udp
-    }
-
-    /// A cell without figures.
-    pub(crate) fn empty(
-        variant: Variant,
-        plane: Plane,
-        protocol: Protocol,
-        payload_bytes: u32,
-        other_plane_load: bool,
-    ) -> Self {
-        Self {
-            variant,
-            plane,
-            protocol,
-            payload_bytes,
-            other_plane_load,
-            throughput_bps: None,
-            frames_per_second: None,
-            loss: None,
-            delay_p50_ns: None,
-            delay_p99_ns: None,
-            jitter_ns: None,
-            response_p50_ms: None,
-            response_p99_ms: None,
-            timeouts: None,
-            requests: None,
-            cores: Vec::new(),
-            remark: None,
-        }
     }
 }
 

@@ -18,18 +18,7 @@ fn empty(deployment: Deployment, plane: Plane, other_plane_load: bool) -> Cell {
         protocol: Protocol::Udp,
         payload_bytes: 1_464,
         other_plane_load,
-        throughput_bps: None,
-        frames_per_second: None,
-        loss: None,
-        delay_p50_ns: None,
-        delay_p99_ns: None,
-        jitter_ns: None,
-        response_p50_ms: None,
-        response_p99_ms: None,
-        timeouts: None,
-        requests: None,
-        cores: Vec::new(),
-        remark: None,
+        ..Cell::default()
     }
 }
 

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// A result file that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +18,24 @@ pub struct WriteError {
     pub path: PathBuf,
     /// What the system said.
     pub source: io::Error,
+}
+
+/// Reads a result of the form `schema` that was written before.
+///
+/// # Errors
+/// In words: the file cannot be read, or holds something else or a result of another form.
+pub fn read<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, String> {
+    let name = path.display();
+    let text = std::fs::read(path)
+        .map_err(|error| format!("cannot read {name}: {error}; name a result's JSON"))?;
+    let no_result = |error| format!("{name} is no result of the form {schema}: {error}");
+    let value: Value = serde_json::from_slice(&text).map_err(no_result)?;
+    match value.get("schema").and_then(Value::as_str) {
+        Some(other) if other != schema => Err(format!(
+            "{name} has the form \"{other}\"; this version reads \"{schema}\": measure again"
+        )),
+        _ => T::deserialize(value).map_err(no_result),
+    }
 }
 
 /// Writes `value` as indented JSON to `path`; `-` is standard output.

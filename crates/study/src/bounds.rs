@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dut::case::{Case, SMALLEST, Sample};
+use dut::case::Sample;
 use dut::device::{Device, Setting};
 use dut::error::Error;
 use dut::kind::Kind;
@@ -18,11 +18,10 @@ use fib::TableOrganisation;
 use figures::{Estimate, Interval, Rounds};
 use host::Environment;
 use report::{Document, Progress, Table};
-use router::engine::EngineKind;
 use serde::Serialize;
-use tester::sizes::Family;
 
 use crate::choice::Choice;
+use crate::claims::{Limit, Place, SHARED, Subject, Target, claims};
 
 /// Name and version of the JSON form.
 const SCHEMA: &str = "corelane-study-bounds/1";
@@ -34,12 +33,6 @@ const TRIAL: Duration = Duration::from_millis(700);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A trial that asks whether it has.
 const LOOK: Duration = Duration::from_millis(20);
-
-const SHIPPED: Kind = Kind::Memory(None);
-const SHARED: Kind = Kind::Memory(Some(TableOrganisation::Shared));
-const PER_CORE: Kind = Kind::Memory(Some(TableOrganisation::PerCore));
-const XDP: Kind = Kind::Router(EngineKind::Xdp);
-const KERNEL_FIB: Kind = Kind::Router(EngineKind::XdpKernelFib);
 
 /// Everything that was held against a bound.
 #[derive(Debug, Serialize)]
@@ -64,14 +57,6 @@ struct Rates {
     frames_per_second: Vec<f64>,
 }
 
-/// What a figure is, and what it must be.
-#[derive(Debug, Serialize)]
-struct Target {
-    what: String,
-    must: Option<Limit>,
-    goal: Option<Limit>,
-}
-
 /// A figure beside its bounds.
 #[derive(Debug, Serialize)]
 struct Bound {
@@ -79,30 +64,6 @@ struct Bound {
     target: Target,
     median: f64,
     interval: Option<Interval>,
-}
-
-/// What a figure must be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Limit {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Limit {
-    fn holds(self, value: f64) -> bool {
-        match self {
-            Self::AtLeast(bound) => value >= bound,
-            Self::AtMost(bound) => value <= bound,
-        }
-    }
-
-    fn in_words(self) -> String {
-        match self {
-            Self::AtLeast(bound) => format!("≥ {bound}"),
-            Self::AtMost(bound) => format!("≤ {bound}"),
-        }
-    }
 }
 
 impl Bound {
@@ -117,147 +78,6 @@ impl Bound {
             (None, _) => "",
         }
     }
-}
-
-/// A device as the bounds want it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
-    /// Beside its generator on each core.
-    Beside(Kind, Family),
-    /// `af-xdp`, alone on the last core.
-    Apart(Family),
-    /// `testpmd`, in its place.
-    Testpmd(Family),
-}
-
-impl Place {
-    fn kind(self) -> Kind {
-        match self {
-            Self::Beside(kind, _) => kind,
-            Self::Apart(_) | Self::Testpmd(_) => Kind::Router(EngineKind::AfXdp),
-        }
-    }
-
-    fn name(self) -> String {
-        match self {
-            Self::Beside(Kind::Memory(_), _) => {
-                format!("memory, {} table", self.kind().table())
-            }
-            Self::Beside(_, family) | Self::Apart(family) => {
-                format!("{}, {family}", self.kind().engine())
-            }
-            Self::Testpmd(family) => format!("testpmd macswap, {family}"),
-        }
-    }
-
-    fn open(self, choice: &Choice, setting: &Setting) -> Result<Box<dyn Device>, Error> {
-        let with = |family, cores: &[host::CoreId], apart| Setting {
-            cores: cores.to_vec(),
-            family,
-            apart,
-            ..setting.clone()
-        };
-        match (self, &choice.cores[..]) {
-            (Self::Beside(kind, family), cores) => {
-                dut::open::open(kind, &with(family, cores, None))
-            }
-            (Self::Apart(family), [first, .., last]) => {
-                dut::open::open(self.kind(), &with(family, &[*first], Some(*last)))
-            }
-            (Self::Testpmd(family), [first, .., last]) => {
-                testpmd::open(&with(family, &[*first], None), *last)
-            }
-            _ => Err("a device apart from its generator needs two cores".into()),
-        }
-    }
-}
-
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Subject {
-    place: Place,
-    workers: usize,
-    changes: u64,
-}
-
-/// A ratio of two subjects and what it must hold.
-struct Claim {
-    target: Target,
-    ours: Subject,
-    other: Subject,
-    /// What is missing of the ratio to 1 instead of the ratio.
-    lost: bool,
-}
-
-/// All of them on so many cores.
-fn claims(cores: usize) -> Vec<Claim> {
-    let at = |place, workers, changes| Subject {
-        place,
-        workers,
-        changes,
-    };
-    let least = |must, goal| (Some(Limit::AtLeast(must)), Some(Limit::AtLeast(goal)));
-    let mut all = Vec::new();
-    let mut add = |what: String, ours, other, lost, (must, goal)| {
-        all.push(Claim {
-            target: Target { what, must, goal },
-            ours,
-            other,
-            lost,
-        });
-    };
-    for kind in [SHIPPED, SHARED, PER_CORE] {
-        let place = Place::Beside(kind, Family::Ipv4);
-        let name = place.name();
-        if cores > 1 {
-            // The bounds are for two, with the workers and the table that are shipped.
-            let limits = if cores == 2 && kind == SHIPPED {
-                least(1.9, 1.97)
-            } else {
-                (None, None)
-            };
-            let what = format!("{name}: {cores} workers against one");
-            add(what, at(place, cores, 0), at(place, 1, 0), false, limits);
-        }
-        if kind == SHIPPED {
-            continue;
-        }
-        for changes in [10_000, 100_000, 1_000_000] {
-            let limits = match changes {
-                100_000 => (Some(Limit::AtMost(0.05)), None),
-                1_000_000 => (None, Some(Limit::AtMost(0.02))),
-                _ => (None, None),
-            };
-            let what = format!("{name}: share lost at {changes} route changes/s");
-            let (ours, other) = (at(place, cores, changes), at(place, cores, 0));
-            add(what, ours, other, true, limits);
-        }
-    }
-    for family in [Family::Ipv4, Family::Ipv6] {
-        let beside = |kind, workers| at(Place::Beside(kind, family), workers, 0);
-        let xdp = beside(XDP, 1);
-        for (kind, limits) in [
-            (Kind::Kernel, least(3.5, 5.0)),
-            (KERNEL_FIB, least(2.3, 3.2)),
-        ] {
-            let what = format!("xdp against {}, {family}", kind.engine());
-            add(what, xdp, beside(kind, 1), false, limits);
-        }
-        if cores > 1 {
-            let what = format!("af-xdp against testpmd macswap, {family}");
-            let [ours, other] =
-                [Place::Apart(family), Place::Testpmd(family)].map(|place| at(place, 1, 0));
-            add(what, ours, other, false, least(1.0, 1.3));
-        }
-        if cores > 1 && family == Family::Ipv4 {
-            let what = "xdp against xdp-kernel-fib on two cores, IPv4".to_owned();
-            let two = beside(XDP, 2);
-            add(what, two, beside(KERNEL_FIB, 2), false, least(2.3, 3.2));
-            let what = "xdp: two cores against one, IPv4".to_owned();
-            add(what, two, xdp, false, least(1.85, 1.95));
-        }
-    }
-    all
 }
 
 /// Measures everything that `choice` allows; trials share `time` where it is given.
@@ -316,7 +136,7 @@ pub fn measure(
         let subject = subjects[index];
         progress.step(&subject.place.name());
         let device = serving(&mut devices, subject.place).ok_or("a subject without device")?;
-        device.measure(&case(subject), trial)
+        device.measure(&subject.case(), trial)
     })?;
     drop(progress);
     let rate = |sample: &Sample| sample.frames_per_second;
@@ -366,15 +186,6 @@ pub fn measure(
     })
 }
 
-fn case(subject: Subject) -> Case {
-    Case {
-        kind: subject.place.kind(),
-        workers: subject.workers,
-        frame_bytes: SMALLEST,
-        changes: subject.changes,
-    }
-}
-
 /// The opened device of a place; one without a network has all tables.
 fn serving(devices: &mut [(Place, Box<dyn Device>)], place: Place) -> Option<&mut dyn Device> {
     let same = |other: Place| {
@@ -388,7 +199,7 @@ fn serving(devices: &mut [(Place, Box<dyn Device>)], place: Place) -> Option<&mu
 /// Waits until a device that has just been opened forwards.
 fn await_frames(device: &mut dyn Device, subject: Subject) -> Result<(), Error> {
     let begun = Instant::now();
-    while device.measure(&case(subject), LOOK)?.frames_per_second <= 0.0 {
+    while device.measure(&subject.case(), LOOK)?.frames_per_second <= 0.0 {
         if begun.elapsed() > PATIENCE {
             return Err(format!("{} forwards nothing", subject.place.name()).into());
         }
@@ -495,13 +306,5 @@ mod tests {
         assert_eq!(bound(most(0.05), None, 0.04).word(), "must");
         assert_eq!(bound(most(0.05), None, 0.06).word(), "missed");
         assert_eq!(bound(None, most(0.02), 0.06).word(), "");
-    }
-
-    #[test]
-    fn the_bounds_for_two_cores_are_all_there() {
-        let claims = claims(2);
-        let with_must = claims.iter().filter(|claim| claim.target.must.is_some());
-        assert_eq!(with_must.count(), 1 + 2 + 8);
-        assert!(super::claims(1).iter().all(|claim| claim.ours.workers == 1));
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use dut::error::Error;
 use dut::kind::Kind;
+use host::cores::write_list;
 use host::{CoreId, Topology};
 
 /// What is asked for.
@@ -59,11 +60,7 @@ pub fn choose(wishes: &Wishes) -> Result<Choice, Error> {
                 "--cores {wanted}: this process may use {} (numbers {}); ask for at most that \
                  many, or allow it more (taskset, cpuset)",
                 allowed.len(),
-                allowed
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                write_list(&allowed)
             )
             .into());
         }
@@ -103,14 +100,10 @@ fn named_engines(names: &[String], root: bool) -> Result<Vec<Kind>, Error> {
 
 /// A kind of each engine, in the order in which reports name them.
 fn engines() -> impl Iterator<Item = Kind> {
-    let first = |place: usize| {
-        let earlier = &Kind::ALL[..place];
-        let name = Kind::ALL[place].engine();
-        !earlier.iter().any(|kind| kind.engine() == name)
-    };
-    (0..Kind::ALL.len())
-        .filter(move |&place| first(place))
-        .map(|place| Kind::ALL[place])
+    let mut kinds = Kind::ALL.to_vec();
+    // Those of an engine stand side by side.
+    kinds.dedup_by_key(|kind| kind.engine());
+    kinds.into_iter()
 }
 
 #[cfg(test)]

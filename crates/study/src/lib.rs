@@ -6,6 +6,7 @@
 
 pub mod bounds;
 pub mod choice;
+mod claims;
 pub mod measure;
 mod no_loss;
 pub mod page;

@@ -71,19 +71,7 @@ impl Study {
     /// # Errors
     /// When the file cannot be read, or holds something else or another form.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        let name = file.display();
-        let text = std::fs::read(file)
-            .map_err(|error| format!("cannot read {name}: {error}; name a study.json"))?;
-        let study: Self = serde_json::from_slice(&text)
-            .map_err(|error| format!("{name} is no result of this version's study: {error}"))?;
-        if study.schema != SCHEMA {
-            return Err(format!(
-                "{name} has the form \"{}\"; this version reads \"{}\": measure again",
-                study.schema, SCHEMA
-            )
-            .into());
-        }
-        Ok(study)
+        Ok(report::json::read(file, SCHEMA)?)
     }
 
     /// The engines in the order measured.

@@ -191,8 +191,16 @@ impl Stage<'_> {
         Ok(())
     }
 
+    /// A cell without figures.
     fn cell(&self, plane: Plane, protocol: Protocol, payload_bytes: u32, load: bool) -> Cell {
-        Cell::empty(self.variant, plane, protocol, payload_bytes, load)
+        Cell {
+            variant: self.variant,
+            plane,
+            protocol,
+            payload_bytes,
+            other_plane_load: load,
+            ..Cell::default()
+        }
     }
 
     fn packets(

@@ -35,10 +35,13 @@ use crate::guest::Kind;
 use crate::site::Site;
 
 /// A way to put the planes on cores; in the order of the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deployment {
     /// One kernel, tasks float.
+    #[default]
     SmpFree,
     /// One kernel, workers and NAPI threads bound to the user plane's core.
     SmpBound,
@@ -77,7 +80,7 @@ impl Deployment {
 pub const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::UserSpace];
 
 /// A deployment, and how its user planes move packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// Where the planes are.
     pub deployment: Deployment,

@@ -46,7 +46,7 @@ pub struct Load {
 }
 
 /// What became of a trial's frames.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
     /// Frames by the timetable.
     pub intended: u64,
@@ -242,12 +242,8 @@ impl Load {
         let mut observed = Observed {
             intended,
             sent,
-            received: 0,
-            before: 0,
             seconds,
-            delay_p50_ns: None,
-            delay_p99_ns: None,
-            jitter_ns: None,
+            ..Observed::default()
         };
         for stream in &self.streams {
             let counts = stream.sink.counts()?;

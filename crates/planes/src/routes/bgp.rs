@@ -74,24 +74,19 @@ impl Speaker {
 
 /// §4.1.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0xff; 16];
-    bytes.extend_from_slice(&((HEADER + body.len()) as u16).to_be_bytes());
-    bytes.push(kind);
-    bytes.extend_from_slice(body);
-    bytes
+    let length = ((HEADER + body.len()) as u16).to_be_bytes();
+    [&[0xff; 16][..], &length, &[kind], body].concat()
 }
 
 /// §4.3: nothing withdrawn; origin, path and next hop (§5.1.1 to §5.1.3); networks.
 fn update(system: u16, next_hop: Ipv4Addr, networks: &[(Ipv4Addr, u8)]) -> Vec<u8> {
     let [high, low] = system.to_be_bytes();
     let (origin_igp, sequence) = (0, 2);
-    let mut attributes = vec![WELL_KNOWN, 1, 1, origin_igp];
-    attributes.extend_from_slice(&[WELL_KNOWN, 2, 4, sequence, 1, high, low]);
-    attributes.extend_from_slice(&[WELL_KNOWN, 3, 4]);
-    attributes.extend_from_slice(&next_hop.octets());
-    let mut body = vec![0, 0];
-    body.extend_from_slice(&(attributes.len() as u16).to_be_bytes());
-    body.extend_from_slice(&attributes);
+    let origin = [WELL_KNOWN, 1, 1, origin_igp];
+    let path = [WELL_KNOWN, 2, 4, sequence, 1, high, low];
+    let attributes = [&origin[..], &path, &[WELL_KNOWN, 3, 4], &next_hop.octets()].concat();
+    let length = (attributes.len() as u16).to_be_bytes();
+    let mut body = [&[0, 0][..], &length, &attributes].concat();
     for (network, length) in networks {
         body.push(*length);
         body.extend_from_slice(&network.octets()[..usize::from(*length).div_ceil(8).min(4)]);

@@ -1,0 +1,217 @@
+//! What the bounds compare, and what a comparison must hold.
+
+use dut::case::{Case, SMALLEST};
+use dut::device::{Device, Setting};
+use dut::error::Error;
+use dut::kind::Kind;
+use dut::testpmd;
+use fib::TableOrganisation;
+use router::engine::EngineKind;
+use serde::Serialize;
+use tester::sizes::Family;
+
+use crate::choice::Choice;
+
+pub(crate) const SHIPPED: Kind = Kind::Memory(None);
+pub(crate) const SHARED: Kind = Kind::Memory(Some(TableOrganisation::Shared));
+pub(crate) const PER_CORE: Kind = Kind::Memory(Some(TableOrganisation::PerCore));
+pub(crate) const XDP: Kind = Kind::Router(EngineKind::Xdp);
+pub(crate) const KERNEL_FIB: Kind = Kind::Router(EngineKind::XdpKernelFib);
+
+/// What a figure must be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Limit {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Limit {
+    pub(crate) fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+        }
+    }
+
+    pub(crate) fn in_words(self) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("≥ {bound}"),
+            Self::AtMost(bound) => format!("≤ {bound}"),
+        }
+    }
+}
+
+/// What a figure is, and what it must be.
+#[derive(Debug, Serialize)]
+pub(crate) struct Target {
+    pub(crate) what: String,
+    pub(crate) must: Option<Limit>,
+    pub(crate) goal: Option<Limit>,
+}
+
+/// A device as the bounds want it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// Beside its generator on each core.
+    Beside(Kind, Family),
+    /// `af-xdp`, alone on the last core.
+    Apart(Family),
+    /// `testpmd`, in its place.
+    Testpmd(Family),
+}
+
+impl Place {
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::Beside(kind, _) => kind,
+            Self::Apart(_) | Self::Testpmd(_) => Kind::Router(EngineKind::AfXdp),
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Beside(Kind::Memory(_), _) => {
+                format!("memory, {} table", self.kind().table())
+            }
+            Self::Beside(_, family) | Self::Apart(family) => {
+                format!("{}, {family}", self.kind().engine())
+            }
+            Self::Testpmd(family) => format!("testpmd macswap, {family}"),
+        }
+    }
+
+    pub(crate) fn open(self, choice: &Choice, setting: &Setting) -> Result<Box<dyn Device>, Error> {
+        let with = |family, cores: &[host::CoreId], apart| Setting {
+            cores: cores.to_vec(),
+            family,
+            apart,
+            ..setting.clone()
+        };
+        match (self, &choice.cores[..]) {
+            (Self::Beside(kind, family), cores) => {
+                dut::open::open(kind, &with(family, cores, None))
+            }
+            (Self::Apart(family), [first, .., last]) => {
+                dut::open::open(self.kind(), &with(family, &[*first], Some(*last)))
+            }
+            (Self::Testpmd(family), [first, .., last]) => {
+                testpmd::open(&with(family, &[*first], None), *last)
+            }
+            _ => Err("a device apart from its generator needs two cores".into()),
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Subject {
+    pub(crate) place: Place,
+    pub(crate) workers: usize,
+    pub(crate) changes: u64,
+}
+
+impl Subject {
+    /// Of the smallest frames.
+    pub(crate) fn case(self) -> Case {
+        Case {
+            kind: self.place.kind(),
+            workers: self.workers,
+            frame_bytes: SMALLEST,
+            changes: self.changes,
+        }
+    }
+}
+
+/// A ratio of two subjects and what it must hold.
+pub(crate) struct Claim {
+    pub(crate) target: Target,
+    pub(crate) ours: Subject,
+    pub(crate) other: Subject,
+    /// What is missing of the ratio to 1 instead of the ratio.
+    pub(crate) lost: bool,
+}
+
+/// All of them on so many cores.
+pub(crate) fn claims(cores: usize) -> Vec<Claim> {
+    let at = |place, workers, changes| Subject {
+        place,
+        workers,
+        changes,
+    };
+    let least = |must, goal| (Some(Limit::AtLeast(must)), Some(Limit::AtLeast(goal)));
+    let mut all = Vec::new();
+    let mut add = |what: String, ours, other, lost, (must, goal)| {
+        all.push(Claim {
+            target: Target { what, must, goal },
+            ours,
+            other,
+            lost,
+        });
+    };
+    for kind in [SHIPPED, SHARED, PER_CORE] {
+        let place = Place::Beside(kind, Family::Ipv4);
+        let name = place.name();
+        if cores > 1 {
+            // The bounds are for two, with the workers and the table that are shipped.
+            let limits = if cores == 2 && kind == SHIPPED {
+                least(1.9, 1.97)
+            } else {
+                (None, None)
+            };
+            let what = format!("{name}: {cores} workers against one");
+            add(what, at(place, cores, 0), at(place, 1, 0), false, limits);
+        }
+        if kind == SHIPPED {
+            continue;
+        }
+        for changes in [10_000, 100_000, 1_000_000] {
+            let limits = match changes {
+                100_000 => (Some(Limit::AtMost(0.05)), None),
+                1_000_000 => (None, Some(Limit::AtMost(0.02))),
+                _ => (None, None),
+            };
+            let what = format!("{name}: share lost at {changes} route changes/s");
+            let (ours, other) = (at(place, cores, changes), at(place, cores, 0));
+            add(what, ours, other, true, limits);
+        }
+    }
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let beside = |kind, workers| at(Place::Beside(kind, family), workers, 0);
+        let xdp = beside(XDP, 1);
+        for (kind, limits) in [
+            (Kind::Kernel, least(3.5, 5.0)),
+            (KERNEL_FIB, least(2.3, 3.2)),
+        ] {
+            let what = format!("xdp against {}, {family}", kind.engine());
+            add(what, xdp, beside(kind, 1), false, limits);
+        }
+        if cores > 1 {
+            let what = format!("af-xdp against testpmd macswap, {family}");
+            let [ours, other] =
+                [Place::Apart(family), Place::Testpmd(family)].map(|place| at(place, 1, 0));
+            add(what, ours, other, false, least(1.0, 1.3));
+        }
+        if cores > 1 && family == Family::Ipv4 {
+            let what = "xdp against xdp-kernel-fib on two cores, IPv4".to_owned();
+            let two = beside(XDP, 2);
+            add(what, two, beside(KERNEL_FIB, 2), false, least(2.3, 3.2));
+            let what = "xdp: two cores against one, IPv4".to_owned();
+            add(what, two, xdp, false, least(1.85, 1.95));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_for_two_cores_are_all_there() {
+        let claims = claims(2);
+        let with_must = claims.iter().filter(|claim| claim.target.must.is_some());
+        assert_eq!(with_must.count(), 1 + 2 + 8);
+        assert!(super::claims(1).iter().all(|claim| claim.ours.workers == 1));
+    }
+}
