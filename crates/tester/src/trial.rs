@@ -462,111 +462,70 @@ mod tests {
         }
     }
 
-    fn quiet() -> Disturbance {
-        Disturbance::default()
-    }
-
     #[test]
     fn sums_close_or_the_trial_is_invalid() {
         assert!(counts().closes());
-        for broken in [
-            Counts {
-                lost: 9,
-                ..counts()
-            },
-            Counts {
-                arrivals: 991,
-                ..counts()
-            },
-            Counts {
-                unsent: 1,
-                ..counts()
-            },
-        ] {
+        let changes: [fn(&mut Counts); 3] = [
+            |counts| counts.lost = 9,
+            |counts| counts.arrivals = 991,
+            |counts| counts.unsent = 1,
+        ];
+        for change in changes {
+            let mut broken = counts();
+            change(&mut broken);
             assert!(!broken.closes());
-            assert!(!judge(&broken, None, &quiet()).counts());
+            assert!(!judge(&broken, None, &Disturbance::default()).counts());
         }
     }
 
     #[test]
     fn an_undersent_trial_is_no_result() {
         let short = Counts {
-            intended: 1000,
             sent: 998,
             unsent: 2,
             received: 998,
             lost: 0,
             arrivals: 998,
-            ..Counts::default()
+            ..counts()
         };
-        assert!(matches!(
-            judge(&short, Some(0.0), &quiet()),
-            Validity::Invalid(_)
-        ));
-        assert!(matches!(
-            judge(&counts(), Some(-0.000_11), &quiet()),
-            Validity::Invalid(_)
-        ));
-        assert!(matches!(
-            judge(&counts(), Some(0.000_09), &quiet()),
-            Validity::Valid
-        ));
-        assert!(matches!(
-            judge(
-                &counts(),
-                Some(0.0),
-                &Disturbance {
-                    steal: 0.01,
-                    ..quiet()
-                }
-            ),
-            Validity::Noisy(_)
-        ));
-        assert!(
-            !judge(
-                &Counts {
-                    tester_dropped: 1,
-                    ..counts()
-                },
-                None,
-                &quiet()
-            )
-            .counts()
-        );
+        let dropped = Counts {
+            tester_dropped: 1,
+            ..counts()
+        };
+        for (counts, error, steal, expected) in [
+            (short, Some(0.0), 0.0, "invalid"),
+            (counts(), Some(-0.000_11), 0.0, "invalid"),
+            (counts(), Some(0.000_09), 0.0, "valid"),
+            (counts(), Some(0.0), 0.01, "noisy"),
+            (dropped, None, 0.0, "invalid"),
+        ] {
+            let disturbance = Disturbance {
+                steal,
+                ..Disturbance::default()
+            };
+            let is = match judge(&counts, error, &disturbance) {
+                Validity::Valid => "valid",
+                Validity::Noisy(_) => "noisy",
+                Validity::Invalid(_) => "invalid",
+            };
+            assert_eq!(is, expected, "{counts:?} {error:?} {steal}");
+        }
     }
 
     #[test]
-    fn a_mesh_starts_at_the_successor() {
-        assert_eq!(
-            Direction::Mesh.streams(3),
-            [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)]
-        );
-        assert_eq!(Direction::BothWays.streams(2), [(0, 1), (1, 0)]);
-    }
-
-    #[test]
-    fn inputs_visit_the_outputs_in_the_same_order() {
-        assert_eq!(Direction::OneWay.streams(2), [(0, 1)]);
-        assert_eq!(
-            Direction::OneWay.streams(4),
-            [(0, 1), (0, 3), (2, 1), (2, 3)]
-        );
-        assert_eq!(
-            Direction::BothWays.streams(4),
-            [
-                (0, 1),
-                (0, 3),
-                (1, 0),
-                (1, 2),
-                (2, 1),
-                (2, 3),
-                (3, 0),
-                (3, 2)
-            ]
-        );
-        assert_eq!(
-            Direction::Mesh.over_cables().streams(4),
-            [(0, 1), (1, 0), (2, 3), (3, 2)]
-        );
+    fn a_mesh_starts_at_the_successor_and_inputs_visit_outputs_in_the_same_order() {
+        let cables = Direction::Mesh.over_cables();
+        for (direction, ports, streams) in [
+            (Direction::Mesh, 3, "01 02 12 10 20 21"),
+            (Direction::OneWay, 2, "01"),
+            (Direction::BothWays, 2, "01 10"),
+            (Direction::OneWay, 4, "01 03 21 23"),
+            (Direction::BothWays, 4, "01 03 10 12 21 23 30 32"),
+            (cables, 4, "01 10 23 32"),
+        ] {
+            let found = direction.streams(ports).into_iter();
+            let found: Vec<String> = found.map(|(from, to)| format!("{from}{to}")).collect();
+            assert_eq!(found.join(" "), streams, "{direction:?}");
+        }
     }
 }
