@@ -90,7 +90,6 @@ impl Request {
 /// # Errors
 /// When the command fails, hangs or cannot be started, and when interrupted.
 pub fn measure(request: &Request, environment: Environment) -> Result<ScaleResult, SweepError> {
-    host::settings::sweep_leftovers();
     let topology = Topology::read();
     let ground = Ground::of(request, &topology);
     let Ground {
