@@ -4,6 +4,7 @@
 mod keeper;
 mod laws;
 mod live;
+mod order;
 mod plan;
 mod published;
 mod result;
