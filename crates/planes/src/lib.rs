@@ -4,7 +4,8 @@
 //!  site, flows            hosts on both sides, a device between them, cables; the load's flows
 //!  plan                   what is compared, and how long each phase takes
 //!  deployment, guest      the ways to put the planes on cores; kernels of their own for some
-//!  control, channel       the link to a user plane's agent, and what the link costs
+//!  linked, control,       the link to a user plane's agent, and what the link costs
+//!  channel
 //!  routes, load,          what loads the planes: route changes, packets, requests,
 //!  management, iperf      and iperf3 as a second opinion
 //!  compare, watch         every deployment, each plane alone and beside the other

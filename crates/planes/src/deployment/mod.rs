@@ -28,10 +28,9 @@ use host::tasks::{bind, descendants};
 use serde::{Deserialize, Serialize};
 
 use self::user_plane::Home;
-pub use self::user_plane::UserPlane;
+pub use self::user_plane::{Means, UserPlane};
 use crate::control;
 use crate::error::{Error, host};
-use crate::guest::Kind;
 use crate::site::Site;
 
 /// A way to put the planes on cores; in the order of the tables.
@@ -137,15 +136,6 @@ impl Cores {
     pub(crate) fn kept_apart(&self, deployment: Deployment) -> Option<Vec<CoreId>> {
         (deployment != Deployment::SmpFree).then(|| self.others())
     }
-}
-
-/// What user planes are made of.
-#[derive(Debug, Clone, Copy)]
-pub struct Means<'a> {
-    /// The agent, a static program.
-    pub program: &'a Path,
-    /// What the kernels of guests run in.
-    pub guests: Kind,
 }
 
 /// The default size of a socket's receive buffer, and what the raw sockets of a guest's interfaces

@@ -13,15 +13,23 @@ use host::tasks::bind;
 use host::{CoreId, Namespace, temporary};
 use icc::{Link, Mapping, Peer};
 
-use super::Means;
 use crate::control;
 use crate::error::{Error, host};
-use crate::guest::{BOOT_PATIENCE, Guest, Plan};
+use crate::guest::{BOOT_PATIENCE, Guest, Kind, Plan};
 use crate::linked::Linked;
 use crate::site::{MTU, Pair};
 
 const AGENT_PATIENCE: Duration = Duration::from_secs(5);
 const GUEST_MEMORY_MIB: u32 = 128;
+
+/// What user planes are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Means<'a> {
+    /// The agent, a static program.
+    pub program: &'a Path,
+    /// What the kernels of guests run in.
+    pub guests: Kind,
+}
 
 /// One user plane: an agent, wherever it runs, and the link to it.
 pub struct UserPlane {
