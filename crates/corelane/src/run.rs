@@ -18,6 +18,7 @@ use crate::common::Outcome;
 /// neighbours, routes and local traffic stay the kernel's. Prints one line with `ready` when it
 /// forwards. On SIGINT, SIGTERM or a crash the kernel forwards again; SIGHUP reads the file again.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct Arguments {
     /// Configuration file (TOML; keys in docs/router.md); options given here win over it
     file: Option<PathBuf>,
@@ -30,9 +31,18 @@ pub(crate) struct Arguments {
     /// How the engine must be attached [default: any]
     #[arg(long, value_name = "MODE")]
     require: Option<Require>,
-    /// Forward even where the kernel has rules for forwarded packets, which are then gone past
+    /// Forward where the kernel has nftables or iptables rules, which are then gone past
     #[arg(long)]
     bypass_netfilter: bool,
+    /// Forward where the kernel has xfrm policies (for encryption), which are then gone past
+    #[arg(long)]
+    bypass_ipsec: bool,
+    /// Forward where the kernel has policy rules (ip rule), which are then gone past
+    #[arg(long)]
+    bypass_policy_rules: bool,
+    /// Forward where the kernel has queueing disciplines or filters (tc), which are then gone past
+    #[arg(long)]
+    bypass_tc: bool,
     /// Name of this router among those of the machine [default: default]
     #[arg(long, value_name = "NAME")]
     instance: Option<InstanceName>,
@@ -93,6 +103,9 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
         config.ports.clone_from(&arguments.ports);
     }
     config.bypass_netfilter |= arguments.bypass_netfilter;
+    config.bypass_ipsec |= arguments.bypass_ipsec;
+    config.bypass_policy_rules |= arguments.bypass_policy_rules;
+    config.bypass_tc |= arguments.bypass_tc;
     if let Some(name) = &arguments.instance {
         config.instance.clone_from(name);
     }

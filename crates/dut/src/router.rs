@@ -9,7 +9,7 @@
 use std::thread;
 use std::time::Duration;
 
-use fastpath::forward::PortSettings;
+use fastpath::forward::{Accepts, PortSettings};
 use fib::next_hop::Kind as NextHopKind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
@@ -104,6 +104,7 @@ impl Opened {
                 mtu: u32::from(MTU),
                 settings: PortSettings {
                     enabled: true,
+                    accepts: Accepts::default(),
                     mac: end.mac,
                     table: MAIN_TABLE,
                     vlans: Vec::new(),

@@ -15,6 +15,7 @@
 #include "parse.h"
 #include "ports.h"
 #include "rewrite.h"
+#include "source.h"
 
 CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
@@ -50,6 +51,7 @@ INLINE int leave(struct port_counters *counters, enum reason reason)
 struct way {
 	struct port_counters *counters;
 	const struct port *in;
+	__u64 station; /* of the port or VLAN it came by, as it was when the frame came */
 	__u32 tag;     /* incoming tag control information; bit 16: there is one */
 	__u32 type;    /* network order */
 	__u32 length;  /* frame, bytes without FCS */
@@ -89,6 +91,13 @@ INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
 	way->port = entry->port;
 	way->vlan = entry->vlan ? 0x10000 | entry->vlan : 0;
 	return REASONS;
+}
+
+/* Does the frame leave by the interface that it came by? Then the kernel may send a redirect, which
+ * IPv4 has a setting for and IPv6 has not. */
+INLINE _Bool is_hairpin(const struct way *way)
+{
+	return way->port == PORT && (way->vlan & 0xfff) == (way->tag & 0xfff);
 }
 
 /* The same by the kernel's own tables and neighbours. */
@@ -154,6 +163,8 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 			query.dport = *(__u16 *)(at + 22);
 		}
 		fault = resolve_by_kernel(context, way, &query);
+		if (fault == REASONS && !(way->station & STATION_OWN) && is_own(ipv4_source(&ip)))
+			return UNVERIFIED_SOURCE;
 	} else {
 		__u32 table_number = way->in->table;
 		const struct table *table = bpf_map_lookup_elem(&tables, &table_number);
@@ -164,10 +175,16 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 			return NO_ROUTE;
 		__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, end, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
 		fault = resolve(way, number, hash);
+		if (fault == REASONS && !source_fits(table, way->station, ipv4_source(&ip), PORT, way->tag & 0xfff))
+			return UNVERIFIED_SOURCE;
 	}
-	if (fault == REASONS && !SOCKETS)
+	if (fault != REASONS)
+		return fault;
+	if (is_hairpin(way) && way->station & STATION_REDIRECTS)
+		return HAIRPIN;
+	if (!SOCKETS)
 		ipv4_hop((struct ipv4 *)at, &ip);
-	return fault;
+	return REASONS;
 }
 
 INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)
@@ -210,9 +227,13 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u32 hash = flow_hash(ip.word[1] ^ (ip.word[2] * 31), ip.word[3] ^ (ip.word[4] * 31), at + 40, end, ipv6_next_header(&ip), 0);
 		fault = resolve(way, number, hash);
 	}
-	if (fault == REASONS && !SOCKETS)
+	if (fault != REASONS)
+		return fault;
+	if (is_hairpin(way))
+		return HAIRPIN;
+	if (!SOCKETS)
 		ipv6_hop((struct ipv6 *)at, &ip);
-	return fault;
+	return REASONS;
 }
 
 /* Frames of several buffers, too: bounds then cover the first. */
@@ -251,10 +272,14 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		way.in = bpf_map_lookup_elem(&vlans, &key);
 		if (!way.in)
 			return leave(mine, UNKNOWN_VLAN);
-		wanted = way.in->station;
+		wanted = *(volatile const __u64 *)&way.in->station;
 	}
+	way.station = wanted;
 	if (station != (wanted & MAC_MASK))
 		return leave(mine, OTHER_STATION);
+	__u64 family = way.type == bpf_htons(TYPE_IPV4) ? STATION_V4 : way.type == bpf_htons(TYPE_IPV6) ? STATION_V6 : 0;
+	if (family && !(wanted & family))
+		return leave(mine, PORT_DISABLED);
 
 	enum reason reason;
 	way.ip = way.length - start;

@@ -12,7 +12,8 @@
 
 enum kind { KIND_NONE, KIND_ADJACENCY, KIND_GROUP, KIND_PUNT, KIND_BLACKHOLE, KIND_UNREACHABLE, KIND_PROHIBIT };
 
-/* `fib::NextHopEntry`. Here `port` is the egress's place in `out`. */
+/* `fib::NextHopEntry`. Here `port` is the egress's place in `out`. A group has in the first eight
+ * bytes of `addresses` a bit for each port by which a member leaves untagged. */
 struct next_hop {
 	__u8 kind, flags;
 	__u16 mtu;
@@ -27,6 +28,8 @@ struct next_hop {
 #define FLAG_NO_REDIRECT 1
 /* In `flags`: the egress is no port of ours. */
 #define FLAG_UNKNOWN_PORT 2
+/* In `flags` of what is the kernel's: `port` and `vlan` say where the destination is. */
+#define FLAG_ON_LINK 4
 
 CONSTANT(BUCKETS); /* entries of `buckets` */
 

@@ -8,8 +8,8 @@
 
 #define PORTS 64
 
-/* Bits 0 to 47 of `station` are the port's MAC address as it lies in memory, bit 48 is set while it
- * forwards: one store changes both. */
+/* Bits 0 to 47 of `station` are the MAC address as it lies in memory, those above say what comes in
+ * here: one store changes all. In entries of `vlans` they are the sub-interface's. */
 struct port {
 	__u64 station;
 	__u32 table;    /* place in `tables` */
@@ -17,7 +17,13 @@ struct port {
 	__u64 until;    /* jiffies: beyond, nobody has vouched for the routes for too long; not in entries of `vlans` */
 	__u64 reserved; /* so that no entry lies in two cache lines */
 };
-#define STATION_ENABLED (1ULL << 48)
+#define STATION_V4 (1ULL << 48)      /* IPv4 is forwarded */
+#define STATION_V6 (1ULL << 49)      /* IPv6 is forwarded */
+#define STATION_STRICT (1ULL << 50)  /* rp_filter=1: a source's own way leaves by this interface */
+#define STATION_LOOSE (1ULL << 51)   /* rp_filter=2: a source has a way */
+#define STATION_OWN (1ULL << 52)     /* accept_local=1: our own addresses may be sources */
+#define STATION_REDIRECTS (1ULL << 53) /* send_redirects=1: IPv4 frames that leave as they came are the kernel's */
+#define STATION_ENABLED (1ULL << 54) /* only in `ports`: anything at all is forwarded, VLANs included */
 
 struct port_counters {
 	__u64 received, received_bytes, forwarded, forwarded_bytes;

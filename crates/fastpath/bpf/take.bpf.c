@@ -13,6 +13,7 @@
 #include "next_hop.h"
 #include "parse.h"
 #include "ports.h"
+#include "source.h"
 
 CONSTANT(PORT);    /* this port's place in `ports`, `notes` and the counters */
 CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag */
@@ -35,8 +36,15 @@ struct said {
 
 MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct said, PORTS, 0);
 
-/* Follows the table's answer for a packet of `bytes` bytes. */
-INLINE enum reason find(struct said *said, __u16 number, __u32 hash, __u32 bytes)
+/* How a frame came. */
+struct arrival {
+	__u64 station;
+	__u32 vid; /* 0: untagged */
+};
+
+/* Follows the table's answer for a packet of `bytes` bytes. `redirects`: the kernel may tell the
+ * sender of a better way when this one leads back. */
+INLINE enum reason find(struct said *said, const struct arrival *in, __u16 number, __u32 hash, __u32 bytes, _Bool redirects)
 {
 	const struct next_hop *entry;
 	if (!number)
@@ -45,10 +53,12 @@ INLINE enum reason find(struct said *said, __u16 number, __u32 hash, __u32 bytes
 	if (reason != REASONS)
 		return reason;
 	said->next_hop = number;
-	return entry->mtu && bytes > entry->mtu ? TOO_BIG : REASONS;
+	if (entry->mtu && bytes > entry->mtu)
+		return TOO_BIG;
+	return redirects && entry->port == PORT && (entry->vlan & 0xfffU) == in->vid ? HAIRPIN : REASONS;
 }
 
-INLINE enum reason find4(struct said *said, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
+INLINE enum reason find4(struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
 {
 	if (shown < 20)
 		return IPV4_TRUNCATED;
@@ -57,10 +67,14 @@ INLINE enum reason find4(struct said *said, const struct table *table, const __u
 	if (fault != REASONS)
 		return fault;
 	__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, at + shown, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
-	return find(said, search4(table, ipv4_destination(&ip)), hash, ipv4_total_length(&ip));
+	__u16 number = search4(table, ipv4_destination(&ip));
+	fault = find(said, in, number, hash, ipv4_total_length(&ip), !!(in->station & STATION_REDIRECTS));
+	if ((fault == REASONS || fault == HAIRPIN) && !source_fits(table, in->station, ipv4_source(&ip), PORT, in->vid))
+		return UNVERIFIED_SOURCE;
+	return fault;
 }
 
-INLINE enum reason find6(struct said *said, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
+INLINE enum reason find6(struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
 {
 	if (shown < 40)
 		return IPV6_TRUNCATED;
@@ -70,13 +84,15 @@ INLINE enum reason find6(struct said *said, const struct table *table, const __u
 		return fault;
 	__u64 source = ip.word[1] ^ (ip.word[2] * 31), destination = ip.word[3] ^ (ip.word[4] * 31);
 	__u32 hash = flow_hash(source, destination, at + 40, at + shown, ipv6_next_header(&ip), 0);
-	return find(said, search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4])), hash, 40 + ipv6_payload_length(&ip));
+	__u16 number = search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4]));
+	return find(said, in, number, hash, 40 + ipv6_payload_length(&ip), 1);
 }
 
 INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 {
 	__u8 bytes[FRONT + HEADERS + 6] __attribute__((aligned(8))) = {};
 	__u32 number = PORT, shown = context->len;
+	struct arrival arrival = {};
 	const struct port *in = bpf_map_lookup_elem(&ports, &number);
 	if (!in || !(*(volatile const __u64 *)&in->station & STATION_ENABLED))
 		return PORT_DISABLED;
@@ -92,23 +108,26 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	if (bytes[FRONT] & 1)
 		return LINK_GROUP;
 	if (context->vlan_present) {
-		__u32 vid = context->vlan_tci & 0xfff;
+		arrival.vid = context->vlan_tci & 0xfff;
 		if (context->vlan_proto != bpf_htons(TYPE_VLAN))
 			return OTHER_PROTOCOL;
 		/* Identifier 0 marks a priority only (IEEE 802.1Q §9.6). */
-		if (vid) {
-			__u32 key = PORT << 16 | vid;
+		if (arrival.vid) {
+			__u32 key = PORT << 16 | arrival.vid;
 			in = bpf_map_lookup_elem(&vlans, &key);
 			if (!in)
 				return UNKNOWN_VLAN;
 		}
 	}
 	__u64 station = *(__u16 *)(bytes + 2) | (__u64)*(__u16 *)(bytes + 4) << 16 | (__u64)*(__u16 *)(bytes + 6) << 32;
-	if (station != (*(volatile const __u64 *)&in->station & MAC_MASK))
+	arrival.station = *(volatile const __u64 *)&in->station;
+	if (station != (arrival.station & MAC_MASK))
 		return OTHER_STATION;
 	__u16 type = *(__u16 *)(bytes + FRONT + 12);
 	if (type != bpf_htons(TYPE_IPV4) && type != bpf_htons(TYPE_IPV6))
 		return OTHER_PROTOCOL;
+	if (!(arrival.station & (type == bpf_htons(TYPE_IPV4) ? STATION_V4 : STATION_V6)))
+		return PORT_DISABLED;
 	if (context->len > LONGEST)
 		return TOO_BIG;
 	__u32 place = in->table, available = context->len - ETHERNET_LENGTH;
@@ -117,8 +136,8 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	if (!table)
 		return NO_ROUTE;
 	if (type == bpf_htons(TYPE_IPV4))
-		return find4(said, table, at, shown - ETHERNET_LENGTH, available);
-	return find6(said, table, at, shown - ETHERNET_LENGTH, available);
+		return find4(said, &arrival, table, at, shown - ETHERNET_LENGTH, available);
+	return find6(said, &arrival, table, at, shown - ETHERNET_LENGTH, available);
 }
 
 SEC("socket") int hear(struct __sk_buff *context)

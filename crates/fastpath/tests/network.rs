@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
 use bpf::program::Loader;
-use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings};
+use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, PortSettings};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use fib::next_hop::Kind;
@@ -72,6 +72,7 @@ impl Net {
                 forwarder.attach(&port.interface, request).unwrap();
                 let settings = PortSettings {
                     enabled: true,
+                    accepts: Accepts::default(),
                     mac: port.mac,
                     table: MAIN,
                     vlans: vec![],
@@ -202,6 +203,7 @@ fn forwarder_for_changes(request: Request, station: [u8; 6]) -> Forwarder {
     }
     let settings = PortSettings {
         enabled: true,
+        accepts: Accepts::default(),
         mac: station,
         table: MAIN,
         vlans: vec![],

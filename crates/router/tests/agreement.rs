@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, PortSettings, Reason};
+use fastpath::forward::{Accepts, Capacity, Forwarder, PortSettings, Reason};
 use fib::next_hop::Kind;
 use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -51,6 +51,7 @@ fn fill(forwarder: &mut Forwarder) {
         forwarder.attach(name, Request::Any).unwrap();
         let settings = PortSettings {
             enabled: true,
+            accepts: Accepts::default(),
             mac: mac.0,
             table: TABLE,
             vlans: Vec::new(),
@@ -126,6 +127,7 @@ fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside
         let number = forwarder.place(index_of(name).unwrap()).unwrap();
         let settings = PortSettings {
             enabled: true,
+            accepts: Accepts::default(),
             mac: mac.0,
             table,
             vlans: Vec::new(),

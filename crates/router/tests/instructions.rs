@@ -8,7 +8,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use fastpath::forward::PortSettings;
+use fastpath::forward::{Accepts, PortSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared};
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -52,6 +52,7 @@ fn workload() {
     let mut worker = Worker::new(vec![tables.reader(0).expect("one worker")], pool);
     let settings = PortSettings {
         enabled: true,
+        accepts: Accepts::default(),
         mac: test_traffic::ROUTER.0,
         ..PortSettings::default()
     };

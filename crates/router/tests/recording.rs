@@ -104,6 +104,7 @@ impl Recording {
             Change::Port(port) => {
                 self.ports.insert(port.ifindex, port.clone());
             }
+            Change::OwnAddresses(_) => {}
         }
         Ok(())
     }

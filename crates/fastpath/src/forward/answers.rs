@@ -14,6 +14,7 @@ use crate::{Error, Result};
 const SETTLE_EVERY: u32 = 4096;
 pub(super) const FLAG_NO_REDIRECT: u8 = 1;
 const FLAG_UNKNOWN_PORT: u8 = 2;
+const FLAG_ON_LINK: u8 = 4;
 /// A number that no port has.
 const NO_PORT: u32 = u32::MAX;
 /// How long workers get to end their bursts when memory is short. They need microseconds.
@@ -78,17 +79,23 @@ impl Forwarder {
         self.with_room(|this| this.tables[table].v6.insert_all(routes))
     }
 
-    /// The content of a next hop that is not a group. In an adjacency, `port` is the interface
-    /// index of the egress; `flags` is ours.
+    /// The content of a next hop that is not a group. `port` is the interface index of the egress,
+    /// and `vlan` its tag: of an adjacency, and of what is the kernel's but on a link ([`Kind::Punt`]
+    /// for a connected network), by which sources are checked; `flags` is ours.
     ///
     /// # Errors
     /// [`Error::Full`]; nothing has changed then.
     pub fn set_next_hop(&mut self, id: NextHop, entry: NextHopEntry) -> Result<()> {
-        self.write_next_hop(id, self.effective(entry))?;
-        if entry.kind == Kind::Adjacency {
-            self.adjacencies.insert(id.0, entry);
-        } else {
+        let effective = self.effective(entry);
+        let moved = ports_of(&effective) != ports_of(&self.next_hops.get(id));
+        self.write_next_hop(id, effective)?;
+        if entry.port == 0 {
             self.adjacencies.remove(&id.0);
+        } else {
+            self.adjacencies.insert(id.0, entry);
+        }
+        if moved {
+            self.write_groups(|buckets| buckets.contains(&id))?;
         }
         Ok(())
     }
@@ -98,17 +105,43 @@ impl Forwarder {
     /// # Errors
     /// [`Error::Full`]; nothing has changed then.
     pub fn set_group(&mut self, id: NextHop, buckets: &[NextHop]) -> Result<()> {
+        self.write_group(id, buckets)?;
         self.adjacencies.remove(&id.0);
-        self.with_room(|this| {
-            this.next_hops
-                .set_group(id, NextHopEntry::default(), buckets)
-        })
+        self.groups.insert(id.0, buckets.to_vec());
+        Ok(())
     }
 
     /// A next hop that no route uses any more.
     pub fn release(&mut self, id: NextHop) {
         self.adjacencies.remove(&id.0);
+        self.groups.remove(&id.0);
         self.next_hops.remove(id);
+    }
+
+    /// Writes a group with a bit for each port that a member leaves by.
+    fn write_group(&mut self, id: NextHop, buckets: &[NextHop]) -> Result<()> {
+        let ports = buckets.iter().fold(0, |ports, &member| {
+            ports | ports_of(&self.next_hops.get(member))
+        });
+        let mut entry = NextHopEntry::default();
+        let bytes = ports.to_le_bytes();
+        entry.destination_mac.copy_from_slice(&bytes[..6]);
+        entry.source_mac[..2].copy_from_slice(&bytes[6..]);
+        self.with_room(|this| this.next_hops.set_group(id, entry, buckets))
+    }
+
+    /// Writes those groups again of which a member's port may have changed.
+    pub(super) fn write_groups(&mut self, wanted: impl Fn(&[NextHop]) -> bool) -> Result<()> {
+        let concerned: Vec<_> = self
+            .groups
+            .iter()
+            .filter(|(_, buckets)| wanted(buckets))
+            .map(|(&id, buckets)| (NextHop(id), buckets.clone()))
+            .collect();
+        for (id, buckets) in concerned {
+            self.write_group(id, &buckets)?;
+        }
+        Ok(())
     }
 
     pub(super) fn write_next_hop(&mut self, id: NextHop, entry: NextHopEntry) -> Result<()> {
@@ -119,7 +152,7 @@ impl Forwarder {
     /// in the way.
     pub(super) fn effective(&self, mut entry: NextHopEntry) -> NextHopEntry {
         entry.flags = 0;
-        if entry.kind != Kind::Adjacency {
+        if entry.port == 0 {
             return entry;
         }
         let Ok(number) = self.number_of(entry.port) else {
@@ -127,6 +160,11 @@ impl Forwarder {
             entry.flags = FLAG_UNKNOWN_PORT;
             return entry;
         };
+        if entry.kind != Kind::Adjacency {
+            entry.port = number as u32;
+            entry.flags = FLAG_ON_LINK;
+            return entry;
+        }
         let accepts = self.ports[number]
             .as_ref()
             .is_some_and(|port| port.accepts_redirect);
@@ -234,6 +272,16 @@ impl Forwarder {
             .take(usize::from(entry.group_size))
             .map(|bucket| NextHop(bucket.load(std::sync::atomic::Ordering::Relaxed)))
             .collect()
+    }
+}
+
+/// A bit for the port that an entry, as the program reads it, leaves by untagged.
+fn ports_of(entry: &NextHopEntry) -> u64 {
+    let leaves = entry.kind == Kind::Adjacency || entry.flags & FLAG_ON_LINK != 0;
+    if leaves && entry.vlan == 0 {
+        1_u64.checked_shl(entry.port).unwrap_or(0)
+    } else {
+        0
     }
 }
 

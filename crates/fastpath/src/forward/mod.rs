@@ -52,10 +52,10 @@ use bpf::program::{Loaded, Loader};
 use bpf::sys::RunResult;
 pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
-use fib::{NextHopEntry, NextHopTable};
+use fib::{NextHop, NextHopEntry, NextHopTable};
 use grace::Grace;
 use ports::Port;
-pub use ports::{PortSettings, VlanSettings};
+pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
 pub use reason::Reason;
 pub use step::Step;
 use storage::Arrays;
@@ -67,7 +67,7 @@ use crate::{Error, Result};
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
-const SHARED: [&str; 15] = [
+const SHARED: [&str; 16] = [
     "tables",
     "root4",
     "root6",
@@ -78,6 +78,7 @@ const SHARED: [&str; 15] = [
     "buckets",
     "ports",
     "vlans",
+    "own4",
     "egresses",
     "out",
     "sockets",
@@ -163,11 +164,13 @@ pub struct Forwarder {
     /// The caller's table number to ours.
     table_numbers: HashMap<u32, usize>,
     next_hops: NextHopTable,
-    /// Adjacencies as the caller gave them, for when a port changes.
+    /// Next hops by a port and groups as the caller gave them, for when a port changes.
     adjacencies: BTreeMap<u16, NextHopEntry>,
     ports: Vec<Option<Port>>,
     maps: HashMap<&'static str, Map>,
+    groups: BTreeMap<u16, Vec<NextHop>>,
     port_words: MappedArray<u64>,
+    own: MappedArray<u64>,
     vouch: Vouch,
     counters: MappedArray<u64>,
     carried: MappedArray<u64>,
@@ -219,8 +222,10 @@ impl Forwarder {
             table_numbers: HashMap::new(),
             next_hops,
             adjacencies: BTreeMap::new(),
+            groups: BTreeMap::new(),
             ports: Vec::new(),
             port_words: loaded.map("ports")?.mapped()?,
+            own: loaded.map("own4")?.mapped()?,
             vouch,
             counters: counters::rows(&loaded.map("counters")?)?,
             carried: loaded.map("carried")?.mapped()?,

@@ -9,18 +9,78 @@ use super::answers::FLAG_NO_REDIRECT;
 use super::{Forwarder, Load, Target, counters};
 use crate::{Error, Result};
 
-const STATION_ENABLED: u64 = 1 << 48;
-
 /// 64-bit words of `struct port` of the C source.
 pub(super) const PORT_WORDS: usize = 4;
+/// `OWN_BITS` of the C source.
+const OWN_BITS: u32 = 18;
 /// `until` of a port for whose routes nobody has to vouch.
 pub(super) const FOR_EVER: u64 = u64::MAX;
+
+/// Which sources may come in by an interface (RFC 3704): the kernel's `rp_filter`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReversePath {
+    /// 0: any source but our own addresses.
+    #[default]
+    Off,
+    /// 1: only sources whose own way leaves by this interface.
+    Strict,
+    /// 2: only sources that have a way.
+    Loose,
+}
+
+/// What may go on of what comes in by an interface; all else is the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of the kernel's"
+)]
+pub struct Accepts {
+    /// IPv4.
+    pub v4: bool,
+    /// IPv6.
+    pub v6: bool,
+    /// Sources of IPv4.
+    pub reverse_path: ReversePath,
+    /// Our own IPv4 addresses as sources (`accept_local`).
+    pub own_sources: bool,
+    /// IPv4 packets that leave by the interface they came by. The kernel's IPv6 always looks
+    /// whether to send a redirect; its IPv4 does when `send_redirects` is on.
+    pub way_back: bool,
+}
+
+impl Default for Accepts {
+    /// Both families, any source but our own.
+    fn default() -> Self {
+        Self {
+            v4: true,
+            v6: true,
+            reverse_path: ReversePath::Off,
+            own_sources: false,
+            way_back: true,
+        }
+    }
+}
+
+impl Accepts {
+    /// The bits of `station` in `bpf/ports.h`.
+    fn bits(self) -> u64 {
+        u64::from(self.v4) << 48
+            | u64::from(self.v6) << 49
+            | u64::from(self.reverse_path == ReversePath::Strict) << 50
+            | u64::from(self.reverse_path == ReversePath::Loose) << 51
+            | u64::from(self.own_sources) << 52
+            | u64::from(!self.way_back) << 53
+    }
+}
 
 /// How a port receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSettings {
-    /// False: nothing from it is forwarded; the program leaves every frame to the kernel.
+    /// False: nothing from it is forwarded, VLANs included; the program leaves every frame to the
+    /// kernel.
     pub enabled: bool,
+    /// Of untagged frames.
+    pub accepts: Accepts,
     /// Frames for this address are routed.
     pub mac: [u8; 6],
     /// Table that untagged frames are looked up in: the caller's number, or for a worker the place
@@ -41,6 +101,8 @@ pub struct VlanSettings {
     pub table: u32,
     /// Frames for this address are routed.
     pub mac: [u8; 6],
+    /// Of its frames.
+    pub accepts: Accepts,
 }
 
 #[derive(Debug)]
@@ -164,8 +226,8 @@ impl Forwarder {
         self.port_words.write(first, station);
     }
 
-    /// Says how a port receives. A change of table disables the port for a moment; other frames are
-    /// not lost by it, they take the kernel's way.
+    /// Says how a port receives. What it accepts changes by one store. A change of table or VLANs
+    /// disables the port for a moment; its frames are not lost by it, they take the kernel's way.
     ///
     /// # Errors
     /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table,
@@ -173,21 +235,28 @@ impl Forwarder {
     pub fn set_port(&mut self, ifindex: u32, settings: &PortSettings) -> Result<()> {
         let number = self.number_of(ifindex)?;
         let table = self.table(settings.table)?;
+        let enabled = if settings.enabled { u64::MAX } else { 0 };
+        let bits = |accepts: Accepts| accepts.bits() & enabled;
+        let station =
+            station(settings.mac) | bits(settings.accepts) | u64::from(settings.enabled) << 54;
         let mut vlans = Vec::with_capacity(settings.vlans.len());
         for vlan in &settings.vlans {
             let words: [u64; PORT_WORDS] = [
-                station(vlan.mac),
+                self::station(vlan.mac) | bits(vlan.accepts),
                 self.table(vlan.table)? as u64 | u64::from(vlan.ifindex) << 32,
                 FOR_EVER,
                 0,
             ];
             vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
         }
-        self.write_port(number, 0, table, ifindex);
-        let Some(port) = self.ports[number].as_mut() else {
-            return Err(Error::NoPort(ifindex));
-        };
+        let place = table as u64 | u64::from(ifindex) << 32;
+        let port = self.ports[number].as_mut().ok_or(Error::NoPort(ifindex))?;
+        if port.vlans == settings.vlans && self.port_words.read(PORT_WORDS * number + 1) == place {
+            self.port_words.write(PORT_WORDS * number, station);
+            return Ok(());
+        }
         let old = std::mem::replace(&mut port.vlans, settings.vlans.clone());
+        self.write_port(number, 0, table, ifindex);
         for vlan in old {
             if !settings.vlans.iter().any(|new| new.vid == vlan.vid) {
                 self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid))?;
@@ -200,9 +269,23 @@ impl Forwarder {
             self.maps["vlans"].set(key, &words)?;
         }
         self.write_egresses(number)?;
-        let enabled = if settings.enabled { STATION_ENABLED } else { 0 };
-        self.write_port(number, station(settings.mac) | enabled, table, ifindex);
+        self.write_port(number, station, table, ifindex);
         Ok(())
+    }
+
+    /// The IPv4 addresses of this network namespace: as sources they are the kernel's, except where
+    /// [`Accepts::own_sources`] holds.
+    pub fn set_own_addresses(&mut self, addresses: impl IntoIterator<Item = u32>) {
+        let mut own = vec![0; self.own.len()];
+        for address in addresses {
+            let place = address.wrapping_mul(0x9e37_79b1) >> (32 - OWN_BITS);
+            own[place as usize / 64] |= 1 << (place % 64);
+        }
+        for (at, word) in own.into_iter().enumerate() {
+            if self.own.read(at) != word {
+                self.own.write(at, word);
+            }
+        }
     }
 
     /// For the kernel's lookup: which port a frame for an interface of the kernel leaves by.
@@ -255,6 +338,7 @@ impl Forwarder {
         for (id, entry) in concerned {
             self.write_next_hop(id, entry)?;
         }
+        self.write_groups(|_| true)?;
         self.settle();
         Ok(())
     }

@@ -121,6 +121,11 @@ reasons! {
     NoWorker = "no-worker", NextHop, Kernel;
     /// Longer than the egress takes; the kernel fragments or answers "too big".
     TooBig = "too-big", NextHop, Kernel;
+    /// RFC 3704: the source is an address of our own, or its way is not this one (`rp_filter`).
+    UnverifiedSource = "unverified-source", NextHop, Kernel;
+    /// The way out is the way in; the kernel may tell the sender of a better one (RFC 792, RFC 4861
+    /// §8).
+    Hairpin = "hairpin", NextHop, Kernel;
     /// No room for a tag in front of the frame.
     NoHeadroom = "no-headroom", EthernetOutput, Dropped;
     /// The egress port took no more frames.

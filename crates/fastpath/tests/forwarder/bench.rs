@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, Lookup, PortSettings, Reason, VlanSettings};
+use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, PortSettings, Reason, VlanSettings};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fib::next_hop::Kind;
 use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
@@ -68,6 +68,7 @@ impl Bench {
         }
         let settings = PortSettings {
             enabled: true,
+            accepts: Accepts::default(),
             mac: STATION,
             table: MAIN,
             vlans: vec![VlanSettings {
@@ -75,6 +76,7 @@ impl Bench {
                 ifindex: 0,
                 table: 7,
                 mac: VLAN_STATION,
+                accepts: Accepts::default(),
             }],
         };
         forwarder.set_port(r0, &settings).unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bpf::attach::Request;
-use fastpath::forward::PortSettings;
+use fastpath::forward::{Accepts, PortSettings};
 
 use super::bench::{Bench, MAIN, PEER, REDIRECT, STATION, frame, frame_short, with_ipv4};
 use crate::common::{self, in_namespace};
@@ -121,6 +121,7 @@ fn routes_that_forward_nothing_have_their_reason() {
                 bench.r0,
                 &PortSettings {
                     enabled: false,
+                    accepts: Accepts::default(),
                     mac: STATION,
                     table: MAIN,
                     vlans: vec![],

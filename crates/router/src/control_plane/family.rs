@@ -66,7 +66,6 @@ pub struct Family<A> {
     hosts: BTreeMap<(A, u32), Host>,
     /// Prefixes of the local table shorter than an address, which shadow everything inside them.
     wide_local: Vec<Prefix<A>>,
-    disabled: bool,
     mark: u8,
     /// Answers of before, by domain, while a prefix changes.
     before: Vec<(u32, NextHop)>,
@@ -74,11 +73,6 @@ pub struct Family<A> {
 }
 
 impl<A: Routed> Family<A> {
-    /// Is this family forwarded, or left to the kernel?
-    pub fn is_enabled(&self) -> bool {
-        !self.disabled
-    }
-
     /// How many prefixes have a route in `table`.
     pub fn routes_in(&self, table: u32) -> usize {
         self.tables.get(&table).map_or(0, RouteTable::len)
@@ -116,9 +110,6 @@ impl<A: Routed> Family<A> {
 
     /// What the engine must answer for exactly this prefix; [`NextHop::NONE`]: nothing of its own.
     pub fn answer(&self, domain: u32, prefix: Prefix<A>) -> NextHop {
-        if self.disabled {
-            return NextHop::NONE;
-        }
         if let Some((stored, _)) = self.best(LOCAL_TABLE, prefix) {
             return match stored.way.kind {
                 RouteKind::Kernel => fixed::PUNT,
@@ -278,18 +269,6 @@ impl<A: Routed> Family<A> {
     fn release(&mut self, way: WayId, shared: &mut Shared) {
         if let Some(stored) = self.ways.release(way) {
             shared.next_hops.release(stored.next_hop);
-        }
-    }
-
-    /// Turns the family on or off; off, the engine has no route of it and every packet is the
-    /// kernel's.
-    pub fn enable(&mut self, enabled: bool, shared: &mut Shared) {
-        if self.is_enabled() != enabled {
-            self.disabled = false;
-            for domain in shared.domains.clone() {
-                self.emit_domain(domain, enabled, shared);
-            }
-            self.disabled = !enabled;
         }
     }
 

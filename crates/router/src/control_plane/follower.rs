@@ -411,7 +411,7 @@ impl Follower {
             return Ok(());
         }
         if !self.engine.keeps_table() {
-            changes.retain(|change| matches!(change, Change::Port(_)));
+            changes.retain(|change| matches!(change, Change::Port(_) | Change::OwnAddresses(_)));
         }
         self.health.changes += changes.len() as u64;
         let result = self.engine.apply(changes);

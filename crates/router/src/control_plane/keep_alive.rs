@@ -56,7 +56,7 @@ impl KeepAlive {
         let around = mirror.around();
         let mut due = Vec::new();
         for (id, key) in mirror.next_hops().hops() {
-            if !around.is_ours(key.link) {
+            if key.gateway.is_unspecified() || !around.is_ours(key.link) {
                 continue;
             }
             let active = frames(&carried, id) != frames(&self.carried, id);

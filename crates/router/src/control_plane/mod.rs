@@ -39,4 +39,5 @@ pub mod routes;
 pub mod shared;
 mod slots;
 pub mod surroundings;
+pub mod sysctl;
 pub mod verify;

@@ -62,7 +62,15 @@ impl Shared {
         match (way.hops(), ids.as_slice()) {
             // A route with its own MTU to a connected network is rare enough for the kernel to
             // serve.
-            ([hop], []) => (fixed::PUNT, (way.mtu == 0).then_some(hop.link)),
+            ([hop], []) if way.mtu == 0 => {
+                let id = if v6 {
+                    fixed::PUNT
+                } else {
+                    let here = Content::Hop(HopKey::on_link(hop.link));
+                    self.next_hops.share(here, NextHop::NONE)
+                };
+                (id, Some(hop.link))
+            }
             (_, []) => (fixed::PUNT, None),
             (_, [id]) => (*id, None),
             (hops, _) => {

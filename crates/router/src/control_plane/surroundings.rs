@@ -7,9 +7,9 @@
 //! send elsewhere, or answer with an error.
 
 use std::collections::{HashMap, HashSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use fastpath::forward::{PortSettings, VlanSettings};
+use fastpath::forward::{Accepts, PortSettings, VlanSettings};
 use fib::NextHopEntry;
 use fib::next_hop::Kind;
 
@@ -24,16 +24,19 @@ pub struct Surroundings {
     /// Neighbours by link and address.
     pub neighbours: HashMap<(u32, IpAddr), Neighbour>,
     addresses: HashSet<LinkAddress>,
+    /// Since the engine was told the addresses.
+    own_changed: bool,
     /// Links that lost their last IPv4 address, upon which the kernel stops IPv4 on them until one
     /// comes back.
     without_v4: HashSet<u32>,
-    ports: Vec<WantedPort>,
-}
-
-#[derive(Debug, Clone)]
-struct WantedPort {
-    name: String,
-    kept_by_kernel: bool,
+    ports: Vec<String>,
+    /// Ports and their sub-interfaces that are left to the kernel by policy, by name.
+    kept: HashSet<String>,
+    /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
+    accepts: Option<HashMap<u32, Accepts>>,
+    /// Families that are the kernel's on all links.
+    kept_v4: bool,
+    kept_v6: bool,
 }
 
 /// What makes one way out different from another.
@@ -47,6 +50,17 @@ pub struct HopKey {
     pub mtu: u32,
 }
 
+impl HopKey {
+    /// Whatever is on a link itself: the kernel's, and a source there fits a frame from that link.
+    pub fn on_link(link: u32) -> Self {
+        Self {
+            link,
+            gateway: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            mtu: 0,
+        }
+    }
+}
+
 struct Egress {
     port: u32,
     vlan: u16,
@@ -57,15 +71,8 @@ struct Egress {
 impl Surroundings {
     /// Nothing known yet; `ports` are to be forwarded between.
     pub fn new(ports: &[String]) -> Self {
-        let ports = ports
-            .iter()
-            .map(|name| WantedPort {
-                name: name.clone(),
-                kept_by_kernel: false,
-            })
-            .collect();
         Self {
-            ports,
+            ports: ports.to_vec(),
             ..Self::default()
         }
     }
@@ -75,44 +82,101 @@ impl Surroundings {
     pub fn same_ports(&self) -> Self {
         Self {
             ports: self.ports.clone(),
+            kept: self.kept.clone(),
+            accepts: self.accepts.clone(),
+            kept_v4: self.kept_v4,
+            kept_v6: self.kept_v6,
             ..Self::default()
         }
     }
 
     /// The names of the ports in their order.
     pub fn port_names(&self) -> impl Iterator<Item = &str> {
-        self.ports.iter().map(|port| port.name.as_str())
+        self.ports.iter().map(String::as_str)
     }
 
     /// Adds or removes ports, so that exactly `names` remain; the state of those that stay is kept,
     /// and new ones are the kernel's until they are taken over.
     pub fn set_ports(&mut self, names: &[String]) {
-        self.ports.retain(|port| names.contains(&port.name));
-        for name in names {
-            if !self.ports.iter().any(|port| &port.name == name) {
-                self.ports.push(WantedPort {
-                    name: name.clone(),
-                    kept_by_kernel: true,
-                });
-            }
+        let new = names.iter().filter(|name| !self.ports.contains(name));
+        self.kept.extend(new.cloned());
+        self.ports = names.to_vec();
+    }
+
+    /// Leaves exactly these ports and sub-interfaces to the kernel. True when that is new.
+    pub fn keep(&mut self, names: HashSet<String>) -> bool {
+        let new = self.kept != names;
+        self.kept = names;
+        new
+    }
+
+    /// Leaves families to the kernel on all links, or takes them back. True when that is new.
+    pub fn keep_families(&mut self, v4: bool, v6: bool) -> bool {
+        let before = (self.kept_v4, self.kept_v6);
+        (self.kept_v4, self.kept_v6) = (v4, v6);
+        before != (v4, v6)
+    }
+
+    /// What links accept by the kernel's settings, by interface index; the others accept nothing.
+    /// True when that is new.
+    pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) -> bool {
+        self.accepts.replace(accepts.clone()) != Some(accepts)
+    }
+
+    /// Is it known of each link that frames come in by what it accepts?
+    pub fn knows_accepts(&self) -> bool {
+        let accepts = self.accepts.as_ref();
+        self.receiving()
+            .all(|link| accepts.is_some_and(|accepts| accepts.contains_key(&link.index)))
+    }
+
+    /// What may go on of what comes in by a link.
+    pub fn accepts(&self, link: u32) -> Accepts {
+        let nothing = Accepts {
+            v4: false,
+            v6: false,
+            ..Accepts::default()
+        };
+        let name = self.links.get(&link).map(|link| &link.name);
+        let accepts = match &self.accepts {
+            _ if name.is_some_and(|name| self.is_kept(name)) => nothing,
+            None => Accepts::default(),
+            Some(accepts) => accepts.get(&link).copied().unwrap_or(nothing),
+        };
+        Accepts {
+            v4: accepts.v4 && !self.kept_v4,
+            v6: accepts.v6 && !self.kept_v6,
+            ..accepts
         }
     }
 
-    /// Leaves a port to the kernel, or takes it back. True when that is new.
-    pub fn keep(&mut self, name: &str, kept_by_kernel: bool) -> bool {
-        self.ports
-            .iter_mut()
-            .find(|port| port.name == name)
-            .is_some_and(|port| {
-                std::mem::replace(&mut port.kept_by_kernel, kept_by_kernel) != kept_by_kernel
-            })
+    /// The links that frames come in by: ports and their VLAN sub-interfaces.
+    pub fn receiving(&self) -> impl Iterator<Item = &Link> {
+        self.links.values().filter(|link| {
+            let below = match link.kind {
+                LinkKind::Vlan { parent, .. } => self.links.get(&parent),
+                LinkKind::Plain => Some(*link),
+                LinkKind::Vrf { .. } => None,
+            };
+            below.is_some_and(|below| self.ports.contains(&below.name))
+        })
     }
 
-    /// Is this port left to the kernel by policy?
+    /// The IPv4 addresses of this network namespace, if they are others than when last asked.
+    pub fn own_v4_if_changed(&mut self) -> Option<Vec<u32>> {
+        if !std::mem::take(&mut self.own_changed) {
+            return None;
+        }
+        let v4 = |address: &LinkAddress| match address.address {
+            IpAddr::V4(address) => Some(u32::from(address)),
+            IpAddr::V6(_) => None,
+        };
+        Some(self.addresses.iter().filter_map(v4).collect())
+    }
+
+    /// Is this port or sub-interface left to the kernel by policy?
     pub fn is_kept(&self, name: &str) -> bool {
-        self.ports
-            .iter()
-            .any(|port| port.name == name && port.kept_by_kernel)
+        self.kept.contains(name)
     }
 
     /// The link of that name.
@@ -150,8 +214,16 @@ impl Surroundings {
             .neighbours
             .get(&(key.link, key.gateway))
             .and_then(Neighbour::usable);
-        let (Some(egress), Some(destination)) = (self.egress(key.link), neighbour) else {
+        let Some(egress) = self.egress(key.link) else {
             return fixed_entry(Kind::Punt);
+        };
+        let Some(destination) = neighbour else {
+            return NextHopEntry {
+                kind: Kind::Punt,
+                port: egress.port,
+                vlan: egress.vlan,
+                ..NextHopEntry::default()
+            };
         };
         let mtu = if key.mtu == 0 {
             egress.mtu
@@ -179,7 +251,7 @@ impl Surroundings {
             LinkKind::Vlan { parent, vid } => (self.links.get(&parent)?, vid),
             LinkKind::Vrf { .. } => return None,
         };
-        if !below.up || !below.carrier || !self.enabled(below) {
+        if !below.up || !below.carrier || !self.enabled(below) || self.is_kept(&link.name) {
             return None;
         }
         Some(Egress {
@@ -191,16 +263,14 @@ impl Surroundings {
     }
 
     fn enabled(&self, link: &Link) -> bool {
-        self.ports
-            .iter()
-            .any(|port| port.name == link.name && !port.kept_by_kernel)
+        self.ports.contains(&link.name) && !self.is_kept(&link.name)
     }
 
     /// Every port that has a link, as the engine must treat it now.
     pub fn ports(&self) -> Vec<Port> {
         self.ports
             .iter()
-            .filter_map(|wanted| self.link_named(&wanted.name))
+            .filter_map(|name| self.link_named(name))
             .map(|link| self.port(link))
             .collect()
     }
@@ -217,6 +287,7 @@ impl Surroundings {
                     ifindex: other.index,
                     table: self.table_of(other.index)?,
                     mac: other.mac,
+                    accepts: self.accepts(other.index),
                 }),
                 _ => None,
             })
@@ -228,6 +299,7 @@ impl Surroundings {
             mtu: link.mtu,
             settings: PortSettings {
                 enabled: link.up && table.is_some() && self.enabled(link),
+                accepts: self.accepts(link.index),
                 mac: link.mac,
                 table: table.unwrap_or(MAIN_TABLE),
                 vlans,
@@ -238,7 +310,7 @@ impl Surroundings {
     /// Notes an address. True when it is the link's first of IPv4 again, which revives multipath
     /// members on the link.
     pub fn add_address(&mut self, address: LinkAddress) -> bool {
-        self.addresses.insert(address);
+        self.own_changed |= self.addresses.insert(address) && address.address.is_ipv4();
         address.address.is_ipv4() && self.without_v4.remove(&address.link)
     }
 
@@ -246,6 +318,7 @@ impl Surroundings {
     /// in silence, every IPv4 route by that link.
     pub fn remove_address(&mut self, address: LinkAddress) -> bool {
         let was_there = self.addresses.remove(&address);
+        self.own_changed |= was_there && address.address.is_ipv4();
         let last = was_there
             && address.address.is_ipv4()
             && !self

@@ -93,6 +93,8 @@ pub enum Change {
     },
     /// A port and how it receives.
     Port(Port),
+    /// The IPv4 addresses of the network namespace, all of them: as sources they are the kernel's.
+    OwnAddresses(Vec<u32>),
 }
 
 /// One port as the engine must treat it.

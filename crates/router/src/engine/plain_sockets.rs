@@ -10,7 +10,7 @@
 //! interfaces, or every frame leaves twice. An interface that vanishes ends its workers, for there
 //! is nobody to wait for it.
 
-use fastpath::forward::{PortCount, PortSettings};
+use fastpath::forward::{Accepts, PortCount, PortSettings};
 use fib::organisation::Organisation;
 use host::{CoreId, Pinned};
 use port::Pool;
@@ -61,6 +61,7 @@ impl PlainSockets {
                 let number = interface.index;
                 let settings = PortSettings {
                     enabled: true,
+                    accepts: Accepts::default(),
                     mac: interface.mac.0,
                     ..PortSettings::default()
                 };

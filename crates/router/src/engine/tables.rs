@@ -76,6 +76,10 @@ fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineE
                     forwarder.release(*id);
                     Ok(())
                 }
+                Change::OwnAddresses(own) => {
+                    forwarder.set_own_addresses(own.iter().copied());
+                    Ok(())
+                }
                 Change::RouteV4 { .. } | Change::RouteV6 { .. } | Change::Port(_) => Ok(()),
             };
             outcome

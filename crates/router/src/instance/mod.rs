@@ -33,6 +33,9 @@ use crate::management_plane::server::{Asked, Question, Server};
 use crate::management_plane::supervisor::Supervisor;
 use crate::management_plane::{answers, metrics};
 
+/// How often the settings of interfaces are read: of some the kernel announces no change.
+const SETTINGS_INTERVAL: Duration = Duration::from_millis(100);
+
 /// How often the kernel's rules are looked at; nftables changes are noticed at once.
 const GUARD_INTERVAL: Duration = Duration::from_secs(2);
 /// The longest sleep while another thread reads the kernel's tables for a comparison.
@@ -83,6 +86,7 @@ pub struct Instance {
     rules: Option<Socket>,
     findings: Vec<Finding>,
     guard_due: Instant,
+    settings_due: Instant,
     checks: Checks,
     vouching: Vouching,
     supervisor: Supervisor,
@@ -107,9 +111,7 @@ impl Instance {
         // Ports start as the kernel's, and are taken over when the guard has looked.
         let all = config.ports.clone();
         let keep = |mirror: &mut Mirror| {
-            for port in &all {
-                mirror.keep_port(port, true);
-            }
+            mirror.keep_links(all.into_iter().collect());
         };
         let follower = Follower::start_prepared(&config.ports, engine, keep)?;
         let now = Instant::now();
@@ -125,6 +127,7 @@ impl Instance {
             rules: guard::watch_nftables().ok(),
             findings: Vec::new(),
             guard_due: now + GUARD_INTERVAL,
+            settings_due: now + SETTINGS_INTERVAL,
         };
         instance.vouch()?;
         instance.guard(true)?;
@@ -159,6 +162,12 @@ impl Instance {
         while !signals.stop.load(Ordering::Relaxed) {
             self.sleep();
             self.follower.follow()?;
+            if Instant::now() >= self.settings_due
+                || !self.follower.mirror().around().knows_accepts()
+            {
+                self.settings_due = Instant::now() + SETTINGS_INTERVAL;
+                self.settings()?;
+            }
             self.vouch()?;
             for asked in self.server.take() {
                 self.answer(&asked)?;

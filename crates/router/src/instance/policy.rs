@@ -1,57 +1,62 @@
-//! Which ports and families stay with the kernel, because it does more to their packets than
-//! routing them.
+//! Which links and families stay with the kernel, because it does more to their packets than routing
+//! them.
+
+use std::collections::{HashMap, HashSet};
+
+use fastpath::forward::{Accepts, ReversePath};
 
 use super::{Instance, InstanceError};
-use crate::control_plane::guard::{self, Finding, Scope, Watched};
+use crate::control_plane::guard::{self, Finding, Scope, Treatment, Watched};
+use crate::control_plane::sysctl;
 use crate::log::{Level, log};
 
 impl Instance {
-    /// Looks at what the kernel does besides routing, and decides which ports and families stay
+    /// Reads the kernel's settings of the ports and their VLANs; what changed holds at once.
+    pub(super) fn settings(&mut self) -> Result<(), InstanceError> {
+        let receiving = self.follower.mirror().around().receiving();
+        let accepts: HashMap<_, _> = receiving
+            .map(|link| (link.index, sysctl::accepts(&link.name)))
+            .map(|(index, accepts)| (index, self.can_carry(accepts)))
+            .collect();
+        self.follower.change(|mirror| mirror.set_accepts(accepts))?;
+        Ok(())
+    }
+
+    /// What of that the engine can carry: without a table it cannot validate sources.
+    fn can_carry(&self, accepts: Accepts) -> Accepts {
+        let validated =
+            accepts.reverse_path == ReversePath::Off || self.follower.engine().keeps_table();
+        Accepts {
+            v4: accepts.v4 && validated,
+            ..accepts
+        }
+    }
+
+    /// Looks at what the kernel does besides routing, and decides which links and families stay
     /// with it.
     pub(super) fn guard(&mut self, first: bool) -> Result<(), InstanceError> {
+        self.settings()?;
         let around = self.follower.mirror().around();
-        let watched: Vec<Watched> = around
-            .ports()
-            .into_iter()
-            .map(|port| Watched {
-                name: port.name,
-                index: port.ifindex,
+        let mut watched: Vec<Watched> = around
+            .receiving()
+            .map(|link| Watched {
+                name: link.name.clone(),
+                index: link.index,
+                accepts: sysctl::accepts(&link.name),
             })
             .collect();
-        let mut findings = guard::look(&watched, self.follower.engine().programs_at_tc());
+        watched.sort_by_key(|link| link.index);
+        let engine = self.follower.engine();
+        let mut findings = guard::look(&watched, engine.programs_at_tc(), engine.keeps_table());
         findings.extend(guard::policy_rules(self.follower.mirror()));
         if !first && findings == self.findings {
             return Ok(());
         }
-        let bypass = self.config.bypass_netfilter;
         for finding in findings
             .iter()
             .filter(|finding| !self.findings.contains(finding))
         {
-            let scope = match &finding.scope {
-                Scope::All => "all ports".to_owned(),
-                Scope::V4 => "IPv4".to_owned(),
-                Scope::V6 => "IPv6".to_owned(),
-                Scope::Port(name) => name.clone(),
-            };
-            let what = &finding.what;
-            if bypass && !finding.switched_off {
-                log!(
-                    Level::Warning,
-                    "bypass",
-                    scope,
-                    what,
-                    because = "bypass-netfilter"
-                );
-            } else {
-                log!(
-                    Level::Warning,
-                    "left-to-kernel",
-                    scope,
-                    what,
-                    remedy = "remove it, or --bypass-netfilter"
-                );
-            }
+            self.say(finding);
         }
         for finding in self
             .findings
@@ -60,40 +65,47 @@ impl Instance {
         {
             log!(Level::Info, "no-longer-there", what = finding.what);
         }
-        let keeps_table = self.follower.engine().keeps_table();
         let holds = |scope: &Scope| {
-            let counts = |finding: &Finding| {
-                if finding.switched_off {
-                    keeps_table
-                } else {
-                    !bypass
-                }
-            };
-            findings
-                .iter()
-                .any(|finding| finding.scope == *scope && counts(finding))
-        };
-        // Without a table of its own, an engine cannot tell the families apart.
-        let all = holds(&Scope::All) || (!keeps_table && (holds(&Scope::V4) || holds(&Scope::V6)));
-        let (v4, v6) = (!all && !holds(&Scope::V4), !all && !holds(&Scope::V6));
-        let kept: Vec<(String, bool)> = self
-            .config
-            .ports
-            .iter()
-            .map(|name| {
-                (
-                    name.clone(),
-                    all || (!v4 && !v6) || holds(&Scope::Port(name.clone())),
-                )
+            findings.iter().any(|finding| {
+                finding.scope == *scope
+                    && finding.treatment != Treatment::Setting
+                    && !self.config.bypasses(finding.treatment)
             })
+        };
+        let all = holds(&Scope::All);
+        let (v4, v6) = (all || holds(&Scope::V4), all || holds(&Scope::V6));
+        let both = v4 && v6;
+        let ports = self.config.ports.iter();
+        let kept: HashSet<String> = ports
+            .chain(watched.iter().map(|link| &link.name))
+            .filter(|name| both || holds(&Scope::Port((*name).clone())))
+            .cloned()
             .collect();
         self.findings = findings;
         self.follower.change(|mirror| {
-            mirror.enable_families(v4, v6);
-            for (name, kept) in &kept {
-                mirror.keep_port(name, *kept);
-            }
+            mirror.keep_families(v4, v6);
+            mirror.keep_links(kept);
         })?;
         Ok(())
+    }
+
+    fn say(&self, finding: &Finding) {
+        let scope = match &finding.scope {
+            Scope::All => "all ports",
+            Scope::V4 => "IPv4",
+            Scope::V6 => "IPv6",
+            Scope::Port(name) => name,
+        };
+        let what = &finding.what;
+        let option = finding.treatment.bypass();
+        if let (Some(option), true) = (option, self.config.bypasses(finding.treatment)) {
+            log!(Level::Warning, "bypass", scope, what, because = option);
+            return;
+        }
+        let remedy = match option {
+            Some(option) => format!("remove it, or --{option}"),
+            None => "change the setting".to_owned(),
+        };
+        log!(Level::Warning, "left-to-kernel", scope, what, remedy);
     }
 }

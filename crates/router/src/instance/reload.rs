@@ -67,8 +67,31 @@ impl Instance {
             new = new.join(",")
         );
         self.config.ports.clone_from(&ports);
-        if config.bypass_netfilter != before.bypass_netfilter {
-            self.config.bypass_netfilter = config.bypass_netfilter;
+        for (now, new, old) in [
+            (
+                &mut self.config.bypass_netfilter,
+                config.bypass_netfilter,
+                before.bypass_netfilter,
+            ),
+            (
+                &mut self.config.bypass_ipsec,
+                config.bypass_ipsec,
+                before.bypass_ipsec,
+            ),
+            (
+                &mut self.config.bypass_policy_rules,
+                config.bypass_policy_rules,
+                before.bypass_policy_rules,
+            ),
+            (
+                &mut self.config.bypass_tc,
+                config.bypass_tc,
+                before.bypass_tc,
+            ),
+        ] {
+            if new != old {
+                *now = new;
+            }
         }
         if config.verify != before.verify {
             self.config.verify = config.verify;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fastpath::forward::{Capacity, PortCount, PortSettings};
+use fastpath::forward::{Accepts, Capacity, PortCount, PortSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{
     ApplyError, Change, Locked, Options, Organisation, PerCore, Shared, TableOrganisation,
@@ -404,6 +404,7 @@ fn adjacency(number: u16) -> NextHopEntry {
 fn settings() -> PortSettings {
     PortSettings {
         enabled: true,
+        accepts: Accepts::default(),
         mac: test_traffic::ROUTER.0,
         ..PortSettings::default()
     }

@@ -1,5 +1,7 @@
 //! VRFs, VLANs, and what is left to the kernel by policy.
 
+use std::collections::HashSet;
+
 use fib::next_hop::Kind;
 use router::control_plane::model::{Event, Link, LinkKind, nud};
 use router::engine::MAIN_TABLE;
@@ -53,11 +55,11 @@ fn vlan_sub_interfaces_tag() {
 fn a_port_kept_by_policy_is_the_kernels_in_both_directions() {
     let mut lab = Lab::new();
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
-    lab.mirror.keep_port("r1", true);
+    lab.mirror.keep_links(HashSet::from(["r1".to_owned()]));
     lab.flush();
     assert!(!lab.engine.ports[&2].settings.enabled);
     assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
-    lab.mirror.keep_port("r1", false);
+    lab.mirror.keep_links(HashSet::new());
     lab.flush();
     assert_eq!(lab.port("192.0.2.1"), Some(2));
     assert_eq!(lab.port("10.1.0.9"), Some(2));
@@ -67,10 +69,17 @@ fn a_port_kept_by_policy_is_the_kernels_in_both_directions() {
 fn a_family_can_be_left_to_the_kernel() {
     let mut lab = Lab::new();
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
-    lab.mirror.enable_families(false, true);
+    let accepts = |lab: &Lab| {
+        let ports = lab.engine.ports.values();
+        ports
+            .map(|port| (port.settings.accepts.v4, port.settings.accepts.v6))
+            .collect::<Vec<_>>()
+    };
+    lab.mirror.keep_families(true, false);
     lab.flush();
-    assert_eq!(lab.kind("192.0.2.1"), Kind::None);
-    lab.mirror.enable_families(true, true);
+    assert_eq!(accepts(&lab), [(false, true); 3]);
+    assert_eq!(lab.port("192.0.2.1"), Some(2), "the table stays as it is");
+    lab.mirror.keep_families(false, false);
     lab.flush();
-    assert_eq!(lab.port("192.0.2.1"), Some(2));
+    assert_eq!(accepts(&lab), [(true, true); 3]);
 }

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fastpath::forward::{PortCount, PortSettings, VlanSettings};
+use fastpath::forward::{Accepts, PortCount, PortSettings, VlanSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared, SnapshotReader};
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -161,6 +161,7 @@ pub fn bench() -> Bench {
     let outside = [(); 2].map(|()| Arc::new(Mutex::new(Outside::default())));
     let settings = |mac: MacAddress, vlans| PortSettings {
         enabled: true,
+        accepts: Accepts::default(),
         mac: mac.0,
         table: 0,
         vlans,
@@ -170,6 +171,7 @@ pub fn bench() -> Bench {
         ifindex: 0,
         mac: STATION.0,
         table: 0,
+        accepts: Accepts::default(),
     }];
     let port = |place: usize| Box::new(TestPort(Arc::clone(&outside[place])));
     let first = worker.attach(port(0), 1, settings(STATION, vlans));

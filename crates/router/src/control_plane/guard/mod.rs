@@ -10,9 +10,9 @@ mod netfilter;
 mod traffic_control;
 mod xfrm;
 
-use std::fs;
+use fastpath::forward::{Accepts, ReversePath};
 
-pub use self::netfilter::{OWN_TABLE, watch_nftables};
+pub use self::netfilter::watch_nftables;
 use crate::engine::MAIN_TABLE;
 
 /// Whom a finding concerns.
@@ -28,6 +28,34 @@ pub enum Scope {
     Port(String),
 }
 
+/// What kind of treatment it is, which decides what lets it be gone past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Treatment {
+    /// nftables or iptables.
+    Netfilter,
+    /// xfrm policies.
+    Ipsec,
+    /// Rules that choose the table.
+    PolicyRules,
+    /// Queueing disciplines, filters and programs.
+    TrafficControl,
+    /// A setting of an interface, which decides by itself ([`super::sysctl::accepts`]).
+    Setting,
+}
+
+impl Treatment {
+    /// The option that goes past it, if one may.
+    pub fn bypass(self) -> Option<&'static str> {
+        match self {
+            Self::Netfilter => Some("bypass-netfilter"),
+            Self::Ipsec => Some("bypass-ipsec"),
+            Self::PolicyRules => Some("bypass-policy-rules"),
+            Self::TrafficControl => Some("bypass-tc"),
+            Self::Setting => None,
+        }
+    }
+}
+
 /// Something that the kernel does to packets on their way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
@@ -35,69 +63,65 @@ pub struct Finding {
     pub scope: Scope,
     /// What it is, and where to look.
     pub what: String,
-    /// Forwarding is off, which an engine that asks the kernel for every packet hears by itself.
-    pub switched_off: bool,
+    /// What kind it is.
+    pub treatment: Treatment,
 }
 
-impl Finding {
-    /// Something that is done to packets.
-    fn new(scope: Scope, what: String) -> Self {
-        Self {
-            scope,
-            what,
-            switched_off: false,
-        }
-    }
-
-    /// Forwarding of a family is off.
-    fn off(scope: Scope, what: String) -> Self {
-        Self {
-            switched_off: true,
-            ..Self::new(scope, what)
-        }
-    }
-}
-
-/// A port to look at.
+/// A port or a VLAN sub-interface of one, to look at.
 #[derive(Debug, Clone)]
 pub struct Watched {
     /// Name.
     pub name: String,
     /// Interface index.
     pub index: u32,
+    /// What it accepts by its settings.
+    pub accepts: Accepts,
 }
 
 /// Everything found in the calling thread's network namespace, in a fixed order. `own_at_tc` is how
-/// many programs of the engine's own each port has at tc.
-pub fn look(ports: &[Watched], own_at_tc: u32) -> Vec<Finding> {
+/// many programs of the engine's own each port has at tc; `validates` whether the engine checks
+/// sources itself.
+pub fn look(links: &[Watched], own_at_tc: u32, validates: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     netfilter::nftables(&mut found);
     netfilter::legacy_tables(&mut found);
     xfrm::policies(&mut found);
-    for port in ports {
-        traffic_control::disciplines_and_filters(port, &mut found);
-        traffic_control::programs(port, own_at_tc, &mut found);
+    traffic_control::disciplines_and_filters(links, &mut found);
+    for link in links {
+        traffic_control::programs(link, own_at_tc, &mut found);
+        settings(link, validates, &mut found);
     }
-    switched_off(ports, &mut found);
     found.sort();
     found.dedup();
     found
 }
 
-fn switched_off(ports: &[Watched], found: &mut Vec<Finding>) {
-    let off = |path: String| fs::read_to_string(path).is_ok_and(|value| value.trim() == "0");
-    if off("/proc/sys/net/ipv6/conf/all/forwarding".to_owned()) {
-        let what = "IPv6 forwarding is off (sysctl net.ipv6.conf.all.forwarding=1)".to_owned();
-        found.push(Finding::off(Scope::V6, what));
+fn settings(link: &Watched, validates: bool, found: &mut Vec<Finding>) {
+    let Watched { name, accepts, .. } = link;
+    let mut say = |what: String, treatment| {
+        found.push(Finding {
+            scope: Scope::Port(name.clone()),
+            what,
+            treatment,
+        });
+    };
+    if !accepts.v4 {
+        let what = format!("IPv4 forwarding is off (sysctl net.ipv4.conf.{name}.forwarding=1)");
+        say(what, Treatment::Setting);
     }
-    for port in ports {
-        if off(format!("/proc/sys/net/ipv4/conf/{}/forwarding", port.name)) {
-            let what = format!(
-                "IPv4 forwarding is off on {0} (sysctl net.ipv4.conf.{0}.forwarding=1)",
-                port.name
-            );
-            found.push(Finding::off(Scope::V4, what));
-        }
+    if !accepts.v6 {
+        let what = format!(
+            "IPv6 forwarding is off, or IPv6 is (sysctl net.ipv6.conf.all.forwarding=1 \
+             net.ipv6.conf.{name}.disable_ipv6=0)"
+        );
+        say(what, Treatment::Setting);
+    }
+    if !validates && accepts.reverse_path != ReversePath::Off {
+        let what = format!(
+            "sources are validated, which this engine leaves to the kernel \
+             (net.ipv4.conf.{name}.rp_filter, or engine xdp)"
+        );
+        say(what, Treatment::Setting);
     }
 }
 
@@ -115,7 +139,11 @@ pub fn policy_rules(mirror: &super::mirror::Mirror) -> Vec<Finding> {
                 "policy rule {} looks in table {table} (ip -{family} rule)",
                 rule.priority
             );
-            found.push(Finding::new(scope.clone(), what));
+            found.push(Finding {
+                scope: scope.clone(),
+                what,
+                treatment: Treatment::PolicyRules,
+            });
         }
     }
     found

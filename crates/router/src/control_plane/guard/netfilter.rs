@@ -5,11 +5,7 @@ use std::{fs, io};
 
 use host::netlink::{NETFILTER, Socket, attributes, text};
 
-use super::{Finding, Scope};
-
-/// The nftables family of names that belong to this program's own tables, which concern nobody
-/// else.
-pub const OWN_TABLE: &str = "corelane";
+use super::{Finding, Scope, Treatment};
 
 /// A socket that is readable when nftables rules changed.
 ///
@@ -51,7 +47,7 @@ pub(super) fn nftables(found: &mut Vec<Finding>) {
             chains.extend(base_chain(message.payload));
         }
     });
-    if listed.is_err() {
+    if failed(listed, found) {
         return;
     }
     let listed = socket.dump(NFT_MSG_GETRULE, &[0; 4], |message| {
@@ -61,13 +57,10 @@ pub(super) fn nftables(found: &mut Vec<Finding>) {
             rules.push(key);
         }
     });
-    if listed.is_err() {
+    if failed(listed, found) {
         return;
     }
-    for chain in chains
-        .iter()
-        .filter(|chain| on_the_way(chain) && !chain.table.starts_with(OWN_TABLE))
-    {
+    for chain in chains.iter().filter(|chain| on_the_way(chain)) {
         let count = rules
             .iter()
             .filter(|(family, table, name)| {
@@ -88,9 +81,32 @@ pub(super) fn nftables(found: &mut Vec<Finding>) {
             NFPROTO_NETDEV => chain.devices.iter().cloned().map(Scope::Port).collect(),
             _ => vec![Scope::All],
         };
-        let findings = scopes.into_iter();
-        found.extend(findings.map(|scope| Finding::new(scope, what.clone())));
+        found.extend(scopes.into_iter().map(|scope| Finding {
+            scope,
+            what: what.clone(),
+            treatment: Treatment::Netfilter,
+        }));
     }
+}
+
+/// Could the rules not be read? A kernel without nftables refuses, and has none; else they are
+/// there, and nobody knows what they say.
+fn failed<T>(listed: io::Result<T>, found: &mut Vec<Finding>) -> bool {
+    let Err(error) = listed else {
+        return false;
+    };
+    let absent = [libc::EINVAL, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT];
+    if !error
+        .raw_os_error()
+        .is_some_and(|code| absent.contains(&code))
+    {
+        found.push(Finding {
+            scope: Scope::All,
+            what: format!("nftables rules could not be read: {error} (nft list ruleset)"),
+            treatment: Treatment::Netfilter,
+        });
+    }
+    true
 }
 
 /// Does a forwarded packet pass this chain?
@@ -188,7 +204,11 @@ pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
                 "legacy iptables tables are loaded: {} ({command}-save)",
                 names.join(", ")
             );
-            found.push(Finding::new(scope, what));
+            found.push(Finding {
+                scope,
+                what,
+                treatment: Treatment::Netfilter,
+            });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use host::netlink::{Socket, XFRM};
 
-use super::{Finding, Scope};
+use super::{Finding, Scope, Treatment};
 
 const XFRM_MSG_NEWPOLICY: u16 = 0x13;
 const XFRM_MSG_GETPOLICY: u16 = 0x15;
@@ -18,7 +18,10 @@ pub(super) fn policies(found: &mut Vec<Finding>) {
         policies += u32::from(message.kind == XFRM_MSG_NEWPOLICY);
     });
     if listed.is_ok() && policies > 0 {
-        let what = format!("{policies} IPsec policies (ip xfrm policy)");
-        found.push(Finding::new(Scope::All, what));
+        found.push(Finding {
+            scope: Scope::All,
+            what: format!("{policies} IPsec policies (ip xfrm policy)"),
+            treatment: Treatment::Ipsec,
+        });
     }
 }

@@ -1,6 +1,10 @@
 //! Ports, and what hangs on them: which tables the engine must have, whose frames are left to the
 //! kernel.
 
+use std::collections::{HashMap, HashSet};
+
+use fastpath::forward::Accepts;
+
 use super::Mirror;
 use crate::engine::{Change, MAIN_TABLE, Port};
 
@@ -10,13 +14,11 @@ impl Mirror {
     pub(super) fn links_changed(&mut self) {
         self.shared.next_hops.refresh_all();
         let ports = self.shared.next_hops.around.ports();
-        self.set_domains(&ports);
-        for port in ports {
-            if self.ports.get(&port.ifindex) != Some(&port) {
-                self.shared.push(Change::Port(port.clone()));
-                self.ports.insert(port.ifindex, port);
-            }
-        }
+        let wanted = domains(&ports);
+        // No port looks up in a table while that is being filled or emptied.
+        self.fill_domains(&wanted);
+        self.ports_changed();
+        self.empty_domains(&wanted);
         let neighbours = self.shared.next_hops.around.neighbours.values();
         for neighbour in neighbours.copied().collect::<Vec<_>>() {
             let usable = neighbour.usable().is_some();
@@ -24,31 +26,50 @@ impl Mirror {
         }
     }
 
-    fn set_domains(&mut self, ports: &[Port]) {
-        let mut wanted = vec![MAIN_TABLE];
-        for table in ports.iter().flat_map(|port| {
-            let of_vlans = port.settings.vlans.iter().map(|vlan| vlan.table);
-            of_vlans.chain([port.settings.table])
-        }) {
-            if !wanted.contains(&table) {
-                wanted.push(table);
+    /// Tells the engine of the ports that have changed, and of nothing else.
+    fn ports_changed(&mut self) {
+        for port in self.shared.next_hops.around.ports() {
+            if self.ports.get(&port.ifindex) != Some(&port) {
+                self.shared.push(Change::Port(port.clone()));
+                self.ports.insert(port.ifindex, port);
             }
         }
+    }
+
+    fn fill_domains(&mut self, wanted: &[u32]) {
         let before = self.shared.domains.clone();
-        for &domain in before.iter().filter(|domain| !wanted.contains(domain)) {
-            self.v4.emit_domain(domain, false, &mut self.shared);
-            self.v6.emit_domain(domain, false, &mut self.shared);
-        }
-        self.shared.domains.clone_from(&wanted);
         for &domain in wanted.iter().filter(|domain| !before.contains(domain)) {
+            self.shared.domains.push(domain);
             self.v4.emit_domain(domain, true, &mut self.shared);
             self.v6.emit_domain(domain, true, &mut self.shared);
         }
     }
 
-    /// Leaves a port to the kernel, or takes it back.
-    pub fn keep_port(&mut self, name: &str, kept_by_kernel: bool) {
-        if self.shared.next_hops.around.keep(name, kept_by_kernel) {
+    fn empty_domains(&mut self, wanted: &[u32]) {
+        let before = std::mem::replace(&mut self.shared.domains, wanted.to_vec());
+        for &domain in before.iter().filter(|domain| !wanted.contains(domain)) {
+            self.v4.emit_domain(domain, false, &mut self.shared);
+            self.v6.emit_domain(domain, false, &mut self.shared);
+        }
+    }
+
+    /// What links accept by the kernel's settings, by interface index.
+    pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) {
+        if self.shared.next_hops.around.set_accepts(accepts) {
+            self.ports_changed();
+        }
+    }
+
+    /// Leaves every packet of a family to the kernel, or takes it back: one store a port.
+    pub fn keep_families(&mut self, v4: bool, v6: bool) {
+        if self.shared.next_hops.around.keep_families(v4, v6) {
+            self.ports_changed();
+        }
+    }
+
+    /// Leaves exactly these ports and VLAN sub-interfaces to the kernel.
+    pub fn keep_links(&mut self, names: HashSet<String>) {
+        if self.shared.next_hops.around.keep(names) {
             self.links_changed();
         }
     }
@@ -63,10 +84,18 @@ impl Mirror {
         }
         self.links_changed();
     }
+}
 
-    /// Forwards a family, or leaves every packet of it to the kernel.
-    pub fn enable_families(&mut self, v4: bool, v6: bool) {
-        self.v4.enable(v4, &mut self.shared);
-        self.v6.enable(v6, &mut self.shared);
+/// The tables that ports and their VLANs look up in.
+fn domains(ports: &[Port]) -> Vec<u32> {
+    let mut wanted = vec![MAIN_TABLE];
+    for table in ports.iter().flat_map(|port| {
+        let of_vlans = port.settings.vlans.iter().map(|vlan| vlan.table);
+        of_vlans.chain([port.settings.table])
+    }) {
+        if !wanted.contains(&table) {
+            wanted.push(table);
+        }
     }
+    wanted
 }

@@ -42,8 +42,6 @@ pub(super) enum Expected {
 #[derive(Debug)]
 pub(super) struct Request {
     domains: Vec<u32>,
-    v4: bool,
-    v6: bool,
     /// The ports, and nothing else known yet.
     around: Surroundings,
     /// The addresses to ask for one by one; `None`: some at random.
@@ -57,8 +55,6 @@ impl Request {
     pub(super) fn new(mirror: &Mirror, asking: Option<Vec<IpAddr>>, pause: Duration) -> Self {
         Self {
             domains: mirror.domains().to_vec(),
-            v4: mirror.v4().is_enabled(),
-            v6: mirror.v6().is_enabled(),
             around: mirror.around().same_ports(),
             asking,
             pause,
@@ -119,16 +115,12 @@ pub(super) fn read(request: Request) -> io::Result<KernelSide> {
     let mut socket = Socket::open(ROUTE, &[])?;
     let (mut lines, mut side) = dump(request.around, &mut socket)?;
     for &domain in &request.domains {
-        if request.v4 {
-            let (flat, routes) = flatten(domain, &mut lines.v4, &side.expected);
-            side.routes.0 += routes;
-            side.v4.push(flat);
-        }
-        if request.v6 {
-            let (flat, routes) = flatten(domain, &mut lines.v6, &side.expected);
-            side.routes.1 += routes;
-            side.v6.push(flat);
-        }
+        let (flat, routes) = flatten(domain, &mut lines.v4, &side.expected);
+        side.routes.0 += routes;
+        side.v4.push(flat);
+        let (flat, routes) = flatten(domain, &mut lines.v6, &side.expected);
+        side.routes.1 += routes;
+        side.v6.push(flat);
     }
     drop(lines);
     for address in request.asking.unwrap_or_else(|| at_random(&side)) {

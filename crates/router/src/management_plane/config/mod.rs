@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::control_plane::guard::Treatment;
 use crate::engine::{EngineKind, Require};
 
 pub use self::values::{InstanceName, Metrics, Stale};
@@ -18,6 +19,10 @@ pub use self::values::{InstanceName, Metrics, Stale};
 /// A configuration; [`Config::check`] says what no single key can.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of the file, for itself"
+)]
 pub struct Config {
     /// `engine`: `xdp` (default), `xdp-kernel-fib`, `af-xdp` or `af-packet`.
     pub engine: EngineKind,
@@ -25,9 +30,14 @@ pub struct Config {
     pub ports: Vec<String>,
     /// `require`: `any` (default), `native`, `generic`, `zero-copy`.
     pub require: Require,
-    /// `bypass-netfilter`: forward even where the kernel has rules that would be gone past
-    /// (default false).
+    /// `bypass-netfilter`: go past nftables and iptables (default false).
     pub bypass_netfilter: bool,
+    /// `bypass-ipsec`: go past `IPsec` policies (default false).
+    pub bypass_ipsec: bool,
+    /// `bypass-policy-rules`: look in the main table whatever `ip rule` says (default false).
+    pub bypass_policy_rules: bool,
+    /// `bypass-tc`: go past queueing disciplines, tc filters and programs (default false).
+    pub bypass_tc: bool,
     /// `instance`: name of this router among those of the machine (default `default`).
     #[serde(deserialize_with = "values::from_text")]
     pub instance: InstanceName,
@@ -56,6 +66,9 @@ impl Default for Config {
             ports: Vec::new(),
             require: Require::default(),
             bypass_netfilter: false,
+            bypass_ipsec: false,
+            bypass_policy_rules: false,
+            bypass_tc: false,
             instance: InstanceName::default(),
             run_directory: PathBuf::from("/run/corelane"),
             metrics: Metrics::default(),
@@ -67,6 +80,17 @@ impl Default for Config {
 }
 
 impl Config {
+    /// May this treatment of the kernel's be gone past?
+    pub fn bypasses(&self, treatment: Treatment) -> bool {
+        match treatment {
+            Treatment::Netfilter => self.bypass_netfilter,
+            Treatment::Ipsec => self.bypass_ipsec,
+            Treatment::PolicyRules => self.bypass_policy_rules,
+            Treatment::TrafficControl => self.bypass_tc,
+            Treatment::Setting => false,
+        }
+    }
+
     /// The socket of this instance.
     pub fn socket(&self) -> PathBuf {
         self.instance.socket(&self.run_directory)
@@ -143,7 +167,7 @@ impl Config {
 }
 
 /// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 10] = [
+const KEYS: [(&str, &str); 13] = [
     (
         "ports",
         "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
@@ -154,6 +178,9 @@ const KEYS: [(&str, &str); 10] = [
     ),
     ("require", "allowed are any, native, generic, zero-copy"),
     ("bypass-netfilter", "allowed are true, false"),
+    ("bypass-ipsec", "allowed are true, false"),
+    ("bypass-policy-rules", "allowed are true, false"),
+    ("bypass-tc", "allowed are true, false"),
     ("instance", values::INSTANCE_ALLOWED),
     ("run-directory", "allowed are the path of a directory"),
     ("metrics", values::METRICS_ALLOWED),

@@ -1,0 +1,46 @@
+/* Whether a frame may come from where it says (RFC 3704): what `fib_validate_source` of the kernel's
+ * net/ipv4/fib_frontend.c decides, as far as our tables know. When they do not, the answer is no,
+ * and the kernel decides. IPv6 has no such check in the kernel. */
+#ifndef CORELANE_SOURCE_H
+#define CORELANE_SOURCE_H
+
+#include "fib.h"
+#include "next_hop.h"
+#include "ports.h"
+
+/* A bit for each place that an IPv4 address falls into by its hash, set for those of our own
+ * addresses. Another address in one of these places takes the kernel's way, and comes to no harm. */
+#define OWN_BITS 18
+MAP(own4, BPF_MAP_TYPE_ARRAY, __u32, __u64[1 << (OWN_BITS - 6)], 1, BPF_F_MMAPABLE);
+
+INLINE _Bool is_own(__u32 address)
+{
+	__u32 zero = 0, place = address * 0x9e3779b1U >> (32 - OWN_BITS);
+	const __u64 *own = bpf_map_lookup_elem(&own4, &zero);
+	return !own || *(volatile const __u64 *)(own + (place >> 6)) >> (place & 63) & 1;
+}
+
+/* Does the route to `source` (host order) fit the port and VLAN identifier (0: none) that its frame
+ * came by? A group says of each port, and of no VLAN, whether a member leaves by it. */
+INLINE _Bool has_way_back(const struct table *table, __u64 station, __u32 source, __u32 port, __u32 vlan)
+{
+	__u16 number = search4(table, source);
+	const struct next_hop *entry = number ? next_hop_entry(number) : 0;
+	if (!entry)
+		return 0;
+	__u32 kind = entry->kind;
+	if (kind == KIND_GROUP)
+		return station & STATION_LOOSE || (vlan == 0 && *(const __u64 *)entry->addresses >> (port & 63) & 1);
+	if (kind != KIND_ADJACENCY && !(kind == KIND_PUNT && entry->flags & FLAG_ON_LINK))
+		return 0;
+	return station & STATION_LOOSE || (entry->port == port && (entry->vlan & 0xfffU) == vlan);
+}
+
+INLINE _Bool source_fits(const struct table *table, __u64 station, __u32 source, __u32 port, __u32 vlan)
+{
+	if (station & (STATION_STRICT | STATION_LOOSE))
+		return has_way_back(table, station, source, port, vlan);
+	return station & STATION_OWN || !is_own(source);
+}
+
+#endif

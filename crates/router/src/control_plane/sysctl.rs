@@ -1,0 +1,35 @@
+//! The kernel's settings of an interface that decide what it forwards
+//! (Documentation/networking/ip-sysctl.rst), read from `/proc/sys/net`.
+
+use std::fs;
+
+use fastpath::forward::{Accepts, ReversePath};
+
+/// What the kernel lets an interface of the calling thread's network namespace forward. An
+/// interface that is not there accepts nothing.
+pub fn accepts(name: &str) -> Accepts {
+    let of = |family: &str, place: &str, setting: &str| -> u32 {
+        let path = format!("/proc/sys/net/{family}/conf/{place}/{setting}");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
+    };
+    let v4 = |setting: &str| of("ipv4", name, setting);
+    // The kernel takes the larger of the interface's value and that of all (`IN_DEV_MAXCONF`), or
+    // whether one of them is set (`IN_DEV_ORCONF`): for settings of 0 and 1 the same.
+    let larger = |setting: &str| v4(setting).max(of("ipv4", "all", setting));
+    let v6 = |place: &str, setting: &str| of("ipv6", place, setting) != 0;
+    let v6_exists = fs::exists(format!("/proc/sys/net/ipv6/conf/{name}")).unwrap_or(false);
+    Accepts {
+        v4: v4("forwarding") != 0,
+        v6: v6_exists
+            && (v6("all", "forwarding") || v6(name, "force_forwarding"))
+            && !v6(name, "disable_ipv6"),
+        reverse_path: match larger("rp_filter") {
+            0 => ReversePath::Off,
+            1 => ReversePath::Strict,
+            _ => ReversePath::Loose,
+        },
+        own_sources: larger("accept_local") != 0,
+        way_back: larger("send_redirects") == 0,
+    }
+}
