@@ -17,5 +17,6 @@ mod policy;
 mod protocols;
 mod raw;
 mod service;
+mod settings;
 mod watching;
 mod ways;

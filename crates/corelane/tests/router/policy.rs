@@ -159,7 +159,28 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
     drop(router);
     // Those who say that they mean it get what they asked for, and a list of what is gone past;
     // what is switched off stays off.
-    let mut bypassing = lab.run(&["r0", "r1"], &["--bypass-netfilter"]);
+    // Each option goes past what it names, and past nothing else.
+    let options = [
+        "--bypass-netfilter",
+        "--bypass-ipsec",
+        "--bypass-policy-rules",
+        "--bypass-tc",
+    ];
+    for one in options {
+        let others: Vec<&str> = options.into_iter().filter(|other| *other != one).collect();
+        let mut router = lab.run(&["r0", "r1"], &others);
+        wait_for("what is left", 5, || {
+            router.log().contains("event=left-to-kernel")
+        });
+        let remedy = format!("remove it, or {one}");
+        let log = router.log();
+        let left = |line: &&str| line.contains("event=left-to-kernel") && !line.contains("setting");
+        assert!(
+            log.lines().filter(left).all(|line| line.contains(&remedy)),
+            "{log}"
+        );
+    }
+    let mut bypassing = lab.run(&["r0", "r1"], &options);
     assert_eq!(bypassing.state("r0"), "forwarding");
     wait_for("the list", 5, || {
         bypassing.log().matches("event=bypass").count() >= there.len() - 1

@@ -1,0 +1,176 @@
+//! The kernel's settings of interfaces: what the kernel alone would lose is lost with the router,
+//! what it would carry is carried, and what the router can decide it decides itself.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::lab::{Lab, Router, is_root, wait_for};
+use super::raw::{Raw, ipv4, ipv6, mac};
+
+const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
+
+/// What host a sends, by name: source and destination.
+const FRAMES: [(&str, &str, &str); 12] = [
+    ("a neighbour", "10.0.0.2", "10.1.0.2"),
+    ("of the other side", "10.1.0.77", "10.1.0.2"),
+    ("our address here", "10.0.0.1", "10.1.0.2"),
+    ("our address there", "10.1.0.1", "10.1.0.2"),
+    ("broadcast here", "10.0.0.255", "10.1.0.2"),
+    ("broadcast there", "10.1.0.255", "10.1.0.2"),
+    ("unknown here", "10.0.0.99", "10.1.0.2"),
+    ("without a route", "198.51.100.9", "10.1.0.2"),
+    ("behind a", "10.9.0.9", "10.1.0.2"),
+    ("by either way", "10.8.0.8", "10.1.0.2"),
+    ("back to where it came from", "10.0.0.2", "10.9.0.9"),
+    ("IPv6", "2001:db8::2", "2001:db8:1::2"),
+];
+
+/// Settings of the router's namespace, one after another; each is compared.
+const SETTINGS: [&str; 9] = [
+    "net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.r0.rp_filter=0",
+    "net.ipv4.conf.r0.rp_filter=1",
+    "net.ipv4.conf.r0.rp_filter=2",
+    "net.ipv4.conf.r0.rp_filter=0 net.ipv4.conf.all.rp_filter=1",
+    "net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.r0.accept_local=1",
+    "net.ipv4.conf.r0.rp_filter=1",
+    "net.ipv4.conf.r0.rp_filter=0 net.ipv4.conf.r0.accept_local=0 net.ipv4.conf.all.send_redirects=0 \
+     net.ipv4.conf.r0.send_redirects=0",
+    "net.ipv4.conf.r0.forwarding=0",
+    "net.ipv4.conf.r0.forwarding=1 net.ipv6.conf.r0.disable_ipv6=1",
+];
+const BEFORE: &str = "net.ipv4.conf.r0.forwarding=1 net.ipv6.conf.r0.disable_ipv6=0 \
+                      net.ipv4.conf.all.send_redirects=1 \
+                      net.ipv4.conf.r0.send_redirects=1";
+
+struct Wires {
+    a: Raw,
+    b: Raw,
+    macs: ([u8; 6], [u8; 6]),
+}
+
+impl Wires {
+    /// Which frames come out, by name and where.
+    fn pass(&self) -> BTreeSet<(&'static str, char)> {
+        for (number, (_, source, destination)) in FRAMES.iter().enumerate() {
+            let payload = [b'#', number as u8, 0xC0, 0x7E];
+            let frame = if source.contains(':') {
+                ipv6(self.macs, source, destination, &payload)
+            } else {
+                let octets = |text: &str| text.parse::<std::net::Ipv4Addr>().unwrap().octets();
+                ipv4(self.macs, octets(source), octets(destination), 9, &payload)
+            };
+            self.a.send(&frame);
+        }
+        let mut seen = BTreeSet::new();
+        for (wire, place) in [(&self.a, 'a'), (&self.b, 'b')] {
+            while let Some(frame) = wire.receive() {
+                let at = frame.windows(4).position(|four| {
+                    four[0] == b'#'
+                        && four[2..] == [0xC0, 0x7E]
+                        && usize::from(four[1]) < FRAMES.len()
+                });
+                // What a sent itself it does not hear; an ICMP error quotes the frame.
+                let from_router = frame[..6] != self.macs.0;
+                if let Some(at) = at.filter(|_| from_router && frame[23] != 1) {
+                    seen.insert((FRAMES[usize::from(frame[at + 1])].0, place));
+                }
+            }
+        }
+        seen
+    }
+}
+
+fn set(lab: &Lab, settings: &str) {
+    let mut sysctl = lab.r.command("sysctl");
+    assert!(
+        sysctl
+            .arg("-qw")
+            .args(settings.split_whitespace())
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+/// Addresses of IPv6 go when it is switched off.
+fn prepare(lab: &Lab) {
+    set(lab, BEFORE);
+    set(lab, SETTINGS[0]);
+    let _there = lab.r.ip("-6 addr add 2001:db8:0::1/64 dev r0 nodad");
+    for address in ["10.1.0.2", "2001:db8:1::2"] {
+        wait_for(address, 5, || lab.ping(address));
+    }
+}
+
+#[test]
+fn every_setting_holds_as_in_the_kernel_alone() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    for route in [
+        "route add 10.9.0.0/16 via 10.0.0.2",
+        "route add 10.8.0.0/16 nexthop via 10.0.0.2 nexthop via 10.1.0.2",
+    ] {
+        lab.r.ip(route).unwrap();
+    }
+    let wires = Wires {
+        a: Raw::open(&lab.a, "e0"),
+        b: Raw::open(&lab.b, "e1"),
+        macs: (mac(&lab.r, "r0"), mac(&lab.a, "e0")),
+    };
+    prepare(&lab);
+    wires.pass();
+    let alone: Vec<_> = SETTINGS
+        .iter()
+        .map(|settings| {
+            set(&lab, settings);
+            wires.pass()
+        })
+        .collect();
+    assert!(
+        alone.iter().any(|seen| seen.len() < alone[4].len()),
+        "{alone:?}"
+    );
+    for engine in ENGINES {
+        prepare(&lab);
+        let router = lab.run(&["r0", "r1"], &["--engine", engine]);
+        lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
+        for (settings, wanted) in SETTINGS.iter().zip(&alone) {
+            set(&lab, settings);
+            // What the kernel does not announce holds after 200 ms at the latest.
+            std::thread::sleep(Duration::from_millis(200));
+            wires.pass();
+            let before = router.forwarded();
+            assert_eq!(wires.pass(), *wanted, "{engine}, after {settings}");
+            check_speed(&router, engine, settings, router.forwarded() - before);
+        }
+        drop(router);
+        // A router that finds the setting does the same as one that hears of it.
+        for (at, settings) in SETTINGS.iter().enumerate().skip(1).step_by(3) {
+            prepare(&lab);
+            for settings in &SETTINGS[..=at] {
+                set(&lab, settings);
+            }
+            let _router = lab.run(&["r0", "r1"], &["--engine", engine]);
+            wires.pass();
+            assert_eq!(
+                wires.pass(),
+                alone[at],
+                "{engine}, started under {settings}"
+            );
+        }
+    }
+}
+
+/// Validation does not send good traffic through the kernel.
+fn check_speed(router: &Router, engine: &str, settings: &str, forwarded: u64) {
+    if settings == "net.ipv4.conf.r0.rp_filter=1" && engine != "xdp-kernel-fib" {
+        assert!(
+            forwarded >= 4,
+            "{engine}: {forwarded} frames by the fast path; {:#}",
+            router.show("drops")
+        );
+        assert!(router.reason("unverified-source") > 0);
+    }
+}
