@@ -155,7 +155,7 @@ fn a_result_that_is_none_is_refused() {
     let place = Place::new();
     let error = place.refused(&["--from", "absent.json"]);
     assert!(
-        error.contains("absent.json") && error.contains("study.json"),
+        error.contains("absent.json") && error.contains("name a result's JSON"),
         "{error}"
     );
     let error = place.refused(&["--from", "routes.txt"]);
