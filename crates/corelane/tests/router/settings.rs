@@ -33,7 +33,8 @@ const SETTINGS: [&str; 9] = [
     "net.ipv4.conf.r0.rp_filter=0 net.ipv4.conf.all.rp_filter=1",
     "net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.r0.accept_local=1",
     "net.ipv4.conf.r0.rp_filter=1",
-    "net.ipv4.conf.r0.rp_filter=0 net.ipv4.conf.r0.accept_local=0 net.ipv4.conf.all.send_redirects=0 \
+    "net.ipv4.conf.r0.rp_filter=0 net.ipv4.conf.r0.accept_local=0 \
+     net.ipv4.conf.all.send_redirects=0 \
      net.ipv4.conf.r0.send_redirects=0",
     "net.ipv4.conf.r0.forwarding=0",
     "net.ipv4.conf.r0.forwarding=1 net.ipv6.conf.r0.disable_ipv6=1",

@@ -1,5 +1,5 @@
-//! Which links and families stay with the kernel, because it does more to their packets than routing
-//! them.
+//! Which links and families stay with the kernel, because it does more to their packets than
+//! routing them.
 
 use std::collections::{HashMap, HashSet};
 
