@@ -13,11 +13,21 @@ const PAGE_STYLE: &str = include_str!("page.css");
 pub fn render(document: &Document) -> String {
     let title = escape(&document.title);
     let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
-         name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
-         name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" \
-         href=\"data:,\">\n<title>{title}</title>\n<style>\n{}{}{PAGE_STYLE}</style>\n</head>\\
-         n<body>\n<main>\n<h1>{title}</h1>\n",
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>
+{}{}{PAGE_STYLE}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+"#,
         svg::COLOURS,
         svg::STYLE
     );

@@ -32,6 +32,14 @@ fn the_page_is_one_file_that_loads_nothing() {
             && page.contains("6 &lt;")
     );
     assert!(page.contains("<hr>"));
+    let between = page
+        .split_once("</head>")
+        .unwrap()
+        .1
+        .split_once("<body>")
+        .unwrap()
+        .0;
+    assert_eq!(between, "\n", "nothing but tags above the title");
     assert!(page.contains("<h3>Points</h3>\n<ul>\n<li>One &lt; two.</li>"));
     assert_eq!(page.matches("<svg").count(), 2);
 }

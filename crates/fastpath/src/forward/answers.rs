@@ -80,8 +80,8 @@ impl Forwarder {
     }
 
     /// The content of a next hop that is not a group. `port` is the interface index of the egress,
-    /// and `vlan` its tag: of an adjacency, and of what is the kernel's but on a link (a punt, for a
-    /// connected network), by which sources are checked; `flags` is ours.
+    /// and `vlan` its tag: of an adjacency, and of what is the kernel's but on a link (a punt of
+    /// a connected network), by which sources are checked; `flags` is ours.
     ///
     /// # Errors
     /// [`Error::Full`]; nothing has changed then.
