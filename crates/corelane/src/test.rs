@@ -4,17 +4,13 @@
 //! The options become a [`plan`]; [`device`] sets up what is tested; [`measure`] runs the tests
 //! size by size; what is printed, written and checked is a function of the stored result alone.
 
-mod calibrated;
 mod device;
-mod external;
-mod far;
-mod filters;
 mod hooks;
 mod items;
 mod measure;
 mod options;
 mod plan;
-mod rigs;
+mod stand;
 mod traffic;
 
 use std::path::PathBuf;
@@ -88,7 +84,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             }
             return Ok(show(&report, expect));
         }
-        What::Agent => return far::agent(),
+        What::Agent => {
+            host::cleanup::on_signal()?;
+            stand::far::serve()?;
+            return Ok(ExitCode::SUCCESS);
+        }
         What::Throughput(options) => (Test::Throughput, options),
         What::Latency(options) => (Test::Latency, options),
         What::Loss(options) => (Test::Loss, options),

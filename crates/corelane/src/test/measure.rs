@@ -10,13 +10,12 @@ use tester::search::mlr::Goal;
 use tester::session::Session;
 use tester::trial::Order;
 
-use super::device::Device;
 use super::hooks::shell;
 use super::items::Item;
 use super::options::Options;
 use super::plan::Plan;
-use super::rigs::Maker;
-use super::traffic;
+use super::stand::Stand;
+use super::{device, traffic};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -34,19 +33,11 @@ pub(super) struct Measured {
 /// Nothing could be set up. What fails later is in what is returned, beside all that was measured
 /// before.
 pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
-    let device = Device::new(options, plan)?;
-    let maker = Maker {
-        generator: plan.generator,
-        core: device.generator_core(),
-        ports: plan.ports,
-        largest: plan.largest(),
-        line_rate: options.line_rate,
-        seed: options.output.seed,
-    };
+    let stand = device::open(plan, options)?;
     let mut report = Report {
         schema: SCHEMA.to_owned(),
         environment: Environment::read(env!("CARGO_PKG_VERSION"), options.output.seed),
-        setup: device.facts(),
+        setup: stand.facts(),
         family: plan.family,
         direction: plan.direction,
         destinations: options.destinations,
@@ -57,15 +48,15 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
     };
     // Cables and programs of the self-test are made once: its rig and the device's use the same
     // cores, never at the same time.
-    let mut wire = device.wire(&maker)?;
+    let mut wire = stand.wire()?;
     let mut rig = match plan.test {
         Test::Selftest => None,
-        _ => Some(device.rig(&maker, plan, options)?),
+        _ => Some(stand.rig()?),
     };
     let described = rig.as_ref().unwrap_or(&wire).describe();
     report.setup.insert(0, ("Rig".to_owned(), described));
     report.setup.extend(traffic::facts(&plan.traffic));
-    let failure = items(plan, options, &device, wire.as_mut(), &mut rig, &mut report).err();
+    let failure = items(plan, options, &*stand, wire.as_mut(), &mut rig, &mut report).err();
     if host::interrupted() {
         report.stopped = Some("interrupted".to_owned());
     } else if let Some(error) = &failure {
@@ -78,7 +69,7 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
 fn items(
     plan: &Plan,
     options: &Options,
-    device: &Device,
+    stand: &dyn Stand,
     wire: &mut dyn Rig,
     rig: &mut Option<Box<dyn Rig>>,
     report: &mut Report,
@@ -101,7 +92,7 @@ fn items(
             }
             let order = plan.order(item, options.destinations);
             let entry = with_session(plan, item, order, rig.as_mut(), &progress, |session| {
-                test(plan, options, item, device, &subject, session)
+                test(plan, options, item, stand, &subject, session)
             });
             keep(report, entry)?;
             if let Some(command) = &options.after {
@@ -144,7 +135,7 @@ fn test(
     plan: &Plan,
     options: &Options,
     item: &Item,
-    device: &Device,
+    stand: &dyn Stand,
     subject: &Subject,
     session: Session<'_>,
 ) -> Entry {
@@ -172,9 +163,13 @@ fn test(
             bench::recovery::run(session, subject, options.rate, overloaded)
         }
         Test::Reset => {
-            let words = device.reset_words(options);
-            bench::reset::run(session, subject, options.rate, &words, &|| {
-                device.reset(options);
+            let command = options.reset.as_deref();
+            let words = command.unwrap_or(stand.reset_words());
+            bench::reset::run(session, subject, options.rate, words, &|| {
+                // A device that does not come back shows in the result.
+                if let Err(error) = command.map_or_else(|| stand.reset(), shell) {
+                    eprintln!("corelane: reset: {error}");
+                }
             })
         }
         Test::Bursts => bench::bursts::run(session, subject),

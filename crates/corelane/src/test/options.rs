@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tester::expect::Expectation;
 
+use super::stand::rigs::Generator;
 use crate::common::ResultOptions;
 
 /// What is tested.
@@ -19,19 +21,6 @@ pub(super) enum Dut {
     /// A device in memory that does what --calibrated says: the tester's own yardstick, without
     /// root
     Calibrated,
-}
-
-/// Who makes and checks the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Generator {
-    /// eBPF programs in the kernel: fastest; two ports, one protocol
-    Xdp,
-    /// `AF_XDP` sockets: every byte compared
-    AfXdp,
-    /// `AF_PACKET` sockets: every byte compared, any interface
-    Packet,
-    /// Memory: for --dut calibrated
-    Memory,
 }
 
 /// Frames that are no test frames.
@@ -61,7 +50,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',')]
     pub(super) calibrated: Vec<String>,
     /// Who makes and checks the frames [default: xdp; packet where xdp cannot do what is asked]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = generator())]
     pub(super) generator: Option<Generator>,
     /// Frame sizes in bytes with FCS, separated by commas; `imix` for the simple Internet mix
     /// [default: the standard ones]
@@ -174,4 +163,23 @@ pub(super) struct Options {
     pub(super) expect: Vec<Expectation>,
     #[command(flatten)]
     pub(super) output: ResultOptions,
+}
+
+/// Reads a generator's name.
+fn generator() -> impl TypedValueParser<Value = Generator> {
+    let values = [
+        (
+            Generator::Xdp,
+            "eBPF programs in the kernel: fastest; two ports, one protocol",
+        ),
+        (Generator::AfXdp, "`AF_XDP` sockets: every byte compared"),
+        (
+            Generator::Packet,
+            "`AF_PACKET` sockets: every byte compared, any interface",
+        ),
+        (Generator::Memory, "Memory: for --dut calibrated"),
+    ];
+    let values = values.map(|(one, words)| PossibleValue::new(one.name()).help(words));
+    PossibleValuesParser::new(values)
+        .try_map(|name| Generator::named(&name).ok_or("there is no such generator"))
 }

@@ -9,8 +9,10 @@ use tester::traffic::Traffic;
 use tester::trial::{Direction, Order};
 
 use super::items::{self, Item};
-use super::options::{Dut, Generator, Options};
-use super::{calibrated, filters, traffic};
+use super::options::{Dut, Options};
+use super::stand::rigs::Generator;
+use super::stand::{calibrated, filters};
+use super::traffic;
 
 /// Largest MTU of interfaces with an XDP program: what it leaves of a page.
 const XDP_JUMBO_MTU: u16 = 3_386;

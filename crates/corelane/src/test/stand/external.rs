@@ -6,28 +6,80 @@ use std::time::{Duration, Instant};
 
 use tester::addresses;
 use tester::engine::Macs;
-use tester::veth::End;
+use tester::rig::{Rig, RigError};
+use tester::veth::{Bench, End};
 use wire::ethernet::MacAddress;
 
-use super::options::Options;
+use super::far::There;
+use super::namespaces::cores;
+use super::rigs::Maker;
+use super::{Error, Stand};
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
+/// What the user says of an external device.
+#[derive(Debug)]
+pub(crate) struct Description<'a> {
+    /// The tester's interfaces towards it, in the namespace of this thread.
+    pub(crate) interfaces: &'a [String],
+    /// The device's hardware addresses, one for each interface; none: from the neighbour table.
+    pub(crate) macs: &'a [String],
+    /// Test traffic may leave by an interface that carries a default route.
+    pub(crate) any_interface: bool,
+    /// Where frames come back, when that is on another machine.
+    pub(crate) there: Option<There>,
+}
 
-/// The tester's ends of an external device.
+struct External {
+    ends: Vec<End>,
+    there: Option<There>,
+    /// Only its cables are used, for the self-test.
+    bench: Bench,
+    maker: Maker,
+}
+
+/// Looks up the interfaces, and lays cables with this MTU, bytes, for the self-test.
 ///
 /// # Errors
 /// No such interface, one that carries a default route, or a device whose hardware address nobody
-/// knows.
-pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
+/// knows; or the kernel refuses.
+pub(crate) fn open(
+    maker: Maker,
+    mtu: u16,
+    description: Description<'_>,
+) -> Result<Box<dyn Stand>, Error> {
+    Ok(Box::new(External {
+        ends: ends(&description)?,
+        there: description.there,
+        bench: Bench::with_ports(maker.ports, mtu, false)?,
+        maker,
+    }))
+}
+
+impl Stand for External {
+    fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
+        match (&self.there, &self.ends[..]) {
+            (Some(there), [here, ..]) => there.rig(&self.maker, here),
+            _ => self.maker.rig(&self.ends, &[], "an external device"),
+        }
+    }
+
+    fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
+        self.maker.wire(&self.bench)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let words = "over a veth cable on the same cores, not over the ports of the test";
+        vec![
+            cores(&self.bench),
+            ("Self-test".to_owned(), words.to_owned()),
+        ]
+    }
+}
+
+/// The tester's ends.
+fn ends(description: &Description<'_>) -> Result<Vec<End>, Error> {
     let mut ends = Vec::new();
-    // Of two machines this one has only the first port.
-    let here = if options.far.is_some() {
-        1
-    } else {
-        options.ports.len()
-    };
-    for (number, interface) in (0_u8..).zip(&options.ports[..here]) {
-        if !options.i_know && carries_default_route(interface) {
+    for (number, interface) in (0_u8..).zip(description.interfaces) {
+        if !description.any_interface && carries_default_route(interface) {
             return Err(format!(
                 "--ports {interface}: this interface carries a default route; test traffic does \
                  not belong there (RFC 6815). Choose another, or say --i-know"
@@ -37,7 +89,7 @@ pub(super) fn ends(options: &Options) -> Result<Vec<End>, Error> {
         let mut end = End::here(interface, Macs::default())?;
         let tester = hardware_address(interface)
             .ok_or_else(|| format!("{interface} has no Ethernet address"))?;
-        let device = match options.device_macs.get(usize::from(number)) {
+        let device = match description.macs.get(usize::from(number)) {
             Some(text) => mac(text)
                 .ok_or_else(|| format!("--device-macs {text}: write it as 02:00:00:00:00:01"))?,
             None => neighbour(interface, number).ok_or_else(|| {

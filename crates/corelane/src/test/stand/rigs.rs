@@ -8,13 +8,10 @@ use port::xsk::{self, XskPort};
 use port::{Pool, Port};
 use tester::clock::Monotonic;
 use tester::engine::{Course, Engine, Far, Macs, Remote};
-use tester::link::calibrated::{Calibrated, Settings};
+use tester::link::Link;
 use tester::link::ports::Ports;
-use tester::link::wire::Wire;
 use tester::rig::{Rig, RigError};
-use tester::veth::{End, XdpRig};
-
-use super::options::Generator;
+use tester::veth::{Bench, End, XdpRig};
 
 /// Rate at which searches begin with sockets, frames/s: beyond what one core sends through any of
 /// them.
@@ -24,15 +21,58 @@ const MEMORY_CEILING: f64 = 40e6;
 /// The longest frame that an `AF_XDP` buffer holds, bytes with FCS.
 const XSK_LARGEST: u16 = 2048 - xsk::HEADROOM + 4;
 
+/// Who makes and checks the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generator {
+    /// eBPF programs in the kernel: fastest; two ports, one protocol.
+    Xdp,
+    /// `AF_XDP` sockets: every byte compared.
+    AfXdp,
+    /// `AF_PACKET` sockets: every byte compared, any interface.
+    Packet,
+    /// Memory: for the calibrated device.
+    Memory,
+}
+
+impl Generator {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Xdp, Self::AfXdp, Self::Packet, Self::Memory];
+
+    /// Its name in options, and between two machines.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Xdp => "xdp",
+            Self::AfXdp => "af-xdp",
+            Self::Packet => "packet",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// The core that frames are made on: the first that this process may use.
+fn core() -> CoreId {
+    let cores = host::allowed_cores().unwrap_or_default();
+    cores.first().copied().unwrap_or(CoreId(0))
+}
+
 /// Makes rigs.
-pub(super) struct Maker {
-    pub(super) generator: Generator,
-    pub(super) core: CoreId,
-    pub(super) ports: u8,
+#[derive(Debug)]
+pub(crate) struct Maker {
+    /// Who makes their frames.
+    pub(crate) generator: Generator,
+    /// How many ports the device has.
+    pub(crate) ports: u8,
     /// Longest frame, bytes with FCS.
-    pub(super) largest: u16,
-    pub(super) line_rate: Option<f64>,
-    pub(super) seed: u64,
+    pub(crate) largest: u16,
+    /// Rate of the medium, bits/s, where it has one.
+    pub(crate) line_rate: Option<f64>,
+    /// Seed of everything random.
+    pub(crate) seed: u64,
 }
 
 impl Maker {
@@ -49,13 +89,29 @@ impl Maker {
         match (self.generator, ends) {
             (Generator::Xdp, [first, second]) => {
                 let ends = [first.clone(), second.clone()];
-                let rig = XdpRig::new(&ends, self.core, what, self.seed)?;
+                let rig = XdpRig::new(&ends, core(), what, self.seed)?;
                 Ok(Box::new(
                     rig.with_line_rate(self.line_rate).watching(threads),
                 ))
             }
             _ => Ok(Box::new(self.sockets(ends, what)?.watching(threads))),
         }
+    }
+
+    /// A rig with the device in namespaces of our own.
+    ///
+    /// # Errors
+    /// As [`Maker::rig`].
+    pub(super) fn device(&self, bench: &Bench, what: &str) -> Result<Box<dyn Rig>, RigError> {
+        self.rig(&bench.ends, &bench.device_threads, what)
+    }
+
+    /// A rig with a cable in its place.
+    ///
+    /// # Errors
+    /// As [`Maker::rig`].
+    pub(super) fn wire(&self, bench: &Bench) -> Result<Box<dyn Rig>, RigError> {
+        self.rig(&bench.cable_ends, &bench.cable_threads, "a cable (veth)")
     }
 
     /// An engine over sockets.
@@ -74,7 +130,7 @@ impl Maker {
                 });
             }
         };
-        Ok(engine.on(self.core).with_line_rate(self.line_rate))
+        Ok(engine.on(core()).with_line_rate(self.line_rate))
     }
 
     /// A rig that sends from `here`, received or sent back on another machine.
@@ -92,33 +148,14 @@ impl Maker {
         Ok(Box::new(Remote::new(engine, far, course)))
     }
 
-    /// The calibrated device.
+    /// A rig over a link in memory.
     ///
     /// # Errors
     /// No memory for the frames.
-    pub(super) fn calibrated(&self, settings: &Settings) -> Result<Box<dyn Rig>, RigError> {
-        self.engine(
-            Calibrated::new(settings.clone(), self.ports),
-            MEMORY_CEILING,
-        )
-    }
-
-    /// A wire in memory.
-    ///
-    /// # Errors
-    /// No memory for the frames.
-    pub(super) fn wire_in_memory(&self) -> Result<Box<dyn Rig>, RigError> {
-        self.engine(Wire::new(self.ports), MEMORY_CEILING)
-    }
-
-    fn engine(
-        &self,
-        link: impl tester::link::Link + 'static,
-        ceiling: f64,
-    ) -> Result<Box<dyn Rig>, RigError> {
+    pub(super) fn in_memory(&self, link: impl Link + 'static) -> Result<Box<dyn Rig>, RigError> {
         let macs = vec![Macs::default(); usize::from(self.ports)];
-        let engine = Engine::new(link, macs, self.largest, ceiling, self.seed)?;
-        Ok(Box::new(engine.on(self.core)))
+        let engine = Engine::new(link, macs, self.largest, MEMORY_CEILING, self.seed)?;
+        Ok(Box::new(engine.on(core())))
     }
 
     fn packet(&self, ends: &[End], what: &str) -> Result<Engine<Ports>, RigError> {

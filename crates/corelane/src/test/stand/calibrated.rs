@@ -1,15 +1,43 @@
-//! The settings of the calibrated device, as written on the command line.
+//! The calibrated device: in memory, without root, and what is found is what was set.
 
-use tester::link::calibrated::Settings;
+use tester::link::calibrated::{Calibrated as Link, Settings};
+use tester::link::wire::Wire;
 use tester::quantity::quantity;
+use tester::rig::{Rig, RigError};
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
+use super::rigs::Maker;
+use super::{Error, Stand};
 
-/// Reads `name=value` settings; what is not named is perfect.
+struct Calibrated {
+    settings: Settings,
+    maker: Maker,
+}
+
+/// A device that does what the settings say.
+pub(crate) fn open(maker: Maker, settings: Settings) -> Box<dyn Stand> {
+    Box::new(Calibrated { settings, maker })
+}
+
+impl Stand for Calibrated {
+    fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
+        let link = Link::new(self.settings.clone(), self.maker.ports);
+        self.maker.in_memory(link)
+    }
+
+    fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
+        self.maker.in_memory(Wire::new(self.maker.ports))
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+/// Reads `name=value` settings, as written on the command line; what is not named is perfect.
 ///
 /// # Errors
 /// A name that is none, or a value that is none of its kind.
-pub(super) fn settings(words: &[String]) -> Result<Settings, Error> {
+pub(crate) fn settings(words: &[String]) -> Result<Settings, Error> {
     let mut settings = Settings::default();
     for word in words {
         let (name, value) = word

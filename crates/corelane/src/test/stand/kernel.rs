@@ -1,0 +1,59 @@
+//! Linux's own forwarding, in namespaces made for the test.
+
+use tester::rig::{Rig, RigError};
+use tester::veth::Bench;
+
+use super::namespaces::{Ground, cores};
+use super::rigs::Maker;
+use super::{Error, Stand, filters};
+
+struct Kernel {
+    bench: Bench,
+    maker: Maker,
+    /// Commands of nft, when the device filters.
+    filters: Option<Vec<String>>,
+}
+
+/// Makes the namespaces; sets the `filters`, commands of nft, if there are any.
+///
+/// # Errors
+/// Without root, or when the kernel or nft refuses.
+pub(crate) fn open(
+    maker: Maker,
+    ground: Ground,
+    filters: Option<Vec<String>>,
+) -> Result<Box<dyn Stand>, Error> {
+    let bench = ground.lay(&maker)?;
+    if let Some(commands) = &filters {
+        filters::set(&bench.device, commands)?;
+    }
+    Ok(Box::new(Kernel {
+        bench,
+        maker,
+        filters,
+    }))
+}
+
+impl Stand for Kernel {
+    fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
+        self.maker.device(&self.bench, "the kernel's forwarding")
+    }
+
+    fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
+        self.maker.wire(&self.bench)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let filters = self.filters.as_ref();
+        let filters = filters.map(|commands| ("Filters".to_owned(), commands.join("; ")));
+        [cores(&self.bench)].into_iter().chain(filters).collect()
+    }
+
+    fn reset_words(&self) -> &'static str {
+        "ports set down and up, addresses, neighbours and routes restored"
+    }
+
+    fn reset(&self) -> Result<(), Error> {
+        Ok(self.bench.flap()?)
+    }
+}

@@ -1,0 +1,39 @@
+//! Namespaces of our own, for the stands whose device is in one.
+
+use tester::veth::Bench;
+
+use super::Error;
+use super::rigs::Maker;
+
+/// What namespaces are made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground {
+    /// MTU of the interfaces, bytes.
+    pub(crate) mtu: u16,
+    /// More IPv4 destinations lie behind a port than fit into its ordinary networks.
+    pub(crate) wide: bool,
+    /// Destinations are anywhere, as those of a capture are.
+    pub(crate) anywhere: bool,
+}
+
+impl Ground {
+    /// Makes namespaces with a kernel that forwards.
+    ///
+    /// # Errors
+    /// Without root, or when the kernel refuses.
+    pub(super) fn lay(self, maker: &Maker) -> Result<Bench, Error> {
+        let mut bench = Bench::with_ports(maker.ports, self.mtu, true)?;
+        if self.wide {
+            bench.widen()?;
+        }
+        if self.anywhere {
+            bench.route_everything()?;
+        }
+        Ok(bench)
+    }
+}
+
+/// The cores' fact for the report.
+pub(super) fn cores(bench: &Bench) -> (String, String) {
+    ("Cores".to_owned(), bench.cores())
+}

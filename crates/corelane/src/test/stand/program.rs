@@ -1,0 +1,103 @@
+//! Our router as users run it: the program `corelane run`, in namespaces made for the test.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use host::process::Group;
+use tester::rig::{Rig, RigError};
+use tester::veth::Bench;
+
+use super::namespaces::{Ground, cores};
+use super::rigs::Maker;
+use super::{Error, Stand};
+
+/// How long the router may take until it forwards.
+const READY: Duration = Duration::from_secs(10);
+
+struct Program {
+    /// A running `corelane run`; ended before the interfaces that it uses.
+    running: Mutex<Option<Group>>,
+    bench: Bench,
+    maker: Maker,
+    engine: String,
+}
+
+/// Makes the namespaces and starts this program there as a router with the engine of that name.
+///
+/// # Errors
+/// Without root, or when the kernel or the router refuses.
+pub(crate) fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>, Error> {
+    let program = Program {
+        running: Mutex::new(None),
+        bench: ground.lay(&maker)?,
+        maker,
+        engine: engine.to_owned(),
+    };
+    program.start()?;
+    Ok(Box::new(program))
+}
+
+impl Program {
+    /// Starts the router in the device's namespace and waits until it forwards.
+    fn start(&self) -> Result<(), Error> {
+        let (bench, engine) = (&self.bench, &self.engine);
+        let program = std::env::current_exe()?;
+        let mut command = bench.device.command(program);
+        command.args(["run", "--engine", engine, "--metrics", "", "--instance"]);
+        command.arg(format!("test-{}", std::process::id()));
+        for port in &bench.ports {
+            command.args(["--port", port]);
+        }
+        let mut router = Group::start(command.stdout(Stdio::piped()))?;
+        let output = router.leader.stdout.take();
+        let output = output.ok_or("the router has no output")?;
+        let (sender, receiver) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if line.contains("ready") && sender.send(()).is_err() {
+                    return;
+                }
+            }
+        });
+        receiver.recv_timeout(READY).map_err(|_| {
+            format!(
+                "corelane run --engine {engine} was not ready within {} s",
+                READY.as_secs()
+            )
+        })?;
+        self.replace(Some(router));
+        Ok(())
+    }
+
+    /// Ends the router that runs, if one does, and keeps another.
+    fn replace(&self, router: Option<Group>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = router;
+    }
+}
+
+impl Stand for Program {
+    fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
+        let what = format!("corelane run --engine {}", self.engine);
+        self.maker.device(&self.bench, &what)
+    }
+
+    fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
+        self.maker.wire(&self.bench)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![cores(&self.bench)]
+    }
+
+    fn reset_words(&self) -> &'static str {
+        "router killed (SIGKILL) and started again"
+    }
+
+    fn reset(&self) -> Result<(), Error> {
+        self.replace(None);
+        self.start()
+    }
+}
