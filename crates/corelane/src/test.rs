@@ -10,7 +10,6 @@ mod items;
 mod measure;
 mod options;
 mod plan;
-mod stand;
 mod traffic;
 
 use std::path::PathBuf;
@@ -86,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         What::Agent => {
             host::cleanup::on_signal()?;
-            stand::far::serve()?;
+            dut::stand::far::serve()?;
             return Ok(ExitCode::SUCCESS);
         }
         What::Throughput(options) => (Test::Throughput, options),

@@ -1,6 +1,8 @@
 //! Devices under test: everything that Corelane measures, opened as it ships.
 //!
-//! [`device::Device`] is what the study measures; each device has a file with a function `open`.
+//! [`device::Device`] is what the study measures: case by case, on generators and sinks of all
+//! cores. [`stand::Stand`] is what the tests of the RFCs measure: a device between the tester's
+//! ports. Each device has a file with a function `open`.
 
 pub mod case;
 pub mod changer;
@@ -13,5 +15,6 @@ pub mod offer;
 pub mod open;
 pub mod router;
 pub mod routes;
+pub mod stand;
 pub mod tally;
 pub mod testpmd;

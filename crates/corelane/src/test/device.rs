@@ -1,15 +1,15 @@
 //! From options to the stand with the device in it.
 
+use dut::stand::external::Description;
+use dut::stand::far::There;
+use dut::stand::namespaces::Ground;
+use dut::stand::rigs::Maker;
+use dut::stand::{Stand, calibrated, external, filters, kernel, program};
 use tester::addresses;
 use tester::engine::Course;
 
 use super::options::{Dut, Options};
 use super::plan::Plan;
-use super::stand::external::Description;
-use super::stand::far::There;
-use super::stand::namespaces::Ground;
-use super::stand::rigs::Maker;
-use super::stand::{Stand, calibrated, external, filters, kernel, program};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 

@@ -1,6 +1,7 @@
 //! Runs a plan: the self-test and then the test, size by size. What is measured is kept, whatever
 //! happens next.
 
+use dut::stand::Stand;
 use host::Environment;
 use report::Progress;
 use tester::bench::{self, Subject};
@@ -14,7 +15,6 @@ use super::hooks::shell;
 use super::items::Item;
 use super::options::Options;
 use super::plan::Plan;
-use super::stand::Stand;
 use super::{device, traffic};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use dut::stand::rigs::Generator;
 use tester::expect::Expectation;
 
-use super::stand::rigs::Generator;
 use crate::common::ResultOptions;
 
 /// What is tested.

@@ -1,6 +1,8 @@
 //! From options to what will be measured; everything that can be refused before anything is set up
 //! is refused here.
 
+use dut::stand::rigs::Generator;
+use dut::stand::{calibrated, filters};
 use tester::link::calibrated::Settings;
 use tester::profile::Profile;
 use tester::result::Test;
@@ -10,8 +12,6 @@ use tester::trial::{Direction, Order};
 
 use super::items::{self, Item};
 use super::options::{Dut, Options};
-use super::stand::rigs::Generator;
-use super::stand::{calibrated, filters};
 use super::traffic;
 
 /// Largest MTU of interfaces with an XDP program: what it leaves of a page.

@@ -23,7 +23,7 @@ const XSK_LARGEST: u16 = 2048 - xsk::HEADROOM + 4;
 
 /// Who makes and checks the frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Generator {
+pub enum Generator {
     /// eBPF programs in the kernel: fastest; two ports, one protocol.
     Xdp,
     /// `AF_XDP` sockets: every byte compared.
@@ -36,10 +36,10 @@ pub(crate) enum Generator {
 
 impl Generator {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Xdp, Self::AfXdp, Self::Packet, Self::Memory];
+    pub const ALL: [Self; 4] = [Self::Xdp, Self::AfXdp, Self::Packet, Self::Memory];
 
     /// Its name in options, and between two machines.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Xdp => "xdp",
             Self::AfXdp => "af-xdp",
@@ -49,7 +49,7 @@ impl Generator {
     }
 
     /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }
@@ -62,17 +62,17 @@ fn core() -> CoreId {
 
 /// Makes rigs.
 #[derive(Debug)]
-pub(crate) struct Maker {
+pub struct Maker {
     /// Who makes their frames.
-    pub(crate) generator: Generator,
+    pub generator: Generator,
     /// How many ports the device has.
-    pub(crate) ports: u8,
+    pub ports: u8,
     /// Longest frame, bytes with FCS.
-    pub(crate) largest: u16,
+    pub largest: u16,
     /// Rate of the medium, bits/s, where it has one.
-    pub(crate) line_rate: Option<f64>,
+    pub line_rate: Option<f64>,
     /// Seed of everything random.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 impl Maker {

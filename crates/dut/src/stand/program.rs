@@ -10,9 +10,10 @@ use host::process::Group;
 use tester::rig::{Rig, RigError};
 use tester::veth::Bench;
 
+use super::Stand;
 use super::namespaces::{Ground, cores};
 use super::rigs::Maker;
-use super::{Error, Stand};
+use crate::error::Error;
 
 /// How long the router may take until it forwards.
 const READY: Duration = Duration::from_secs(10);
@@ -29,7 +30,7 @@ struct Program {
 ///
 /// # Errors
 /// Without root, or when the kernel or the router refuses.
-pub(crate) fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>, Error> {
+pub fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>, Error> {
     let program = Program {
         running: Mutex::new(None),
         bench: ground.lay(&maker)?,

@@ -10,22 +10,23 @@ use tester::rig::{Rig, RigError};
 use tester::veth::{Bench, End};
 use wire::ethernet::MacAddress;
 
+use super::Stand;
 use super::far::There;
 use super::namespaces::cores;
 use super::rigs::Maker;
-use super::{Error, Stand};
+use crate::error::Error;
 
 /// What the user says of an external device.
 #[derive(Debug)]
-pub(crate) struct Description<'a> {
+pub struct Description<'a> {
     /// The tester's interfaces towards it, in the namespace of this thread.
-    pub(crate) interfaces: &'a [String],
+    pub interfaces: &'a [String],
     /// The device's hardware addresses, one for each interface; none: from the neighbour table.
-    pub(crate) macs: &'a [String],
+    pub macs: &'a [String],
     /// Test traffic may leave by an interface that carries a default route.
-    pub(crate) any_interface: bool,
+    pub any_interface: bool,
     /// Where frames come back, when that is on another machine.
-    pub(crate) there: Option<There>,
+    pub there: Option<There>,
 }
 
 struct External {
@@ -41,11 +42,7 @@ struct External {
 /// # Errors
 /// No such interface, one that carries a default route, or a device whose hardware address nobody
 /// knows; or the kernel refuses.
-pub(crate) fn open(
-    maker: Maker,
-    mtu: u16,
-    description: Description<'_>,
-) -> Result<Box<dyn Stand>, Error> {
+pub fn open(maker: Maker, mtu: u16, description: Description<'_>) -> Result<Box<dyn Stand>, Error> {
     Ok(Box::new(External {
         ends: ends(&description)?,
         there: description.there,

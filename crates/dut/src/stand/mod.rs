@@ -9,21 +9,21 @@
 //! A stand owns its namespaces, cables and programs; they go when it is dropped. It cannot give two
 //! rigs over the same ports at once.
 
-pub(crate) mod calibrated;
-pub(crate) mod external;
-pub(crate) mod far;
-pub(crate) mod filters;
-pub(crate) mod kernel;
-pub(crate) mod namespaces;
-pub(crate) mod program;
-pub(crate) mod rigs;
+pub mod calibrated;
+pub mod external;
+pub mod far;
+pub mod filters;
+pub mod kernel;
+pub mod namespaces;
+pub mod program;
+pub mod rigs;
 
 use tester::rig::{Rig, RigError};
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
+use crate::error::Error;
 
 /// A device with the tester's ends towards it, and cables for the self-test.
-pub(crate) trait Stand: Sync {
+pub trait Stand: Sync {
     /// The rig with the device in it.
     ///
     /// # Errors

@@ -2,18 +2,18 @@
 
 use tester::veth::Bench;
 
-use super::Error;
 use super::rigs::Maker;
+use crate::error::Error;
 
 /// What namespaces are made for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground {
+pub struct Ground {
     /// MTU of the interfaces, bytes.
-    pub(crate) mtu: u16,
+    pub mtu: u16,
     /// More IPv4 destinations lie behind a port than fit into its ordinary networks.
-    pub(crate) wide: bool,
+    pub wide: bool,
     /// Destinations are anywhere, as those of a capture are.
-    pub(crate) anywhere: bool,
+    pub anywhere: bool,
 }
 
 impl Ground {

@@ -6,20 +6,21 @@ use tester::engine::{self, Course, Far, Macs, Open};
 use tester::rig::{Rig, RigError};
 use tester::veth::End;
 
+use super::external;
 use super::rigs::{Generator, Maker};
-use super::{Error, external};
+use crate::error::Error;
 
 /// The other end of a test between two machines.
 #[derive(Debug)]
-pub(crate) struct There {
+pub struct There {
     /// The machine, as the user calls it.
-    pub(crate) host: String,
+    pub host: String,
     /// The words that start [`serve`] there.
-    pub(crate) shell: Vec<String>,
+    pub shell: Vec<String>,
     /// The port there.
-    pub(crate) interface: String,
+    pub interface: String,
     /// Whether frames come back.
-    pub(crate) course: Course,
+    pub course: Course,
 }
 
 impl There {
@@ -44,7 +45,7 @@ impl There {
 ///
 /// # Errors
 /// The streams failed.
-pub(crate) fn serve() -> Result<(), Error> {
+pub fn serve() -> Result<(), Error> {
     engine::serve(io::BufReader::new(io::stdin()), io::stdout(), |port| {
         let unable = || RigError::Unable {
             rig: "the far machine",

@@ -5,8 +5,9 @@ use tester::link::wire::Wire;
 use tester::quantity::quantity;
 use tester::rig::{Rig, RigError};
 
+use super::Stand;
 use super::rigs::Maker;
-use super::{Error, Stand};
+use crate::error::Error;
 
 struct Calibrated {
     settings: Settings,
@@ -14,7 +15,7 @@ struct Calibrated {
 }
 
 /// A device that does what the settings say.
-pub(crate) fn open(maker: Maker, settings: Settings) -> Box<dyn Stand> {
+pub fn open(maker: Maker, settings: Settings) -> Box<dyn Stand> {
     Box::new(Calibrated { settings, maker })
 }
 
@@ -37,7 +38,7 @@ impl Stand for Calibrated {
 ///
 /// # Errors
 /// A name that is none, or a value that is none of its kind.
-pub(crate) fn settings(words: &[String]) -> Result<Settings, Error> {
+pub fn settings(words: &[String]) -> Result<Settings, Error> {
     let mut settings = Settings::default();
     for word in words {
         let (name, value) = word

@@ -8,14 +8,14 @@ use host::Namespace;
 use tester::addresses;
 use tester::sizes::Family;
 
-use super::Error;
+use crate::error::Error;
 
 /// The rule sets of §11.4.
-pub(crate) const SETS: [u8; 2] = [1, 25];
+pub const SETS: [u8; 2] = [1, 25];
 
 /// The rules in nft's language, one command each: `rules` of them that match addresses of `ports`
 /// ports.
-pub(crate) fn commands(rules: u8, families: &[Family], ports: u8) -> Vec<String> {
+pub fn commands(rules: u8, families: &[Family], ports: u8) -> Vec<String> {
     let mut commands = vec![
         "add table inet corelane-test".to_owned(),
         "add chain inet corelane-test forward { type filter hook forward priority 0; policy drop; \
@@ -53,7 +53,7 @@ pub(crate) fn commands(rules: u8, families: &[Family], ports: u8) -> Vec<String>
 ///
 /// # Errors
 /// There is no `nft`, or it refuses.
-pub(crate) fn set(namespace: &Namespace, commands: &[String]) -> Result<(), Error> {
+pub fn set(namespace: &Namespace, commands: &[String]) -> Result<(), Error> {
     let output = namespace
         .command("nft")
         .arg(commands.join("; "))

@@ -5,7 +5,8 @@ use tester::veth::Bench;
 
 use super::namespaces::{Ground, cores};
 use super::rigs::Maker;
-use super::{Error, Stand, filters};
+use super::{Stand, filters};
+use crate::error::Error;
 
 struct Kernel {
     bench: Bench,
@@ -18,7 +19,7 @@ struct Kernel {
 ///
 /// # Errors
 /// Without root, or when the kernel or nft refuses.
-pub(crate) fn open(
+pub fn open(
     maker: Maker,
     ground: Ground,
     filters: Option<Vec<String>>,
