@@ -5,11 +5,11 @@ use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
 use tester::trial::{Direction, Order, Waits};
-use tester::veth::Bench;
+use tester::veth::Testbed;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let bench = Bench::new(1500, true)?;
-    println!("{}", bench.cores());
+    let testbed = Testbed::new(1500, true)?;
+    println!("{}", testbed.cores());
     let mut order = Order {
         sizes: vec![FrameSize::new(64, Family::Ipv4, 1500)?],
         family: Family::Ipv4,
@@ -42,9 +42,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     for device in [false, true] {
         let mut rig = if device {
-            bench.rig("the kernel", 1)?
+            testbed.rig("the kernel", 1)?
         } else {
-            bench.wire(1)?
+            testbed.wire(1)?
         };
         println!("{}", rig.describe());
         order.schedule = Schedule::burst(2_000_000);

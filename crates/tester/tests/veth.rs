@@ -10,7 +10,7 @@ use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
 use tester::trial::{Direction, Order, Trial};
-use tester::veth::{Bench, End};
+use tester::veth::{End, Testbed};
 
 use crate::support::{root, subject};
 
@@ -42,9 +42,9 @@ fn cable_and_kernel_lose_nothing_at_a_low_rate() {
     let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut bench = Bench::new(1500, true).unwrap();
+    let mut testbed = Testbed::new(1500, true).unwrap();
     {
-        let mut wire = bench.wire(1).unwrap();
+        let mut wire = testbed.wire(1).unwrap();
         let Some(trial) = undisturbed(&mut wire, &order(64, Family::Ipv4)) else {
             return;
         };
@@ -58,8 +58,8 @@ fn cable_and_kernel_lose_nothing_at_a_low_rate() {
             assert_eq!(trial.counts.received, 4000);
         }
     }
-    bench.widen().unwrap();
-    let mut rig = bench.rig("the kernel", 1).unwrap();
+    testbed.widen().unwrap();
+    let mut rig = testbed.rig("the kernel", 1).unwrap();
     for (size, family, destinations) in [
         (64, Family::Ipv4, 1),
         (1518, Family::Ipv4, 256),
@@ -118,8 +118,8 @@ fn a_kernel_that_does_not_forward_is_named() {
     let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let bench = Bench::new(1500, false).unwrap();
-    let mut rig = bench.rig("nothing", 1).unwrap();
+    let testbed = Testbed::new(1500, false).unwrap();
+    let mut rig = testbed.rig("nothing", 1).unwrap();
     let trial = rig.run(&order(64, Family::Ipv4), "test", None).unwrap();
     assert_eq!(trial.complaint().unwrap(), "the device forwards nothing");
     assert_eq!(trial.counts.longest_loss_run, trial.counts.sent);
@@ -133,15 +133,15 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
     let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let bench = Bench::new(1500, true).unwrap();
-    let mut rig = bench.rig("the kernel", 1).unwrap();
+    let testbed = Testbed::new(1500, true).unwrap();
+    let mut rig = testbed.rig("the kernel", 1).unwrap();
     let profile = Profile {
         reset_seconds: (0.2, 1.0),
         reset_repeats: 1,
         ..Profile::QUICK
     };
     let switch = |value: &str| {
-        bench.device.set("net.ipv4.ip_forward", value).unwrap();
+        testbed.device.set("net.ipv4.ip_forward", value).unwrap();
     };
     let reset = || {
         switch("0");
@@ -179,8 +179,8 @@ fn packet_sockets_carry_every_byte() {
     let _alone = crate::CORES
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let bench = Bench::new(1500, true).unwrap();
-    let [first, second] = &bench.ends[..] else {
+    let testbed = Testbed::new(1500, true).unwrap();
+    let [first, second] = &testbed.ends[..] else {
         panic!("two ends")
     };
     let open = |end: &End| -> Box<dyn port::Port> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tester::addresses;
 use tester::engine::Macs;
 use tester::rig::{Rig, RigError};
-use tester::veth::{Bench, End};
+use tester::veth::{End, Testbed};
 use wire::ethernet::MacAddress;
 
 use super::Stand;
@@ -33,7 +33,7 @@ struct External {
     ends: Vec<End>,
     there: Option<There>,
     /// Only its cables are used, for the self-test.
-    bench: Bench,
+    testbed: Testbed,
     maker: Maker,
 }
 
@@ -46,7 +46,7 @@ pub fn open(maker: Maker, mtu: u16, description: Description<'_>) -> Result<Box<
     Ok(Box::new(External {
         ends: ends(&description)?,
         there: description.there,
-        bench: Bench::with_ports(maker.ports, mtu, false)?,
+        testbed: Testbed::with_ports(maker.ports, mtu, false)?,
         maker,
     }))
 }
@@ -60,13 +60,13 @@ impl Stand for External {
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
-        self.maker.wire(&self.bench)
+        self.maker.wire(&self.testbed)
     }
 
     fn facts(&self) -> Vec<(String, String)> {
         let words = "over a veth cable on the same cores, not over the ports of the test";
         vec![
-            cores(&self.bench),
+            cores(&self.testbed),
             ("Self-test".to_owned(), words.to_owned()),
         ]
     }

@@ -1,7 +1,7 @@
 //! Linux's own forwarding, in namespaces made for the test.
 
 use tester::rig::{Rig, RigError};
-use tester::veth::Bench;
+use tester::veth::Testbed;
 
 use super::namespaces::{Ground, cores};
 use super::rigs::Maker;
@@ -9,7 +9,7 @@ use super::{Stand, filters};
 use crate::error::Error;
 
 struct Kernel {
-    bench: Bench,
+    testbed: Testbed,
     maker: Maker,
     /// Commands of nft, when the device filters.
     filters: Option<Vec<String>>,
@@ -24,12 +24,12 @@ pub fn open(
     ground: Ground,
     filters: Option<Vec<String>>,
 ) -> Result<Box<dyn Stand>, Error> {
-    let bench = ground.lay(&maker)?;
+    let testbed = ground.lay(&maker)?;
     if let Some(commands) = &filters {
-        filters::set(&bench.device, commands)?;
+        filters::set(&testbed.device, commands)?;
     }
     Ok(Box::new(Kernel {
-        bench,
+        testbed,
         maker,
         filters,
     }))
@@ -37,17 +37,17 @@ pub fn open(
 
 impl Stand for Kernel {
     fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
-        self.maker.device(&self.bench, "the kernel's forwarding")
+        self.maker.device(&self.testbed, "the kernel's forwarding")
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
-        self.maker.wire(&self.bench)
+        self.maker.wire(&self.testbed)
     }
 
     fn facts(&self) -> Vec<(String, String)> {
         let filters = self.filters.as_ref();
         let filters = filters.map(|commands| ("Filters".to_owned(), commands.join("; ")));
-        [cores(&self.bench)].into_iter().chain(filters).collect()
+        [cores(&self.testbed)].into_iter().chain(filters).collect()
     }
 
     fn reset_words(&self) -> &'static str {
@@ -55,6 +55,6 @@ impl Stand for Kernel {
     }
 
     fn reset(&self) -> Result<(), Error> {
-        Ok(self.bench.flap()?)
+        Ok(self.testbed.flap()?)
     }
 }

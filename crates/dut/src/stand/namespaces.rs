@@ -1,6 +1,6 @@
 //! Namespaces of our own, for the stands whose device is in one.
 
-use tester::veth::Bench;
+use tester::veth::Testbed;
 
 use super::rigs::Maker;
 use crate::error::Error;
@@ -21,19 +21,19 @@ impl Ground {
     ///
     /// # Errors
     /// Without root, or when the kernel refuses.
-    pub(super) fn lay(self, maker: &Maker) -> Result<Bench, Error> {
-        let mut bench = Bench::with_ports(maker.ports, self.mtu, true)?;
+    pub(super) fn lay(self, maker: &Maker) -> Result<Testbed, Error> {
+        let mut testbed = Testbed::with_ports(maker.ports, self.mtu, true)?;
         if self.wide {
-            bench.widen()?;
+            testbed.widen()?;
         }
         if self.anywhere {
-            bench.route_everything()?;
+            testbed.route_everything()?;
         }
-        Ok(bench)
+        Ok(testbed)
     }
 }
 
 /// The cores' fact for the report.
-pub(super) fn cores(bench: &Bench) -> (String, String) {
-    ("Cores".to_owned(), bench.cores())
+pub(super) fn cores(testbed: &Testbed) -> (String, String) {
+    ("Cores".to_owned(), testbed.cores())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use host::process::Group;
 use tester::rig::{Rig, RigError};
-use tester::veth::Bench;
+use tester::veth::Testbed;
 
 use super::Stand;
 use super::namespaces::{Ground, cores};
@@ -21,7 +21,7 @@ const READY: Duration = Duration::from_secs(10);
 struct Program {
     /// A running `corelane run`; ended before the interfaces that it uses.
     running: Mutex<Option<Group>>,
-    bench: Bench,
+    testbed: Testbed,
     maker: Maker,
     engine: String,
 }
@@ -33,7 +33,7 @@ struct Program {
 pub fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>, Error> {
     let program = Program {
         running: Mutex::new(None),
-        bench: ground.lay(&maker)?,
+        testbed: ground.lay(&maker)?,
         maker,
         engine: engine.to_owned(),
     };
@@ -44,12 +44,12 @@ pub fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>
 impl Program {
     /// Starts the router in the device's namespace and waits until it forwards.
     fn start(&self) -> Result<(), Error> {
-        let (bench, engine) = (&self.bench, &self.engine);
+        let (testbed, engine) = (&self.testbed, &self.engine);
         let program = std::env::current_exe()?;
-        let mut command = bench.device.command(program);
+        let mut command = testbed.device.command(program);
         command.args(["run", "--engine", engine, "--metrics", "", "--instance"]);
         command.arg(format!("test-{}", std::process::id()));
-        for port in &bench.ports {
+        for port in &testbed.ports {
             command.args(["--port", port]);
         }
         let mut router = Group::start(command.stdout(Stdio::piped()))?;
@@ -82,15 +82,15 @@ impl Program {
 impl Stand for Program {
     fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
         let what = format!("corelane run --engine {}", self.engine);
-        self.maker.device(&self.bench, &what)
+        self.maker.device(&self.testbed, &what)
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {
-        self.maker.wire(&self.bench)
+        self.maker.wire(&self.testbed)
     }
 
     fn facts(&self) -> Vec<(String, String)> {
-        vec![cores(&self.bench)]
+        vec![cores(&self.testbed)]
     }
 
     fn reset_words(&self) -> &'static str {

@@ -11,7 +11,7 @@ use tester::engine::{Course, Engine, Far, Macs, Remote};
 use tester::link::Link;
 use tester::link::ports::Ports;
 use tester::rig::{Rig, RigError};
-use tester::veth::{Bench, End, XdpRig};
+use tester::veth::{End, Testbed, XdpRig};
 
 /// Rate at which searches begin with sockets, frames/s: beyond what one core sends through any of
 /// them.
@@ -102,16 +102,20 @@ impl Maker {
     ///
     /// # Errors
     /// As [`Maker::rig`].
-    pub(super) fn device(&self, bench: &Bench, what: &str) -> Result<Box<dyn Rig>, RigError> {
-        self.rig(&bench.ends, &bench.device_threads, what)
+    pub(super) fn device(&self, testbed: &Testbed, what: &str) -> Result<Box<dyn Rig>, RigError> {
+        self.rig(&testbed.ends, &testbed.device_threads, what)
     }
 
     /// A rig with a cable in its place.
     ///
     /// # Errors
     /// As [`Maker::rig`].
-    pub(super) fn wire(&self, bench: &Bench) -> Result<Box<dyn Rig>, RigError> {
-        self.rig(&bench.cable_ends, &bench.cable_threads, "a cable (veth)")
+    pub(super) fn wire(&self, testbed: &Testbed) -> Result<Box<dyn Rig>, RigError> {
+        self.rig(
+            &testbed.cable_ends,
+            &testbed.cable_threads,
+            "a cable (veth)",
+        )
     }
 
     /// An engine over sockets.

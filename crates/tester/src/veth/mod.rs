@@ -12,15 +12,15 @@
 //! up slows the generator down instead of losing frames; such a trial is undersent, and the result
 //! "limited by the tester".
 
-mod bench;
 mod end;
 mod generators;
 pub mod lanes;
 mod record;
 mod rig;
 mod sending;
+mod testbed;
 mod timetable;
 
-pub use bench::Bench;
 pub use end::End;
 pub use rig::XdpRig;
+pub use testbed::Testbed;

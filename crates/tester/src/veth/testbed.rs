@@ -22,12 +22,12 @@ use crate::rig::Result;
 /// Names of the namespaces.
 const TESTER: &str = "tester";
 const DEVICE: &str = "device";
-/// Benches made by this process: their interfaces' names must differ.
+/// Testbeds made by this process: their interfaces' names must differ.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Namespaces and cables of a test, removed when dropped.
 #[derive(Debug)]
-pub struct Bench {
+pub struct Testbed {
     bed: Bed,
     /// Where the tester's ends are.
     pub tester: Namespace,
@@ -49,7 +49,7 @@ pub struct Bench {
     pub cable_threads: Vec<u32>,
 }
 
-impl Bench {
+impl Testbed {
     /// Makes namespaces, cables, addresses, routes and neighbours for a device with two ports;
     /// `mtu` in bytes. The kernel forwards between them when `forwarding` is set.
     ///
@@ -59,10 +59,10 @@ impl Bench {
         Self::with_ports(2, mtu, forwarding)
     }
 
-    /// As [`Bench::new`], with any even number of ports.
+    /// As [`Testbed::new`], with any even number of ports.
     ///
     /// # Errors
-    /// As [`Bench::new`].
+    /// As [`Testbed::new`].
     pub fn with_ports(ports: u8, mtu: u16, forwarding: bool) -> Result<Self> {
         let count_of_ports = ports.next_multiple_of(2).max(2);
         let cores = host::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]);
@@ -71,7 +71,7 @@ impl Bench {
         let (cables, wires) = bed.cables().split_at(usize::from(count_of_ports));
         let near = |Veth { a, b }: &Veth| End::of_cable(a, b);
         let both = |Veth { a, b }: &Veth| [End::of_cable(a, b), End::of_cable(b, a)];
-        let mut bench = Self {
+        let mut testbed = Self {
             tester: bed.namespace(TESTER)?.clone(),
             device: bed.namespace(DEVICE)?.clone(),
             ports: cables
@@ -86,13 +86,13 @@ impl Bench {
             cable_threads: Vec::new(),
             bed,
         };
-        bench.device_threads = bench.place();
+        testbed.device_threads = testbed.place();
         // The sinks' ends of the wire: their work must not be the generator's in the self-test
         // either.
-        let sinks = bench.cable_ends.iter().skip(1).step_by(2);
+        let sinks = testbed.cable_ends.iter().skip(1).step_by(2);
         let sinks = sinks.map(|end| end.interface.as_str());
-        bench.cable_threads = bench.receive_apart(&bench.tester, sinks);
-        Ok(bench)
+        testbed.cable_threads = testbed.receive_apart(&testbed.tester, sinks);
+        Ok(testbed)
     }
 
     /// Has the work of the device's ports done on its core; the threads that do so.
@@ -207,7 +207,7 @@ impl Bench {
 /// The first two of the ends, of which there are always as many.
 fn pair(ends: &[End]) -> &[End; 2] {
     ends.first_chunk()
-        .unwrap_or_else(|| unreachable!("a bench has two ports at least"))
+        .unwrap_or_else(|| unreachable!("a testbed has two ports at least"))
 }
 
 /// The device between as many cables as it has ports, and half as many cables without one. Kernel
