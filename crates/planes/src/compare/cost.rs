@@ -2,8 +2,8 @@
 
 use figures::{Rounds, median};
 
-use super::bench::Bench;
 use super::stage::Stage;
+use super::under_load::UnderLoad;
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::load::Observed;
@@ -20,13 +20,13 @@ type Trial = (Observed, Vec<CoreUse>);
 impl Stage<'_> {
     /// What messages cost the user plane that carries packets at `rate`: rounds of trials with
     /// them and without.
-    pub(super) fn cost(&self, bench: &mut Bench<'_>, rate: f64) -> Result<Cost, Error> {
+    pub(super) fn cost(&self, under_load: &mut UnderLoad<'_>, rate: f64) -> Result<Cost, Error> {
         let schedule = self.plan.schedule();
         let mut empty = Changes::empty(&self.site.pairs);
         let mut trials = Rounds::new(2, self.plan.seed);
         trials.run(schedule.cost_rounds, |setting| {
             watched(std::slice::from_ref(&self.cores.user), || {
-                let Bench { load, running, .. } = &mut *bench;
+                let UnderLoad { load, running, .. } = &mut *under_load;
                 let messages = [0, MESSAGES_PER_SECOND][setting];
                 load.trial(running, &mut empty, messages, rate, schedule.delay_trial)
             })

@@ -1,8 +1,8 @@
 //! The comparison itself: every deployment, each plane alone and beside the other.
 
-mod bench;
 mod cost;
 mod stage;
+mod under_load;
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::plan::{CHANGES_PER_SECOND, Plan, REQUESTS_PER_SECOND};
 use crate::result::{Comparison, SCHEMA};
 use crate::routes::{self, Origin};
 use crate::site::Site;
-pub use bench::LOSS;
+pub use under_load::LOSS;
 
 /// Compares the deployments of `plan`; `say` hears what is being done. A deployment that this
 /// machine cannot have is named in the result, and the others go on.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::bench::Bench;
+use super::under_load::UnderLoad;
 use crate::deployment::{Cores, Means, Running, UserPlane, Variant};
 use crate::error::Error;
 use crate::load::{Load, Observed};
@@ -52,20 +52,22 @@ impl Stage<'_> {
         for (number, &payload) in self.plan.payloads.iter().enumerate() {
             say(&format!("{}, {payload} bytes", self.variant));
             let mut load = Load::new(self.site, &mut running, payload, sending)?;
-            let mut bench = Bench {
+            let mut under_load = UnderLoad {
                 load: &mut load,
                 running: &mut running,
                 changes: &mut changes,
                 schedule,
             };
-            let alone = bench.throughput()?;
+            let alone = under_load.throughput()?;
             let half = alone.map_or(0.0, |rate| rate / 2.0);
-            let (delays, uses) = watched(&self.cores.all, || bench.at(half, schedule.delay_trial))?;
+            let (delays, uses) = watched(&self.cores.all, || {
+                under_load.at(half, schedule.delay_trial)
+            })?;
             comparison
                 .cells
                 .push(self.packets(payload, false, alone, &delays, uses));
             if first && number == 0 {
-                let cost = self.cost(&mut bench, half)?;
+                let cost = self.cost(&mut under_load, half)?;
                 if let Some(of) = comparison.channels.last_mut() {
                     of.cost = Some(cost);
                 }
@@ -73,8 +75,8 @@ impl Stage<'_> {
 
             // The same beside requests: people go on asking until the packets are done.
             let (trials, responses) = asked_while(&self.site.device, Some(self.asking()), || {
-                let beside = bench.throughput()?;
-                let delays = || bench.at(half, schedule.delay_trial);
+                let beside = under_load.throughput()?;
+                let delays = || under_load.at(half, schedule.delay_trial);
                 Ok::<_, Error>((beside, watched(&self.cores.all, delays)?))
             })?;
             let (beside, (delays, uses)) = trials?;

@@ -1,4 +1,4 @@
-//! A load on running user planes, and the highest rate that they carry.
+//! Running user planes under a load, and the highest rate that they carry.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ const STEEP: f64 = 4.0;
 /// A rate that nothing on veth reaches.
 const HIGHEST: f64 = 4e6;
 
-/// A load on running user planes.
-pub(crate) struct Bench<'a> {
+/// Running user planes under a load.
+pub(crate) struct UnderLoad<'a> {
     /// The senders and receivers.
     pub(crate) load: &'a mut Load,
     /// The user planes.
@@ -31,7 +31,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) schedule: Schedule,
 }
 
-impl Bench<'_> {
+impl UnderLoad<'_> {
     /// One trial with route changes.
     ///
     /// # Errors
