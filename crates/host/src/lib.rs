@@ -17,6 +17,9 @@
 //!   [`temporary::Directory`]; after a crash: [`temporary::sweep_leftovers`]
 //! - child process: name: –; removed by its guard: [`process::Group`]; after a crash: the kernel,
 //!   if [`process::end_with_thread`] asked it to
+//! - settings of the machine, interrupt lines among them: name: `corelane-setting-<pid>-…` in
+//!   `/run`; given back by its guard: [`settings::Setting`], [`interrupts::Interrupts`]; after a
+//!   crash: a process that waits for it, else [`settings::sweep_leftovers`]
 //! - core and rank of a thread: name: –; removed by its guard: [`Pinned`], [`Favoured`],
 //!   [`RealTime`]; after a crash: they end with the thread
 //!
@@ -27,7 +30,7 @@
 //!
 //! Linux only. Reading `/sys` and `/proc` never fails the caller where a default is honest: what is
 //! not known is an empty string or `None`, never a guess. It cannot be used without the commands
-//! `ip` (namespaces) and `sh` (threaded NAPI).
+//! `ip` (namespaces) and `sh` (threaded NAPI, settings).
 
 pub mod bed;
 pub mod cleanup;
@@ -36,6 +39,7 @@ pub mod cores;
 pub mod environment;
 pub mod favour;
 mod files;
+pub mod interrupts;
 pub mod loops;
 pub mod namespace;
 pub mod napi;

@@ -1,18 +1,31 @@
 //! Settings of the whole machine that an experiment changes for a moment, and their way back.
 //!
 //! A [`Setting`] writes a file of the kernel and writes the former value back when dropped. Before
-//! it does, it notes that value in [`JOURNAL`], which only root can write to, so that
-//! [`sweep_leftovers`] can give it back after a crash.
+//! it does, it notes that value in [`JOURNAL`], which only root can write to. When this process is
+//! killed, a guard process gives back what is noted, at once; what the guard cannot
+//! [`sweep_leftovers`] does in the next run.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
-use crate::cores::write_list;
 use crate::{CoreId, files};
 
 const JOURNAL: &str = "/run";
 const NAME: &str = "corelane-setting-";
+/// The guard: a shell whose input ends when the process ends that started it. What is noted in
+/// files whose names begin as `$1` says it then gives back.
+const GUARD: &str = r#"trap '' HUP INT TERM
+cat > /dev/null
+for note in "$1"*; do
+    [ -e "$note" ] || continue
+    { IFS= read -r path; before=$(cat); } < "$note"
+    printf %s "$before" > "$path"
+    rm -f "$note"
+done"#;
 
 /// One setting with another value, until dropped.
 #[derive(Debug)]
@@ -31,7 +44,9 @@ impl Setting {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let before = files::trimmed(path)?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let note = Path::new(JOURNAL).join(format!("{NAME}{}-{number}", std::process::id()));
+        let own = format!("{JOURNAL}/{NAME}{}-", std::process::id());
+        guard(&own)?;
+        let note = PathBuf::from(format!("{own}{number}"));
         fs::write(&note, format!("{}\n{before}", path.display()))?;
         // From here on dropping removes the note.
         let setting = Self {
@@ -39,8 +54,16 @@ impl Setting {
             before,
             note,
         };
-        fs::write(path, value)?;
+        setting.set(value)?;
         Ok(setting)
+    }
+
+    /// Changes it once more.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set(&self, value: &str) -> io::Result<()> {
+        fs::write(&self.path, value)
     }
 }
 
@@ -52,6 +75,20 @@ impl Drop for Setting {
     }
 }
 
+/// Starts the guard of notes whose names begin with `own`, unless it runs already.
+fn guard(own: &str) -> io::Result<()> {
+    static RUNNING: Mutex<Option<Child>> = Mutex::new(None);
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if running.is_none() {
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARD, "sh", own]).process_group(0);
+        command.stdin(Stdio::piped());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        *running = Some(command.spawn()?);
+    }
+    Ok(())
+}
+
 /// Gives back what dead processes had changed.
 pub fn sweep_leftovers() {
     for (_, _, note) in files::leftovers(JOURNAL, NAME) {
@@ -60,16 +97,6 @@ pub fn sweep_leftovers() {
         }
         let _ = fs::remove_file(note);
     }
-}
-
-/// Has all interrupt lines of devices that can be moved come to `cores`. Those that cannot (the
-/// kernel places them itself, or they belong to one core) stay.
-pub fn interrupts_to(cores: &[CoreId]) -> Vec<Setting> {
-    files::entries("/proc/irq")
-        .filter_map(|(_, line)| {
-            Setting::change(&line.join("smp_affinity_list"), &write_list(cores)).ok()
-        })
-        .collect()
 }
 
 /// Has the kernel's unbound workers run on `cores` (Linux, `Documentation/core-api/workqueue.rst`).

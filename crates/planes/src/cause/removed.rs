@@ -1,6 +1,7 @@
 //! One shared thing taken away, and given back when dropped.
 
 use host::favour::Rank;
+use host::interrupts::Interrupts;
 use host::partition::Partition;
 use host::settings::{self, Setting};
 use host::tasks::TaskError;
@@ -17,6 +18,7 @@ use crate::result::Plane;
 #[derive(Default)]
 pub(super) struct Removed<'a> {
     settings: Vec<Setting>,
+    interrupts: Option<Interrupts>,
     /// Threads that were raised.
     raised: Vec<u32>,
     /// Interfaces whose softirqs moved, and the core of the thread in which they were.
@@ -45,7 +47,10 @@ impl<'a> Removed<'a> {
                 Plane::Management => removed.raise(&[server.process()], Rank::First(2))?,
             },
             Removal::Softirqs => removed.move_softirqs(setup)?,
-            Removal::Interrupts => removed.settings.extend(settings::interrupts_to(away)),
+            Removal::Interrupts => {
+                let interrupts = removed.interrupts.insert(Interrupts::take());
+                interrupts.put(away);
+            }
             Removal::Workers => {
                 let setting =
                     settings::workers_to(away).map_err(host("move the kernel's workers"))?;
