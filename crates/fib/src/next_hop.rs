@@ -146,6 +146,9 @@ pub struct NextHopTable {
     /// The highest next hop that was ever published: what of `slots` lies above was never written.
     highest: u16,
     bucket_used: Vec<bool>,
+    free_buckets: usize,
+    /// All buckets below are used.
+    first_free: usize,
     quarantine: Quarantine<Retired>,
 }
 
@@ -203,14 +206,16 @@ impl NextHopTable {
             !storage.entries.elements().is_empty(),
             "slot 0 is the entry of \"no route\""
         );
-        let bucket_used = vec![false; storage.buckets.elements().len()];
+        let free_buckets = storage.buckets.elements().len();
         let view = NextHops { storage };
         Self {
             view,
             free_slots: Vec::new(),
             unused_slot: 1,
             highest: 0,
-            bucket_used,
+            bucket_used: vec![false; free_buckets],
+            free_buckets,
+            first_free: 0,
             quarantine: Quarantine::default(),
         }
     }
@@ -235,11 +240,17 @@ impl NextHopTable {
         if next_hop == NextHop::NONE {
             return Err(NextHopError::Reserved);
         }
+        let slot = self.write(entry)?;
+        self.publish(next_hop, slot);
+        Ok(())
+    }
+
+    /// Writes an entry to a slot that no next hop has yet.
+    fn write(&mut self, entry: NextHopEntry) -> Result<u32, NextHopError> {
         let slot = self.take_slot()?;
         // SAFETY: the slot is unpublished or has passed a grace period: no reader can reach it.
         unsafe { *self.view.storage.entries.elements()[slot as usize].0.get() = entry };
-        self.publish(next_hop, slot);
-        Ok(())
+        Ok(slot)
     }
 
     /// Makes `next_hop` a group of `members`. Give a member several times to give it more of the
@@ -271,6 +282,34 @@ impl NextHopTable {
         }
         self.set(next_hop, entry)?;
         self.bucket_used[first..first + members.len()].fill(true);
+        self.free_buckets -= members.len();
+        if first == self.first_free {
+            self.first_free += members.len();
+        }
+        Ok(())
+    }
+
+    /// Replaces all of a group's entry but its buckets.
+    ///
+    /// # Errors
+    /// When no slot is free; nothing has changed then.
+    pub fn set_group_entry(
+        &mut self,
+        group: NextHop,
+        entry: NextHopEntry,
+    ) -> Result<(), NextHopError> {
+        let old = self.get(group);
+        let slot = self.write(NextHopEntry {
+            kind: old.kind,
+            group_first: old.group_first,
+            group_size: old.group_size,
+            ..entry
+        })?;
+        let old_slot =
+            self.view.storage.slots.elements()[usize::from(group.0)].swap(slot, Ordering::Release);
+        if old_slot != 0 {
+            self.quarantine.put(Retired::Slot(old_slot));
+        }
         Ok(())
     }
 
@@ -284,24 +323,35 @@ impl NextHopTable {
         self.quarantine.seal(epoch);
     }
 
-    /// All readers have reached `epoch`: reuse what was sealed under it or earlier.
+    /// All readers have reached `epoch`: reuse what was sealed under it or earlier. True when there
+    /// was something.
     ///
     /// # Safety
     /// No entry that a view returned before [`NextHopTable::seal`] was called with that epoch may
     /// still be borrowed: its slot is written again.
-    pub unsafe fn reclaim(&mut self, epoch: u64) {
+    pub unsafe fn reclaim(&mut self, epoch: u64) -> bool {
         let Self {
             quarantine,
             free_slots,
             bucket_used,
+            free_buckets,
+            first_free,
             ..
         } = self;
-        quarantine.reclaim(epoch, |retired| match retired {
-            Retired::Slot(slot) => free_slots.push(slot),
-            Retired::Buckets { first, size } => {
-                bucket_used[first as usize..first as usize + usize::from(size)].fill(false);
+        let mut any = false;
+        quarantine.reclaim(epoch, |retired| {
+            any = true;
+            match retired {
+                Retired::Slot(slot) => free_slots.push(slot),
+                Retired::Buckets { first, size } => {
+                    let (first, size) = (first as usize, usize::from(size));
+                    bucket_used[first..first + size].fill(false);
+                    *free_buckets += size;
+                    *first_free = (*first_free).min(first);
+                }
             }
         });
+        any
     }
 
     /// Exact bytes of the arrays.
@@ -349,13 +399,16 @@ impl NextHopTable {
         }
     }
 
-    /// First fit: groups are few and change rarely.
+    /// First fit: groups change rarely.
     fn free_buckets(&self, wanted: usize) -> Option<usize> {
         if wanted == 0 {
             return Some(0);
         }
+        if wanted > self.free_buckets {
+            return None;
+        }
         let mut run = 0;
-        for (index, &used) in self.bucket_used.iter().enumerate() {
+        for (index, &used) in self.bucket_used.iter().enumerate().skip(self.first_free) {
             run = if used { 0 } else { run + 1 };
             if run == wanted {
                 return Some(index + 1 - wanted);
@@ -451,5 +504,42 @@ mod tests {
             .set_group(NextHop(12), NextHopEntry::default(), &[])
             .unwrap();
         assert_eq!(view.member(view.get(NextHop(12)), 7), NextHop::NONE);
+    }
+
+    #[test]
+    fn groups_come_and_go_and_never_share_a_bucket() {
+        let mut random = figures::Random::new(7);
+        let mut table = table(512, 600);
+        let mut sizes = [0; 40];
+        let (mut made, mut refused) = (0, 0);
+        for epoch in 1..4000 {
+            let at = random.below(sizes.len());
+            let id = NextHop(at as u16 + 1);
+            let size = random.below(41);
+            let entry = NextHopEntry::default();
+            match table.set_group(id, entry, &vec![id; size]) {
+                Ok(()) => (sizes[at], made) = (size, made + 1),
+                Err(_) => refused += 1,
+            }
+            if random.below(8) == 0 {
+                let stamp = epoch as u32;
+                let entry = NextHopEntry { stamp, ..entry };
+                table.set_group_entry(id, entry).unwrap();
+                assert_eq!(table.get(id).stamp, stamp);
+            }
+            table.seal(epoch);
+            // SAFETY: no entry is borrowed.
+            unsafe { table.reclaim(epoch) };
+            let view = table.view();
+            for (at, &size) in sizes.iter().enumerate() {
+                let group = view.get(NextHop(at as u16 + 1));
+                assert_eq!(usize::from(group.group_size), size);
+                for bucket in 0..size {
+                    let hash = (((bucket as u64) << 32) / size as u64 + 1) as u32;
+                    assert_eq!(view.member(group, hash).0, at as u16 + 1);
+                }
+            }
+        }
+        assert!(made > 2000 && refused > 100, "{made} {refused}");
     }
 }
