@@ -62,7 +62,15 @@ impl Attachment {
     /// [`Error::NoInterface`], [`Error::Busy`] when another program is attached,
     /// [`Error::NotNative`], [`Error::Attach`].
     pub fn new(program: &Program, interface: &str, request: Request) -> Result<Self> {
-        let ifindex = index_of(interface)?;
+        Self::at(program, interface, index_of(interface)?, request)
+    }
+
+    /// As [`Attachment::new`], to the interface with this index, which `interface` is the name of:
+    /// never to another that has got the name meanwhile.
+    ///
+    /// # Errors
+    /// As [`Attachment::new`].
+    pub fn at(program: &Program, interface: &str, ifindex: u32, request: Request) -> Result<Self> {
         let link = |flags| sys::link_create(Hook::Xdp, program.as_fd(), ifindex, flags);
         let attached = |mode, fallback, link| Self {
             interface: interface.to_owned(),
@@ -107,9 +115,8 @@ impl Attachment {
     /// not in its way.
     ///
     /// # Errors
-    /// [`Error::NoInterface`], [`Error::Attach`]: `EINVAL` before Linux 6.6.
-    pub fn at_tc(program: &Program, interface: &str) -> Result<Self> {
-        let ifindex = index_of(interface)?;
+    /// [`Error::Attach`]: `EINVAL` before Linux 6.6.
+    pub fn at_tc(program: &Program, interface: &str, ifindex: u32) -> Result<Self> {
         let link = sys::link_create(Hook::Tc, program.as_fd(), ifindex, 0);
         Ok(Self {
             interface: interface.to_owned(),

@@ -88,9 +88,9 @@ impl Net {
                 };
                 forwarder.set_next_hop(NextHop(id), entry).unwrap();
                 let route = (Prefix::containing(u32::from(address), 32), NextHop(id));
-                forwarder.set_routes_v4(MAIN, &[route]).unwrap();
+                forwarder.set_routes_v4(MAIN, &[route]);
             }
-            forwarder.refresh_ports().unwrap();
+            forwarder.refresh_ports();
             forwarder
         };
         self.router.enter(make).unwrap()
@@ -215,7 +215,7 @@ fn forwarder_for_changes(request: Request, station: [u8; 6]) -> Forwarder {
         forwarder.set_next_hop(NextHop(id), to_r1(0)).unwrap();
     }
     let covering = (Prefix::containing(0x0a01_0000, 16), NextHop(1));
-    forwarder.set_routes_v4(MAIN, &[covering]).unwrap();
+    forwarder.set_routes_v4(MAIN, &[covering]);
     forwarder
 }
 
@@ -290,9 +290,7 @@ fn nothing_is_lost_while_routes_change() {
                     } else {
                         NextHop(2)
                     };
-                    forwarder
-                        .set_routes_v4(MAIN, &[(prefix, next_hop)])
-                        .unwrap();
+                    forwarder.set_routes_v4(MAIN, &[(prefix, next_hop)]);
                 }
                 forwarder.set_next_hop(NextHop(2), to_r1(changes)).unwrap();
                 forwarder.settle();

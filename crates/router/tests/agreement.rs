@@ -107,12 +107,8 @@ fn fill(forwarder: &mut Forwarder) {
     for number in 1..=hops::BACK.0 {
         let v4 = Prefix::containing(0x0a00_0000 | u32::from(number) << 16, 16);
         let v6 = Prefix::containing(0x2001_0db8 << 96 | u128::from(number) << 80, 48);
-        forwarder
-            .set_routes_v4(TABLE, &[(v4, NextHop(number))])
-            .unwrap();
-        forwarder
-            .set_routes_v6(TABLE, &[(v6, NextHop(number))])
-            .unwrap();
+        forwarder.set_routes_v4(TABLE, &[(v4, NextHop(number))]);
+        forwarder.set_routes_v6(TABLE, &[(v6, NextHop(number))]);
     }
     forwarder.settle();
 }

@@ -104,6 +104,15 @@ impl Recording {
             Change::Port(port) => {
                 self.ports.insert(port.ifindex, port.clone());
             }
+            Change::TableGone { table } => {
+                let of_table = |other: u32| other == *table;
+                let v4 = self.v4.extract_if(.., |key, _| of_table(key.0));
+                let v4: Vec<NextHop> = v4.map(|(_, next_hop)| next_hop).collect();
+                let v6 = self.v6.extract_if(.., |key, _| of_table(key.0));
+                for next_hop in v4.into_iter().chain(v6.map(|(_, next_hop)| next_hop)) {
+                    *self.users.entry(next_hop.0).or_default() -= 1;
+                }
+            }
             Change::OwnAddresses(_) => {}
         }
         Ok(())

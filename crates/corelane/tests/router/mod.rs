@@ -12,6 +12,7 @@ mod frames;
 mod internet;
 mod kernels;
 mod lifecycle;
+mod limits;
 mod open_metrics;
 mod policy;
 mod protocols;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use fib::next_hop::{Kind, NextHopError};
 use fib::table::TableError;
-use fib::{NextHop, NextHopEntry, Prefix, Table};
+use fib::{Family, NextHop, NextHopEntry, Prefix, Table};
 
-use super::{Forwarder, Lookup, Target};
+use super::{Forwarder, Target};
 use crate::{Error, Result};
 
 /// Changes after which room is looked for without being asked.
@@ -27,27 +27,6 @@ pub(super) struct Tables {
 }
 
 impl Forwarder {
-    /// Our number of the caller's table, which is made when it is first named.
-    pub(super) fn table(&mut self, number: u32) -> Result<usize> {
-        if self.lookup == Lookup::Kernel {
-            return Ok(0);
-        }
-        if let Some(&index) = self.table_numbers.get(&number) {
-            return Ok(index);
-        }
-        let index = self.table_numbers.len();
-        if index >= self.capacity.tables() {
-            return Err(Error::Full(format!(
-                "table {number} is one more than the {} there is room for; raise \
-                 `Capacity::more_tables`",
-                self.capacity.tables()
-            )));
-        }
-        self.make_tables(index + 1);
-        self.table_numbers.insert(number, index);
-        Ok(index)
-    }
-
     /// Makes tables until there are `count`.
     pub(super) fn make_tables(&mut self, count: usize) {
         for index in self.tables.len()..count {
@@ -61,65 +40,98 @@ impl Forwarder {
 
     /// Answers for IPv4 prefixes in a table; [`NextHop::NONE`] withdraws one. Many at once are much
     /// faster than one by one: each node is written once. For an address that several of them
-    /// concern, frames see the answer before the first or after the last.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
-    pub fn set_routes_v4(&mut self, table: u32, routes: &[(Prefix<u32>, NextHop)]) -> Result<()> {
-        let table = self.table(table)?;
-        self.with_room(|this| this.tables[table].v4.insert_all(routes))
+    /// concern, frames see the answer before the first or after the last. When they do not fit, the
+    /// table's IPv4 is the kernel's ([`Forwarder::not_carried`]).
+    pub fn set_routes_v4(&mut self, table: u32, routes: &[(Prefix<u32>, NextHop)]) {
+        self.set_routes(table, false, routes, |tables| &mut tables.v4);
     }
 
     /// The same for IPv6.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
-    pub fn set_routes_v6(&mut self, table: u32, routes: &[(Prefix<u128>, NextHop)]) -> Result<()> {
-        let table = self.table(table)?;
-        self.with_room(|this| this.tables[table].v6.insert_all(routes))
+    pub fn set_routes_v6(&mut self, table: u32, routes: &[(Prefix<u128>, NextHop)]) {
+        self.set_routes(table, true, routes, |tables| &mut tables.v6);
+    }
+
+    fn set_routes<A: Family>(
+        &mut self,
+        number: u32,
+        v6: bool,
+        routes: &[(Prefix<A>, NextHop)],
+        of: fn(&mut Tables) -> &mut Table<A>,
+    ) {
+        let Some(place) = self.table(number) else {
+            return;
+        };
+        if self.left.tables.contains_key(&(number, v6)) {
+            return;
+        }
+        let made = self.with_room(true, |this| of(&mut this.tables[place]).insert_all(routes));
+        if made.is_err() {
+            let fitted = of(&mut self.tables[place]).len();
+            self.leave_table(number, v6, fitted);
+        }
     }
 
     /// The content of a next hop that is not a group. `port` is the interface index of the egress,
     /// and `vlan` its tag: of an adjacency, and of what is the kernel's but on a link (a punt of
-    /// a connected network), by which sources are checked; `flags` is ours.
+    /// a connected network), by which sources are checked; `flags` is ours. Without room, its
+    /// frames are the kernel's until there is some ([`Forwarder::not_carried`]).
     ///
     /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
+    /// [`Error::Value`] for next hop 0.
     pub fn set_next_hop(&mut self, id: NextHop, entry: NextHopEntry) -> Result<()> {
+        is_given_out(id)?;
         let effective = self.effective(entry);
         let moved = ports_of(&effective) != ports_of(&self.next_hops.get(id));
-        self.write_next_hop(id, effective)?;
-        if entry.port == 0 {
-            self.adjacencies.remove(&id.0);
-        } else {
+        self.forget(id);
+        self.write_next_hop(id, effective);
+        if entry.port != 0 {
             self.adjacencies.insert(id.0, entry);
         }
         if moved {
-            self.write_groups(|buckets| buckets.contains(&id))?;
+            self.write_groups(|buckets| buckets.contains(&id));
         }
         Ok(())
     }
 
-    /// The next hops of a group, one for each bucket, none of them a group.
+    /// The next hops of a group, one for each bucket, none of them a group. Without room, as
+    /// [`Forwarder::set_next_hop`].
     ///
     /// # Errors
-    /// [`Error::Full`]; nothing has changed then.
+    /// [`Error::Value`] for next hop 0.
     pub fn set_group(&mut self, id: NextHop, buckets: &[NextHop]) -> Result<()> {
-        self.write_group(id, buckets)?;
-        self.adjacencies.remove(&id.0);
+        is_given_out(id)?;
+        self.forget(id);
         self.groups.insert(id.0, buckets.to_vec());
+        let entry = self.group_entry(buckets);
+        // Who comes when others have none does not wait for room.
+        let wait = self.left.groups.is_empty();
+        let made = self.with_room(wait, |this| this.next_hops.set_group(id, entry, buckets));
+        if made.is_err() {
+            self.leave_group(id);
+        }
         Ok(())
     }
 
     /// A next hop that no route uses any more.
     pub fn release(&mut self, id: NextHop) {
-        self.adjacencies.remove(&id.0);
-        self.groups.remove(&id.0);
+        self.forget(id);
         self.next_hops.remove(id);
     }
 
-    /// Writes a group with a bit for each port that a member leaves by.
-    fn write_group(&mut self, id: NextHop, buckets: &[NextHop]) -> Result<()> {
+    fn forget(&mut self, id: NextHop) {
+        self.adjacencies.remove(&id.0);
+        self.groups.remove(&id.0);
+        self.left.next_hops.remove(&id.0);
+        self.left.groups.remove(&id.0);
+    }
+
+    fn leave_group(&mut self, id: NextHop) {
+        self.next_hops.remove(id);
+        self.left.groups.insert(id.0);
+    }
+
+    /// A group's entry has a bit for each port that a member leaves by.
+    pub(super) fn group_entry(&self, buckets: &[NextHop]) -> NextHopEntry {
         let ports = buckets.iter().fold(0, |ports, &member| {
             ports | ports_of(&self.next_hops.get(member))
         });
@@ -127,25 +139,38 @@ impl Forwarder {
         let bytes = ports.to_le_bytes();
         entry.destination_mac.copy_from_slice(&bytes[..6]);
         entry.source_mac[..2].copy_from_slice(&bytes[6..]);
-        self.with_room(|this| this.next_hops.set_group(id, entry, buckets))
+        entry
     }
 
-    /// Writes those groups again of which a member's port may have changed.
-    pub(super) fn write_groups(&mut self, wanted: impl Fn(&[NextHop]) -> bool) -> Result<()> {
-        let concerned: Vec<_> = self
-            .groups
-            .iter()
-            .filter(|(_, buckets)| wanted(buckets))
-            .map(|(&id, buckets)| (NextHop(id), buckets.clone()))
+    /// Writes those groups again of which a member's port has changed.
+    pub(super) fn write_groups(&mut self, wanted: impl Fn(&[NextHop]) -> bool) {
+        let there = |id: &u16| !self.left.groups.contains(id);
+        let groups = self.groups.iter().filter(|(id, _)| there(id));
+        let entries = groups.filter(|(_, buckets)| wanted(buckets));
+        let concerned: Vec<_> = entries
+            .map(|(&id, buckets)| (NextHop(id), self.group_entry(buckets)))
+            .filter(|&(id, entry)| {
+                let now = self.next_hops.get(id);
+                (now.destination_mac, now.source_mac) != (entry.destination_mac, entry.source_mac)
+            })
             .collect();
-        for (id, buckets) in concerned {
-            self.write_group(id, &buckets)?;
+        for (id, entry) in concerned {
+            let made = self.with_room(true, |this| this.next_hops.set_group_entry(id, entry));
+            if made.is_err() {
+                self.leave_group(id);
+            }
         }
-        Ok(())
     }
 
-    pub(super) fn write_next_hop(&mut self, id: NextHop, entry: NextHopEntry) -> Result<()> {
-        self.with_room(|this| this.next_hops.set(id, entry))
+    pub(super) fn write_next_hop(&mut self, id: NextHop, entry: NextHopEntry) {
+        let wait = self.left.next_hops.is_empty();
+        let made = self.with_room(wait, |this| this.next_hops.set(id, entry));
+        if made.is_ok() {
+            self.left.next_hops.remove(&id.0);
+        } else {
+            self.next_hops.remove(id);
+            self.left.next_hops.insert(id.0, entry);
+        }
     }
 
     /// The entry as the program wants it: the port's place for its interface index, and what stands
@@ -175,21 +200,26 @@ impl Forwarder {
         entry
     }
 
-    /// Makes a change; when there is no room, waits for what was set aside to become free, and
-    /// tries once more.
+    /// Makes a change; when there is no room, waits, if it may, for what was set aside to become
+    /// free, and tries once more.
     fn with_room<E: NoRoom>(
         &mut self,
+        wait: bool,
         mut change: impl FnMut(&mut Self) -> Result<(), E>,
-    ) -> Result<()> {
+    ) -> Result<(), E> {
         self.changes += 1;
         if self.changes >= SETTLE_EVERY {
             self.settle();
         }
         match change(self) {
-            Ok(()) => return Ok(()),
-            Err(error) if !error.is_no_room() => return Err(Error::Full(error.to_string())),
-            Err(_) => {}
+            Err(full) if wait && full.is_no_room() && self.wait_for_readers().is_ok() => {}
+            done => return done,
         }
+        change(self)
+    }
+
+    /// Waits until what was set aside so far is free.
+    pub(super) fn wait_for_readers(&mut self) -> Result<()> {
         self.settle();
         self.grace.wait(self.epoch)?;
         let patience = Instant::now() + READERS_WAIT;
@@ -197,11 +227,11 @@ impl Forwarder {
             std::thread::sleep(Duration::from_micros(50));
         }
         self.reclaim();
-        change(self).map_err(|error| Error::Full(error.to_string()))
+        Ok(())
     }
 
     /// Ends a batch of changes: what they replaced becomes free when all programs running now have
-    /// ended.
+    /// ended. What had found no room is tried again when there is some.
     pub fn settle(&mut self) {
         self.changes = 0;
         self.epoch = self.domain.advance();
@@ -212,6 +242,9 @@ impl Forwarder {
         self.next_hops.seal(self.epoch);
         self.grace.request(self.epoch);
         self.reclaim();
+        if std::mem::take(&mut self.has_new_room) {
+            self.try_left_again();
+        }
     }
 
     fn reclaim(&mut self) {
@@ -227,25 +260,26 @@ impl Forwarder {
             }
         }
         // SAFETY: as above.
-        unsafe { self.next_hops.reclaim(completed) };
+        self.has_new_room |= unsafe { self.next_hops.reclaim(completed) };
+        self.reclaim_places(completed);
     }
 
     /// The answer a frame for `address` gets in a table, from the arrays that the program reads.
     pub fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
-        self.table_numbers
-            .get(&table)
-            .map_or(NextHop::NONE, |&index| {
-                self.tables[index].v4.lookup(address)
-            })
+        let place = self.table_numbers.get(&table);
+        let place = place.filter(|_| !self.left.tables.contains_key(&(table, false)));
+        place.map_or(NextHop::NONE, |&place| {
+            self.tables[place].v4.lookup(address)
+        })
     }
 
     /// The answer a frame for `address` gets in a table, from the arrays that the program reads.
     pub fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
-        self.table_numbers
-            .get(&table)
-            .map_or(NextHop::NONE, |&index| {
-                self.tables[index].v6.lookup(address)
-            })
+        let place = self.table_numbers.get(&table);
+        let place = place.filter(|_| !self.left.tables.contains_key(&(table, true)));
+        place.map_or(NextHop::NONE, |&place| {
+            self.tables[place].v6.lookup(address)
+        })
     }
 
     /// The content of a next hop, as it was given.
@@ -273,6 +307,17 @@ impl Forwarder {
             .map(|bucket| NextHop(bucket.load(std::sync::atomic::Ordering::Relaxed)))
             .collect()
     }
+}
+
+fn is_given_out(id: NextHop) -> Result<()> {
+    if id == NextHop::NONE {
+        return Err(Error::Value {
+            what: "number of a next hop",
+            value: "0".to_owned(),
+            remedy: "0 is \"no route\": count from 1".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// A bit for the port that an entry, as the program reads it, leaves by untagged.

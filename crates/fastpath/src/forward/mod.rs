@@ -10,7 +10,8 @@
 //! changes: what was set aside is sealed under an epoch, a grace period is asked for (a thread
 //! waits for all running programs: [`grace`](self)), and what earlier grace periods freed is used
 //! again. When room runs out in the middle of a batch, the forwarder waits for the grace period
-//! instead of failing.
+//! before it gives up. What finds none then is the kernel's until there is room
+//! ([`Forwarder::not_carried`]).
 //!
 //! # Ports
 //! Each port has its own copy of the program with the port's number as a constant. A port forwards
@@ -36,6 +37,7 @@
 mod answers;
 mod counters;
 mod grace;
+mod left;
 mod ports;
 mod reason;
 mod step;
@@ -54,6 +56,8 @@ pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};
 use grace::Grace;
+use left::Left;
+pub use left::NotCarried;
 use ports::Port;
 pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
 pub use reason::Reason;
@@ -161,14 +165,19 @@ pub struct Forwarder {
     capacity: Capacity,
     arrays: Arrays,
     tables: Vec<Tables>,
-    /// The caller's table number to ours.
+    /// The caller's table number to our place for it.
     table_numbers: HashMap<u32, usize>,
+    /// The last is the next to be taken.
+    free_places: Vec<usize>,
+    /// Free when readers have reached the epoch.
+    retired_places: Vec<(u64, usize)>,
     next_hops: NextHopTable,
     /// Next hops by a port and groups as the caller gave them, for when a port changes.
     adjacencies: BTreeMap<u16, NextHopEntry>,
     ports: Vec<Option<Port>>,
     maps: HashMap<&'static str, Map>,
     groups: BTreeMap<u16, Vec<NextHop>>,
+    left: Left,
     port_words: MappedArray<u64>,
     own: MappedArray<u64>,
     vouch: Vouch,
@@ -180,6 +189,8 @@ pub struct Forwarder {
     domain: Domain,
     epoch: u64,
     changes: u32,
+    /// Next hops or buckets became free since this was last asked.
+    has_new_room: bool,
 }
 
 impl Forwarder {
@@ -220,9 +231,12 @@ impl Forwarder {
             capacity,
             tables: Vec::new(),
             table_numbers: HashMap::new(),
+            free_places: (0..capacity.tables()).rev().collect(),
+            retired_places: Vec::new(),
             next_hops,
             adjacencies: BTreeMap::new(),
             groups: BTreeMap::new(),
+            left: Left::default(),
             ports: Vec::new(),
             port_words: loaded.map("ports")?.mapped()?,
             own: loaded.map("own4")?.mapped()?,
@@ -236,6 +250,7 @@ impl Forwarder {
             domain: Domain::new(readers),
             epoch: 0,
             changes: 0,
+            has_new_room: false,
         };
         forwarder.vouch(None)?;
         Ok(forwarder)

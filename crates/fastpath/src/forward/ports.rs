@@ -6,7 +6,7 @@ use bpf::{attach, features};
 use fib::NextHop;
 
 use super::answers::FLAG_NO_REDIRECT;
-use super::{Forwarder, Load, Target, counters};
+use super::{Forwarder, Load, Lookup, Target, counters};
 use crate::{Error, Result};
 
 /// 64-bit words of `struct port` of the C source.
@@ -112,8 +112,15 @@ pub(super) struct Port {
     pub(super) program: Program,
     pub(super) attachment: Attachment,
     pub(super) accepts_redirect: bool,
-    vlans: Vec<VlanSettings>,
+    pub(super) settings: PortSettings,
+    /// What stands in `vlans`.
+    vlans: Vec<Vlan>,
+    /// How many found no room there.
+    pub(super) vlans_left: usize,
 }
+
+/// An element of `vlans`: key and value.
+type Vlan = (u32, [u64; PORT_WORDS]);
 
 impl Forwarder {
     /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet:
@@ -123,7 +130,20 @@ impl Forwarder {
     /// [`bpf::Error::Refused`] when the kernel does not take the program, else as
     /// [`Attachment::new`]; [`Error::Value`] when all 64 places are taken.
     pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
-        let ifindex = attach::index_of(interface)?;
+        self.attach_at(interface, attach::index_of(interface)?, request)
+    }
+
+    /// The same to the interface with this index, which `interface` is the name of: never to
+    /// another that has got the name meanwhile.
+    ///
+    /// # Errors
+    /// As [`Forwarder::attach`].
+    pub fn attach_at(
+        &mut self,
+        interface: &str,
+        ifindex: u32,
+        request: Request,
+    ) -> Result<&Attachment> {
         self.detach(ifindex);
         let number = self
             .ports
@@ -150,10 +170,12 @@ impl Forwarder {
             Target::Copies { longest } => {
                 let loaded = load(Mode::Generic).load_take(longest, &self.maps)?;
                 let program = loaded.program("take")?;
-                let attachment = Attachment::at_tc(&program, interface)?;
+                let attachment = Attachment::at_tc(&program, interface, ifindex)?;
                 (loaded.program("hear")?, attachment)
             }
-            Target::Ports | Target::Sockets { .. } => self.attach_xdp(interface, request, load)?,
+            Target::Ports | Target::Sockets { .. } => {
+                self.attach_xdp(interface, ifindex, request, load)?
+            }
         };
         self.maps["out"].set(number as u32, &ifindex)?;
         let port = Port {
@@ -161,14 +183,16 @@ impl Forwarder {
             program,
             attachment,
             accepts_redirect: features::accepts_redirect(ifindex).unwrap_or(true),
+            settings: PortSettings::default(),
             vlans: Vec::new(),
+            vlans_left: 0,
         };
         if number == self.ports.len() {
             self.ports.push(Some(port));
         } else {
             self.ports[number] = Some(port);
         }
-        self.port_changed(number)?;
+        self.port_changed(number);
         // Just filled.
         self.ports[number]
             .as_ref()
@@ -179,19 +203,20 @@ impl Forwarder {
     fn attach_xdp<'a>(
         &'a self,
         interface: &str,
+        ifindex: u32,
         request: Request,
         load: impl Fn(Mode) -> Load<'a>,
     ) -> Result<(Program, Attachment)> {
         let program = |mode| load(mode).load(&self.maps)?.program("forward");
         if request != Request::Generic {
             let native = program(Mode::Native)?;
-            match Attachment::new(&native, interface, Request::Native) {
+            match Attachment::at(&native, interface, ifindex, Request::Native) {
                 Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
                 attachment => return Ok((native, attachment?)),
             }
         }
         let generic = program(Mode::Generic)?;
-        let attachment = Attachment::new(&generic, interface, Request::Generic)?;
+        let attachment = Attachment::at(&generic, interface, ifindex, Request::Generic)?;
         Ok((generic, attachment))
     }
 
@@ -204,11 +229,12 @@ impl Forwarder {
         self.write_port(number, 0, 0, 0);
         if let Some(port) = self.ports[number].take() {
             for vlan in &port.vlans {
-                let _gone = self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid));
+                self.remove_vlan(vlan);
             }
         }
+        let _gone = self.maps["egresses"].remove(ifindex);
         let _gone = self.maps["out"].remove(number as u32);
-        let _rewritten = self.port_changed(number);
+        self.port_changed(number);
     }
 
     pub(super) fn number_of(&self, ifindex: u32) -> Result<usize> {
@@ -228,49 +254,71 @@ impl Forwarder {
 
     /// Says how a port receives. What it accepts changes by one store. A change of table or VLANs
     /// disables the port for a moment; its frames are not lost by it, they take the kernel's way.
+    /// What looks up in a table that has no room, and a VLAN that has none, is the kernel's.
     ///
     /// # Errors
-    /// [`Error::NoPort`], [`Error::Full`] when there is no room for another table,
-    /// [`bpf::Error::Map`].
+    /// [`Error::NoPort`].
     pub fn set_port(&mut self, ifindex: u32, settings: &PortSettings) -> Result<()> {
         let number = self.number_of(ifindex)?;
-        let table = self.table(settings.table)?;
+        let port = self.ports[number].as_mut().ok_or(Error::NoPort(ifindex))?;
+        port.settings = settings.clone();
+        self.write_settings(number);
+        Ok(())
+    }
+
+    /// Has the programs act by the settings of a port.
+    pub(super) fn write_settings(&mut self, number: usize) {
+        let Some(port) = &self.ports[number] else {
+            return;
+        };
+        let (ifindex, settings) = (port.ifindex, port.settings.clone());
         let enabled = if settings.enabled { u64::MAX } else { 0 };
-        let bits = |accepts: Accepts| accepts.bits() & enabled;
-        let station =
-            station(settings.mac) | bits(settings.accepts) | u64::from(settings.enabled) << 54;
-        let mut vlans = Vec::with_capacity(settings.vlans.len());
+        let table = self.table(settings.table).unwrap_or(0);
+        let bits = self.carried_of(settings.accepts, settings.table).bits() & enabled;
+        let station = station(settings.mac) | bits | u64::from(settings.enabled) << 54;
+        let mut vlans: Vec<Vlan> = Vec::with_capacity(settings.vlans.len());
         for vlan in &settings.vlans {
-            let words: [u64; PORT_WORDS] = [
-                self::station(vlan.mac) | bits(vlan.accepts),
-                self.table(vlan.table)? as u64 | u64::from(vlan.ifindex) << 32,
+            let table = self.table(vlan.table).unwrap_or(0);
+            let bits = self.carried_of(vlan.accepts, vlan.table).bits() & enabled;
+            let words = [
+                self::station(vlan.mac) | bits,
+                table as u64 | u64::from(vlan.ifindex) << 32,
                 FOR_EVER,
                 0,
             ];
             vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
         }
         let place = table as u64 | u64::from(ifindex) << 32;
-        let port = self.ports[number].as_mut().ok_or(Error::NoPort(ifindex))?;
-        if port.vlans == settings.vlans && self.port_words.read(PORT_WORDS * number + 1) == place {
+        let Some(port) = &mut self.ports[number] else {
+            return;
+        };
+        if port.vlans == vlans && self.port_words.read(PORT_WORDS * number + 1) == place {
             self.port_words.write(PORT_WORDS * number, station);
-            return Ok(());
+            return;
         }
-        let old = std::mem::replace(&mut port.vlans, settings.vlans.clone());
+        let old = std::mem::take(&mut port.vlans);
         self.write_port(number, 0, table, ifindex);
-        for vlan in old {
-            if !settings.vlans.iter().any(|new| new.vid == vlan.vid) {
-                self.maps["vlans"].remove((number as u32) << 16 | u32::from(vlan.vid))?;
-            }
-            if vlan.ifindex != 0 && !settings.vlans.iter().any(|new| new.ifindex == vlan.ifindex) {
-                self.maps["egresses"].remove(vlan.ifindex)?;
-            }
+        let stays = |of: &Vlan| {
+            vlans
+                .iter()
+                .any(|new| (new.0, new.1[1] >> 32) == (of.0, of.1[1] >> 32))
+        };
+        for vlan in old.iter().filter(|vlan| !stays(vlan)) {
+            self.remove_vlan(vlan);
         }
-        for (key, words) in vlans {
-            self.maps["vlans"].set(key, &words)?;
+        let wanted = vlans.len();
+        vlans.retain(|(key, words)| self.maps["vlans"].set(*key, words).is_ok());
+        if let Some(port) = &mut self.ports[number] {
+            port.vlans_left = wanted - vlans.len();
+            port.vlans = vlans;
         }
-        self.write_egresses(number)?;
+        self.write_egresses(number);
         self.write_port(number, station, table, ifindex);
-        Ok(())
+    }
+
+    fn remove_vlan(&self, (key, words): &Vlan) {
+        let _gone = self.maps["vlans"].remove(*key);
+        let _gone = self.maps["egresses"].remove((words[1] >> 32) as u32);
     }
 
     /// The IPv4 addresses of this network namespace: as sources they are the kernel's, except where
@@ -288,30 +336,33 @@ impl Forwarder {
         }
     }
 
-    /// For the kernel's lookup: which port a frame for an interface of the kernel leaves by.
-    fn write_egresses(&self, number: usize) -> Result<()> {
+    /// For the kernel's lookup: which port a frame for an interface of the kernel leaves by. Frames
+    /// for an interface that finds no room are the kernel's.
+    fn write_egresses(&self, number: usize) {
         let Some(port) = &self.ports[number] else {
-            return Ok(());
+            return;
         };
+        if self.lookup == Lookup::Own {
+            return;
+        }
         let flags = if port.accepts_redirect {
             0
         } else {
             FLAG_NO_REDIRECT
         };
-        let words = |vlan: u16| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
-        self.maps["egresses"].set(port.ifindex, &words(0))?;
-        for vlan in port.vlans.iter().filter(|vlan| vlan.ifindex != 0) {
-            self.maps["egresses"].set(vlan.ifindex, &words(vlan.vid))?;
+        let words = |vlan: u32| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
+        let _full = self.maps["egresses"].set(port.ifindex, &words(0));
+        for (key, of_vlan) in &port.vlans {
+            let ifindex = (of_vlan[1] >> 32) as u32;
+            if ifindex != 0 {
+                let _full = self.maps["egresses"].set(ifindex, &words(key & 0xffff));
+            }
         }
-        Ok(())
     }
 
     /// Asks the kernel again which ports take redirected frames; call it when a link changes, and
     /// now and then.
-    ///
-    /// # Errors
-    /// [`bpf::Error::Map`], [`Error::Full`].
-    pub fn refresh_ports(&mut self) -> Result<()> {
+    pub fn refresh_ports(&mut self) {
         for number in 0..self.ports.len() {
             let Some(port) = &mut self.ports[number] else {
                 continue;
@@ -320,15 +371,14 @@ impl Forwarder {
             let now = features::accepts_redirect(port.ifindex).unwrap_or(port.accepts_redirect);
             if now != port.accepts_redirect {
                 port.accepts_redirect = now;
-                self.port_changed(number)?;
+                self.port_changed(number);
             }
         }
-        Ok(())
     }
 
     /// Writes every adjacency again that leaves by this port or could not leave by any.
-    fn port_changed(&mut self, number: usize) -> Result<()> {
-        self.write_egresses(number)?;
+    fn port_changed(&mut self, number: usize) {
+        self.write_egresses(number);
         let concerned: Vec<_> = self
             .adjacencies
             .iter()
@@ -336,11 +386,10 @@ impl Forwarder {
             .filter(|&(id, entry)| self.next_hops.get(id) != entry)
             .collect();
         for (id, entry) in concerned {
-            self.write_next_hop(id, entry)?;
+            self.write_next_hop(id, entry);
         }
-        self.write_groups(|_| true)?;
+        self.write_groups(|_| true);
         self.settle();
-        Ok(())
     }
 }
 

@@ -75,11 +75,8 @@ impl Forwarder {
     }
 
     /// Where a table (the caller's number) is among the readers; the place is made when the table
-    /// is first named.
-    ///
-    /// # Errors
-    /// [`Error::Full`] when there is no room for another table.
-    pub fn table_place(&mut self, table: u32) -> Result<u32> {
+    /// is first named. None when there is none left: the table's frames are the kernel's.
+    pub fn table_place(&mut self, table: u32) -> Option<u32> {
         self.table(table).map(|place| place as u32)
     }
 

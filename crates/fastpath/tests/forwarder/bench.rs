@@ -55,31 +55,43 @@ pub(crate) fn v6(text: &str) -> Prefix<u128> {
     }
 }
 
+/// Of port r0.
+pub(crate) fn settings() -> PortSettings {
+    PortSettings {
+        enabled: true,
+        accepts: Accepts::default(),
+        mac: STATION,
+        table: MAIN,
+        vlans: vec![vlan(100, 7)],
+    }
+}
+
+pub(crate) fn vlan(vid: u16, table: u32) -> VlanSettings {
+    VlanSettings {
+        vid,
+        ifindex: 0,
+        table,
+        mac: VLAN_STATION,
+        accepts: Accepts::default(),
+    }
+}
+
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::with(Capacity::default())
+    }
+
+    pub(crate) fn with(capacity: Capacity) -> Self {
         veth("r0", "p0");
         veth("r1", "p1");
         // r1 takes redirected frames when its peer has GRO.
         common::run("ethtool -K p1 gro on");
-        let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
+        let mut forwarder = Forwarder::new(Lookup::Own, capacity).unwrap();
         let (r0, r1) = (index_of("r0").unwrap(), index_of("r1").unwrap());
         for port in ["r0", "r1"] {
             forwarder.attach(port, Request::Native).unwrap();
         }
-        let settings = PortSettings {
-            enabled: true,
-            accepts: Accepts::default(),
-            mac: STATION,
-            table: MAIN,
-            vlans: vec![VlanSettings {
-                vid: 100,
-                ifindex: 0,
-                table: 7,
-                mac: VLAN_STATION,
-                accepts: Accepts::default(),
-            }],
-        };
-        forwarder.set_port(r0, &settings).unwrap();
+        forwarder.set_port(r0, &settings()).unwrap();
         forwarder.set_next_hop(ADJACENCY, adjacency(r1, 0)).unwrap();
         forwarder
             .set_next_hop(TAGGED, adjacency(r1, 0x2003))
@@ -113,22 +125,20 @@ impl Bench {
             ("203.0.113.16/28", 9),
         ] {
             let route = [(v4(text), NextHop(id))];
-            forwarder.set_routes_v4(MAIN, &route).unwrap();
+            forwarder.set_routes_v4(MAIN, &route);
         }
         let routes = [
             (v6("2001:db8:19::/48"), ADJACENCY),
             (v6("2001:db8:20::/48"), TAGGED),
         ];
-        forwarder.set_routes_v6(MAIN, &routes).unwrap();
-        forwarder
-            .set_routes_v4(
-                7,
-                &[
-                    (v4("198.19.0.0/16"), TAGGED),
-                    (v4("198.20.0.0/16"), ADJACENCY),
-                ],
-            )
-            .unwrap();
+        forwarder.set_routes_v6(MAIN, &routes);
+        forwarder.set_routes_v4(
+            7,
+            &[
+                (v4("198.19.0.0/16"), TAGGED),
+                (v4("198.20.0.0/16"), ADJACENCY),
+            ],
+        );
         forwarder.settle();
         Self { forwarder, r0, r1 }
     }

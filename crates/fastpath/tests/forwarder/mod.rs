@@ -4,6 +4,7 @@
 mod bench;
 
 mod leave;
+mod limits;
 mod rewrite;
 mod search;
 mod state;

@@ -88,7 +88,7 @@ fn replaced_state_is_reused_after_its_grace_period() {
                     )
                 })
                 .collect();
-            bench.forwarder.set_routes_v4(MAIN, &routes).unwrap();
+            bench.forwarder.set_routes_v4(MAIN, &routes);
             assert_eq!(bench.forwarder.next_hop(NextHop(1)).stamp, u32::from(turn));
             assert_eq!(
                 bench
@@ -100,7 +100,7 @@ fn replaced_state_is_reused_after_its_grace_period() {
                 .iter()
                 .map(|&(prefix, _)| (prefix, NextHop::NONE))
                 .collect();
-            bench.forwarder.set_routes_v4(MAIN, &gone).unwrap();
+            bench.forwarder.set_routes_v4(MAIN, &gone);
         }
     });
 }

@@ -16,15 +16,18 @@ pub const MAXIMUM: usize = 1024;
 /// Deals `old` buckets anew to `members` (next hop and weight, at least 1), moving as few as
 /// possible. An empty `old` starts a fresh group. The result is empty only when `members` is.
 ///
-/// A fresh group gets 16 buckets for each unit of weight, as a power of two between [`MINIMUM`] and
-/// [`MAXIMUM`]; a group keeps its size for life, so that `hash % size` keeps meaning the same.
+/// A fresh group gets 16 buckets for each unit of weight in lowest terms (200 and 200 are 1 and 1),
+/// as a power of two between [`MINIMUM`] and [`MAXIMUM`]; a
+/// group keeps its size for life, so that `hash % size` keeps meaning the same.
 pub fn deal(old: &[NextHop], members: &[(NextHop, u16)]) -> Vec<NextHop> {
     let total: u64 = members.iter().map(|&(_, weight)| u64::from(weight)).sum();
     if total == 0 {
         return Vec::new();
     }
     let size = if old.is_empty() {
-        (16 * total as usize)
+        let weights = members.iter().map(|&(_, weight)| u64::from(weight));
+        let unit = weights.fold(0, divisor);
+        (16 * (total / unit) as usize)
             .next_power_of_two()
             .clamp(MINIMUM, MAXIMUM)
     } else {
@@ -54,6 +57,11 @@ pub fn deal(old: &[NextHop], members: &[(NextHop, u16)]) -> Vec<NextHop> {
         turn += 1;
     }
     buckets.into_iter().flatten().collect()
+}
+
+/// The greatest number that divides both (Euclid).
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// How many of `size` buckets each member should have: its weight's share, the remainder to the

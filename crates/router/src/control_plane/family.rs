@@ -25,6 +25,8 @@
 //! decide. Whatever could make such a way right again has to wait until the last route is gone
 //! ([`Family::finish_purge`]).
 
+mod again;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fib::{NextHop, Prefix};
@@ -272,8 +274,8 @@ impl<A: Routed> Family<A> {
         }
     }
 
-    /// Tells the engine every answer of a domain, or takes every one back.
-    pub fn emit_domain(&self, domain: u32, install: bool, shared: &mut Shared) {
+    /// Tells the engine every answer of a domain.
+    pub fn emit_domain(&self, domain: u32, shared: &mut Shared) {
         let mut seen = HashSet::new();
         let tables = self.tables.keys().copied();
         let shown = tables.filter(|&table| Shared::shows(table, domain));
@@ -282,10 +284,17 @@ impl<A: Routed> Family<A> {
         for prefix in shown.flat_map(|table| self.prefixes(table)).chain(hosts) {
             let answer = self.answer(domain, prefix);
             if answer != NextHop::NONE && seen.insert(prefix) {
-                let answer = if install { answer } else { NextHop::NONE };
                 shared.push(A::change(domain, prefix, answer));
             }
         }
+    }
+
+    /// How many answers a domain has, at most.
+    pub fn size(&self, domain: u32) -> usize {
+        let tables = self.tables.iter();
+        let shown = tables.filter(|(table, _)| Shared::shows(**table, domain));
+        let hosts = self.hosts().filter(|(_, other, _)| *other == domain);
+        shown.map(|(_, routes)| routes.len()).sum::<usize>() + hosts.count()
     }
 
     /// Repeats the answers inside a prefix whose shadow changed.
@@ -368,7 +377,7 @@ impl<A: Routed> Family<A> {
 
     /// Removes every route by the ways for which `dead` holds, or begins to.
     pub fn purge(&mut self, dead: impl Fn(&Way) -> bool, shared: &mut Shared) {
-        let ways = self.ways.all(dead);
+        let ways = self.ways.all(|stored| dead(&stored.way));
         if ways.is_empty() {
             return;
         }

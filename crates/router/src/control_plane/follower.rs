@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use fastpath::forward::NotCarried;
 use host::netlink::{ROUTE, Received, Socket};
 
 pub use super::health::{Checking, Health};
@@ -149,6 +150,13 @@ impl Follower {
         self.engine.check()
     }
 
+    /// How much is the kernel's because it found no room, here or in the engine.
+    pub fn not_carried(&self) -> NotCarried {
+        let mut all = self.engine.not_carried();
+        all.next_hops += self.mirror.next_hops().refused();
+        all
+    }
+
     /// How following goes.
     pub fn health(&self) -> &Health {
         &self.health
@@ -226,6 +234,7 @@ impl Follower {
         }
         self.advance_resync()?;
         if self.keep_alive.is_due(now) {
+            self.try_left_again();
             // What a port can do may change without its link changing, so the engine looks again
             // now and then.
             let ports = self.mirror.around().ports().into_iter();
@@ -234,6 +243,15 @@ impl Follower {
             self.refresh_neighbours()?;
         }
         Ok(())
+    }
+
+    /// Tries again what had found no room.
+    fn try_left_again(&mut self) {
+        self.mirror.try_again();
+        let size = |table, v6| self.mirror.size(table, v6);
+        for table in self.engine.tables_with_room(&size) {
+            self.mirror.fill_again(table);
+        }
     }
 
     /// The kernel's tables are to be read again, for this reason.

@@ -6,7 +6,8 @@
 //! many hundred thousand routes use it.
 //!
 //! Numbers are 16 bits wide. When all are in use, further next hops answer "punt": those routes
-//! stay with the kernel.
+//! stay with the kernel until numbers come back. A nexthop object's group that nothing uses takes
+//! no buckets.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -53,6 +54,8 @@ impl Content {
 struct Slot {
     content: Content,
     users: u32,
+    /// A nexthop object's, which is one of the users.
+    private: bool,
     written: Written,
 }
 
@@ -88,6 +91,7 @@ pub struct NextHops {
     free: VecDeque<u16>,
     shared: HashMap<Content, NextHop>,
     neighbours: HashMap<(u32, IpAddr), Vec<NextHop>>,
+    refused: usize,
 }
 
 /// The content of the fixed numbers, in order from [`fixed::PUNT`].
@@ -109,6 +113,7 @@ impl NextHops {
             slots.push(Some(Slot {
                 content: Content::Fixed(kind),
                 users: 1,
+                private: false,
                 written,
             }));
         }
@@ -119,7 +124,25 @@ impl NextHops {
             free: VecDeque::new(),
             shared: HashMap::new(),
             neighbours: HashMap::new(),
+            refused: 0,
         }
+    }
+
+    /// How many wanted a number and got "punt", since this was [forgotten](Self::forget_refused).
+    pub fn refused(&self) -> usize {
+        self.refused
+    }
+
+    /// Whoever was refused asks again.
+    pub(super) fn forget_refused(&mut self) {
+        self.refused = 0;
+    }
+
+    /// Was this, or a member of it, refused a number?
+    pub(super) fn is_refused(&self, id: NextHop) -> bool {
+        let slot = self.slot(id);
+        let members = slot.map_or(&[][..], |slot| slot.content.members());
+        id == fixed::PUNT || members.iter().any(|&(member, _)| member == fixed::PUNT)
     }
 
     /// How many numbers are in use.
@@ -135,7 +158,7 @@ impl NextHops {
             self.hold(id);
             return id;
         }
-        let id = self.place(content.clone(), before);
+        let id = self.place(content.clone(), before, false);
         if id != fixed::PUNT {
             self.shared.insert(content, id);
         }
@@ -145,17 +168,19 @@ impl NextHops {
     /// A number that punts for now, shared with nobody: what a nexthop object gets. One use is
     /// held.
     pub fn private(&mut self) -> NextHop {
-        self.place(Content::Fixed(Kind::Punt), NextHop::NONE)
+        self.place(Content::Fixed(Kind::Punt), NextHop::NONE, true)
     }
 
-    fn place(&mut self, content: Content, before: NextHop) -> NextHop {
+    fn place(&mut self, content: Content, before: NextHop, private: bool) -> NextHop {
         let Some(id) = self.number() else {
+            self.refused += 1;
             return fixed::PUNT;
         };
         let seed = self.buckets(before).to_vec();
         self.slots[usize::from(id.0)] = Some(Slot {
             content: Content::Fixed(Kind::Punt),
             users: 1,
+            private,
             written: Written::Entry(NextHopEntry::default()),
         });
         self.put(id, content, &seed);
@@ -179,7 +204,7 @@ impl NextHops {
             let users = self.neighbours.entry((key.link, key.gateway));
             users.or_default().push(id);
         }
-        self.write(id, self.written(&content, seed));
+        self.write(id, self.written(id, &content, seed));
         if let Some(slot) = self.slot_mut(id) {
             let before = std::mem::replace(&mut slot.content, content);
             self.let_go(id, &before);
@@ -187,8 +212,10 @@ impl NextHops {
     }
 
     /// What the engine must know of `content` as things are now; `seed` are the buckets of before.
-    fn written(&self, content: &Content, seed: &[NextHop]) -> Written {
+    fn written(&self, id: NextHop, content: &Content, seed: &[NextHop]) -> Written {
+        let is_idle = |slot: &Slot| slot.private && slot.users == 1;
         let buckets = match content {
+            Content::Group(_) if self.slot(id).is_some_and(is_idle) => Vec::new(),
             Content::Fixed(kind) => return Written::Entry(fixed_entry(*kind)),
             Content::Hop(key) => return Written::Entry(self.around.entry(key)),
             Content::Group(members) => buckets::deal(seed, members),
@@ -232,7 +259,7 @@ impl NextHops {
 
     fn refresh(&mut self, id: NextHop) {
         if let Some(slot) = self.slot(id) {
-            self.write(id, self.written(&slot.content, self.buckets(id)));
+            self.write(id, self.written(id, &slot.content, self.buckets(id)));
         }
     }
 
@@ -242,6 +269,9 @@ impl NextHops {
             && let Some(slot) = self.slot_mut(id)
         {
             slot.users += 1;
+            if slot.private && slot.users == 2 {
+                self.refresh(id);
+            }
         }
     }
 
@@ -255,6 +285,9 @@ impl NextHops {
         };
         slot.users -= 1;
         if slot.users > 0 {
+            if slot.private && slot.users == 1 {
+                self.refresh(id);
+            }
             return;
         }
         if let Some(slot) = self.slots[usize::from(id.0)].take() {

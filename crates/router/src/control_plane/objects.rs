@@ -5,7 +5,7 @@
 //! kernel remove its routes, in IPv4 without a word: the mirror does the same, and until that is
 //! done the number says "punt".
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fib::NextHop;
 use fib::next_hop::Kind;
@@ -13,6 +13,7 @@ use fib::next_hop::Kind;
 use super::model::{Hop, ObjectKind};
 use super::next_hops::{Content, NextHops};
 use super::surroundings::HopKey;
+use crate::engine::fixed;
 
 #[derive(Debug)]
 struct Object {
@@ -25,6 +26,8 @@ struct Object {
 #[derive(Debug, Default)]
 pub struct Objects {
     known: HashMap<u32, Object>,
+    /// Which of them are groups.
+    groups: HashSet<u32>,
 }
 
 impl Objects {
@@ -102,10 +105,35 @@ impl Objects {
                 Content::Group(members.iter().map(member).collect())
             }
         };
+        if matches!(kind, ObjectKind::Group(_)) {
+            self.groups.insert(number);
+        } else {
+            self.groups.remove(&number);
+        }
         let id = self.id(number, next_hops);
         next_hops.rewrite(id, content);
         if let Some(object) = self.known.get_mut(&number) {
             object.kind = Some(kind);
+        }
+    }
+
+    /// Objects that were refused a number ask again; groups hear of it.
+    pub fn try_again(&mut self, next_hops: &mut NextHops) {
+        let mut any = false;
+        let mut concerned = Vec::new();
+        for (&number, object) in &mut self.known {
+            let is_group = matches!(object.kind, Some(ObjectKind::Group(_)));
+            let refused = object.id == fixed::PUNT;
+            if refused {
+                object.id = next_hops.private();
+                any |= object.id != fixed::PUNT;
+            }
+            if let Some(kind) = object.kind.as_ref().filter(|_| refused || is_group) {
+                concerned.push((number, kind.clone()));
+            }
+        }
+        for (number, kind) in concerned.into_iter().filter(|_| any) {
+            self.put(number, kind, next_hops);
         }
     }
 
@@ -114,8 +142,12 @@ impl Objects {
     pub fn gone(&mut self, number: u32, next_hops: &mut NextHops) -> Vec<u32> {
         let mut gone = vec![number];
         let mut shrunk = Vec::new();
-        for (&group, object) in &self.known {
-            if let Some(ObjectKind::Group(members)) = &object.kind
+        for &group in &self.groups {
+            let kind = self
+                .known
+                .get(&group)
+                .and_then(|object| object.kind.as_ref());
+            if let Some(ObjectKind::Group(members)) = kind
                 && members.iter().any(|&(member, _)| member == number)
             {
                 let mut left = members.clone();
@@ -141,6 +173,7 @@ impl Objects {
     /// Gives back the numbers of objects whose routes have been removed.
     pub fn forget(&mut self, numbers: &[u32], next_hops: &mut NextHops) {
         for number in numbers {
+            self.groups.remove(number);
             if let Some(object) = self.known.remove(number) {
                 next_hops.release(object.id);
             }

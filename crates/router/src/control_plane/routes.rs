@@ -113,16 +113,23 @@ impl Ways {
         self.slots.get(id as usize)?.as_ref()
     }
 
+    /// Puts another next hop behind a way.
+    pub fn set_next_hop(&mut self, id: WayId, next_hop: NextHop, connected: Option<u32>) {
+        if let Some(Some(stored)) = self.slots.get_mut(id as usize) {
+            (stored.next_hop, stored.connected) = (next_hop, connected);
+        }
+    }
+
     /// The metric of a way; the largest for one that is not stored.
     pub fn metric(&self, id: WayId) -> u32 {
         self.get(id).map_or(u32::MAX, |stored| stored.way.metric)
     }
 
     /// The numbers of the ways for which `wanted` holds.
-    pub fn all(&self, wanted: impl Fn(&Way) -> bool) -> Vec<WayId> {
+    pub fn all(&self, wanted: impl Fn(&Stored) -> bool) -> Vec<WayId> {
         (0..)
             .zip(&self.slots)
-            .filter(|(_, slot)| slot.as_ref().is_some_and(|stored| wanted(&stored.way)))
+            .filter(|(_, slot)| slot.as_ref().is_some_and(&wanted))
             .map(|(id, _)| id)
             .collect()
     }

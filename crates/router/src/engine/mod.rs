@@ -15,6 +15,7 @@ pub mod plain_sockets;
 pub mod user_space;
 
 mod af_xdp;
+mod failed;
 mod open;
 mod recovery;
 mod tables;
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use fastpath::forward::{PortCounts, PortSettings};
+use fastpath::forward::{NotCarried, PortCounts, PortSettings};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -91,6 +92,12 @@ pub enum Change {
         /// Its number.
         id: NextHop,
     },
+    /// No port looks up in this table any more, or what is there is the kernel's for want of room:
+    /// its routes are forgotten.
+    TableGone {
+        /// Kernel table number.
+        table: u32,
+    },
     /// A port and how it receives.
     Port(Port),
     /// The IPv4 addresses of the network namespace, all of them: as sources they are the kernel's.
@@ -109,6 +116,13 @@ pub struct Port {
     /// How it receives: disabled when it is not there, down, or kept by policy; tables are the
     /// kernel's.
     pub settings: PortSettings,
+}
+
+impl Port {
+    /// Is there an interface of this name and index in the calling thread's network namespace?
+    pub(crate) fn is_there(&self) -> bool {
+        bpf::attach::index_of(&self.name).is_ok_and(|index| index == self.ifindex)
+    }
 }
 
 /// How an engine is attached to a port: what `ready` and `corelane show engine` print.
@@ -201,6 +215,12 @@ pub trait Answers {
     /// The next hops of a group's buckets; empty when `id` is not a group.
     fn buckets(&self, id: NextHop) -> Vec<NextHop>;
 
+    /// Is what a frame for a family (IPv6 or not) of a table gets by a next hop as it was asked
+    /// for? Else it is the kernel's for want of room.
+    fn carries(&self, _table: u32, _v6: bool, _id: NextHop) -> bool {
+        true
+    }
+
     /// Bytes of forwarding state, exact, for `show engine`.
     fn memory(&self) -> u64;
 
@@ -231,12 +251,12 @@ pub trait Engine: Send {
     }
 
     /// Applies the changes in their order. Each is visible to the next frame as a whole or not at
-    /// all.
+    /// all. What finds no room is the kernel's ([`Engine::not_carried`]), and so is a port that
+    /// cannot be set up ([`Engine::failed_ports`]); both are tried again.
     ///
     /// # Errors
-    /// When a change cannot be made (a table is full, a port is gone). Changes before it hold,
-    /// those after it are not tried; the caller answers with a full resynchronisation or leaves
-    /// the port to the kernel.
+    /// When a change is none that the control plane could ask for. Changes before it hold, those
+    /// after it are not tried.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
 
     /// How many programs of its own it has at tc on each port, where others' programs would be gone
@@ -252,6 +272,24 @@ pub trait Engine: Send {
     /// kernel's meanwhile.
     fn check(&mut self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    /// How much is the kernel's because it found no room.
+    fn not_carried(&self) -> NotCarried {
+        NotCarried::default()
+    }
+
+    /// Tables that are the kernel's for want of room, of which that may be over; `size` says how
+    /// many answers a family of a table (IPv6 or not) has now. Each is emptied
+    /// ([`Change::TableGone`]), filled again, and used once the ports have been told again.
+    fn tables_with_room(&self, _size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Ports that could not be set up, each with the cause. They are the kernel's, and tried again
+    /// by [`Engine::check`].
+    fn failed_ports(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     /// Its state is the kernel's as of now. When that is not said again within `bound`, every frame

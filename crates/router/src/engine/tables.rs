@@ -21,12 +21,15 @@ pub(super) fn apply_all<E>(
     engine: &mut E,
     changes: &[Change],
     forwarder: impl Fn(&mut E) -> &mut Forwarder,
-    port: impl Fn(&mut E, &Port) -> Result<(), EngineError>,
+    port: impl Fn(&mut E, &Port),
 ) -> Result<(), EngineError> {
     let mut rest = changes;
     while let Some(first) = rest.first() {
         let done = match first {
-            Change::Port(settings) => port(engine, settings).map(|()| 1)?,
+            Change::Port(settings) => {
+                port(engine, settings);
+                1
+            }
             _ => apply(forwarder(engine), rest)?,
         };
         rest = &rest[done..];
@@ -39,9 +42,8 @@ pub(super) fn apply_all<E>(
 /// says how many were made. A port is somebody else's to change.
 ///
 /// # Errors
-/// When there is no room; nothing has changed then.
+/// When it cannot be made, which is not for want of room; nothing has changed then.
 fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineError> {
-    let failed = |error| EngineError::new("changing routes", error);
     match changes.first() {
         None => Ok(0),
         Some(Change::RouteV4 { table, .. }) => {
@@ -53,7 +55,7 @@ fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineE
                 } if of == table => Some((*prefix, *next_hop)),
                 _ => None,
             });
-            forwarder.set_routes_v4(*table, &run).map_err(failed)?;
+            forwarder.set_routes_v4(*table, &run);
             Ok(run.len())
         }
         Some(Change::RouteV6 { table, .. }) => {
@@ -65,13 +67,14 @@ fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineE
                 } if of == table => Some((*prefix, *next_hop)),
                 _ => None,
             });
-            forwarder.set_routes_v6(*table, &run).map_err(failed)?;
+            forwarder.set_routes_v6(*table, &run);
             Ok(run.len())
         }
         Some(change) => {
             let outcome = match change {
                 Change::NextHop { id, entry } => forwarder.set_next_hop(*id, *entry),
                 Change::Group { id, buckets } => forwarder.set_group(*id, buckets),
+                Change::TableGone { table } => forwarder.forget_table(*table),
                 Change::Release { id } => {
                     forwarder.release(*id);
                     Ok(())
@@ -84,7 +87,7 @@ fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineE
             };
             outcome
                 .map(|()| 1)
-                .map_err(|error| EngineError::new(format!("{change:?}"), error))
+                .map_err(|error| EngineError::new("changing next hops or tables", error))
         }
     }
 }
@@ -119,6 +122,10 @@ impl Answers for Forwarder {
 
     fn buckets(&self, id: NextHop) -> Vec<NextHop> {
         self.buckets(id)
+    }
+
+    fn carries(&self, table: u32, v6: bool, id: NextHop) -> bool {
+        self.carries(table, v6, id)
     }
 
     fn memory(&self) -> u64 {

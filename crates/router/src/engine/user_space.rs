@@ -20,7 +20,8 @@
 //! - A route changes: the store that the program sees, the workers see.
 //! - A port's settings change: first the workers act by them, then the program lets frames through.
 //! - A port comes, goes or comes back: all sockets are opened anew. Meanwhile every frame is the
-//!   kernel's.
+//!   kernel's. A port that cannot be set up is left out, and tried again
+//!   ([`failed`](super::failed)).
 //! - A worker ends, by an error or a panic: its share of the frames is the kernel's from that
 //!   moment, because the kernel closes its sockets; [`Engine::check`] notices, and starts all
 //!   again, at once or, when it happens over and over, after a pause that grows to a minute, during
@@ -36,12 +37,13 @@ mod counts;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bpf::attach::{Mode, Request};
-use fastpath::forward::{Forwarder, PortCounts, PortSettings};
+use bpf::attach::{Mode, Request, index_of};
+use fastpath::forward::{Forwarder, NotCarried, PortCounts, PortSettings};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
 
+use super::failed::Failed;
 use super::recovery::Recovery;
 use super::workers::Workers;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
@@ -164,6 +166,7 @@ pub struct UserSpace<S> {
     cores: Vec<CoreId>,
     workers: Workers,
     recovery: Recovery,
+    failed: Failed,
     /// What workers that have been stopped had counted, by interface index and core.
     past: PortCounts,
 }
@@ -185,19 +188,21 @@ impl<S: Sockets> UserSpace<S> {
             cores,
             workers: Workers::default(),
             recovery: Recovery::default(),
+            failed: Failed::default(),
             past: PortCounts::new(),
         };
         for name in ports {
-            engine.attach(name)?;
+            let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
+            engine.attach(name, index_of(name).map_err(doing)?)?;
         }
         engine.start()?;
         Ok(engine)
     }
 
-    fn attach(&mut self, name: &str) -> Result<(), EngineError> {
+    fn attach(&mut self, name: &str, ifindex: u32) -> Result<(), EngineError> {
         let attachment = self
             .forwarder
-            .attach(name, self.sockets.request())
+            .attach_at(name, ifindex, self.sockets.request())
             .map_err(|error| EngineError::new(format!("attaching to port {name}"), error))?;
         self.ports.push(Attached {
             name: name.to_owned(),
@@ -243,6 +248,9 @@ impl<S: Sockets> UserSpace<S> {
     }
 
     fn open_all(&mut self) -> Result<(), Trouble> {
+        if self.ports.is_empty() {
+            return Ok(());
+        }
         let cores = self.cores.len();
         let workers = self.sockets.workers(&self.ports, cores)?.min(cores);
         for place in 0..workers {
@@ -281,11 +289,15 @@ impl<S: Sockets> UserSpace<S> {
             return Ok((number, PortSettings::default()));
         };
         let mut settings = told.settings.clone();
-        settings.enabled = true;
-        let of_vlans = settings.vlans.iter_mut().map(|vlan| &mut vlan.table);
-        for table in of_vlans.chain([&mut settings.table]) {
-            *table = self.forwarder.table_place(*table).map_err(failed)?;
-        }
+        let forwarder = &mut self.forwarder;
+        // What finds no table is not let through.
+        let mut place = |table: &mut u32| {
+            let place = forwarder.table_place(*table);
+            *table = place.unwrap_or(0);
+            place.is_some()
+        };
+        settings.vlans.retain_mut(|vlan| place(&mut vlan.table));
+        settings.enabled = place(&mut settings.table);
         Ok((number, settings))
     }
 
@@ -319,28 +331,64 @@ impl<S: Sockets> UserSpace<S> {
         reason
     }
 
-    fn port(&mut self, port: &Port) -> Result<(), EngineError> {
-        let known = self.ports.iter().position(|one| one.name == port.name);
-        let attached = known.map(|at| self.ports[at].ifindex);
-        if attached != Some(port.ifindex) {
-            if let Some(old) = attached {
-                self.forwarder.detach(old);
-                self.ports.retain(|one| one.name != port.name);
+    /// Sets a port up. One that cannot be is the kernel's, and is tried again.
+    fn port(&mut self, port: &Port) {
+        let now = Instant::now();
+        if self.failed.waits(port, now) {
+            return;
+        }
+        let Err(error) = self.set_up(port) else {
+            self.failed.remove(&port.name);
+            return;
+        };
+        // The others go on without it.
+        self.give_up(port.ifindex, now);
+        // The kernel will say that an interface is gone.
+        if port.is_there() {
+            self.failed.add(port, &error, now);
+        }
+    }
+
+    /// Goes on without a port.
+    fn give_up(&mut self, ifindex: u32, now: Instant) {
+        self.retire();
+        self.forwarder.detach(ifindex);
+        self.ports.retain(|one| one.ifindex != ifindex);
+        if let Err(error) = self.start_again(now) {
+            self.failed.say(error);
+        }
+    }
+
+    fn set_up(&mut self, port: &Port) -> Result<(), EngineError> {
+        let at = |this: &Self| {
+            let mut ports = this.ports.iter();
+            ports.position(|one| one.ifindex == port.ifindex)
+        };
+        if !port.settings.enabled && !port.is_there() {
+            if at(self).is_some() {
+                self.give_up(port.ifindex, Instant::now());
             }
+            return Ok(());
+        }
+        if at(self).is_none() {
             if !port.settings.enabled {
                 return Ok(());
             }
             // Sockets are opened for the ports as they are now; until then all frames are the
             // kernel's.
             self.retire();
-            self.attach(&port.name)?;
-            if let Some(at) = known {
-                let last = self.ports.len() - 1;
-                self.ports[at..=last].rotate_right(1);
+            let known = self.ports.iter().position(|one| one.name == port.name);
+            if let Some(known) = known {
+                let old = self.ports.remove(known);
+                self.forwarder.detach(old.ifindex);
+            }
+            self.attach(&port.name, port.ifindex)?;
+            if let Some(known) = known {
+                self.ports[known..].rotate_right(1);
             }
             self.start()?;
         }
-        let Some(at) = self.ports.iter().position(|one| one.name == port.name) else {
+        let Some(at) = at(self) else {
             return Ok(());
         };
         if self.ports[at].told.as_ref() == Some(port) {
@@ -404,11 +452,14 @@ impl<S: Sockets> Engine for UserSpace<S> {
 
     fn check(&mut self) -> Result<(), EngineError> {
         let now = Instant::now();
+        for port in self.failed.due(now) {
+            self.port(&port);
+        }
         if self.recovery.is_due(now) {
             return self.start_again(now);
         }
         let Some(core) = self.workers.ended() else {
-            return Ok(());
+            return self.failed.next_unsaid();
         };
         let why = self.retire().unwrap_or_default();
         let pause = self.recovery.ended(now);
@@ -421,6 +472,18 @@ impl<S: Sockets> Engine for UserSpace<S> {
         };
         let doing = format!("the worker of core {core} ended");
         Err(EngineError::new(doing, format!("{why}; {outcome}")))
+    }
+
+    fn not_carried(&self) -> NotCarried {
+        self.forwarder.not_carried()
+    }
+
+    fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
+        self.forwarder.tables_with_room(size)
+    }
+
+    fn failed_ports(&self) -> Vec<(String, String)> {
+        self.failed.list()
     }
 
     fn resting(&self) -> Option<String> {

@@ -5,11 +5,12 @@
 //! and what it cannot do. Ports are attached when the engine is opened, and again when an interface
 //! has come back under another index.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bpf::attach::{Mode, Request};
-use fastpath::forward::{Capacity, Forwarder, Lookup};
+use bpf::attach::{Mode, Request, index_of};
+use fastpath::forward::{Capacity, Forwarder, Lookup, NotCarried};
 
+use super::failed::Failed;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
 
 /// An engine of XDP programs, attached to its ports as long as it lives.
@@ -20,6 +21,7 @@ pub(super) struct Xdp {
     request: Request,
     /// Index by name, as attached, in their order on the command line.
     ports: Vec<(String, u32)>,
+    failed: Failed,
 }
 
 impl Xdp {
@@ -54,42 +56,63 @@ impl Xdp {
             lookup,
             request,
             ports: Vec::with_capacity(ports.len()),
+            failed: Failed::default(),
         };
         for name in ports {
-            let ifindex = engine.attach(name)?;
+            let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
+            let ifindex = index_of(name).map_err(doing)?;
+            engine.attach(name, ifindex)?;
             engine.ports.push((name.clone(), ifindex));
         }
         Ok(engine)
     }
 
-    fn attach(&mut self, name: &str) -> Result<u32, EngineError> {
-        self.forwarder
-            .attach(name, self.request)
-            .map(bpf::attach::Attachment::ifindex)
-            .map_err(|error| EngineError::new(format!("attaching to port {name}"), error))
+    fn attach(&mut self, name: &str, ifindex: u32) -> Result<(), EngineError> {
+        match self.forwarder.attach_at(name, ifindex, self.request) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(EngineError::new(format!("attaching to port {name}"), error)),
+        }
     }
 
-    fn port(&mut self, port: &Port) -> Result<(), EngineError> {
-        let known = self.ports.iter().position(|(name, _)| *name == port.name);
-        let attached = known.map(|at| self.ports[at].1);
-        if attached != Some(port.ifindex) {
-            if let Some(old) = attached {
-                self.forwarder.detach(old);
-            }
+    /// Sets a port up. One that cannot be is the kernel's, and is tried again.
+    fn port(&mut self, port: &Port) {
+        let now = Instant::now();
+        if self.failed.waits(port, now) {
+            return;
+        }
+        let Err(error) = self.set_up(port) else {
+            self.failed.remove(&port.name);
+            return;
+        };
+        self.forwarder.detach(port.ifindex);
+        // The kernel will say that an interface is gone.
+        if port.is_there() {
+            self.failed.add(port, &error, now);
+        }
+    }
+
+    fn set_up(&mut self, port: &Port) -> Result<(), EngineError> {
+        if !port.settings.enabled && !port.is_there() {
+            self.forwarder.detach(port.ifindex);
+            return Ok(());
+        }
+        if self.forwarder.place(port.ifindex).is_err() {
             if !port.settings.enabled {
                 return Ok(());
             }
-            let ifindex = self.attach(&port.name)?;
-            match known {
-                Some(at) => self.ports[at].1 = ifindex,
-                None => self.ports.push((port.name.clone(), ifindex)),
+            match self.ports.iter_mut().find(|(name, _)| *name == port.name) {
+                Some((_, ifindex)) => {
+                    let old = std::mem::replace(ifindex, port.ifindex);
+                    self.forwarder.detach(old);
+                }
+                None => self.ports.push((port.name.clone(), port.ifindex)),
             }
+            self.attach(&port.name, port.ifindex)?;
         }
-        let doing = || format!("setting up port {}", port.name);
-        self.forwarder
-            .set_port(port.ifindex, &port.settings)
-            .and_then(|()| self.forwarder.refresh_ports())
-            .map_err(|error| EngineError::new(doing(), error))
+        let done = self.forwarder.set_port(port.ifindex, &port.settings);
+        done.map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))?;
+        self.forwarder.refresh_ports();
+        Ok(())
     }
 }
 
@@ -126,6 +149,25 @@ impl Engine for Xdp {
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
         tables::apply_all(self, changes, |this| &mut this.forwarder, Self::port)
+    }
+
+    fn check(&mut self) -> Result<(), EngineError> {
+        for port in self.failed.due(Instant::now()) {
+            self.port(&port);
+        }
+        self.failed.next_unsaid()
+    }
+
+    fn not_carried(&self) -> NotCarried {
+        self.forwarder.not_carried()
+    }
+
+    fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
+        self.forwarder.tables_with_room(size)
+    }
+
+    fn failed_ports(&self) -> Vec<(String, String)> {
+        self.failed.list()
     }
 
     fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {

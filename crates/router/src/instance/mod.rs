@@ -85,6 +85,8 @@ pub struct Instance {
     server: Server,
     rules: Option<Socket>,
     findings: Vec<Finding>,
+    /// Kinds of things without room, of which that has been said.
+    said: [bool; 4],
     guard_due: Instant,
     settings_due: Instant,
     checks: Checks,
@@ -126,6 +128,7 @@ impl Instance {
             server,
             rules: guard::watch_nftables().ok(),
             findings: Vec::new(),
+            said: [false; 4],
             guard_due: now + GUARD_INTERVAL,
             settings_due: now + SETTINGS_INTERVAL,
         };
@@ -182,6 +185,7 @@ impl Instance {
             if let Err(error) = self.follower.check_engine() {
                 log!(Level::Error, "engine", error);
             }
+            self.say_what_has_no_room();
             if now >= self.guard_due || self.rules_changed() {
                 self.guard_due = now + GUARD_INTERVAL;
                 self.guard(false)?;
@@ -216,6 +220,22 @@ impl Instance {
         let _ready = event::poll(&mut polls, longest.as_ref());
     }
 
+    /// Once for each kind, until all of it is carried again.
+    fn say_what_has_no_room(&mut self) {
+        let kinds = self.follower.not_carried().kinds();
+        for ((what, count), said) in kinds.into_iter().zip(&mut self.said) {
+            let is_left = count > 0;
+            if is_left && !*said {
+                let result = "no room: the kernel forwards by these until there is some; how many \
+                              is in corelane_not_carried and show engine";
+                log!(Level::Warning, "not-carried", what, count, result);
+            } else if *said && !is_left {
+                log!(Level::Info, "carried-again", what);
+            }
+            *said = is_left;
+        }
+    }
+
     fn rules_changed(&mut self) -> bool {
         let mut changed = false;
         if let Some(rules) = &mut self.rules {
@@ -236,11 +256,14 @@ impl Instance {
             }
             Question::Show(words) => {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                let failed = self.follower.engine().failed_ports().into_iter();
+                let failed = failed.map(|(port, error)| format!("port {port}: {error}"));
                 let kept: Vec<String> = self
                     .findings
                     .iter()
                     .map(|finding| finding.what.clone())
                     .chain(self.follower.engine().resting())
+                    .chain(failed)
                     .collect();
                 let value = answers::show(&words, &self.follower, &kept)
                     .unwrap_or_else(|error| json!({ "error": error.to_string() }));

@@ -66,27 +66,31 @@ fn name(kind: impl Debug) -> String {
 fn ports(follower: &Follower) -> Result<Value, EngineError> {
     let counters = follower.engine().counters()?;
     let modes = follower.engine().modes();
+    let failed = follower.engine().failed_ports();
     let around = follower.mirror().around();
     let by_name = around.ports();
     let row = |name: &str| {
+        let error = failed.iter().find(|(port, _)| port == name);
+        let error = error.map(|(_, error)| error);
         let mode = modes
             .iter()
             .find(|mode| mode.port == name)
             .map_or("none", |mode| mode.mode);
         let Some(port) = by_name.iter().find(|port| port.name == name) else {
-            return json!({ "port": name, "state": "absent", "mode": "none" });
+            return json!({ "port": name, "state": "absent", "mode": "none", "error": error });
         };
         let counts = || {
             let of_port = (port.ifindex, 0)..=(port.ifindex, u32::MAX);
             counters.ports.range(of_port).map(|(_, count)| count)
         };
         let state = match (port.settings.enabled, around.is_kept(name)) {
+            _ if error.is_some() => "failed",
             (true, _) => "forwarding",
             (false, true) => "kept by the kernel",
             (false, false) => "down",
         };
         json!({
-            "port": name, "index": port.ifindex, "state": state, "mode": mode,
+            "port": name, "index": port.ifindex, "state": state, "mode": mode, "error": error,
             "mac": mac(port.settings.mac),
             "mtu": port.mtu,
             "table": port.settings.table,
@@ -273,10 +277,12 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
         .iter()
         .map(|mode| json!({ "port": mode.port, "mode": mode.mode }))
         .collect();
+    let not_carried: BTreeMap<_, _> = follower.not_carried().kinds().into();
     json!({
         "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(),
         "resident_bytes": resident(),
-        "left_to_kernel": kept, "load_seconds": health.load.as_secs_f64(),
+        "left_to_kernel": kept, "not_carried": not_carried,
+        "load_seconds": health.load.as_secs_f64(),
         "messages": health.messages,
         "changes": health.changes, "lag_seconds": health.lag.as_secs_f64(),
         "lag_max_seconds": health.lag_max.as_secs_f64(), "resyncs": health.resyncs,

@@ -123,6 +123,25 @@ fn mirror(follower: &Follower, page: &mut Page) {
         "Next hops in use",
         mirror.next_hops().in_use() as f64,
     );
+    page.family(
+        "corelane_not_carried",
+        "gauge",
+        "What is the kernel's because it found no room, by kind",
+    );
+    for (what, count) in follower.not_carried().kinds() {
+        page.sample("", &[("what", what.to_owned())], count as f64);
+    }
+    let failed = follower.engine().failed_ports();
+    page.family(
+        "corelane_port_failed",
+        "gauge",
+        "1: the port could not be set up, is the kernel's and is tried again",
+    );
+    for name in mirror.around().port_names() {
+        let is_failed = failed.iter().any(|(port, _)| port == name);
+        let labels = [("port", escaped(name))];
+        page.sample("", &labels, f64::from(u8::from(is_failed)));
+    }
     page.gauge("corelane_mirror_lag_seconds", lag, health.lag.as_secs_f64());
     page.gauge(
         "corelane_mirror_lag_max_seconds",

@@ -48,3 +48,16 @@ fn a_returning_member_takes_only_its_share() {
 fn no_members_no_buckets() {
     assert!(deal(&[NextHop(3)], &[]).is_empty());
 }
+
+#[test]
+fn equal_weights_take_the_least_room_whatever_their_unit() {
+    for (weights, size) in [
+        ((1, 1), 64),
+        ((200, 200), 64),
+        ((200, 100), 64),
+        ((200, 199), 1024),
+    ] {
+        let buckets = deal(&[], &[(NextHop(7), weights.0), (NextHop(8), weights.1)]);
+        assert_eq!(buckets.len(), size, "{weights:?}");
+    }
+}

@@ -83,3 +83,18 @@ fn a_family_can_be_left_to_the_kernel() {
     lab.flush();
     assert_eq!(accepts(&lab), [(true, true); 3]);
 }
+
+#[test]
+fn a_table_that_is_filled_again_holds_the_same_and_the_ports_are_told_again() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    let before = lab.engine.v4.clone();
+    lab.engine.ports.clear();
+    lab.mirror.fill_again(MAIN_TABLE);
+    lab.flush();
+    assert_eq!(lab.engine.v4, before);
+    assert_eq!(lab.engine.ports.len(), 3);
+    assert_eq!(lab.mirror.size(MAIN_TABLE, false), before.len());
+    lab.mirror.fill_again(77);
+    assert!(lab.mirror.changes().is_empty(), "no port looks up there");
+}

@@ -119,3 +119,56 @@ fn numbers_of_next_hops_do_not_leak() {
     }
     assert_eq!(lab.mirror.next_hops().in_use(), base);
 }
+
+#[test]
+fn what_was_refused_a_number_gets_one_when_others_go() {
+    const OBJECTS: u32 = 66_000;
+    let mut lab = Lab::new();
+    for number in 1..=OBJECTS {
+        lab.object(number, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    }
+    assert!(lab.mirror.next_hops().refused() > 400);
+    // By an object, by a group of objects, by gateways of their own, and a neighbour.
+    lab.object(70_000, ObjectKind::Group(vec![(1, 1), (OBJECTS, 1)]));
+    lab.add(route("172.16.0.0/12", &[hop(1, "10.0.0.9")]));
+    lab.add(by_object("172.16.1.0/24", OBJECTS));
+    lab.add(by_object("172.16.2.0/24", 70_000));
+    lab.add(route("172.16.3.0/24", &[hop(3, "10.2.0.77")]));
+    let several = [hop(2, "10.1.0.9"), hop(3, "10.2.0.78")];
+    lab.add(route("172.16.4.0/24", &several));
+    for last in [77, 78] {
+        lab.neighbour(3, &format!("10.2.0.{last}"), nud::REACHABLE);
+    }
+    let places = ["172.16.1.1", "172.16.3.1", "10.2.0.77"];
+    for place in places {
+        assert_eq!(lab.kind(place), Kind::Punt, "{place}");
+    }
+    for number in 2..2000 {
+        lab.feed(Event::ObjectGone(number));
+    }
+    lab.mirror.try_again();
+    lab.flush();
+    assert_eq!(lab.mirror.next_hops().refused(), 0);
+    assert_eq!(
+        places.map(|place| lab.port(place)),
+        [Some(2), Some(3), Some(3)]
+    );
+    assert!(lab.spread("172.16.2.1").iter().all(|&port| port == 2));
+    let spread = lab.spread("172.16.4.1");
+    assert!(spread.contains(&2) && spread.contains(&3) && !spread.contains(&0));
+}
+
+#[test]
+fn a_group_object_takes_buckets_only_while_it_is_used() {
+    let mut lab = Lab::new();
+    lab.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    lab.object(8, ObjectKind::Hop(hop(3, "10.2.0.9")));
+    lab.object(20, ObjectKind::Group(vec![(7, 1), (8, 1)]));
+    assert!(lab.engine.groups.is_empty());
+    for _ in 0..2 {
+        lab.add(by_object("172.16.1.0/24", 20));
+        assert_eq!(lab.spread("172.16.1.1").len(), 64);
+        lab.remove(by_object("172.16.1.0/24", 20));
+        assert!(lab.engine.groups.is_empty());
+    }
+}

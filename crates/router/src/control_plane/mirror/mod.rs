@@ -78,6 +78,20 @@ impl Mirror {
         self.v6.purge_part(&mut self.shared);
     }
 
+    /// Numbers of next hops may have come back: whoever was refused one asks again.
+    pub fn try_again(&mut self) {
+        let Shared {
+            next_hops, objects, ..
+        } = &mut self.shared;
+        if next_hops.refused() == 0 || self.v4.is_purging() || self.v6.is_purging() {
+            return;
+        }
+        next_hops.forget_refused();
+        objects.try_again(next_hops);
+        self.v4.try_again(&mut self.shared);
+        self.v6.try_again(&mut self.shared);
+    }
+
     /// Must what is left to do be done before this event is taken in? So when it brings back what
     /// is being removed: a link or an address that a dead way needs, or a route by that very
     /// way.
@@ -232,6 +246,15 @@ impl Mirror {
         self.rules
             .iter()
             .filter(move |rule| rule.family == family && !plain(rule))
+    }
+
+    /// How many answers a table in which ports look up has in a family, at most.
+    pub fn size(&self, domain: u32, v6: bool) -> usize {
+        if v6 {
+            self.v6.size(domain)
+        } else {
+            self.v4.size(domain)
+        }
     }
 
     /// How many IPv4 and IPv6 prefixes have a route, the local table's included.

@@ -40,17 +40,28 @@ impl Mirror {
         let before = self.shared.domains.clone();
         for &domain in wanted.iter().filter(|domain| !before.contains(domain)) {
             self.shared.domains.push(domain);
-            self.v4.emit_domain(domain, true, &mut self.shared);
-            self.v6.emit_domain(domain, true, &mut self.shared);
+            self.v4.emit_domain(domain, &mut self.shared);
+            self.v6.emit_domain(domain, &mut self.shared);
         }
     }
 
     fn empty_domains(&mut self, wanted: &[u32]) {
         let before = std::mem::replace(&mut self.shared.domains, wanted.to_vec());
         for &domain in before.iter().filter(|domain| !wanted.contains(domain)) {
-            self.v4.emit_domain(domain, false, &mut self.shared);
-            self.v6.emit_domain(domain, false, &mut self.shared);
+            self.shared.push(Change::TableGone { table: domain });
         }
+    }
+
+    /// Fills a table again that was the kernel's for want of room, and has the ports use it.
+    pub fn fill_again(&mut self, domain: u32) {
+        if !self.shared.domains.contains(&domain) {
+            return;
+        }
+        self.shared.push(Change::TableGone { table: domain });
+        self.v4.emit_domain(domain, &mut self.shared);
+        self.v6.emit_domain(domain, &mut self.shared);
+        let ports = self.shared.next_hops.around.ports();
+        self.changes().extend(ports.into_iter().map(Change::Port));
     }
 
     /// What links accept by the kernel's settings, by interface index.

@@ -17,7 +17,7 @@
 //!
 //! "Punt" is never wrong, since the kernel then decides; it counts as a difference only where the
 //! kernel has a way out by one of our ports to a neighbour whose address it knows: then the fast
-//! path misses something.
+//! path misses something, unless it is what found no room.
 
 mod judge;
 mod kernel;

@@ -51,6 +51,7 @@ impl Walks {
             expected: &self.kernel.expected,
             around: &self.kernel.around,
             engine,
+            refused: mirror.next_hops().refused() > 0,
             found,
         };
         if let Some(places) = &mut self.only {

@@ -1,0 +1,151 @@
+//! Ports that could not be set up: another program is attached, the kernel refuses, the interface
+//! is in the middle of going. Each is the kernel's, the others forward; it is tried again after a
+//! pause that grows from a second to a minute.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::{EngineError, Port};
+
+/// The pause after the first failure; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(64);
+/// Longer causes (a verifier's explanation) are cut, in bytes.
+const LONGEST_CAUSE: usize = 180;
+
+/// The ports, by name, and what nobody has been told yet.
+#[derive(Debug, Default)]
+pub(super) struct Failed {
+    ports: BTreeMap<String, Failure>,
+    unsaid: VecDeque<EngineError>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    /// As last told.
+    port: Port,
+    cause: String,
+    pause: Duration,
+    due: Instant,
+}
+
+impl Failed {
+    /// Is it too early to try this port again? One that is to be left alone, or has become another
+    /// interface, has not failed any more.
+    pub(super) fn waits(&mut self, port: &Port, now: Instant) -> bool {
+        let same = |failure: &Failure| failure.port.ifindex == port.ifindex;
+        let Some(failure) = self.ports.get_mut(&port.name) else {
+            return false;
+        };
+        if !same(failure) {
+            self.ports.remove(&port.name);
+            return false;
+        }
+        if !port.settings.enabled {
+            self.ports.remove(&port.name);
+            return false;
+        }
+        failure.port = port.clone();
+        now < failure.due
+    }
+
+    /// It has failed, perhaps again.
+    pub(super) fn add(&mut self, port: &Port, error: &EngineError, now: Instant) {
+        let cause = shortened(&error.to_string());
+        let before = self.ports.get(&port.name).map(|failure| failure.pause);
+        if before.is_none() {
+            let doing = format!("port {} is the kernel's", port.name);
+            let why = format!("{cause}; it is tried again after 1 to 64 s");
+            self.say(EngineError::new(doing, why));
+        }
+        let pause = before.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE));
+        let failure = Failure {
+            port: port.clone(),
+            cause,
+            pause,
+            due: now + pause,
+        };
+        self.ports.insert(port.name.clone(), failure);
+    }
+
+    /// It is set up.
+    pub(super) fn remove(&mut self, name: &str) {
+        self.ports.remove(name);
+    }
+
+    /// The ports whose pause is over.
+    pub(super) fn due(&self, now: Instant) -> Vec<Port> {
+        let due = self.ports.values().filter(|failure| now >= failure.due);
+        due.map(|failure| failure.port.clone()).collect()
+    }
+
+    /// Names and causes.
+    pub(super) fn list(&self) -> Vec<(String, String)> {
+        let ports = self.ports.iter();
+        ports
+            .map(|(name, failure)| (name.clone(), failure.cause.clone()))
+            .collect()
+    }
+
+    /// Somebody should know of this.
+    pub(super) fn say(&mut self, error: EngineError) {
+        self.unsaid.push_back(error);
+    }
+
+    /// The next thing that nobody has been told yet.
+    pub(super) fn next_unsaid(&mut self) -> Result<(), EngineError> {
+        self.unsaid.pop_front().map_or(Ok(()), Err)
+    }
+}
+
+/// The beginning, on one line.
+fn shortened(cause: &str) -> String {
+    let line = cause.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() <= LONGEST_CAUSE {
+        return line;
+    }
+    let end = line.floor_char_boundary(LONGEST_CAUSE);
+    format!("{} …", &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use fastpath::forward::PortSettings;
+
+    use super::*;
+
+    #[test]
+    fn a_port_is_tried_again_after_pauses_that_grow_and_the_failure_is_said_once() {
+        let mut port = Port {
+            ifindex: 7,
+            name: "r2".to_owned(),
+            mtu: 1500,
+            settings: PortSettings {
+                enabled: true,
+                ..PortSettings::default()
+            },
+        };
+        let error = EngineError::new("attaching to port r2", "x ".repeat(9000));
+        let mut failed = Failed::default();
+        let mut now = Instant::now();
+        assert!(!failed.waits(&port, now));
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 64] {
+            failed.add(&port, &error, now);
+            assert!(failed.waits(&port, now) && failed.due(now).is_empty());
+            now += Duration::from_secs(seconds);
+            assert!(!failed.waits(&port, now));
+            assert_eq!(failed.due(now).len(), 1, "after {seconds} s");
+        }
+        let said = failed.next_unsaid().unwrap_err().to_string();
+        assert!(said.contains("r2") && said.len() <= 300, "{said}");
+        assert!(failed.next_unsaid().is_ok());
+        // Another interface of the name has not failed, nor has one that is down.
+        failed.add(&port, &error, now);
+        port.ifindex = 8;
+        assert!(!failed.waits(&port, now) && failed.list().is_empty());
+        failed.add(&port, &error, now);
+        port.settings.enabled = false;
+        assert!(!failed.waits(&port, now) && failed.list().is_empty());
+    }
+}
