@@ -26,6 +26,10 @@ use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
 use crate::log::{self, log};
 
+/// How long one turn takes announcements in: everything else of the control plane, the watchdog
+/// among it, waits no longer for a storm of them.
+const TURN: Duration = Duration::from_millis(50);
+
 /// Changes handed to the engine at once.
 const BATCH: usize = 16 << 10;
 /// After an event that may have removed things in silence, the kernel is read again this much
@@ -171,7 +175,7 @@ impl Follower {
         self.flush()
     }
 
-    /// Takes in everything announced so far.
+    /// Takes in what was announced so far, for at most [`TURN`].
     ///
     /// # Errors
     /// When the socket or the engine fails.
@@ -190,6 +194,10 @@ impl Follower {
                     any = true;
                     self.health.messages += count as u64;
                     self.flush_from(BATCH)?;
+                    // The rest is there in the next turn, after whoever else waits.
+                    if began.elapsed() > TURN {
+                        break;
+                    }
                 }
                 Received::Nothing => break,
                 Received::Overrun => {

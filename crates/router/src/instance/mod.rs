@@ -36,6 +36,12 @@ use crate::management_plane::{answers, metrics};
 /// How often the settings of interfaces are read: of some the kernel announces no change.
 const SETTINGS_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Between two looks when rules change all the time.
+const GUARD_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often the counters are read for metrics at most.
+const METRICS_PAUSE: Duration = Duration::from_millis(100);
+
 /// How often the kernel's rules are looked at; nftables changes are noticed at once.
 const GUARD_INTERVAL: Duration = Duration::from_secs(2);
 /// The longest sleep while another thread reads the kernel's tables for a comparison.
@@ -88,6 +94,10 @@ pub struct Instance {
     /// Kinds of things without room, of which that has been said.
     said: [bool; 4],
     guard_due: Instant,
+    /// When it last looked.
+    guarded: Instant,
+    /// The latest metrics and when they were read.
+    metrics: Option<(Instant, String)>,
     settings_due: Instant,
     checks: Checks,
     vouching: Vouching,
@@ -130,6 +140,8 @@ impl Instance {
             findings: Vec::new(),
             said: [false; 4],
             guard_due: now + GUARD_INTERVAL,
+            guarded: now,
+            metrics: None,
             settings_due: now + SETTINGS_INTERVAL,
         };
         instance.vouch()?;
@@ -186,8 +198,12 @@ impl Instance {
                 log!(Level::Error, "engine", error);
             }
             self.say_what_has_no_room();
-            if now >= self.guard_due || self.rules_changed() {
+            if self.rules_changed() {
+                self.guard_due = self.guard_due.min(self.guarded + GUARD_PAUSE);
+            }
+            if now >= self.guard_due {
                 self.guard_due = now + GUARD_INTERVAL;
+                self.guarded = now;
                 self.guard(false)?;
             }
             self.check(now)?;
@@ -246,11 +262,23 @@ impl Instance {
         changed
     }
 
+    /// The metrics page. Counters of every core and next hop take a while to read, so who asks more
+    /// often than [`METRICS_PAUSE`] gets the same again.
+    fn metrics(&mut self) -> String {
+        if let Some((read, page)) = &self.metrics
+            && read.elapsed() < METRICS_PAUSE
+        {
+            return page.clone();
+        }
+        let page =
+            metrics::page(&self.follower).unwrap_or_else(|error| format!("# {error}\n# EOF\n"));
+        self.metrics = Some((Instant::now(), page.clone()));
+        page
+    }
+
     fn answer(&mut self, asked: &Asked) -> Result<(), InstanceError> {
         let text = match &asked.question {
-            Question::Metrics => {
-                metrics::page(&self.follower).unwrap_or_else(|error| format!("# {error}\n# EOF\n"))
-            }
+            Question::Metrics => self.metrics(),
             Question::Show(words) if words == &["verify"] => {
                 return self.asked_to_verify(asked.answer.clone());
             }

@@ -1,8 +1,9 @@
 //! Answers people while the router runs: JSON on a UNIX socket, `OpenMetrics` by HTTP on loopback.
 //!
 //! The threads here own nothing of the router. They hand a question to the control plane's thread,
-//! which answers between two batches of announcements, and pass the answer on. A client that does
-//! not read or write blocks nobody for longer than [`PATIENCE`].
+//! which answers between two batches of announcements, and pass the answer on. Each client has a
+//! thread of its own, and so many may wait at once ([`CLIENTS`]); question and answer together may
+//! take [`PATIENCE`], however slowly their bytes come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,11 +11,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a client may take for its question, and to read the answer.
+/// How long a client may take for its question, and again to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Clients served at once by each socket; one more is turned away.
+const CLIENTS: usize = 32;
 /// A question is one line, and no longer than this.
 const LONGEST_QUESTION: u64 = 4096;
 
@@ -100,20 +104,10 @@ impl Server {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         self.socket = Some(path.to_owned());
         let (sender, waker) = (self.sender.clone(), self.waker.try_clone()?);
-        std::thread::Builder::new()
-            .name("show".into())
-            .spawn(move || {
-                for stream in listener.incoming().flatten() {
-                    let (sender, waker) = (sender.clone(), waker.try_clone());
-                    // A comparison takes seconds; who asks for something else meanwhile does not
-                    // wait for it. A client that goes away before its answer is
-                    // its own affair, and one for whom there is no thread may ask again.
-                    let _ = std::thread::Builder::new()
-                        .name("answer".into())
-                        .spawn(move || serve_unix(&stream, &sender, &waker?));
-                }
-            })?;
-        Ok(())
+        let next = move || listener.accept().map(|(stream, _)| stream);
+        serve_each("show", next, move |stream| {
+            serve_unix(stream, &sender, &waker)
+        })
     }
 
     /// Serves the metrics by HTTP.
@@ -125,15 +119,10 @@ impl Server {
             io::Error::new(error.kind(), format!("metrics on {address}: {error}"))
         })?;
         let (sender, waker) = (self.sender.clone(), self.waker.try_clone()?);
-        std::thread::Builder::new()
-            .name("metrics".into())
-            .spawn(move || {
-                for stream in listener.incoming().flatten() {
-                    // As above.
-                    let _ = serve_http(&stream, &sender, &waker);
-                }
-            })?;
-        Ok(())
+        let next = move || listener.accept().map(|(stream, _)| stream);
+        serve_each("metrics", next, move |stream| {
+            serve_http(stream, &sender, &waker)
+        })
     }
 }
 
@@ -144,6 +133,91 @@ impl Drop for Server {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// A client's stream, on which everything together takes no longer than until `end`.
+struct Patient<S> {
+    stream: S,
+    end: Instant,
+}
+
+/// A stream whose reads and writes end.
+trait Timed: Read + Write + Send + 'static {
+    fn limit(&self, time: Duration) -> io::Result<()>;
+}
+
+impl Timed for UnixStream {
+    fn limit(&self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time))?;
+        self.set_write_timeout(Some(time))
+    }
+}
+
+impl Timed for TcpStream {
+    fn limit(&self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time))?;
+        self.set_write_timeout(Some(time))
+    }
+}
+
+impl<S: Timed> Patient<S> {
+    fn wait(&self) -> io::Result<()> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.limit(left)
+    }
+}
+
+impl<S: Timed> Read for Patient<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wait()?;
+        self.stream.read(buffer)
+    }
+}
+
+impl<S: Timed> Write for Patient<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wait()?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Serves each client on a thread of its own. A comparison takes seconds, and whoever asks for
+/// something else meanwhile does not wait for it. One that goes away before its answer is its own
+/// affair, and one for whom there is no thread may ask again.
+fn serve_each<S: Timed>(
+    name: &str,
+    mut next: impl FnMut() -> io::Result<S> + Send + 'static,
+    serve: impl Fn(Patient<S>) -> io::Result<()> + Send + Sync + 'static,
+) -> io::Result<()> {
+    let serve = Arc::new(serve);
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(move || {
+            loop {
+                let Ok(stream) = next() else {
+                    // Without descriptors for the moment: the clients that are there will end.
+                    std::thread::sleep(Duration::from_millis(50));
+                    continue;
+                };
+                // This thread holds one.
+                if Arc::strong_count(&serve) > CLIENTS {
+                    continue;
+                }
+                let serve = Arc::clone(&serve);
+                let end = Instant::now() + PATIENCE;
+                let _ = std::thread::Builder::new()
+                    .name("answer".into())
+                    .spawn(move || serve(Patient { stream, end }));
+            }
+        })?;
+    Ok(())
 }
 
 fn ask(question: Question, sender: &Sender<Asked>, waker: &UnixStream) -> io::Result<String> {
@@ -158,23 +232,26 @@ fn ask(question: Question, sender: &Sender<Asked>, waker: &UnixStream) -> io::Re
     wait.recv_timeout(PATIENCE * 6).map_err(|_| gone())
 }
 
-fn serve_unix(stream: &UnixStream, sender: &Sender<Asked>, waker: &UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn serve_unix<S: Timed>(
+    mut stream: Patient<S>,
+    sender: &Sender<Asked>,
+    waker: &UnixStream,
+) -> io::Result<()> {
     let mut line = String::new();
-    BufReader::new(stream.take(LONGEST_QUESTION)).read_line(&mut line)?;
+    BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line)?;
     let words = line.split_whitespace().map(String::from).collect();
     let answer = ask(Question::Show(words), sender, waker)?;
-    let mut stream = stream;
+    stream.end = Instant::now() + PATIENCE;
     stream.write_all(answer.as_bytes())
 }
 
-fn serve_http(stream: &TcpStream, sender: &Sender<Asked>, waker: &UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut reader = BufReader::new(stream.take(LONGEST_QUESTION));
+fn serve_http<S: Timed>(
+    mut stream: Patient<S>,
+    sender: &Sender<Asked>,
+    waker: &UnixStream,
+) -> io::Result<()> {
     let mut request = String::new();
-    reader.read_line(&mut request)?;
+    BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut request)?;
     let mut words = request.split_whitespace();
     let (method, path) = (words.next(), words.next());
     let (status, kind, body) = match (method, path) {
@@ -193,7 +270,7 @@ fn serve_http(stream: &TcpStream, sender: &Sender<Asked>, waker: &UnixStream) ->
             "only GET is understood\n".to_owned(),
         ),
     };
-    let mut stream = stream;
+    stream.end = Instant::now() + PATIENCE;
     write!(
         stream,
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: \
@@ -205,9 +282,66 @@ fn serve_http(stream: &TcpStream, sender: &Sender<Asked>, waker: &UnixStream) ->
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
+
+    /// Gives one byte at a time for ever, and takes any.
+    struct Dripping;
+
+    impl Read for Dripping {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            std::thread::sleep(Duration::from_millis(10));
+            buffer[..1].fill(b'G');
+            Ok(1)
+        }
+    }
+
+    impl Write for Dripping {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Timed for Dripping {
+        fn limit(&self, _: Duration) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_request_that_drips_in_ends() {
+        let (sender, _questions) = channel();
+        let (waker, _awake) = UnixStream::pair().unwrap();
+        let client = Patient {
+            stream: Dripping,
+            end: Instant::now() + Duration::from_millis(100),
+        };
+        let error = serve_http(client, &sender, &waker).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_holds_up_nobody() {
+        let mut server = Server::new().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        server.listen_http(port).unwrap();
+        let silent: Vec<TcpStream> = (0..CLIENTS / 2)
+            .map(|_| TcpStream::connect(port).unwrap())
+            .collect();
+        let mut client = TcpStream::connect(port).unwrap();
+        client.write_all(b"GET /other HTTP/1.1\r\n\r\n").unwrap();
+        client.set_read_timeout(Some(PATIENCE / 2)).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("404"), "{answer}");
+        drop(silent);
+    }
 
     #[test]
     fn a_question_does_not_wait_for_the_answer_of_another() {
