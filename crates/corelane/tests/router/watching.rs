@@ -86,12 +86,14 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
         assert!(value(name, label) > 0.0, "{name}");
     }
     assert!((value("corelane_verify_equal", "") - 1.0).abs() < f64::EPSILON);
-    for name in [
-        "corelane_mirror_lag_seconds",
-        "corelane_mirror_resyncs_total",
-        "corelane_mirror_overruns_total",
+    for (name, label) in [
+        ("corelane_mirror_lag_seconds", ""),
+        ("corelane_mirror_resyncs_total", ""),
+        ("corelane_mirror_overruns_total", ""),
+        ("corelane_not_carried", "what=\"groups\""),
+        ("corelane_port_failed", "port=\"r1\""),
     ] {
-        assert!(value(name, "") >= 0.0, "{name}");
+        assert!(value(name, label) >= 0.0, "{name}");
     }
 }
 
