@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-router bench-tester bench-scale
+.PHONY: verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-router bench-tester bench-scale
 
 # What there is to make, from the comments of this file.
 help:
@@ -66,6 +66,11 @@ PREFIXES = $(or $(CORELANE_PREFIXES),$(wildcard $(CURDIR)/../shared/data/interne
 # Minutes of what `make test` fuzzes for seconds. make fuzz SECONDS=600
 fuzz:
 	@scripts/fuzz $(SECONDS)
+
+# Random configurations and frames in twin beds: the kernel alone beside the router. Needs root. make
+# verify-frames SECONDS=7200
+verify-frames: build
+	$(CORELANE) verify --frames --seconds $(or $(SECONDS),60) $(ARGS)
 
 # The memory that threads share, under Miri: readers of tables while they change, and the pools of
 # frames. Needs nightly's miri.

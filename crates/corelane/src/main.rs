@@ -13,6 +13,7 @@ mod study;
 mod test;
 mod top;
 mod trace;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -41,7 +42,7 @@ enum Verb {
     Study(study::Arguments),
     Test(test::Arguments),
     Top(top::Arguments),
-    Verify(show::VerifyArguments),
+    Verify(verify::Arguments),
     Trace(trace::Arguments),
 }
 
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
         Verb::Study(arguments) => study::run(&arguments),
         Verb::Test(arguments) => test::run(&arguments),
         Verb::Top(arguments) => top::run(&arguments),
-        Verb::Verify(arguments) => show::verify(&arguments),
+        Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
     })
 }

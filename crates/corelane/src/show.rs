@@ -1,4 +1,4 @@
-//! `corelane show` and `corelane verify`: what a running router says.
+//! `corelane show`: what a running router says.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,19 +34,6 @@ pub(crate) struct Arguments {
     which: Which,
 }
 
-/// Prove that a running router's answers equal the kernel's, now
-///
-/// Reads the kernel's tables afresh and compares the answer for both ends of every range of
-/// addresses that share a route, and asks the kernel for some at random. Exit code 0: equal; 2:
-/// different, and the differences are printed.
-#[derive(clap::Args)]
-pub(crate) struct VerifyArguments {
-    #[command(flatten)]
-    which: Which,
-}
-
-const DIFFERENT: u8 = 2;
-
 /// The answer of the router that `which` names.
 pub(crate) fn ask(
     which: &Which,
@@ -70,28 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
-    let value = ask(&arguments.which, "verify")?;
-    let result = &value["verification"];
-    print(&if arguments.which.json {
-        format!("{value:#}\n")
-    } else if result.is_null() {
-        "this engine asks the kernel for every packet: there is nothing to compare\n".to_owned()
-    } else {
-        shown(result)
-    })?;
-    let different = result["different"]
-        .as_u64()
-        .is_some_and(|different| different > 0);
-    Ok(if different {
-        ExitCode::from(DIFFERENT)
-    } else {
-        ExitCode::SUCCESS
-    })
-}
-
 /// Lists of objects as tables, objects as lines, lists inside objects after them.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Array(rows) if rows.is_empty() => "(none)\n".to_owned(),
         Value::Array(rows) if rows.iter().all(Value::is_object) => table(rows).to_text(),

@@ -19,5 +19,6 @@ mod protocols;
 mod raw;
 mod service;
 mod settings;
+mod twins;
 mod watching;
 mod ways;

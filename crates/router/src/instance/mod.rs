@@ -42,7 +42,7 @@ const GUARD_PAUSE: Duration = Duration::from_millis(100);
 /// How often the counters are read for metrics at most.
 const METRICS_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often the kernel's rules are looked at; nftables changes are noticed at once.
+/// How often the kernel's rules are looked at, besides at once when it announces a change.
 const GUARD_INTERVAL: Duration = Duration::from_secs(2);
 /// The longest sleep while another thread reads the kernel's tables for a comparison.
 const WAITING: Duration = Duration::from_millis(5);
@@ -89,7 +89,7 @@ pub struct Instance {
     as_read: Option<Config>,
     follower: Follower,
     server: Server,
-    rules: Option<Socket>,
+    rules: Vec<Socket>,
     findings: Vec<Finding>,
     /// Kinds of things without room, of which that has been said.
     said: [bool; 4],
@@ -136,7 +136,7 @@ impl Instance {
             file,
             follower,
             server,
-            rules: guard::watch_nftables().ok(),
+            rules: guard::watch(),
             findings: Vec::new(),
             said: [false; 4],
             guard_due: now + GUARD_INTERVAL,
@@ -198,11 +198,14 @@ impl Instance {
                 log!(Level::Error, "engine", error);
             }
             self.say_what_has_no_room();
-            if self.rules_changed() {
+            let changed = self.rules_changed();
+            if changed {
                 self.guard_due = self.guard_due.min(self.guarded + GUARD_PAUSE);
             }
             if now >= self.guard_due {
-                self.guard_due = now + GUARD_INTERVAL;
+                // Policy rules come by the mirror, which may hear of them a moment later.
+                let again = if changed { GUARD_PAUSE } else { GUARD_INTERVAL };
+                self.guard_due = now + again;
                 self.guarded = now;
                 self.guard(false)?;
             }
@@ -231,7 +234,7 @@ impl Instance {
             entry(self.follower.descriptor()),
             entry(self.server.descriptor()),
         ];
-        polls.extend(self.rules.as_ref().map(|rules| entry(rules.as_fd())));
+        polls.extend(self.rules.iter().map(|rules| entry(rules.as_fd())));
         // Whoever has something is asked by all that follows.
         let _ready = event::poll(&mut polls, longest.as_ref());
     }
@@ -254,7 +257,7 @@ impl Instance {
 
     fn rules_changed(&mut self) -> bool {
         let mut changed = false;
-        if let Some(rules) = &mut self.rules {
+        for rules in &mut self.rules {
             while !matches!(rules.receive(|_| {}), Ok(Received::Nothing) | Err(_)) {
                 changed = true;
             }

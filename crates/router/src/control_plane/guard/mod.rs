@@ -11,9 +11,14 @@ mod traffic_control;
 mod xfrm;
 
 use fastpath::forward::{Accepts, ReversePath};
+use host::netlink::Socket;
 
-pub use self::netfilter::watch_nftables;
 use crate::engine::MAIN_TABLE;
+
+/// Groups of rtnetlink.
+const RTNLGRP_TC: u32 = 4;
+const RTNLGRP_IPV4_RULE: u32 = 8;
+const RTNLGRP_IPV6_RULE: u32 = 19;
 
 /// Whom a finding concerns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +81,17 @@ pub struct Watched {
     pub index: u32,
     /// What it accepts by its settings.
     pub accepts: Accepts,
+}
+
+/// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
+/// rules, queueing disciplines and filters. A kernel without one of these has nothing to tell.
+pub fn watch() -> Vec<Socket> {
+    let watched = [
+        netfilter::watch(),
+        xfrm::watch(),
+        Socket::open(None, &[RTNLGRP_TC, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE]),
+    ];
+    watched.into_iter().flatten().collect()
 }
 
 /// Everything found in the calling thread's network namespace, in a fixed order. `own_at_tc` is how

@@ -11,7 +11,7 @@ use super::{Finding, Scope, Treatment};
 ///
 /// # Errors
 /// When the kernel has no nftables, or refuses.
-pub fn watch_nftables() -> io::Result<Socket> {
+pub(super) fn watch() -> io::Result<Socket> {
     Socket::open(Some(NETFILTER), &[NFNLGRP_NFTABLES])
 }
 

@@ -1,0 +1,120 @@
+//! The kernel as the oracle: twin beds, random configurations, random frames.
+
+use std::path::Path;
+use std::time::Duration;
+
+use twin::{Case, Start, Summary, Twins, marker, replay, search};
+
+use super::lab::is_root;
+use super::raw::ipv4;
+
+/// The engines that are compared with the kernel.
+const ENGINES: [&str; 2] = ["xdp", "af-xdp"];
+
+fn twins(engine: &str, options: &[&str]) -> Twins {
+    let start = Start {
+        executable: env!("CARGO_BIN_EXE_corelane").into(),
+        engine: engine.to_owned(),
+        options: options.iter().map(|&word| word.to_owned()).collect(),
+    };
+    Twins::lay(start).unwrap()
+}
+
+fn assert_equal(engine: &str, summary: &Summary) {
+    for finding in &summary.findings {
+        println!("{}{:#?}", finding.case, finding.differences);
+    }
+    assert!(summary.findings.is_empty(), "{engine}: {summary:#?}");
+}
+
+#[test]
+fn frames_end_as_with_the_kernel_alone() {
+    if !is_root() {
+        return;
+    }
+    for engine in ENGINES {
+        let summary = search(&mut twins(engine, &[]), 1, Duration::from_secs(4)).unwrap();
+        assert_equal(engine, &summary);
+        // It is the router that was compared.
+        assert!(
+            summary.forwarded > summary.pairs / 20,
+            "{engine}: {summary:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_was_found_once_stays_mended() {
+    if !is_root() {
+        return;
+    }
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../twin/cases");
+    let files = std::fs::read_dir(directory).unwrap();
+    let cases: Vec<Case> = files
+        .map(|file| Case::read(&file.unwrap().path()).unwrap())
+        .collect();
+    for engine in ENGINES {
+        let mut twins = twins(engine, &[]);
+        for case in &cases {
+            assert_equal(engine, &replay(&mut twins, case).unwrap());
+        }
+    }
+}
+
+/// A router that is told to go past the kernel's rules differs, and the harness says by what.
+#[test]
+fn a_difference_is_found_and_shrunk() {
+    if !is_root() || !needs::program("nft") {
+        return;
+    }
+    let mut twins = twins("xdp", &["--bypass-netfilter"]);
+    let mut commands = Vec::new();
+    for port in 0..3 {
+        commands.push(format!("ip addr add 10.{port}.0.1/24 dev r{port}"));
+        commands.push(format!(
+            "ip neigh replace 10.{port}.0.9 lladdr 02:00:00:00:00:09 dev r{port}"
+        ));
+    }
+    for line in [
+        "ip route add 198.18.0.0/15 via 10.1.0.2",
+        "nft add table ip t",
+        "nft add chain ip t f { type filter hook forward priority 0; }",
+        "nft add rule ip t f ip daddr 198.18.0.0/24 drop",
+    ] {
+        commands.push(line.to_owned());
+    }
+    let macs = twins.macs().unwrap();
+    let frames = (0_u8..40).map(|number| {
+        let destination = [198, 18, number % 5, 1];
+        let payload = marker(number.into()).repeat(3);
+        ipv4(
+            (macs.router, macs.host),
+            [10, 0, 0, 2],
+            destination,
+            9,
+            &payload,
+        )
+    });
+    let case = Case {
+        frames: frames.collect(),
+        commands,
+        ..Case::default()
+    };
+    let summary = replay(&mut twins, &case).unwrap();
+    let [finding] = summary.findings.as_slice() else {
+        panic!("{summary:#?}");
+    };
+    assert_eq!(summary.different, 8);
+    assert_eq!(finding.case.frames.len(), 1, "{}", finding.case);
+    let left = finding.case.commands.join("\n");
+    assert!(
+        left.contains("nft add rule") && left.contains("ip route add"),
+        "{left}"
+    );
+    assert!(
+        !left.contains("neigh") && !left.contains("dev r2"),
+        "{left}"
+    );
+    assert!(finding.differences[0].kernel.is_empty());
+    assert_eq!(finding.differences[0].router.len(), 1);
+}

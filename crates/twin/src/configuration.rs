@@ -1,0 +1,450 @@
+//! Configurations: addresses, routes, neighbours, settings and rules, drawn at random.
+//!
+//! A configuration with several ways to a destination has neither MTUs nor settings that treat the
+//! ways differently: which of them a flow takes is the one thing that may differ between the beds,
+//! so what becomes of a frame must not depend on it.
+
+use crate::dice::Dice;
+
+const PREFIXES_V4: [&str; 18] = [
+    "198.18.0.0/15",
+    "198.18.0.0/24",
+    "198.18.0.128/25",
+    "198.18.0.200/32",
+    "198.19.255.0/24",
+    "0.0.0.0/0",
+    "0.0.0.0/1",
+    "172.16.0.0/12",
+    "172.16.9.0/29",
+    "203.0.113.0/24",
+    "10.0.0.128/25",
+    "10.1.0.128/25",
+    "10.2.0.3/32",
+    "10.0.0.0/8",
+    "10.9.0.0/16",
+    "192.0.2.0/24",
+    "100.64.0.0/10",
+    "224.0.0.0/4",
+];
+const PREFIXES_V6: [&str; 13] = [
+    "2001:db8::/32",
+    "2001:db8:1::/48",
+    "2001:db8:1:2::/64",
+    "2001:db8:1:2::80/121",
+    "2001:db8::5/128",
+    "::/0",
+    "2000::/3",
+    "fd00:9::/32",
+    "fd00:1::/96",
+    "fd00:1::8/125",
+    "fd00:0:0:1::/64",
+    "fd00::/16",
+    "64:ff9b::/96",
+];
+/// Types of routes that are not forwarded by.
+const TYPES: [&str; 4] = ["blackhole", "unreachable", "prohibit", "throw"];
+/// Settings of an interface, or of all, and their values. `{}` is the interface.
+const SETTINGS: [(&str, &[&str]); 28] = [
+    ("ipv4.conf.{}.forwarding", &["0", "1"]),
+    ("ipv4.conf.{}.rp_filter", &["0", "1", "2"]),
+    ("ipv4.conf.{}.rp_filter", &["1", "2"]),
+    ("ipv4.conf.{}.accept_local", &["0", "1"]),
+    ("ipv4.conf.{}.send_redirects", &["0", "1"]),
+    ("ipv4.conf.{}.shared_media", &["0", "1"]),
+    ("ipv4.conf.{}.bc_forwarding", &["0", "1"]),
+    ("ipv4.conf.{}.accept_source_route", &["0", "1"]),
+    ("ipv4.conf.{}.drop_gratuitous_arp", &["0", "1"]),
+    ("ipv4.conf.{}.drop_unicast_in_l2_multicast", &["0", "1"]),
+    ("ipv4.conf.{}.route_localnet", &["0", "1"]),
+    ("ipv4.conf.{}.proxy_arp", &["0", "1"]),
+    ("ipv4.conf.{}.disable_policy", &["0", "1"]),
+    ("ipv4.conf.{}.src_valid_mark", &["0", "1"]),
+    ("ipv6.conf.{}.disable_ipv6", &["0", "1"]),
+    ("ipv6.conf.{}.forwarding", &["0", "1"]),
+    ("ipv6.conf.{}.force_forwarding", &["0", "1"]),
+    ("ipv6.conf.{}.accept_source_route", &["0", "1", "-1"]),
+    ("ipv6.conf.{}.seg6_enabled", &["0", "1"]),
+    ("ipv6.conf.{}.proxy_ndp", &["0", "1"]),
+    ("ipv6.conf.{}.drop_unicast_in_l2_multicast", &["0", "1"]),
+    ("ipv4.ip_forward", &["0", "1"]),
+    ("ipv4.ip_forward_use_pmtu", &["0", "1"]),
+    ("ipv4.ip_default_ttl", &["64", "200"]),
+    ("ipv4.icmp_errors_use_inbound_ifaddr", &["0", "1"]),
+    ("ipv4.fib_multipath_hash_policy", &["0", "1", "2"]),
+    ("ipv6.fib_multipath_hash_policy", &["0", "1", "2"]),
+    ("ipv4.fib_multipath_use_neigh", &["0", "1"]),
+];
+/// What else the kernel does to forwarded packets: each line is one chain and rule.
+const RULES: [&str; 10] = [
+    "ip filter forward priority 0|ip daddr 198.18.0.0/16 drop",
+    "ip6 filter forward priority 0|ip6 daddr 2001:db8::/33 drop",
+    "inet filter forward priority 0|meta l4proto udp drop",
+    "inet filter forward priority 0|counter",
+    "ip filter prerouting priority -300|ip saddr 10.0.0.0/25 drop",
+    "inet filter postrouting priority 100|oifname r1 drop",
+    "netdev filter ingress device r0 priority 0|meta protocol ip drop",
+    "netdev filter ingress device r2 priority 0|drop",
+    "ip filter prerouting priority -150|meta mark set 7",
+    "inet filter forward priority 0|ip ttl set 9",
+];
+const POLICY_RULES: [&str; 6] = [
+    "ip rule add from 10.0.0.0/25 lookup 100 pref 90",
+    "ip rule add to 198.18.0.0/24 lookup 100 pref 91",
+    "ip rule add iif r0 blackhole pref 92",
+    "ip rule add fwmark 7 prohibit pref 93",
+    "ip rule add tos 0x10 lookup 100 pref 94",
+    "ip -6 rule add to 2001:db8::/32 unreachable pref 95",
+];
+const TREATMENTS: [&str; 5] = [
+    "ip xfrm policy add dir fwd src 10.0.0.0/24 dst 198.18.0.0/15 action block",
+    "ip xfrm policy add dir fwd src 10.9.0.0/24 dst 198.18.0.0/15 action block",
+    "tc qdisc add dev r1 root tbf rate 1gbit burst 64kbit latency 50ms",
+    "tc qdisc add dev r0 ingress;tc filter add dev r0 parent ffff: protocol ip u32 match ip dst \
+     198.18.0.0/24 action drop",
+    "tc qdisc add dev r0 ingress",
+];
+
+/// The random configuration under way.
+struct Draft<'a> {
+    dice: &'a mut Dice,
+    lines: Vec<String>,
+    /// Several ways to a destination are drawn.
+    several: bool,
+    /// Tables that routes go to.
+    tables: &'a [&'a str],
+}
+
+/// Draws the commands of a configuration. `vlans`: the kernel has VLAN devices.
+pub(crate) fn draw(dice: &mut Dice, vlans: bool) -> Vec<String> {
+    let several = dice.one_in(3);
+    let ruled = dice.one_in(10);
+    let mut draft = Draft {
+        dice,
+        lines: Vec::new(),
+        several,
+        tables: if ruled {
+            &["", "", " table 100"]
+        } else {
+            &[""]
+        },
+    };
+    draft.addresses(vlans);
+    if !several {
+        draft.sizes();
+    }
+    if draft.dice.one_in(3) {
+        draft.objects();
+    }
+    for _ in 0..draft.dice.between(2, 12) {
+        draft.route();
+    }
+    for _ in 0..draft.dice.between(0, 4) {
+        draft.neighbour();
+    }
+    if draft.dice.one_in(2) {
+        for _ in 0..draft.dice.between(1, 4) {
+            draft.setting();
+        }
+    }
+    if ruled {
+        draft.pick(&POLICY_RULES);
+    }
+    if draft.dice.one_in(12) {
+        draft.pick(&TREATMENTS);
+    }
+    if draft.dice.one_in(12) {
+        draft.filter();
+    }
+    if draft.dice.one_in(8) {
+        draft.change();
+    }
+    if draft.dice.one_in(40) {
+        draft.say("restart".to_owned());
+    }
+    draft.lines
+}
+
+impl Draft<'_> {
+    fn say(&mut self, line: String) {
+        self.lines.push(line);
+    }
+
+    fn pick(&mut self, lines: &[&str]) {
+        let picked = self.dice.of(lines);
+        self.lines.extend(picked.split(';').map(str::to_owned));
+    }
+
+    fn addresses(&mut self, vlans: bool) {
+        for port in 0..3 {
+            if !self.dice.one_in(15) {
+                let length = self.dice.of(&[24, 24, 24, 24, 16, 28, 29]);
+                self.say(format!("ip addr add 10.{port}.0.1/{length} dev r{port}"));
+            }
+            if !self.dice.one_in(15) {
+                let length = self.dice.of(&[64, 64, 64, 48, 120, 126]);
+                self.say(format!(
+                    "ip addr add fd00:{port}::1/{length} dev r{port} nodad"
+                ));
+            }
+        }
+        let port = self.dice.between(0, 3);
+        match self.dice.between(0, 12) {
+            0 => self.say(format!("ip addr add 10.{port}.1.1/24 brd + dev r{port}")),
+            1 => self.say(format!("ip addr add 10.{port}.0.9/24 dev r{port}")),
+            2 => self.say(format!("ip addr add 198.18.0.9/32 dev r{port}")),
+            3 => self.say(format!(
+                "ip addr add 192.0.2.1 peer 192.0.2.2/32 dev r{port}"
+            )),
+            4 => self.say(format!("ip addr add 198.18.0.8/31 dev r{port}")),
+            5 => self.say(format!("ip addr add 2001:db8:1:2::1/64 dev r{port} nodad")),
+            6 => self.say("ip addr add 198.18.0.7/32 dev lo".to_owned()),
+            _ => {}
+        }
+        if vlans && self.dice.one_in(5) {
+            self.say("ip link add link r0 name r0.5 type vlan id 5".to_owned());
+            self.say("ip link set r0.5 up".to_owned());
+            self.say("ip addr add 10.5.0.1/24 dev r0.5".to_owned());
+        }
+    }
+
+    fn sizes(&mut self) {
+        if self.dice.one_in(4) {
+            let port = self.dice.between(0, 3);
+            let mtu = self
+                .dice
+                .of(&[1280, 1281, 1400, 1499, 1600, 2000, 1200, 576]);
+            self.say(format!("ip link set dev r{port} mtu {mtu}"));
+        }
+        if self.dice.one_in(12) {
+            let (port, mtu) = (self.dice.between(0, 3), self.dice.of(&[1280, 1400]));
+            self.say(format!("sysctl net.ipv6.conf.r{port}.mtu={mtu}"));
+        }
+    }
+
+    /// An address that a route can go by, and the port it is behind.
+    fn gateway(&mut self, v6: bool) -> (String, usize) {
+        let port = if self.several {
+            self.dice.between(1, 3)
+        } else {
+            self.dice.of(&[0, 1, 1, 1, 2, 2, 2])
+        };
+        let last = if self.several || !self.dice.one_in(8) {
+            self.dice.between(2, 6)
+        } else {
+            77
+        };
+        let address = match (v6, self.dice.one_in(3)) {
+            (true, true) => "fe80::2".to_owned(),
+            (true, false) => format!("fd00:{port}::{last}"),
+            (false, _) => format!("10.{port}.0.{last}"),
+        };
+        (address, port)
+    }
+
+    /// One way: `via … dev …`.
+    fn way(&mut self, v6: bool) -> String {
+        if !v6 && self.dice.one_in(10) {
+            let (gateway, port) = self.gateway(true);
+            return format!("via inet6 {gateway} dev r{port}");
+        }
+        let (gateway, port) = self.gateway(v6);
+        match self.dice.between(0, 20) {
+            0 if !self.several => format!("dev r{port}"),
+            1 if !v6 => format!("via 192.0.2.77 dev r{port} onlink"),
+            _ => format!("via {gateway} dev r{port}"),
+        }
+    }
+
+    fn objects(&mut self) {
+        for (id, v6) in [(1, false), (2, false), (3, true), (4, true)] {
+            let way = self.way(v6);
+            let way = way.replace("inet6 ", "");
+            self.say(format!("ip nexthop replace id {id} {way}"));
+        }
+        self.say("ip nexthop replace id 5 blackhole".to_owned());
+        if self.several {
+            let weights = self.dice.of(&["1/2", "1,3/2", "1,200/2,100"]);
+            self.say(format!("ip nexthop replace id 11 group {weights}"));
+            self.say("ip nexthop replace id 12 group 3/4".to_owned());
+        }
+    }
+
+    fn prefix(&mut self, v6: bool) -> String {
+        match (v6, self.dice.one_in(8)) {
+            (false, false) => self.dice.of(&PREFIXES_V4).to_owned(),
+            (true, false) => self.dice.of(&PREFIXES_V6).to_owned(),
+            (false, true) => {
+                let length = self.dice.between(16, 33) as u32;
+                let address = 0xc612_0000 | (self.dice.bits() as u32 & 0xffff);
+                let mask = u32::MAX << (32 - length);
+                let octets = (address & mask)
+                    .to_be_bytes()
+                    .map(|octet| octet.to_string());
+                format!("{}/{length}", octets.join("."))
+            }
+            (true, true) => {
+                let length = self.dice.between(33, 129) as u32;
+                let address = 0x2001_0db8 << 96 | (self.dice.wide() >> 32);
+                let mask = u128::MAX << (128 - length);
+                format!("{}/{length}", std::net::Ipv6Addr::from(address & mask))
+            }
+        }
+    }
+
+    fn route(&mut self) {
+        let v6 = self.dice.one_in(3);
+        let (prefix, table) = (self.prefix(v6), self.dice.of(self.tables));
+        let metric = match self.dice.between(0, 8) {
+            0 => format!(" metric {}", self.dice.of(&[50, 100, 2000])),
+            _ => String::new(),
+        };
+        let verb = match self.dice.between(0, 10) {
+            0 if self.several || !v6 => "append",
+            1 => "add",
+            _ => "replace",
+        };
+        let what = match self.dice.between(0, 20) {
+            0..3 => {
+                let kind = self.dice.of(&TYPES);
+                return self.say(format!("ip route {verb} {kind} {prefix}{metric}{table}"));
+            }
+            3..6 => {
+                let ids: &[u32] = match (v6, self.several) {
+                    (false, false) => &[1, 2, 5],
+                    (false, true) => &[1, 11, 11],
+                    (true, false) => &[3, 4, 5],
+                    (true, true) => &[3, 12, 12],
+                };
+                format!("nhid {}", self.dice.of(ids))
+            }
+            6..10 if self.several => {
+                let ways: Vec<String> = (0..self.dice.between(2, 4))
+                    .map(|_| format!("nexthop {}", self.way(v6)))
+                    .collect();
+                ways.join(" ")
+            }
+            10 if !self.several => {
+                let mtu = self.dice.of(&["1300", "1400", "lock 1400", "1600"]);
+                format!("{} mtu {mtu}", self.way(v6))
+            }
+            11 if !v6 => format!("{} tos 0x10", self.way(v6)),
+            _ => self.way(v6),
+        };
+        // Metric and table come before the ways.
+        self.say(format!("ip route {verb} {prefix}{metric}{table} {what}"));
+    }
+
+    fn neighbour(&mut self) {
+        let (v6, port) = (self.dice.one_in(3), self.dice.between(0, 3));
+        let last = self.dice.of(&[2, 3, 77, 78]);
+        let address = if v6 {
+            format!("fd00:{port}::{last}")
+        } else {
+            format!("10.{port}.0.{last}")
+        };
+        let mac = self.dice.of(&[
+            "02:00:00:00:00:77",
+            "02:00:00:00:00:78",
+            "ff:ff:ff:ff:ff:ff",
+        ]);
+        let state = self
+            .dice
+            .of(&["permanent", "permanent", "reachable", "noarp", "stale"]);
+        self.say(format!(
+            "ip neigh replace {address} lladdr {mac} dev r{port} nud {state}"
+        ));
+        match self.dice.between(0, 6) {
+            0 => self.say(format!("ip neigh del {address} dev r{port}")),
+            1 => self.say(format!(
+                "ip neigh replace {address} lladdr 02:00:00:00:00:79 dev r{port} nud permanent"
+            )),
+            2 => self.say(format!("ip neigh add proxy {address} dev r{port}")),
+            _ => {}
+        }
+    }
+
+    fn setting(&mut self) {
+        let (key, values) = self.dice.of(&SETTINGS);
+        let place = self.dice.of(&["r0", "r0", "r0", "r1", "all", "all", "r2"]);
+        // A way that is switched off is another outcome.
+        if self.several && place != "r0" && !key.contains("rp_filter") {
+            return;
+        }
+        let value = self.dice.of(values);
+        self.say(format!("sysctl net.{}={value}", key.replace("{}", place)));
+    }
+
+    fn filter(&mut self) {
+        let picked = self.dice.of(&RULES);
+        let (chain, rule) = picked.split_once('|').unwrap_or((picked, "counter"));
+        let (family, hook) = chain.split_once(' ').unwrap_or((chain, ""));
+        let hook = hook.replace("filter ", "filter hook ");
+        self.say(format!("nft add table {family} t"));
+        self.say(format!("nft add chain {family} t c {{ type {hook}; }}"));
+        self.say(format!("nft add rule {family} t c {rule}"));
+    }
+
+    /// Something that has been said is changed or taken back.
+    fn change(&mut self) {
+        let at = self.dice.between(0, self.lines.len());
+        let line = self.lines[at].clone();
+        let back = line
+            .strip_prefix("ip addr add ")
+            .map(|rest| format!("ip addr del {}", rest.replace(" nodad", "")))
+            .or_else(|| {
+                let rest = line.strip_prefix("ip route replace ")?;
+                Some(format!("ip route del {rest}"))
+            });
+        match back {
+            Some(back) => self.say(back),
+            None if !self.several => {
+                let port = self.dice.between(1, 3);
+                self.say(format!("ip link set dev r{port} down"));
+                if self.dice.one_in(2) {
+                    self.say(format!("ip link set dev r{port} up"));
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
+        let all = |seed| {
+            let mut dice = Dice::new(seed);
+            let drawn: Vec<String> = (0..300).flat_map(|_| draw(&mut dice, true)).collect();
+            drawn.join("\n")
+        };
+        assert_eq!(all(3), all(3));
+        let text = all(4);
+        for word in [
+            "blackhole",
+            "throw",
+            "nhid",
+            "nexthop via",
+            "group",
+            "inet6",
+            "onlink",
+            "metric",
+            "mtu",
+            "nud permanent",
+            "rp_filter=1",
+            "disable_ipv6=1",
+            "bc_forwarding",
+            "vlan",
+            "nft add rule",
+            "ip rule",
+            "ip xfrm",
+            "tc qdisc",
+            "restart",
+            " del ",
+        ] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a configuration makes interesting: its prefixes, addresses and sizes.
+
+use std::net::IpAddr;
+
+use crate::dice::Dice;
+
+/// Prefixes and sizes that a configuration's commands name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scene {
+    v4: Vec<(u32, u32)>,
+    v6: Vec<(u128, u32)>,
+    /// MTUs, bytes.
+    pub(crate) sizes: Vec<usize>,
+}
+
+/// Addresses that have a meaning of their own, whatever is configured.
+const SPECIAL_V4: [u32; 12] = [
+    0x0000_0000,
+    0x0000_0001,
+    0x7f00_0001,
+    0xa9fe_0101,
+    0xe000_0001,
+    0xe000_0005,
+    0xef01_0203,
+    0xf000_0001,
+    0xffff_ffff,
+    0xc000_0201,
+    0x0a00_0102,
+    0x0808_0808,
+];
+const SPECIAL_V6: [u128; 10] = [
+    0,
+    1,
+    0xffff_0a01_0002,
+    0x0a01_0002,
+    0xfe80 << 112 | 2,
+    0xfe80 << 112 | 1,
+    0xfec0 << 112 | 1,
+    0xff02 << 112 | 1,
+    0xff0e << 112 | 5,
+    0x2001_0db8 << 96 | 9,
+];
+
+impl Scene {
+    pub(crate) fn of(commands: &[String]) -> Self {
+        let mut scene = Self {
+            sizes: vec![1500],
+            ..Self::default()
+        };
+        for line in commands {
+            let mut before = "";
+            for word in line.split([' ', '=']) {
+                if before
+                    .rsplit('.')
+                    .next()
+                    .is_some_and(|key| key == "mtu" || key == "lock")
+                {
+                    scene.sizes.extend(word.parse::<usize>());
+                }
+                before = word;
+                let (address, length) = word.split_once('/').unwrap_or((word, ""));
+                match address.parse() {
+                    Ok(IpAddr::V4(address)) => {
+                        scene
+                            .v4
+                            .push((address.into(), length.parse().unwrap_or(32)));
+                    }
+                    Ok(IpAddr::V6(address)) => {
+                        scene
+                            .v6
+                            .push((address.into(), length.parse().unwrap_or(128)));
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        scene
+    }
+
+    /// An address inside, at the edge of or just outside what is configured; or any other.
+    pub(crate) fn v4(&self, dice: &mut Dice) -> u32 {
+        if self.v4.is_empty() || dice.one_in(8) {
+            return dice.of(&SPECIAL_V4);
+        }
+        if dice.one_in(20) {
+            return dice.bits() as u32;
+        }
+        let (address, length) = dice.of(&self.v4);
+        let mask = u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0);
+        let (first, last) = (address & mask, address | !mask);
+        match dice.between(0, 10) {
+            0 => first,
+            1 => last,
+            2 => first.wrapping_sub(1),
+            3 => last.wrapping_add(1),
+            4 => address,
+            5 => address ^ 1,
+            _ => first | (dice.bits() as u32 & !mask),
+        }
+    }
+
+    /// The same of IPv6.
+    pub(crate) fn v6(&self, dice: &mut Dice) -> u128 {
+        if self.v6.is_empty() || dice.one_in(8) {
+            return dice.of(&SPECIAL_V6);
+        }
+        let (address, length) = dice.of(&self.v6);
+        let mask = u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0);
+        let (first, last) = (address & mask, address | !mask);
+        match dice.between(0, 10) {
+            0 => first,
+            1 => last,
+            2 => first.wrapping_sub(1),
+            3 => last.wrapping_add(1),
+            4 => address,
+            5 => address ^ 1,
+            _ => first | (dice.wide() & !mask),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_addresses_and_sizes_are_found() {
+        let scene = Scene::of(&[
+            "ip route add 10.9.0.0/16 via fd00::2 mtu 1400".to_owned(),
+            "sysctl net.ipv6.conf.r0.mtu=1300".to_owned(),
+        ]);
+        assert_eq!(scene.v4, [(0x0a09_0000, 16)]);
+        assert_eq!(scene.v6, [(0xfd00 << 112 | 2, 128)]);
+        assert_eq!(scene.sizes, [1500, 1400, 1300]);
+        let mut dice = Dice::new(1);
+        let mut inside = (0..1000).filter(|_| scene.v4(&mut dice) >> 16 == 0x0a09);
+        assert!(inside.by_ref().count() > 500);
+    }
+}

@@ -1,0 +1,77 @@
+//! The smallest case that still differs.
+
+use crate::Error;
+use crate::case::{Case, number};
+use crate::twins::Twins;
+
+/// Leaves frames out, then commands, as long as a frame still differs.
+pub(crate) fn shrink(twins: &mut Twins, case: &Case, numbers: &[u16]) -> Result<Case, Error> {
+    let mut small = case.clone();
+    let mut differs = |candidate: &Case| {
+        // After Ctrl-C it stays as it is.
+        Ok::<bool, Error>(!host::interrupted() && twins.differs(candidate)?)
+    };
+    // One of those that differ is most often enough.
+    for wanted in numbers {
+        let mut alone = small.clone();
+        alone.frames.retain(|frame| number(frame) == Some(*wanted));
+        if differs(&alone)? {
+            small = alone;
+            break;
+        }
+    }
+    let frames = small.frames.clone();
+    small.frames = fewest(frames, |frames| {
+        differs(&Case {
+            frames: frames.to_vec(),
+            ..small.clone()
+        })
+    })?;
+    let commands = small.commands.clone();
+    small.commands = fewest(commands, |commands| {
+        differs(&Case {
+            commands: commands.to_vec(),
+            ..small.clone()
+        })
+    })?;
+    Ok(small)
+}
+
+/// Drops halves, quarters and so on down to single items, as long as the rest is still wanted.
+fn fewest<T: Clone>(
+    mut items: Vec<T>,
+    mut wanted: impl FnMut(&[T]) -> Result<bool, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut size = items.len().div_ceil(2);
+    while size > 0 && items.len() > 1 {
+        let before = items.len();
+        let mut at = 0;
+        while at < items.len() && items.len() > 1 {
+            let mut rest = items.clone();
+            rest.drain(at..(at + size).min(items.len()));
+            if wanted(&rest)? {
+                items = rest;
+            } else {
+                at += size;
+            }
+        }
+        // Single items are tried again when one went: it may have needed another.
+        if size > 1 || before == items.len() {
+            size /= 2;
+        }
+    }
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_needed_goes() {
+        let needs = |items: &[u32]| Ok(items.contains(&3) && items.contains(&17));
+        assert_eq!(fewest((0..20).collect(), needs).unwrap(), [3, 17]);
+        let nothing: Vec<u32> = fewest(Vec::new(), |_| Ok(true)).unwrap();
+        assert!(nothing.is_empty());
+    }
+}
