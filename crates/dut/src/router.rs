@@ -107,7 +107,7 @@ impl Opened {
                     accepts: Accepts::default(),
                     mac: end.mac,
                     table: MAIN_TABLE,
-                    vlans: Vec::new(),
+                    ..PortSettings::default()
                 },
             });
             let engine = &mut opened.engine;

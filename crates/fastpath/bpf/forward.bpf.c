@@ -10,6 +10,7 @@
  * With SOCKETS nothing is rewritten or redirected to a port: a frame that could be forwarded goes,
  * as it is, to the AF_XDP socket of its queue, whose worker finds the same answer in the same
  * table; all others take the same ways as without. */
+#define LOAD_BYTES bpf_xdp_load_bytes
 #include "fib.h"
 #include "next_hop.h"
 #include "parse.h"
@@ -56,7 +57,8 @@ struct way {
 	__u32 type;    /* network order */
 	__u32 length;  /* frame, bytes without FCS */
 	__u32 ip;      /* bytes of the IP packet */
-	__u32 hash;    /* of the flow: only when a group asks */
+	__u32 flows;   /* of the port */
+	__u32 start;   /* of the IP packet in the frame */
 	__u16 next_hop;
 	__u8 addresses[12];
 	__u32 port, vlan;
@@ -75,10 +77,10 @@ INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
 }
 
 /* Follows a next hop to an adjacency that the frame can leave by. */
-INLINE enum reason resolve(struct way *way, __u16 number, __u32 hash)
+INLINE enum reason resolve(struct xdp_md *context, struct way *way, __u16 number, struct flow *flow)
 {
 	const struct next_hop *entry;
-	enum reason reason = follow(&number, hash, &entry);
+	enum reason reason = follow(context, &number, flow, &entry);
 	if (reason != REASONS)
 		return reason;
 	if ((entry->flags & FLAG_NO_REDIRECT) && !GENERIC && !SOCKETS)
@@ -100,9 +102,15 @@ INLINE _Bool is_hairpin(const struct way *way)
 	return way->port == PORT && (way->vlan & 0xfff) == (way->tag & 0xfff);
 }
 
-/* The same by the kernel's own tables and neighbours. */
-INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, struct bpf_fib_lookup *query)
+/* The same by the kernel's own tables and neighbours. It is told what makes the flow; where it would
+ * look into the packet for more, the packet is the kernel's. */
+INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, struct bpf_fib_lookup *query, struct flow *flow)
 {
+	if (is_extension(flow->protocol) || is_error(context, flow))
+		return PUNT;
+	__u32 ports = ports_of(context, flow);
+	query->sport = ports & 0xffff;
+	query->dport = ports >> 16;
 	query->tot_len = way->ip;
 	query->ifindex = way->in->ifindex;
 	switch (bpf_fib_lookup(context, query, sizeof(*query), 0)) {
@@ -151,6 +159,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 		return PARTIAL_CHECKSUM;
 
 	if (KERNEL_FIB) {
+		struct flow flow = flow4(&ip, way->flows, way->start);
 		struct bpf_fib_lookup query = {
 			.family = AF_INET,
 			.l4_protocol = ipv4_protocol(&ip),
@@ -158,11 +167,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 			.ipv4_src = ip.word[3],
 			.ipv4_dst = ip.word[4],
 		};
-		if (!ipv4_is_fragment(&ip) && (query.l4_protocol == PROTOCOL_TCP || query.l4_protocol == PROTOCOL_UDP) && at + 24 <= end) {
-			query.sport = *(__u16 *)(at + 20);
-			query.dport = *(__u16 *)(at + 22);
-		}
-		fault = resolve_by_kernel(context, way, &query);
+		fault = resolve_by_kernel(context, way, &query, &flow);
 		if (fault == REASONS && !(way->station & STATION_OWN) && is_own(ipv4_source(&ip)))
 			return UNVERIFIED_SOURCE;
 	} else {
@@ -173,8 +178,8 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u16 number = search4(table, ipv4_destination(&ip));
 		if (!number)
 			return NO_ROUTE;
-		__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, end, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
-		fault = resolve(way, number, hash);
+		struct flow flow = flow4(&ip, way->flows, way->start);
+		fault = resolve(context, way, number, &flow);
 		if (fault == REASONS && !source_fits(table, way->station, ipv4_source(&ip), PORT, way->tag & 0xfff))
 			return UNVERIFIED_SOURCE;
 	}
@@ -208,6 +213,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 	}
 
 	if (KERNEL_FIB) {
+		struct flow flow = flow6(&ip, way->flows, way->start);
 		struct bpf_fib_lookup query = {
 			.family = AF_INET6,
 			.l4_protocol = ipv6_next_header(&ip),
@@ -215,7 +221,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		};
 		__builtin_memcpy(query.ipv6_src, &ip.word[1], 16);
 		__builtin_memcpy(query.ipv6_dst, &ip.word[3], 16);
-		fault = resolve_by_kernel(context, way, &query);
+		fault = resolve_by_kernel(context, way, &query, &flow);
 	} else {
 		__u32 table_number = way->in->table;
 		const struct table *table = bpf_map_lookup_elem(&tables, &table_number);
@@ -224,8 +230,8 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		__u16 number = search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4]));
 		if (!number)
 			return NO_ROUTE;
-		__u32 hash = flow_hash(ip.word[1] ^ (ip.word[2] * 31), ip.word[3] ^ (ip.word[4] * 31), at + 40, end, ipv6_next_header(&ip), 0);
-		fault = resolve(way, number, hash);
+		struct flow flow = flow6(&ip, way->flows, way->start);
+		fault = resolve(context, way, number, &flow);
 	}
 	if (fault != REASONS)
 		return fault;
@@ -283,6 +289,8 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 
 	enum reason reason;
 	way.ip = way.length - start;
+	way.start = start;
+	way.flows = *(volatile const __u32 *)&port->flows;
 	if (way.type == bpf_htons(TYPE_IPV4))
 		reason = start == ETHERNET_LENGTH ? route4(context, &way, data + ETHERNET_LENGTH, end)
 						  : route4(context, &way, data + ETHERNET_LENGTH + TAG_LENGTH, end);

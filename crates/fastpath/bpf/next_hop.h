@@ -8,6 +8,7 @@
 #define CORELANE_NEXT_HOP_H
 
 #include "common.h"
+#include "flow.h"
 #include "parse.h"
 
 enum kind { KIND_NONE, KIND_ADJACENCY, KIND_GROUP, KIND_PUNT, KIND_BLACKHOLE, KIND_UNREACHABLE, KIND_PROHIBIT };
@@ -60,34 +61,16 @@ INLINE __u16 group_member(const struct next_hop *group, __u32 hash)
 	return *(volatile const __u16 *)(members + index);
 }
 
-/* 32 evenly spread bits for a flow (the finaliser of MurmurHash3 over both halves). */
-INLINE __u32 mix(__u64 a, __u64 b)
-{
-	a ^= b * 0x9e3779b97f4a7c15ULL;
-	a ^= a >> 33;
-	a *= 0xff51afd7ed558ccdULL;
-	a ^= a >> 33;
-	a *= 0xc4ceb9fe1a85ec53ULL;
-	return a >> 32;
-}
-
-/* The flow of a packet, for groups. Fragments have no ports in common, so all of them go by
- * addresses alone. */
-INLINE __u32 flow_hash(__u64 source, __u64 destination, const __u8 *transport, const __u8 *end, __u32 protocol, _Bool fragment)
-{
-	__u32 ports = 0;
-	if (!fragment && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP) && transport + 4 <= end)
-		ports = *(const __u32 *)transport;
-	return mix(source ^ ((__u64)protocol << 56), destination + ((__u64)ports << 16));
-}
-
 /* Follows a next hop to an adjacency: REASONS, and its entry and number, or why there is none. */
-INLINE enum reason follow(__u16 *number, __u32 hash, const struct next_hop **found)
+INLINE enum reason follow(void *context, __u16 *number, struct flow *flow, const struct next_hop **found)
 {
 	const struct next_hop *entry = next_hop_entry(*number);
 	if (!entry)
 		return NO_ROUTE;
 	if (entry->kind == KIND_GROUP) {
+		__u32 hash;
+		if (!flow_hash(context, flow, &hash))
+			return PUNT;
 		*number = group_member(entry, hash);
 		if (!*number)
 			return EMPTY_GROUP;

@@ -18,10 +18,17 @@
 #define PROTOCOL_IPIP 4
 #define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
+#define PROTOCOL_DCCP 33
 #define PROTOCOL_IPV6 41
+#define PROTOCOL_ROUTING 43
+#define PROTOCOL_FRAGMENT 44
 #define PROTOCOL_GRE 47
+#define PROTOCOL_ESP 50
+#define PROTOCOL_AH 51
 #define PROTOCOL_ICMPV6 58
+#define PROTOCOL_DESTINATION 60
 #define PROTOCOL_SCTP 132
+#define PROTOCOL_UDPLITE 136
 
 /* The IPv4 header as five words, each as it lies in memory. */
 struct ipv4 {
@@ -41,9 +48,27 @@ INLINE __u32 ipv4_destination(const struct ipv4 *ip) { return bpf_ntohl(ip->word
 /* More fragments, or an offset: there may be no port numbers here (RFC 791 §3.1). */
 INLINE _Bool ipv4_is_fragment(const struct ipv4 *ip) { return (ip->word[1] >> 16) & bpf_htons(0x3fff); }
 
+INLINE _Bool ipv4_is_later_fragment(const struct ipv4 *ip) { return (ip->word[1] >> 16) & bpf_htons(0x1fff); }
+
+INLINE __u32 ipv6_flow_label(const struct ipv6 *ip) { return ip->word[0] & bpf_htonl(0x000fffff); }
 INLINE __u32 ipv6_payload_length(const struct ipv6 *ip) { return bpf_ntohs((ip->word[0] >> 32) & 0xffff); }
 INLINE __u32 ipv6_next_header(const struct ipv6 *ip) { return (ip->word[0] >> 48) & 0xff; }
 INLINE __u32 ipv6_hop_limit(const struct ipv6 *ip) { return ip->word[0] >> 56; }
+
+/* Extension headers of IPv6 that another header can follow, but hop-by-hop options, which come
+ * first and are the kernel's (RFC 8200 §4). */
+INLINE _Bool is_extension(__u32 protocol)
+{
+	return protocol == PROTOCOL_ROUTING || protocol == PROTOCOL_FRAGMENT || protocol == PROTOCOL_DESTINATION;
+}
+
+/* What the kernel takes for ports in a header of this protocol: `proto_ports_offset`. Those of
+ * PROTOCOL_AH come four bytes later. */
+INLINE _Bool has_ports(__u32 protocol)
+{
+	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_DCCP || protocol == PROTOCOL_ESP ||
+	       protocol == PROTOCOL_AH || protocol == PROTOCOL_SCTP || protocol == PROTOCOL_UDPLITE;
+}
 
 /* Sum of 16-bit words in any byte order, folded to 16 bits (RFC 1071 §2). */
 INLINE __u32 fold_sum(__u64 sum)

@@ -9,6 +9,7 @@
  * kernel gets everything.
  *
  * The kernel has taken tags out of frames before either runs. */
+#define LOAD_BYTES bpf_skb_load_bytes
 #include "fib.h"
 #include "next_hop.h"
 #include "parse.h"
@@ -39,26 +40,27 @@ MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct said, PORTS, 0);
 /* How a frame came. */
 struct arrival {
 	__u64 station;
-	__u32 vid; /* 0: untagged */
+	__u32 vid;   /* 0: untagged */
+	__u32 flows; /* of the port */
 };
 
-/* Follows the table's answer for a packet of `bytes` bytes. `redirects`: the kernel may tell the
+/* Follows the table's answer for a packet. `redirects`: the kernel may tell the
  * sender of a better way when this one leads back. */
-INLINE enum reason find(struct said *said, const struct arrival *in, __u16 number, __u32 hash, __u32 bytes, _Bool redirects)
+INLINE enum reason find(struct __sk_buff *context, struct said *said, const struct arrival *in, __u16 number, struct flow *flow, _Bool redirects)
 {
 	const struct next_hop *entry;
 	if (!number)
 		return NO_ROUTE;
-	enum reason reason = follow(&number, hash, &entry);
+	enum reason reason = follow(context, &number, flow, &entry);
 	if (reason != REASONS)
 		return reason;
 	said->next_hop = number;
-	if (entry->mtu && bytes > entry->mtu)
+	if (entry->mtu && flow->end - ETHERNET_LENGTH > entry->mtu)
 		return TOO_BIG;
 	return redirects && entry->port == PORT && (entry->vlan & 0xfffU) == in->vid ? HAIRPIN : REASONS;
 }
 
-INLINE enum reason find4(struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
+INLINE enum reason find4(struct __sk_buff *context, struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
 {
 	if (shown < 20)
 		return IPV4_TRUNCATED;
@@ -66,15 +68,15 @@ INLINE enum reason find4(struct said *said, const struct arrival *in, const stru
 	enum reason fault = ipv4_fault(&ip, available);
 	if (fault != REASONS)
 		return fault;
-	__u32 hash = flow_hash(ip.word[3], ip.word[4], at + 20, at + shown, ipv4_protocol(&ip), ipv4_is_fragment(&ip));
+	struct flow flow = flow4(&ip, in->flows, ETHERNET_LENGTH);
 	__u16 number = search4(table, ipv4_destination(&ip));
-	fault = find(said, in, number, hash, ipv4_total_length(&ip), !!(in->station & STATION_REDIRECTS));
+	fault = find(context, said, in, number, &flow, !!(in->station & STATION_REDIRECTS));
 	if ((fault == REASONS || fault == HAIRPIN) && !source_fits(table, in->station, ipv4_source(&ip), PORT, in->vid))
 		return UNVERIFIED_SOURCE;
 	return fault;
 }
 
-INLINE enum reason find6(struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
+INLINE enum reason find6(struct __sk_buff *context, struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
 {
 	if (shown < 40)
 		return IPV6_TRUNCATED;
@@ -82,10 +84,9 @@ INLINE enum reason find6(struct said *said, const struct arrival *in, const stru
 	enum reason fault = ipv6_fault(&ip, available);
 	if (fault != REASONS)
 		return fault;
-	__u64 source = ip.word[1] ^ (ip.word[2] * 31), destination = ip.word[3] ^ (ip.word[4] * 31);
-	__u32 hash = flow_hash(source, destination, at + 40, at + shown, ipv6_next_header(&ip), 0);
+	struct flow flow = flow6(&ip, in->flows, ETHERNET_LENGTH);
 	__u16 number = search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4]));
-	return find(said, in, number, hash, 40 + ipv6_payload_length(&ip), 1);
+	return find(context, said, in, number, &flow, 1);
 }
 
 INLINE enum reason decide(struct __sk_buff *context, struct said *said)
@@ -98,6 +99,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 		return PORT_DISABLED;
 	if (is_stale(in))
 		return STALE;
+	arrival.flows = *(volatile const __u32 *)&in->flows;
 	OPAQUE(shown);
 	if (shown < ETHERNET_LENGTH)
 		return RUNT;
@@ -136,8 +138,8 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	if (!table)
 		return NO_ROUTE;
 	if (type == bpf_htons(TYPE_IPV4))
-		return find4(said, &arrival, table, at, shown - ETHERNET_LENGTH, available);
-	return find6(said, &arrival, table, at, shown - ETHERNET_LENGTH, available);
+		return find4(context, said, &arrival, table, at, shown - ETHERNET_LENGTH, available);
+	return find6(context, said, &arrival, table, at, shown - ETHERNET_LENGTH, available);
 }
 
 SEC("socket") int hear(struct __sk_buff *context)

@@ -76,6 +76,7 @@ impl Net {
                     mac: port.mac,
                     table: MAIN,
                     vlans: vec![],
+                    ..PortSettings::default()
                 };
                 forwarder.set_port(port.index, &settings).unwrap();
                 let entry = NextHopEntry {
@@ -207,6 +208,7 @@ fn forwarder_for_changes(request: Request, station: [u8; 6]) -> Forwarder {
         mac: station,
         table: MAIN,
         vlans: vec![],
+        ..PortSettings::default()
     };
     forwarder
         .set_port(index_of("r0").unwrap(), &settings)

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Accepts, Capacity, Forwarder, PortSettings, Reason};
+use fastpath::forward::{Accepts, Capacity, FlowFields, Flows, Forwarder, PortSettings, Reason};
 use fib::next_hop::Kind;
 use fib::organisation::TableReader;
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -36,6 +36,17 @@ fn frame(random: &mut Random) -> Vec<u8> {
     for byte in &mut frame[ports..ports + 4] {
         *byte = random.next_u64() as u8;
     }
+    // What the hash goes past, or looks into.
+    if random.below(4) == 0 {
+        let (at, some) = if frame[12] == 0x08 {
+            (23, [1, 6, 50, 51])
+        } else {
+            (20, [43, 44, 58, 60])
+        };
+        frame[at] = some[random.below(4)];
+        frame[ports] = random.below(16) as u8;
+        frame[ports + 1] = random.below(4) as u8;
+    }
     if random.below(2) == 0 {
         let at = 12 + random.below(50);
         frame[at] = random.next_u64() as u8;
@@ -46,7 +57,7 @@ fn frame(random: &mut Random) -> Vec<u8> {
     frame
 }
 
-fn fill(forwarder: &mut Forwarder) {
+fn fill(forwarder: &mut Forwarder, flows: Flows) {
     for (name, mac) in [("r0", STATION), ("r1", OTHER)] {
         forwarder.attach(name, Request::Any).unwrap();
         let settings = PortSettings {
@@ -54,7 +65,8 @@ fn fill(forwarder: &mut Forwarder) {
             accepts: Accepts::default(),
             mac: mac.0,
             table: TABLE,
-            vlans: Vec::new(),
+            flows,
+            ..PortSettings::default()
         };
         forwarder
             .set_port(index_of(name).unwrap(), &settings)
@@ -114,7 +126,10 @@ fn fill(forwarder: &mut Forwarder) {
 }
 
 /// A worker on the forwarder's own tables, and the outside of its ports r0 and r1.
-fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside>>; 2]) {
+fn worker(
+    forwarder: &mut Forwarder,
+    flows: Flows,
+) -> (Worker<TableReader>, [Arc<Mutex<Outside>>; 2]) {
     let table = forwarder.table_place(TABLE).unwrap();
     let pool = Pool::new(Layout::ordinary(crate::support::BUFFERS)).unwrap();
     let mut worker = Worker::new(forwarder.readers().unwrap(), pool);
@@ -126,7 +141,8 @@ fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside
             accepts: Accepts::default(),
             mac: mac.0,
             table,
-            vlans: Vec::new(),
+            flows,
+            ..PortSettings::default()
         };
         let port = Box::new(TestPort(Arc::clone(outside)));
         worker.attach(port, number, settings).unwrap();
@@ -136,9 +152,13 @@ fn worker(forwarder: &mut Forwarder) -> (Worker<TableReader>, [Arc<Mutex<Outside
 
 /// Runs the frames through `forwarder` and a worker, who must forward what the program means for
 /// it. Returns how many it forwarded.
-fn compare(mut forwarder: Forwarder, means: impl Fn(&Forwarder, &[u8]) -> bool) -> usize {
-    fill(&mut forwarder);
-    let (mut worker, outside) = worker(&mut forwarder);
+fn compare(
+    mut forwarder: Forwarder,
+    flows: Flows,
+    means: impl Fn(&Forwarder, &[u8]) -> bool,
+) -> usize {
+    fill(&mut forwarder, flows);
+    let (mut worker, outside) = worker(&mut forwarder, flows);
     let mut random = Random::new(11);
     let mut forwarded = 0;
     for number in 0..FRAMES {
@@ -176,7 +196,6 @@ fn program_and_workers_mean_the_same_frames() {
             // AF_XDP: what the program keeps is the kernel's; what it gives away must be forwarded.
             // No socket is there, so that what it would give away is counted as
             // nobody's.
-            let sockets = Forwarder::for_workers(Capacity::default(), 1, LONGEST).unwrap();
             let given = |forwarder: &Forwarder, frame: &[u8]| {
                 let ifindex = index_of("r0").unwrap();
                 let count = || {
@@ -188,8 +207,15 @@ fn program_and_workers_mean_the_same_frames() {
                 forwarder.run(ifindex, frame, 1).unwrap();
                 count() > before
             };
-            let forwarded = compare(sockets, given);
-            assert!(forwarded > FRAMES / 10, "{forwarded} frames were forwarded");
+            for (policy, fields) in [(0, 0), (1, 0), (3, 0x3f)] {
+                let sockets = Forwarder::for_workers(Capacity::default(), 1, LONGEST).unwrap();
+                let flows = Flows {
+                    v4: FlowFields::v4(policy, fields),
+                    v6: FlowFields::v6(policy, fields),
+                };
+                let forwarded = compare(sockets, flows, given);
+                assert!(forwarded > FRAMES / 10, "{forwarded} frames were forwarded");
+            }
         })
         .unwrap();
 }

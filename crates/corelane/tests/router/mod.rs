@@ -7,6 +7,7 @@ mod lab;
 mod document;
 mod engines;
 mod faults;
+mod flows;
 mod forwarding;
 mod frames;
 mod internet;

@@ -14,10 +14,16 @@ use super::raw::{Raw, ipv4, mac};
 
 const FLOWS: std::ops::Range<u16> = 20_000..20_240;
 
+fn spread_by_ports(lab: &Lab) {
+    let policy = "net.ipv4.fib_multipath_hash_policy";
+    lab.r.set(policy, "1").unwrap();
+}
+
 /// A lab with links 1, 2, 3 to b, and 192.0.2.0/24 behind b by a group of three nexthop objects, as
 /// FRR makes them.
 fn three_ways() -> Lab {
     let mut lab = Lab::new();
+    spread_by_ports(&lab);
     lab.link("b", 2);
     lab.link("b", 3);
     for number in 1..=3 {
@@ -136,6 +142,7 @@ fn several_ways_share_the_flows_and_a_blackhole_swallows() {
         return;
     }
     let mut lab = Lab::new();
+    spread_by_ports(&lab);
     lab.link("b", 2);
     lab.b.ip("addr add 192.0.2.1/24 dev lo").unwrap();
     lab.r

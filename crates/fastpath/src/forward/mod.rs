@@ -36,6 +36,7 @@
 
 mod answers;
 mod counters;
+mod flows;
 mod grace;
 mod left;
 mod ports;
@@ -55,6 +56,7 @@ use bpf::sys::RunResult;
 pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};
+pub use flows::{FlowFields, Flows};
 use grace::Grace;
 use left::Left;
 pub use left::NotCarried;

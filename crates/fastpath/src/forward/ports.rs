@@ -6,7 +6,7 @@ use bpf::{attach, features};
 use fib::NextHop;
 
 use super::answers::FLAG_NO_REDIRECT;
-use super::{Forwarder, Load, Lookup, Target, counters};
+use super::{Flows, Forwarder, Load, Lookup, Target, counters};
 use crate::{Error, Result};
 
 /// 64-bit words of `struct port` of the C source.
@@ -86,6 +86,8 @@ pub struct PortSettings {
     /// Table that untagged frames are looked up in: the caller's number, or for a worker the place
     /// of one of its readers.
     pub table: u32,
+    /// What makes a flow: the same on all ports.
+    pub flows: Flows,
     /// VLANs whose tagged frames are routed.
     pub vlans: Vec<VlanSettings>,
 }
@@ -289,6 +291,8 @@ impl Forwarder {
             vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
         }
         let place = table as u64 | u64::from(ifindex) << 32;
+        self.port_words
+            .write(PORT_WORDS * number + 3, settings.flows.bits());
         let Some(port) = &mut self.ports[number] else {
             return;
         };

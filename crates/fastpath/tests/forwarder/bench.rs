@@ -63,6 +63,7 @@ pub(crate) fn settings() -> PortSettings {
         mac: STATION,
         table: MAIN,
         vlans: vec![vlan(100, 7)],
+        ..PortSettings::default()
     }
 }
 

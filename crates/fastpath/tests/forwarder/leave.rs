@@ -125,6 +125,7 @@ fn routes_that_forward_nothing_have_their_reason() {
                     mac: STATION,
                     table: MAIN,
                     vlans: vec![],
+                    ..PortSettings::default()
                 },
             )
             .unwrap();

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use fastpath::forward::{Accepts, PortSettings, VlanSettings};
+use fastpath::forward::{Accepts, Flows, PortSettings, VlanSettings};
 use fib::NextHopEntry;
 use fib::next_hop::Kind;
 
@@ -34,6 +34,7 @@ pub struct Surroundings {
     kept: HashSet<String>,
     /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
     accepts: Option<HashMap<u32, Accepts>>,
+    flows: Flows,
     /// Families that are the kernel's on all links.
     kept_v4: bool,
     kept_v6: bool,
@@ -84,6 +85,7 @@ impl Surroundings {
             ports: self.ports.clone(),
             kept: self.kept.clone(),
             accepts: self.accepts.clone(),
+            flows: self.flows,
             kept_v4: self.kept_v4,
             kept_v6: self.kept_v6,
             ..Self::default()
@@ -121,6 +123,11 @@ impl Surroundings {
     /// True when that is new.
     pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) -> bool {
         self.accepts.replace(accepts.clone()) != Some(accepts)
+    }
+
+    /// What makes a flow. True when that is new.
+    pub fn set_flows(&mut self, flows: Flows) -> bool {
+        std::mem::replace(&mut self.flows, flows) != flows
     }
 
     /// Is it known of each link that frames come in by what it accepts?
@@ -302,6 +309,7 @@ impl Surroundings {
                 accepts: self.accepts(link.index),
                 mac: link.mac,
                 table: table.unwrap_or(MAIN_TABLE),
+                flows: self.flows,
                 vlans,
             },
         }

@@ -3,15 +3,13 @@
 
 use std::fs;
 
-use fastpath::forward::{Accepts, ReversePath};
+use fastpath::forward::{Accepts, FlowFields, Flows, ReversePath};
 
 /// What the kernel lets an interface of the calling thread's network namespace forward. An
 /// interface that is not there accepts nothing.
 pub fn accepts(name: &str) -> Accepts {
-    let of = |family: &str, place: &str, setting: &str| -> u32 {
-        let path = format!("/proc/sys/net/{family}/conf/{place}/{setting}");
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.trim().parse().unwrap_or(0)
+    let of = |family: &str, place: &str, setting: &str| {
+        number(&format!("{family}/conf/{place}/{setting}")).unwrap_or(0)
     };
     let v4 = |setting: &str| of("ipv4", name, setting);
     // The kernel takes the larger of the interface's value and that of all (`IN_DEV_MAXCONF`), or
@@ -32,4 +30,23 @@ pub fn accepts(name: &str) -> Accepts {
         own_sources: larger("accept_local") != 0,
         way_back: larger("send_redirects") == 0,
     }
+}
+
+/// What makes a flow, in the calling thread's network namespace.
+pub fn flows() -> Flows {
+    let of = |family: &str, setting: &str| {
+        number(&format!("{family}/fib_multipath_hash_{setting}")).unwrap_or(0)
+    };
+    let all = |family| (of(family, "policy"), of(family, "fields"));
+    let ((policy4, fields4), (policy6, fields6)) = (all("ipv4"), all("ipv6"));
+    Flows {
+        v4: FlowFields::v4(policy4, fields4),
+        v6: FlowFields::v6(policy6, fields6),
+    }
+}
+
+/// A setting below `/proc/sys/net`; none when this kernel has no such setting.
+fn number(path: &str) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/sys/net/{path}")).ok()?;
+    text.trim().parse().ok()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use fastpath::forward::{Accepts, ReversePath};
+use fastpath::forward::{Accepts, FlowFields, Flows, ReversePath};
 
 use super::{Instance, InstanceError};
 use crate::control_plane::guard::{self, Finding, Scope, Treatment, Watched};
@@ -14,20 +14,30 @@ impl Instance {
     /// Reads the kernel's settings of the ports and their VLANs; what changed holds at once.
     pub(super) fn settings(&mut self) -> Result<(), InstanceError> {
         let receiving = self.follower.mirror().around().receiving();
+        let flows = sysctl::flows();
         let accepts: HashMap<_, _> = receiving
             .map(|link| (link.index, sysctl::accepts(&link.name)))
-            .map(|(index, accepts)| (index, self.can_carry(accepts)))
+            .map(|(index, accepts)| (index, self.can_carry(accepts, flows)))
             .collect();
-        self.follower.change(|mirror| mirror.set_accepts(accepts))?;
+        self.follower.change(|mirror| {
+            mirror.set_flows(flows);
+            mirror.set_accepts(accepts);
+        })?;
         Ok(())
     }
 
-    /// What of that the engine can carry: without a table it cannot validate sources.
-    fn can_carry(&self, accepts: Accepts) -> Accepts {
-        let validated =
-            accepts.reverse_path == ReversePath::Off || self.follower.engine().keeps_table();
+    /// What of that the engine can carry: without a table it cannot validate sources, and knows no
+    /// group that would be the kernel's.
+    fn can_carry(&self, accepts: Accepts, flows: Flows) -> Accepts {
+        if self.follower.engine().keeps_table() {
+            return accepts;
+        }
+        let by_kernel =
+            |fields: FlowFields| fields.has(FlowFields::KERNEL) || fields.has(FlowFields::CUSTOM);
+        let validated = accepts.reverse_path == ReversePath::Off;
         Accepts {
-            v4: accepts.v4 && validated,
+            v4: accepts.v4 && validated && !by_kernel(flows.v4),
+            v6: accepts.v6 && !by_kernel(flows.v6),
             ..accepts
         }
     }

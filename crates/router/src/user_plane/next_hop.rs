@@ -2,7 +2,7 @@
 //! flow's hash; exceptions end the way here; the egress port is one of this worker's, and the
 //! packet fits it.
 
-use fastpath::forward::Reason;
+use fastpath::forward::{Flows, Reason};
 use fib::next_hop::{Kind, NextHops};
 use fib::{NextHop, NextHopEntry};
 use port::{Frame, Pool};
@@ -10,10 +10,12 @@ use wire::ethernet::HEADER_LENGTH as LINK;
 
 use super::flow_hash;
 
-/// Which of the worker's ports has a number: one array, indexed by the number.
+/// Which of the worker's ports has a number: one array, indexed by the number. And what makes a
+/// flow, by which one of several ways is chosen.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     places: Vec<u8>,
+    pub(super) flows: Flows,
 }
 
 impl Egress {
@@ -51,7 +53,7 @@ pub(super) fn step<'a>(
 ) -> Result<(&'a NextHopEntry, u8), Reason> {
     let mut entry = next_hops.get(next_hop);
     if entry.kind != Kind::Adjacency {
-        entry = beyond(next_hops, entry, pool, frame)?;
+        entry = beyond(next_hops, egress.flows, entry, pool, frame)?;
     }
     let place = egress.get(entry.port);
     if place == Egress::NOBODY {
@@ -68,13 +70,14 @@ pub(super) fn step<'a>(
 #[inline(never)]
 fn beyond<'a>(
     next_hops: &'a NextHops,
+    flows: Flows,
     entry: &NextHopEntry,
     pool: &Pool,
     frame: &Frame,
 ) -> Result<&'a NextHopEntry, Reason> {
     let mut kind = entry.kind;
     if kind == Kind::Group {
-        let hash = flow_hash::of(pool.line(frame), frame.length());
+        let hash = flow_hash::of(pool.bytes(frame), flows).ok_or(Reason::Punt)?;
         let member = next_hops.get(next_hops.member(entry, hash));
         match member.kind {
             Kind::Adjacency => return Ok(member),

@@ -147,6 +147,7 @@ impl<R: Reader> Worker<R> {
         self.check(port.name(), &settings)?;
         let counters = Arc::new(PortCounters::new());
         self.egress.set(number, place);
+        self.egress.flows = settings.flows;
         self.ports.push(Attached {
             port,
             number,
@@ -172,6 +173,7 @@ impl<R: Reader> Worker<R> {
         self.check(self.ports[place].port.name(), &settings)?;
         let attached = &mut self.ports[place];
         attached.station = station(&settings);
+        self.egress.flows = settings.flows;
         attached.settings = settings;
         Ok(())
     }

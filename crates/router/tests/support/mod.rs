@@ -165,6 +165,7 @@ pub fn bench() -> Bench {
         mac: mac.0,
         table: 0,
         vlans,
+        ..PortSettings::default()
     };
     let vlans = vec![VlanSettings {
         vid: 7,

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use fastpath::forward::Accepts;
+use fastpath::forward::{Accepts, Flows};
 
 use super::Mirror;
 use crate::engine::{Change, MAIN_TABLE, Port};
@@ -67,6 +67,13 @@ impl Mirror {
     /// What links accept by the kernel's settings, by interface index.
     pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) {
         if self.shared.next_hops.around.set_accepts(accepts) {
+            self.ports_changed();
+        }
+    }
+
+    /// What makes a flow, by the kernel's settings.
+    pub fn set_flows(&mut self, flows: Flows) {
+        if self.shared.next_hops.around.set_flows(flows) {
             self.ports_changed();
         }
     }
