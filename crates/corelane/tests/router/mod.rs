@@ -14,6 +14,7 @@ mod internet;
 mod kernels;
 mod lifecycle;
 mod limits;
+mod mtu;
 mod open_metrics;
 mod policy;
 mod protocols;

@@ -40,6 +40,8 @@ impl Shared {
             RouteKind::Blackhole => fixed::BLACKHOLE,
             RouteKind::Unreachable => fixed::UNREACHABLE,
             RouteKind::Prohibit => fixed::PROHIBIT,
+            // The object stands for routes without an MTU of their own, too.
+            RouteKind::Unicast if way.object != 0 && way.mtu != 0 => fixed::PUNT,
             RouteKind::Unicast if way.object != 0 => {
                 self.objects.hold(way.object, &mut self.next_hops)
             }

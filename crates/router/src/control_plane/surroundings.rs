@@ -35,6 +35,8 @@ pub struct Surroundings {
     /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
     accepts: Option<HashMap<u32, Accepts>>,
     flows: Flows,
+    /// Where IPv6 has an MTU of its own, by interface index.
+    mtu6: HashMap<u32, u32>,
     /// Families that are the kernel's on all links.
     kept_v4: bool,
     kept_v6: bool,
@@ -86,6 +88,7 @@ impl Surroundings {
             kept: self.kept.clone(),
             accepts: self.accepts.clone(),
             flows: self.flows,
+            mtu6: self.mtu6.clone(),
             kept_v4: self.kept_v4,
             kept_v6: self.kept_v6,
             ..Self::default()
@@ -128,6 +131,13 @@ impl Surroundings {
     /// What makes a flow. True when that is new.
     pub fn set_flows(&mut self, flows: Flows) -> bool {
         std::mem::replace(&mut self.flows, flows) != flows
+    }
+
+    /// The MTU of IPv6, by interface index. True when that is new.
+    pub fn set_mtu6(&mut self, mtu6: &HashMap<u32, u32>) -> bool {
+        let new = self.mtu6 != *mtu6;
+        self.mtu6.clone_from(mtu6);
+        new
     }
 
     /// Is it known of each link that frames come in by what it accepts?
@@ -232,11 +242,10 @@ impl Surroundings {
                 ..NextHopEntry::default()
             };
         };
-        let mtu = if key.mtu == 0 {
-            egress.mtu
-        } else {
-            egress.mtu.min(key.mtu)
-        };
+        let of_v6 = self.mtu6.get(&key.link).filter(|_| key.gateway.is_ipv6());
+        let of_route = Some(&key.mtu).filter(|&&mtu| mtu != 0);
+        let limits = of_v6.into_iter().chain(of_route);
+        let mtu = limits.fold(egress.mtu, |mtu, &limit| mtu.min(limit));
         NextHopEntry {
             kind: Kind::Adjacency,
             mtu: u16::try_from(mtu).unwrap_or(0),

@@ -32,6 +32,12 @@ pub fn accepts(name: &str) -> Accepts {
     }
 }
 
+/// The largest packet of IPv6 that leaves by an interface, in bytes: a setting of its own, which is
+/// at most the link's. `None` when there is no IPv6 on it.
+pub fn mtu6(name: &str) -> Option<u32> {
+    number(&format!("ipv6/conf/{name}/mtu"))
+}
+
 /// What makes a flow, in the calling thread's network namespace.
 pub fn flows() -> Flows {
     let of = |family: &str, setting: &str| {

@@ -13,7 +13,12 @@ use crate::log::{Level, log};
 impl Instance {
     /// Reads the kernel's settings of the ports and their VLANs; what changed holds at once.
     pub(super) fn settings(&mut self) -> Result<(), InstanceError> {
-        let receiving = self.follower.mirror().around().receiving();
+        let around = self.follower.mirror().around();
+        let mtu6: HashMap<_, _> = around
+            .receiving()
+            .filter_map(|link| Some((link.index, sysctl::mtu6(&link.name)?)))
+            .collect();
+        let receiving = around.receiving();
         let flows = sysctl::flows();
         let accepts: HashMap<_, _> = receiving
             .map(|link| (link.index, sysctl::accepts(&link.name)))
@@ -21,6 +26,7 @@ impl Instance {
             .collect();
         self.follower.change(|mirror| {
             mirror.set_flows(flows);
+            mirror.set_mtu6(&mtu6);
             mirror.set_accepts(accepts);
         })?;
         Ok(())

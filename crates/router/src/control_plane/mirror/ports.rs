@@ -78,6 +78,13 @@ impl Mirror {
         }
     }
 
+    /// The MTU of IPv6 by interface index, by the kernel's settings.
+    pub fn set_mtu6(&mut self, mtu6: &HashMap<u32, u32>) {
+        if self.shared.next_hops.around.set_mtu6(mtu6) {
+            self.shared.next_hops.refresh_all();
+        }
+    }
+
     /// Leaves every packet of a family to the kernel, or takes it back: one store a port.
     pub fn keep_families(&mut self, v4: bool, v6: bool) {
         if self.shared.next_hops.around.keep_families(v4, v6) {

@@ -185,6 +185,9 @@ fn expectation(way: &Way, objects: &HashMap<u32, ObjectKind>) -> Expected {
     if way.special {
         return Expected::Special;
     }
+    if way.object != 0 && way.mtu != 0 {
+        return Expected::Kernel;
+    }
     match way.kind {
         RouteKind::Blackhole => return Expected::Blackhole,
         RouteKind::Unicast => {}
