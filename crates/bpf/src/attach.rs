@@ -158,6 +158,21 @@ impl Drop for Attachment {
     }
 }
 
+/// Lets `program` run at a tracepoint of the kernel until the descriptor is closed.
+///
+/// # Errors
+/// [`Error::Run`].
+pub fn at_tracepoint(program: &Program, tracepoint: &str) -> Result<OwnedFd> {
+    let attach = || {
+        let name = std::ffi::CString::new(tracepoint)?;
+        sys::tracepoint_attach(program.as_fd(), Some(&name))
+    };
+    attach().map_err(|error| Error::Run {
+        program: program.name().to_owned(),
+        error,
+    })
+}
+
 /// Index of an interface in the calling thread's network namespace.
 ///
 /// # Errors

@@ -185,9 +185,19 @@ impl Btf {
         for name in path {
             let (offset, field) = self.member(number, name, DEPTH)?;
             bits += offset;
-            number = field;
+            number = self.meant(field, DEPTH)?;
         }
         i16::try_from(bits / 8).ok()
+    }
+
+    /// The type that stands behind other names for it.
+    fn meant(&self, number: u32, depth: u32) -> Option<u32> {
+        match self.head(number) {
+            Some(head) if matches!(head.kind, kind::TYPEDEF | kind::VOLATILE..=kind::RESTRICT) => {
+                self.meant(head.refers, depth.checked_sub(1)?)
+            }
+            _ => Some(number),
+        }
     }
 
     /// A member's offset in bits and its type; members of nameless structures inside count too.

@@ -76,6 +76,12 @@ INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
 	way->counters->received_bytes += more;
 }
 
+/* Says where a redirect goes, before anything is written: a place without a device is no port. */
+INLINE enum reason aim(const struct way *way)
+{
+	return SOCKETS || bpf_redirect_map(&out, way->port, XDP_ABORTED) == XDP_REDIRECT ? REASONS : UNKNOWN_PORT;
+}
+
 /* Follows a next hop to an adjacency that the frame can leave by. */
 INLINE enum reason resolve(struct xdp_md *context, struct way *way, __u16 number, struct flow *flow)
 {
@@ -92,7 +98,7 @@ INLINE enum reason resolve(struct xdp_md *context, struct way *way, __u16 number
 	*(__u32 *)(way->addresses + 8) = *(const __u32 *)(entry->addresses + 8);
 	way->port = entry->port;
 	way->vlan = entry->vlan ? 0x10000 | entry->vlan : 0;
-	return REASONS;
+	return aim(way);
 }
 
 /* Does the frame leave by the interface that it came by? Then the kernel may send a redirect, which
@@ -140,7 +146,7 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	__builtin_memcpy(way->addresses + 6, query->smac, 6);
 	way->port = egress->port;
 	way->vlan = egress->vlan ? 0x10000 | egress->vlan : 0;
-	return REASONS;
+	return aim(way);
 }
 
 INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)
@@ -309,11 +315,8 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		__u32 queue = context->rx_queue_index;
 		if (queue >= QUEUES || bpf_redirect_map(&sockets, PORT * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)
 			return leave(mine, NO_WORKER);
-	} else {
-		if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))
-			return leave(mine, NO_HEADROOM);
-		if (bpf_redirect_map(&out, way.port, XDP_ABORTED) != XDP_REDIRECT)
-			return leave(mine, TRANSMIT_FULL);
+	} else if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type)) {
+		return leave(mine, NO_HEADROOM);
 	}
 	mine->forwarded++;
 	mine->forwarded_bytes += way.length;

@@ -28,8 +28,9 @@ struct port {
 
 struct port_counters {
 	__u64 received, received_bytes, forwarded, forwarded_bytes;
+	__u64 refused; /* frames that came by any port and that this one's device did not take */
 	__u64 reasons[REASONS];
-	__u64 reserved[(8 - (REASONS + 4) % 8) % 8]; /* whole cache lines */
+	__u64 reserved[(8 - (REASONS + 5) % 8) % 8]; /* whole cache lines */
 };
 
 struct carried {

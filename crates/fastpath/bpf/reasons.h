@@ -45,6 +45,7 @@ enum reason {
 	HAIRPIN,
 	NO_HEADROOM,
 	TRANSMIT_FULL,
+	EGRESS_REFUSED,
 	REASONS
 };
 
@@ -53,6 +54,6 @@ enum reason {
 #define IS_DROPPED(reason)                                                                                                         \
 	((reason) == RUNT || ((reason) >= IPV4_TRUNCATED && (reason) <= IPV4_OVERRUN) ||                                           \
 	 ((reason) >= IPV6_TRUNCATED && (reason) <= IPV6_OVERRUN) || (reason) == BLACKHOLE || (reason) == EMPTY_GROUP ||           \
-	 (reason) == NO_HEADROOM || (reason) == TRANSMIT_FULL)
+	 (reason) == NO_HEADROOM || (reason) == TRANSMIT_FULL || (reason) == EGRESS_REFUSED)
 
 #endif

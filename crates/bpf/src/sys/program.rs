@@ -24,6 +24,8 @@ const PROG_TYPE_SCHED_CLS: u32 = 3;
 pub const ATTACH_TCX_INGRESS: u32 = 46;
 /// `BPF_TCX_EGRESS`.
 pub const ATTACH_TCX_EGRESS: u32 = 47;
+/// `BPF_PROG_TYPE_RAW_TRACEPOINT`.
+const PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
 /// `BPF_PROG_TYPE_TRACING`.
 const PROG_TYPE_TRACING: u32 = 26;
 /// `BPF_TRACE_RAW_TP`, the attach type of a program that reads a tracepoint's own arguments.
@@ -43,6 +45,8 @@ pub enum Hook {
     Tc,
     /// The filter of a socket.
     Socket,
+    /// At a tracepoint of the kernel, with its arguments as numbers.
+    Tracepoint,
 }
 
 impl Hook {
@@ -53,6 +57,7 @@ impl Hook {
             "xdp.frags" => (Self::Xdp, PROGRAM_FRAGS),
             "tc" => (Self::Tc, 0),
             "socket" => (Self::Socket, 0),
+            _ if name.starts_with("raw_tp/") => (Self::Tracepoint, 0),
             _ => return None,
         })
     }
@@ -90,6 +95,7 @@ pub fn program_load(
         Hook::Xdp => PROG_TYPE_XDP,
         Hook::Tc => PROG_TYPE_SCHED_CLS,
         Hook::Socket => PROG_TYPE_SOCKET_FILTER,
+        Hook::Tracepoint => PROG_TYPE_RAW_TRACEPOINT,
     };
     let mut argument = ProgramArgument {
         flags,
@@ -173,11 +179,12 @@ impl ProgramArgument {
     }
 }
 
-/// Lets a program of [`tracing_program_load`] run at its tracepoint until the descriptor is closed.
+/// Lets a program run at a tracepoint until the descriptor is closed: at that of this name, or, one
+/// of [`tracing_program_load`], at its own.
 ///
 /// # Errors
 /// The kernel's.
-pub fn tracepoint_attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+pub fn tracepoint_attach(program: BorrowedFd<'_>, name: Option<&CStr>) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Argument {
         name: u64,
@@ -185,7 +192,7 @@ pub fn tracepoint_attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         reserved: u32,
     }
     let mut argument = Argument {
-        name: 0,
+        name: name.map_or(0, |name| name.as_ptr() as u64),
         program: program.as_raw_fd() as u32,
         reserved: 0,
     };
@@ -196,8 +203,8 @@ fn attach_type(hook: Hook) -> u32 {
     match hook {
         Hook::Xdp => ATTACH_XDP,
         Hook::Tc => ATTACH_TCX_INGRESS,
-        // Attached by an option of the socket, not by a link.
-        Hook::Socket => 0,
+        // Attached by an option of the socket, or by the tracepoint's name, not by a link.
+        Hook::Socket | Hook::Tracepoint => 0,
     }
 }
 

@@ -5,6 +5,7 @@
 mod lab;
 
 mod document;
+mod egress;
 mod engines;
 mod faults;
 mod flows;

@@ -10,7 +10,7 @@ use super::{Reason, Step};
 
 /// Places for ports: `PORTS` of the C source.
 pub(super) const PORTS: usize = 64;
-const FIELDS: usize = 4;
+const FIELDS: usize = 5;
 /// 64-bit words of `struct port_counters`, rounded up to whole cache lines.
 const PORT_WORDS: usize = (FIELDS + Reason::COUNT).next_multiple_of(8);
 
@@ -23,10 +23,14 @@ pub struct PortCount {
     /// Their bytes, without FCS. Of a frame in several buffers that is not IP the kernel's program
     /// counts only the first.
     pub received_bytes: u64,
-    /// Frames that came from the port and were redirected to a port or accepted by one.
+    /// Frames that came from the port and that the port taken was handed and took.
     pub forwarded: u64,
-    /// Their bytes, without FCS: as received by the kernel's program, as sent by a worker.
+    /// Their bytes, without FCS: as sent by a worker; as received by the kernel's program, and there
+    /// with those of frames that the egress device refused.
     pub forwarded_bytes: u64,
+    /// Frames that came from any port of the kernel's program and that this port's device did not
+    /// take. Each is also under its reason at the port that it came from.
+    pub refused: u64,
     /// Frames that the port lost before a worker could take them; not among the received.
     pub missed: u64,
     /// Bursts that held at least one frame.
@@ -47,6 +51,7 @@ impl Default for PortCount {
             received_bytes: 0,
             forwarded: 0,
             forwarded_bytes: 0,
+            refused: 0,
             missed: 0,
             bursts: 0,
             steps: [0; Step::ALL.len()],
@@ -104,6 +109,7 @@ impl PortCount {
             received_bytes: each(self.received_bytes, other.received_bytes),
             forwarded: each(self.forwarded, other.forwarded),
             forwarded_bytes: each(self.forwarded_bytes, other.forwarded_bytes),
+            refused: each(self.refused, other.refused),
             missed: each(self.missed, other.missed),
             bursts: each(self.bursts, other.bursts),
             steps: std::array::from_fn(|step| each(self.steps[step], other.steps[step])),
@@ -125,6 +131,7 @@ pub(super) fn port(rows: &MappedArray<u64>, cpu: usize, number: usize) -> PortCo
         received_bytes: rows.read(at + 1),
         forwarded: rows.read(at + 2),
         forwarded_bytes: rows.read(at + 3),
+        refused: rows.read(at + 4),
         reasons: std::array::from_fn(|reason| rows.read(at + FIELDS + reason)),
         ..PortCount::default()
     }

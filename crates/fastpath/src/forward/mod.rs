@@ -41,6 +41,7 @@ mod grace;
 mod left;
 mod ports;
 mod reason;
+mod refusals;
 mod step;
 mod storage;
 mod vouch;
@@ -63,6 +64,7 @@ pub use left::NotCarried;
 use ports::Port;
 pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
 pub use reason::Reason;
+use refusals::Refusals;
 pub use step::Step;
 use storage::Arrays;
 pub use storage::Capacity;
@@ -183,6 +185,7 @@ pub struct Forwarder {
     port_words: MappedArray<u64>,
     own: MappedArray<u64>,
     vouch: Vouch,
+    _refusals: Option<Refusals>,
     counters: MappedArray<u64>,
     carried: MappedArray<u64>,
     cpus: usize,
@@ -227,6 +230,11 @@ impl Forwarder {
         let arrays = Arrays::map(capacity, |name| loaded.map(name))?;
         let next_hops = NextHopTable::new(arrays.next_hops());
         let vouch = Vouch::load(maps.iter().map(|(name, map)| (*name, map.clone())))?;
+        let named = || maps.iter().map(|(name, map)| (*name, map.clone()));
+        let refusals = match target {
+            Target::Ports => Refusals::watch(named())?,
+            Target::Sockets { .. } | Target::Copies { .. } => None,
+        };
         let forwarder = Self {
             lookup,
             target,
@@ -243,6 +251,7 @@ impl Forwarder {
             port_words: loaded.map("ports")?.mapped()?,
             own: loaded.map("own4")?.mapped()?,
             vouch,
+            _refusals: refusals,
             counters: counters::rows(&loaded.map("counters")?)?,
             carried: loaded.map("carried")?.mapped()?,
             maps,

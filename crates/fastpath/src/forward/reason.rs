@@ -128,8 +128,10 @@ reasons! {
     Hairpin = "hairpin", NextHop, Kernel;
     /// No room for a tag in front of the frame.
     NoHeadroom = "no-headroom", EthernetOutput, Dropped;
-    /// The egress port took no more frames.
+    /// The egress port took no more frames of a worker's.
     TransmitFull = "transmit-full", Transmit, Dropped;
+    /// The egress device did not take the frame that the program had redirected to it.
+    EgressRefused = "egress-refused", Transmit, Dropped;
 }
 
 impl Reason {

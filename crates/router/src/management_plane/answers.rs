@@ -99,6 +99,7 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
             "received_bytes": counts().map(|count| count.received_bytes).sum::<u64>(),
             "forwarded": counts().map(|count| count.forwarded).sum::<u64>(),
             "forwarded_bytes": counts().map(|count| count.forwarded_bytes).sum::<u64>(),
+            "refused": counts().map(|count| count.refused).sum::<u64>(),
         })
     };
     Ok(around.port_names().map(row).collect())

@@ -48,7 +48,7 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
             .get(&index)
             .map_or_else(|| index.to_string(), |link| escaped(&link.name))
     };
-    let by_port: [(&str, &str, Value); 4] = [
+    let by_port: [(&str, &str, Value); 5] = [
         (
             "corelane_received_frames",
             "Frames received, by port and core",
@@ -68,6 +68,11 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
             "corelane_forwarded_bytes",
             "Bytes forwarded without FCS, by receiving port and core",
             |count| count.forwarded_bytes,
+        ),
+        (
+            "corelane_refused_frames",
+            "Frames that the port's device did not take, by egress port and core",
+            |count| count.refused,
         ),
     ];
     for (family, help, value) in by_port {

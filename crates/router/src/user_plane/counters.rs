@@ -82,6 +82,7 @@ impl PortCounters {
             received_bytes: self.received_bytes.get(),
             forwarded: self.forwarded.get(),
             forwarded_bytes: self.forwarded_bytes.get(),
+            refused: 0,
             missed: self.missed.get(),
             bursts: self.bursts.get(),
             steps: std::array::from_fn(|index| self.steps[index].get()),

@@ -132,7 +132,7 @@ impl Switches {
             let program = sys::tracing_program_load(name, &program, type_id, &mut [])
                 .map_err(|cause| format!("the kernel refuses the program {name}: {cause}"))?;
             links.push(
-                sys::tracepoint_attach(program.as_fd())
+                sys::tracepoint_attach(program.as_fd(), None)
                     .map_err(|cause| format!("the program {name} cannot be attached: {cause}"))?,
             );
         }

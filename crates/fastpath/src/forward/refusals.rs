@@ -1,0 +1,78 @@
+//! Counts what devices do not take of the frames that the program has redirected to them
+//! ([`Reason::EgressRefused`](super::Reason)).
+//!
+//! The kernel drops such frames after the program has ended, and says so at two tracepoints. The
+//! programs there run once for a burst. They need the kernel's type information to find out whose
+//! device it was; without it, such frames count as forwarded.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use bpf::attach;
+use bpf::btf::Btf;
+use bpf::map::Map;
+use bpf::program::Loader;
+
+use crate::Result;
+
+const OBJECT: &[u8] = include_bytes!("../../bpf/built/refused.bpf.o");
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// Tracepoints with the programs for them, and how many arguments these expect.
+const TRACEPOINTS: [(&str, &str, usize); 2] = [
+    ("xdp_devmap_xmit", "refused", 5),
+    ("xdp_redirect_err", "not_queued", 7),
+];
+
+/// The programs, as long as they are attached.
+#[derive(Debug)]
+pub(super) struct Refusals {
+    _links: Vec<OwnedFd>,
+}
+
+impl Refusals {
+    /// Attaches them for these maps and the calling thread's network namespace; `None` when this
+    /// kernel does not describe itself.
+    pub(super) fn watch<'a>(maps: impl Iterator<Item = (&'a str, Map)>) -> Result<Option<Self>> {
+        let Some(loader) = loader()? else {
+            return Ok(None);
+        };
+        let loaded = maps
+            .fold(loader, |loader, (name, map)| loader.share(name, map))
+            .load()?;
+        let attach = |(tracepoint, program, _): (&str, &str, usize)| {
+            attach::at_tracepoint(&loaded.program(program)?, tracepoint)
+        };
+        let links = TRACEPOINTS.into_iter().map(attach);
+        Ok(Some(Self {
+            _links: links.collect::<bpf::Result<_>>()?,
+        }))
+    }
+}
+
+fn loader() -> Result<Option<Loader>> {
+    let namespace = std::fs::metadata("/proc/thread-self/ns/net");
+    let (Some(types), Ok(namespace)) = (Btf::read(Path::new(TYPES)), namespace) else {
+        return Ok(None);
+    };
+    let expected = |(name, _, count): (&str, &str, usize)| {
+        let found = types.tracepoint(name);
+        found.is_some_and(|(_, arguments)| arguments == count)
+    };
+    let offset = |structure, path: &[&str]| types.offset(structure, path);
+    let (Some(ifindex), Some(net), Some(number), true) = (
+        offset("net_device", &["ifindex"]),
+        offset("net_device", &["nd_net", "net"]),
+        offset("net", &["ns", "inum"]),
+        TRACEPOINTS.into_iter().all(expected),
+    ) else {
+        return Ok(None);
+    };
+    let place = |offset: i16| u64::from(offset.unsigned_abs());
+    let loader = Loader::new(OBJECT)?
+        .constant("NAMESPACE", namespace.ino())
+        .constant("IFINDEX", place(ifindex))
+        .constant("NET", place(net))
+        .constant("NUMBER", place(number));
+    Ok(Some(loader))
+}
