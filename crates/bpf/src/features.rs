@@ -1,16 +1,19 @@
 //! What a network device can do with XDP, as the kernel says over generic netlink (family `netdev`,
 //! Linux 6.3).
 //!
-//! The one feature that matters here: whether the device takes frames that are redirected to it. A
-//! veth does only while its peer has an XDP program or GRO switched on; redirecting to one that
-//! does not loses every frame without a word.
+//! What matters here: whether the device takes frames that are redirected to it, and those of
+//! several buffers, too. A veth does only while its peer has an XDP program or GRO switched on;
+//! redirecting to one that does not loses every frame without a word.
 
 use std::io;
 
-use host::netlink::{GENERIC, Message, Socket, append, attributes, refused, short};
+use host::netlink::{GENERIC, Message, ROUTE, Socket, append, attributes, refused, short};
 
 /// `NETDEV_XDP_ACT_NDO_XMIT`.
-const ACCEPTS_REDIRECT: u64 = 1 << 2;
+const REDIRECT: u64 = 1 << 2;
+/// `NETDEV_XDP_ACT_NDO_XMIT_SG`.
+const REDIRECT_SEVERAL: u64 = 1 << 6;
+const FAMILY: &[u8] = b"netdev\0";
 
 const CONTROL_FAMILY: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
@@ -20,16 +23,43 @@ const DEVICE_GET: u8 = 1;
 const DEVICE_IFINDEX: u16 = 1;
 const DEVICE_XDP_FEATURES: u16 = 3;
 
-/// Does the device with this index, in the calling thread's network namespace, take redirected
-/// frames? True when the kernel is too old to say.
+/// What a device takes of frames that a program redirects to it; the rest is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redirects {
+    /// Frames of one buffer.
+    pub frames: bool,
+    /// Frames of several.
+    pub several: bool,
+}
+
+/// What the device with this index, in the calling thread's network namespace, takes of redirected
+/// frames. When the kernel is too old to say: frames of one buffer, and a veth none, because it may
+/// lose all of them.
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such device.
+pub fn redirects(ifindex: u32) -> io::Result<Redirects> {
+    by_family(ifindex, FAMILY)
+}
+
+/// Does the device take redirected frames of one buffer ([`redirects`])?
 ///
 /// # Errors
 /// The kernel's: `ENODEV` when there is no such device.
 pub fn accepts_redirect(ifindex: u32) -> io::Result<bool> {
+    Ok(redirects(ifindex)?.frames)
+}
+
+fn by_family(ifindex: u32, family: &[u8]) -> io::Result<Redirects> {
     let mut socket = Socket::open(Some(GENERIC), &[])?;
-    let name = (FAMILY_NAME, &b"netdev\0"[..]);
+    let name = (FAMILY_NAME, family);
     let family = match ask(&mut socket, CONTROL_FAMILY, GET_FAMILY, name, FAMILY_ID) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Redirects {
+                frames: !is_veth(ifindex)?,
+                several: false,
+            });
+        }
         answer => short(&answer?),
     };
     let index = (DEVICE_IFINDEX, &ifindex.to_ne_bytes()[..]);
@@ -38,7 +68,31 @@ pub fn accepts_redirect(ifindex: u32) -> io::Result<bool> {
         .first_chunk()
         .copied()
         .map_or(0, u64::from_ne_bytes);
-    Ok(features & ACCEPTS_REDIRECT != 0)
+    Ok(Redirects {
+        frames: features & REDIRECT != 0,
+        several: features & REDIRECT_SEVERAL != 0,
+    })
+}
+
+/// `IFLA_LINKINFO`, and in it `IFLA_INFO_KIND`.
+const LINK_INFORMATION: u16 = 18;
+const LINK_KIND: u16 = 1;
+
+fn is_veth(ifindex: u32) -> io::Result<bool> {
+    // `struct ifinfomsg`: family, type, index, flags, mask.
+    let mut body = [0; 16];
+    body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
+    let mut socket = Socket::open(ROUTE, &[])?;
+    socket.ask(libc::RTM_GETLINK, 0, &body, |message: Message<'_>| {
+        if i32::from(message.kind) == libc::NLMSG_ERROR {
+            return Err(refused(message.payload).unwrap_or_else(|| io::ErrorKind::Other.into()));
+        }
+        let links = attributes(message.payload.get(16..).unwrap_or_default());
+        let mut kinds = links
+            .filter(|(kind, _)| *kind == LINK_INFORMATION)
+            .flat_map(|(_, value)| attributes(value));
+        Ok(kinds.any(|(kind, value)| kind == LINK_KIND && value.starts_with(b"veth")))
+    })?
 }
 
 /// One request with one attribute; the attribute `wanted` of the answer, empty when it has none.
@@ -60,4 +114,30 @@ fn ask(
         let found = found.find(|(kind, _)| *kind == wanted);
         Ok(found.map_or_else(Vec::new, |(_, value)| value.to_vec()))
     })?
+}
+
+#[cfg(test)]
+mod tests {
+    use host::bed::{Bed, side};
+    use host::offload::Offload;
+
+    use super::*;
+
+    #[test]
+    fn a_veth_takes_frames_only_when_the_kernel_says_so() {
+        if !needs::root("for network namespaces") {
+            return;
+        }
+        let peer = side("veth", "p1").switch(Offload::GenericReceive, true);
+        let bed = Bed::plan().cable(side("veth", "p0"), peer).lay().unwrap();
+        let place = bed.namespace("veth").unwrap();
+        let index = |name| place.interface_index(name).unwrap();
+        let ask = |ifindex, family| place.enter(|| by_family(ifindex, family).unwrap()).unwrap();
+        let said = |frames, several| Redirects { frames, several };
+        assert_eq!(ask(index("p0"), FAMILY), said(true, true));
+        assert_eq!(ask(index("p1"), FAMILY), said(false, false));
+        let old = b"no-such\0";
+        assert_eq!(ask(index("p0"), old), said(false, false), "an old kernel");
+        assert_eq!(ask(index("lo"), old), said(true, false), "an old kernel");
+    }
 }

@@ -76,6 +76,14 @@ INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
 	way->counters->received_bytes += more;
 }
 
+/* Does the egress device not take this frame? In generic mode any device takes all. */
+INLINE _Bool is_refused(struct xdp_md *context, __u32 flags)
+{
+	if (GENERIC || SOCKETS || !(flags & (FLAG_NO_REDIRECT | FLAG_ONE_BUFFER)))
+		return 0;
+	return flags & FLAG_NO_REDIRECT || bpf_xdp_get_buff_len(context) > (__u64)(packet_end(context) - packet_start(context));
+}
+
 /* Says where a redirect goes, before anything is written: a place without a device is no port. */
 INLINE enum reason aim(const struct way *way)
 {
@@ -89,7 +97,7 @@ INLINE enum reason resolve(struct xdp_md *context, struct way *way, __u16 number
 	enum reason reason = follow(context, &number, flow, &entry);
 	if (reason != REASONS)
 		return reason;
-	if ((entry->flags & FLAG_NO_REDIRECT) && !GENERIC && !SOCKETS)
+	if (is_refused(context, entry->flags))
 		return NO_REDIRECT;
 	if (entry->mtu && way->ip > entry->mtu)
 		return TOO_BIG;
@@ -139,7 +147,7 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	const struct egress *egress = bpf_map_lookup_elem(&egresses, &ifindex);
 	if (!egress)
 		return UNKNOWN_PORT;
-	if ((egress->flags & FLAG_NO_REDIRECT) && !GENERIC)
+	if (is_refused(context, egress->flags))
 		return NO_REDIRECT;
 	way->next_hop = 0;
 	__builtin_memcpy(way->addresses, query->dmac, 6);

@@ -29,6 +29,8 @@ struct next_hop {
 #define FLAG_NO_REDIRECT 1
 /* In `flags`: the egress is no port of ours. */
 #define FLAG_UNKNOWN_PORT 2
+/* In `flags`: the egress device takes no frames of several buffers. */
+#define FLAG_ONE_BUFFER 8
 /* In `flags` of what is the kernel's: `port` and `vlan` say where the destination is. */
 #define FLAG_ON_LINK 4
 

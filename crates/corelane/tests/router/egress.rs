@@ -1,5 +1,9 @@
 //! Frames that cannot leave: seen, counted, or never taken from the kernel.
 
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+
 use super::lab::{Lab, Router, is_root, wait_for};
 use super::raw::{Raw, ipv4, mac};
 
@@ -24,7 +28,9 @@ fn counts(router: &Router, port: &str, field: &str) -> u64 {
     let row = ports
         .as_array()
         .unwrap()
-        .iter().find(|row| row["port"] == port).unwrap();
+        .iter()
+        .find(|row| row["port"] == port)
+        .unwrap();
     row[field].as_u64().unwrap()
 }
 
@@ -47,6 +53,80 @@ fn what_the_device_of_the_way_out_refuses_is_not_forwarded() {
         assert_eq!(router.reason("egress-refused"), frames, "{engine}");
         assert_eq!(counts(&router, "r1", "refused"), frames, "{engine}");
         assert!(router.forwarded() - before < frames, "{engine}");
+    }
+}
+
+/// A tap that is there as long as the descriptor is open.
+fn tap(lab: &Lab, name: &str) -> std::fs::File {
+    const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+    let mut request = [0_u8; 40];
+    request[..name.len()].copy_from_slice(name.as_bytes());
+    let flags = (libc::IFF_TAP | libc::IFF_NO_PI) as u16;
+    request[16..18].copy_from_slice(&flags.to_ne_bytes());
+    let open = || {
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/net/tun")
+            .unwrap();
+        // SAFETY: the request is an `ifreq`, which lives during the call.
+        let result = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, request.as_mut_ptr()) };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+        file
+    };
+    lab.r.enter(open).unwrap()
+}
+
+/// A tap takes redirected frames, but none of several buffers.
+#[test]
+fn a_device_gets_no_frames_of_several_buffers_that_it_does_not_take() {
+    if !is_root() || !std::fs::exists("/dev/net/tun").unwrap() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.a.ip("link set e0 mtu 9000").unwrap();
+    let mut tap = tap(&lab, "r2");
+    let neighbour = "neigh add 10.2.0.2 dev r2 lladdr 02:00:00:00:00:09";
+    for line in [
+        "link set r0 mtu 9000",
+        "link set r2 mtu 9000",
+        "link set r2 up",
+        "addr add 10.2.0.1/24 dev r2",
+        neighbour,
+    ] {
+        lab.r.ip(line).unwrap();
+    }
+    let from = Raw::open(&lab.a, "e0");
+    let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
+    let mut pass = |bytes: usize| {
+        for _ in 0..FRAMES {
+            from.send(&ipv4(
+                macs,
+                [10, 0, 0, 2],
+                [10, 2, 0, 2],
+                9,
+                &vec![7; bytes],
+            ));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let mut buffer = [0; 10_000];
+        std::iter::from_fn(|| tap.read(&mut buffer).ok())
+            .filter(|length| *length == bytes + 42)
+            .count()
+    };
+    assert_eq!(
+        (pass(100), pass(8000)),
+        (FRAMES, FRAMES),
+        "the kernel alone"
+    );
+    for engine in &ENGINES[..2] {
+        let router = lab.run(&["r0", "r2"], &["--engine", engine]);
+        wait_for("the ports", 5, || router.state("r2") == "forwarding");
+        assert_eq!(pass(100), FRAMES, "{engine}");
+        assert!(router.forwarded() >= FRAMES as u64, "{engine}");
+        assert_eq!(pass(8000), FRAMES, "{engine}: {:#}", router.show("drops"));
+        assert_eq!(router.reason("no-redirect"), FRAMES as u64, "{engine}");
     }
 }
 
@@ -76,7 +156,12 @@ fn a_port_that_was_elsewhere_and_came_back_forwards_again() {
         });
         lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
         let before = router.forwarded();
-        assert_eq!(pass(&lab, 100), FRAMES, "{engine}: {:#}", router.show("drops"));
+        assert_eq!(
+            pass(&lab, 100),
+            FRAMES,
+            "{engine}: {:#}",
+            router.show("drops")
+        );
         let forwarded = router.forwarded() - before;
         assert!(forwarded >= FRAMES as u64, "{engine}: {}", router.log());
     }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use bpf::features::Redirects;
 use fib::next_hop::{Kind, NextHopError};
 use fib::table::TableError;
 use fib::{Family, NextHop, NextHopEntry, Prefix, Table};
@@ -12,7 +13,8 @@ use crate::{Error, Result};
 
 /// Changes after which room is looked for without being asked.
 const SETTLE_EVERY: u32 = 4096;
-pub(super) const FLAG_NO_REDIRECT: u8 = 1;
+const FLAG_NO_REDIRECT: u8 = 1;
+const FLAG_ONE_BUFFER: u8 = 8;
 const FLAG_UNKNOWN_PORT: u8 = 2;
 const FLAG_ON_LINK: u8 = 4;
 /// A number that no port has.
@@ -190,13 +192,11 @@ impl Forwarder {
             entry.flags = FLAG_ON_LINK;
             return entry;
         }
-        let accepts = self.ports[number]
-            .as_ref()
-            .is_some_and(|port| port.accepts_redirect);
         entry.port = number as u32;
-        if self.target == Target::Ports && !accepts {
-            entry.flags = FLAG_NO_REDIRECT;
-        }
+        entry.flags = match &self.ports[number] {
+            Some(port) if self.target == Target::Ports => flags(port.redirects),
+            _ => 0,
+        };
         entry
     }
 
@@ -318,6 +318,12 @@ fn is_given_out(id: NextHop) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// What an egress device does not take.
+pub(super) fn flags(redirects: Redirects) -> u8 {
+    let flag = |takes, flag| if takes { 0 } else { flag };
+    flag(redirects.frames, FLAG_NO_REDIRECT) | flag(redirects.several, FLAG_ONE_BUFFER)
 }
 
 /// A bit for the port that an entry, as the program reads it, leaves by untagged.

@@ -1,11 +1,12 @@
 //! Ports: where the program is attached, and how each place receives.
 
+use bpf::attach;
 use bpf::attach::{Attachment, Mode, Request};
+use bpf::features::{self, Redirects};
 use bpf::program::Program;
-use bpf::{attach, features};
 use fib::NextHop;
 
-use super::answers::FLAG_NO_REDIRECT;
+use super::answers::flags;
 use super::{Flows, Forwarder, Load, Lookup, Target, counters};
 use crate::{Error, Result};
 
@@ -15,6 +16,12 @@ pub(super) const PORT_WORDS: usize = 4;
 const OWN_BITS: u32 = 18;
 /// `until` of a port for whose routes nobody has to vouch.
 pub(super) const FOR_EVER: u64 = u64::MAX;
+
+/// Of a device that cannot be asked.
+const UNKNOWN: Redirects = Redirects {
+    frames: true,
+    several: false,
+};
 
 /// Which sources may come in by an interface (RFC 3704): the kernel's `rp_filter`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +120,7 @@ pub(super) struct Port {
     /// The program on the port, or with packet sockets their filter.
     pub(super) program: Program,
     pub(super) attachment: Attachment,
-    pub(super) accepts_redirect: bool,
+    pub(super) redirects: Redirects,
     pub(super) settings: PortSettings,
     /// What stands in `vlans`.
     vlans: Vec<Vlan>,
@@ -184,7 +191,7 @@ impl Forwarder {
             ifindex,
             program,
             attachment,
-            accepts_redirect: features::accepts_redirect(ifindex).unwrap_or(true),
+            redirects: features::redirects(ifindex).unwrap_or(UNKNOWN),
             settings: PortSettings::default(),
             vlans: Vec::new(),
             vlans_left: 0,
@@ -349,11 +356,7 @@ impl Forwarder {
         if self.lookup == Lookup::Own {
             return;
         }
-        let flags = if port.accepts_redirect {
-            0
-        } else {
-            FLAG_NO_REDIRECT
-        };
+        let flags = flags(port.redirects);
         let words = |vlan: u32| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
         let _full = self.maps["egresses"].set(port.ifindex, &words(0));
         for (key, of_vlan) in &port.vlans {
@@ -372,9 +375,9 @@ impl Forwarder {
                 continue;
             };
             // A port that is gone keeps its state until it is detached.
-            let now = features::accepts_redirect(port.ifindex).unwrap_or(port.accepts_redirect);
-            if now != port.accepts_redirect {
-                port.accepts_redirect = now;
+            let now = features::redirects(port.ifindex).unwrap_or(port.redirects);
+            if now != port.redirects {
+                port.redirects = now;
                 self.port_changed(number);
             }
         }
