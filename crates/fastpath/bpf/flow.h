@@ -125,6 +125,33 @@ INLINE _Bool skip_extensions(void *context, struct flow *flow)
 	return !is_extension(flow->protocol);
 }
 
+/* What is wrong behind destination options of IPv6: an unfinished sum, or neighbour discovery.
+ * `sum` is that of both addresses. A routing header changes what the sum is made of, and the kernel
+ * finishes the sums of what it takes to fragments. */
+#define SHOWN_BEHIND 64
+INLINE enum reason fault_behind(void *context, const struct ipv6 *ip, __u32 start, __u64 sum)
+{
+	struct flow flow = flow6(ip, 0, start);
+	__u8 bytes[SHOWN_BEHIND] = {};
+	for (int i = 0; i < EXTENSIONS && flow.protocol == PROTOCOL_DESTINATION; i++) {
+		if (!read_packet(context, &flow, 0, bytes, 2))
+			return REASONS;
+		flow.protocol = bytes[0];
+		flow.transport += 8 * (bytes[1] + 1);
+	}
+	if (flow.protocol == PROTOCOL_FRAGMENT || flow.transport >= flow.end)
+		return REASONS;
+	if (flow.protocol == PROTOCOL_DESTINATION || flow.protocol == PROTOCOL_ROUTING)
+		return PARTIAL_CHECKSUM;
+	__u32 length = flow.end - flow.transport, shown = length < SHOWN_BEHIND ? length : SHOWN_BEHIND;
+	OPAQUE(shown);
+	if (shown < 1 || shown > SHOWN_BEHIND || LOAD_BYTES(context, flow.transport, bytes, shown))
+		return PARTIAL_CHECKSUM;
+	if (flow.protocol == PROTOCOL_ICMPV6)
+		return is_discovery(bytes[0]) ? IPV6_DISCOVERY : REASONS;
+	return is_partial(bytes, bytes + shown, flow.protocol, sum, length) ? PARTIAL_CHECKSUM : REASONS;
+}
+
 /* Both ports as they lie in memory: `__skb_flow_dissect_ports`. */
 INLINE __u32 ports_of(void *context, const struct flow *flow)
 {

@@ -217,13 +217,18 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 		return fault;
 	way->ip = 40 + ipv6_payload_length(&ip);
 
-	if (PARTIAL) {
-		__u64 sum = 0;
-#pragma unroll
-		for (int i = 1; i < 5; i++)
-			sum += (ip.word[i] & 0xffffffff) + (ip.word[i] >> 32);
-		if (is_partial(at + 40, end, ipv6_next_header(&ip), sum, way->ip - 40))
+	__u32 next = ipv6_next_header(&ip);
+	if (next == PROTOCOL_ICMPV6) {
+		if (at + 41 <= end && is_discovery(at[40]))
+			return IPV6_DISCOVERY;
+	} else if (PARTIAL) {
+		__u64 sum = ipv6_address_sum(&ip);
+		if (next == PROTOCOL_DESTINATION || next == PROTOCOL_ROUTING)
+			fault = fault_behind(context, &ip, way->start, sum);
+		else if (is_partial(at + 40, end, next, sum, way->ip - 40))
 			return PARTIAL_CHECKSUM;
+		if (fault != REASONS)
+			return fault;
 	}
 
 	if (KERNEL_FIB) {

@@ -55,6 +55,16 @@ INLINE __u32 ipv6_payload_length(const struct ipv6 *ip) { return bpf_ntohs((ip->
 INLINE __u32 ipv6_next_header(const struct ipv6 *ip) { return (ip->word[0] >> 48) & 0xff; }
 INLINE __u32 ipv6_hop_limit(const struct ipv6 *ip) { return ip->word[0] >> 56; }
 
+/* Sum of both addresses (RFC 8200 §8.1). */
+INLINE __u64 ipv6_address_sum(const struct ipv6 *ip)
+{
+	__u64 sum = 0;
+#pragma unroll
+	for (int i = 1; i < 5; i++)
+		sum += (ip->word[i] & 0xffffffff) + (ip->word[i] >> 32);
+	return sum;
+}
+
 /* Extension headers of IPv6 that another header can follow, but hop-by-hop options, which come
  * first and are the kernel's (RFC 8200 §4). */
 INLINE _Bool is_extension(__u32 protocol)
@@ -136,6 +146,55 @@ INLINE enum reason ipv6_fault(const struct ipv6 *ip, __u32 available)
 	return ipv6_hop_limit(ip) <= 1 ? IPV6_HOP_LIMIT : REASONS;
 }
 
+/* Neighbour discovery (RFC 4861): the kernel answers what is for a neighbour that it stands in for
+ * (`proxy_ndp`, ip6_forward_proxy_check), and forwards the rest. */
+INLINE _Bool is_discovery(__u32 type) { return type - 133 <= 4; }
+
+/* Does a packet of IP begin here that ends where its datagram does, `left` bytes on? */
+INLINE _Bool begins_packet(const __u8 *at, __u32 left)
+{
+	__u32 version = at[0] >> 4;
+	return (version == 4 && bpf_ntohs(*(const __u16 *)(at + 2)) == left) ||
+	       (version == 6 && bpf_ntohs(*(const __u16 *)(at + 4)) + 40 == left);
+}
+
+/* Is there a packet inside this datagram? Tunnels have their headers in front: none (IP in UDP), some
+ * words (GUE, GTP-U, GRE, MPLS), and an Ethernet header behind these (VXLAN, Geneve, GRE). So far one is
+ * looked for at any port; what begins later is not found. */
+#define TUNNEL_WORDS 16
+#define TUNNEL_LAST 50
+#define SMALLEST_INSIDE 28
+INLINE _Bool is_tunnel(const __u8 *payload, const __u8 *end, __u32 length)
+{
+#pragma unroll
+	for (int at = 0; at <= TUNNEL_LAST; at += 2) {
+		if (at % 4 != (at > TUNNEL_WORDS ? 2 : 0))
+			continue;
+		if (payload + at + 6 > end)
+			return 0;
+		if (begins_packet(payload + at, length - at))
+			return 1;
+	}
+	return 0;
+}
+
+/* Can a sum inside this packet be unfinished, where we do not look? Of SCTP the sum itself: it is not in
+ * the header's field as long as nobody has made it. */
+INLINE _Bool hides_sum(const __u8 *transport, const __u8 *end, __u32 protocol, __u32 length)
+{
+	if (protocol == PROTOCOL_UDP) {
+		if (transport + 8 > end)
+			return 0;
+		__u32 port = *(const __u16 *)(transport + 2);
+		/* VXLAN (also on Linux's old port) and Geneve. */
+		return port == bpf_htons(4789) || port == bpf_htons(8472) || port == bpf_htons(6081) ||
+		       (length >= 8 + SMALLEST_INSIDE && is_tunnel(transport + 8, end, length - 8));
+	}
+	if (protocol == PROTOCOL_SCTP)
+		return transport + 12 <= end && *(const __u32 *)(transport + 8) == 0;
+	return protocol == PROTOCOL_GRE || protocol == PROTOCOL_IPIP || protocol == PROTOCOL_IPV6;
+}
+
 /* Is the transport checksum of this packet still to be completed by whoever sends it on?
  *
  * A frame from a veth, virtio or tap peer can carry only the sum of its pseudo-header there; where
@@ -144,11 +203,15 @@ INLINE enum reason ipv6_fault(const struct ipv6 *ip, __u32 available)
  * once in 65,536 frames, which then takes the kernel's way, and comes to no harm.
  *
  * `sum` is the sum of both addresses; `length` the bytes from `transport` on. What carries another
- * packet inside may need the inner one completed, and is not looked into: it counts as partial. */
+ * packet inside may need the inner one completed, and is not looked into: it counts as partial. A
+ * tunnel's own sum does not tell: it is zero, or complete with the inner one unfinished
+ * (`udp_set_csum`). */
 INLINE _Bool is_partial(const __u8 *transport, const __u8 *end, __u32 protocol, __u64 sum, __u32 length)
 {
 	__u32 have;
 
+	if (hides_sum(transport, end, protocol, length))
+		return 1;
 	if (protocol == PROTOCOL_TCP) {
 		if (transport + 18 > end)
 			return 0;
@@ -156,19 +219,11 @@ INLINE _Bool is_partial(const __u8 *transport, const __u8 *end, __u32 protocol, 
 	} else if (protocol == PROTOCOL_UDP) {
 		if (transport + 8 > end)
 			return 0;
-		__u32 port = *(const __u16 *)(transport + 2);
-		/* VXLAN (also on Linux's old port) and Geneve. */
-		if (port == bpf_htons(4789) || port == bpf_htons(8472) || port == bpf_htons(6081))
-			return 1;
 		have = *(const __u16 *)(transport + 6);
 		if (have == 0)
 			return 0;
-	} else if (protocol == PROTOCOL_SCTP) {
-		if (transport + 12 > end)
-			return 0;
-		return *(const __u32 *)(transport + 8) == 0;
 	} else {
-		return protocol == PROTOCOL_GRE || protocol == PROTOCOL_IPIP || protocol == PROTOCOL_IPV6;
+		return 0;
 	}
 	__u32 wanted = fold_sum(sum + bpf_htons(protocol) + bpf_htons(length));
 	/* 0 and 0xffff are the same number here. */

@@ -23,9 +23,9 @@ CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag
 #define DROP 2    /* TCX_DROP */
 #define EVERYTHING 0xffffffff
 
-/* As much as decisions need: Ethernet, IPv6, ports. Two bytes in front, so that the packet is
+/* As much as decisions need: Ethernet, IPv6, UDP, what tunnels have in front. Two bytes in front, so that the packet is
  * aligned: the stack must be. */
-#define HEADERS 64
+#define HEADERS 120
 #define FRONT 2
 
 /* What the filter said of the frame that this CPU is about to give to the kernel. */
@@ -68,6 +68,9 @@ INLINE enum reason find4(struct __sk_buff *context, struct said *said, const str
 	enum reason fault = ipv4_fault(&ip, available);
 	if (fault != REASONS)
 		return fault;
+	/* The workers finish the sums of TCP and UDP, as the kernel tells them. */
+	if (!ipv4_is_fragment(&ip) && hides_sum(at + 20, at + shown, ipv4_protocol(&ip), ipv4_total_length(&ip) - 20))
+		return PARTIAL_CHECKSUM;
 	struct flow flow = flow4(&ip, in->flows, ETHERNET_LENGTH);
 	__u16 number = search4(table, ipv4_destination(&ip));
 	fault = find(context, said, in, number, &flow, !!(in->station & STATION_REDIRECTS));
@@ -82,6 +85,15 @@ INLINE enum reason find6(struct __sk_buff *context, struct said *said, const str
 		return IPV6_TRUNCATED;
 	const struct ipv6 ip = *(const struct ipv6 *)at;
 	enum reason fault = ipv6_fault(&ip, available);
+	if (fault != REASONS)
+		return fault;
+	__u32 next = ipv6_next_header(&ip);
+	if (next == PROTOCOL_ICMPV6 && shown > 40 && is_discovery(at[40]))
+		return IPV6_DISCOVERY;
+	if (next == PROTOCOL_DESTINATION || next == PROTOCOL_ROUTING)
+		fault = fault_behind(context, &ip, ETHERNET_LENGTH, ipv6_address_sum(&ip));
+	else if (hides_sum(at + 40, at + shown, next, ipv6_payload_length(&ip)))
+		return PARTIAL_CHECKSUM;
 	if (fault != REASONS)
 		return fault;
 	struct flow flow = flow6(&ip, in->flows, ETHERNET_LENGTH);

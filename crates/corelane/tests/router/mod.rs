@@ -4,6 +4,8 @@
 
 mod lab;
 
+mod checksums;
+mod discovery;
 mod document;
 mod egress;
 mod engines;

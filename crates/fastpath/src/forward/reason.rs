@@ -99,6 +99,9 @@ reasons! {
     Ipv6HopByHop = "ipv6-hop-by-hop", Ipv6Input, Kernel;
     /// RFC 8200 §3: the hop limit is used up; the kernel answers "time exceeded".
     Ipv6HopLimit = "ipv6-hop-limit", Ipv6Input, Kernel;
+    /// RFC 4861: neighbour discovery beyond its link, which the kernel answers for neighbours that
+    /// it stands in for.
+    Ipv6Discovery = "ipv6-discovery", Ipv6Input, Kernel;
     /// RFC 1071 in part: the sum of the transport header is still to be completed.
     PartialChecksum = "partial-checksum", NextHop, Kernel;
     /// No route to the destination; the kernel answers.
