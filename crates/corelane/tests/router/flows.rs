@@ -1,5 +1,6 @@
-//! Flows over several ways: what the kernel's multipath hash policy keeps together goes one way with
-//! the router, too, and what it splits is split. Only the way that a flow takes may be another.
+//! Flows over several ways: what the kernel's multipath hash policy keeps together goes one way
+//! with the router, too, and what it splits is split. Only the way that a flow takes may be
+//! another.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -25,8 +25,8 @@ pub struct PortCount {
     pub received_bytes: u64,
     /// Frames that came from the port and that the port taken was handed and took.
     pub forwarded: u64,
-    /// Their bytes, without FCS: as sent by a worker; as received by the kernel's program, and there
-    /// with those of frames that the egress device refused.
+    /// Their bytes, without FCS: as sent by a worker; as received by the kernel's program, and
+    /// there with those of frames that the egress device refused.
     pub forwarded_bytes: u64,
     /// Frames that came from any port of the kernel's program and that this port's device did not
     /// take. Each is also under its reason at the port that it came from.

@@ -15,8 +15,8 @@
 //!   (`too-big`): right, but of one flow the long ones go one way and the short ones the other, and
 //!   may overtake each other. Several segments that the kernel has put together to a packet that
 //!   still fits leave as that packet.
-//! - Checksums that the sender left to its card are completed for TCP and UDP; SCTP, tunnels and what
-//!   is behind destination options is the kernel's when its sum may be unfinished
+//! - Checksums that the sender left to its card are completed for TCP and UDP; SCTP, tunnels and
+//!   what is behind destination options are the kernel's when a sum may be unfinished
 //!   (`partial-checksum`).
 
 use std::os::fd::AsFd;
