@@ -74,7 +74,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "--cores",
         "1",
         "--seconds",
-        "1",
+        "2",
         "--routes",
         "routes.txt",
         "--seed",

@@ -37,6 +37,7 @@ mod memory;
 mod peer;
 mod ring;
 #[cfg(test)]
+#[path = "../tests/unit/ring.rs"]
 mod ring_tests;
 mod sync;
 

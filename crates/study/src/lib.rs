@@ -21,4 +21,5 @@ mod sentences;
 mod speed_up;
 mod tables;
 #[cfg(test)]
+#[path = "../tests/unit/testing.rs"]
 mod testing;

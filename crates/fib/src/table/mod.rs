@@ -299,4 +299,5 @@ impl<A: Family> Table<A> {
 }
 
 #[cfg(test)]
+#[path = "../../tests/unit/table.rs"]
 mod tests;
