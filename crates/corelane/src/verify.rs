@@ -93,7 +93,7 @@ fn frames(arguments: &Arguments) -> Outcome {
             summary.add(twin::replay(&mut twins, case)?);
         }
         if cases.is_empty() {
-            summary = twin::search(&mut twins, arguments.seed, duration)?;
+            summary = twin::search(&mut twins, arguments.seed, duration, u64::MAX)?;
         }
         results.push((engine.name(), summary));
     }

@@ -100,7 +100,6 @@ impl Half {
                 }
             }
         }
-        let settings = router.enter(settings)?;
         let mut ends = Vec::new();
         for (number, place) in HOSTS.into_iter().enumerate() {
             let open = || PacketPort::open(&format!("e{number}"), None);
@@ -109,12 +108,14 @@ impl Half {
         let mut half = Self {
             bed,
             router,
-            settings,
+            settings: Vec::new(),
             ends,
             pool: Pool::new(Layout::holding(256, HOST_MTU + 18))?,
             commands: Vec::new(),
         };
         half.configure(&[])?;
+        // Not before: some follow the MTU.
+        half.settings = half.router.enter(settings)?;
         Ok(half)
     }
 

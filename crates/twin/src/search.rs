@@ -66,12 +66,17 @@ impl Summary {
     }
 }
 
-/// Draws cases from `seed` and runs them for so long, or until Ctrl-C is pressed. What differs is
-/// shrunk, which takes its time beyond.
+/// Draws cases from `seed` and runs them for so long, at most so many, or until Ctrl-C is pressed.
+/// What differs is shrunk, which takes its time beyond.
 ///
 /// # Errors
 /// When a bed cannot be configured, or the router does not start again.
-pub fn search(twins: &mut Twins, seed: u64, duration: Duration) -> Result<Summary, Error> {
+pub fn search(
+    twins: &mut Twins,
+    seed: u64,
+    duration: Duration,
+    most: u64,
+) -> Result<Summary, Error> {
     let mut dice = Dice::new(seed);
     let (macs, vlans) = (twins.macs()?, twins.has_vlans());
     let mut summary = Summary::default();
@@ -79,7 +84,11 @@ pub fn search(twins: &mut Twins, seed: u64, duration: Duration) -> Result<Summar
     let mut progress = Progress::new(0);
     let begin = Instant::now();
     let before = twins.forwarded();
-    while !host::interrupted() && begin.elapsed() < duration && summary.findings.len() < ENOUGH {
+    while summary.configurations < most
+        && !host::interrupted()
+        && begin.elapsed() < duration
+        && summary.findings.len() < ENOUGH
+    {
         let commands = configuration::draw(&mut dice, vlans);
         let scene = Scene::of(&commands);
         // Numbers that the last case did not have: its late frames are known by them.
