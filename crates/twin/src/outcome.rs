@@ -59,7 +59,10 @@ pub(crate) struct Comparison {
 impl Outcome {
     /// Notes a frame that arrived at a host; false for one that is none of ours.
     pub(crate) fn note(&mut self, place: usize, frame: &[u8], case: &Originals) -> bool {
-        let known = number(frame).filter(|number| case.0.contains_key(number));
+        // What lies behind the packet is no part of it.
+        let end = packet_length(frame).map_or(frame.len(), |length| ETHERNET + length);
+        let packet = &frame[..end.min(frame.len())];
+        let known = number(packet).filter(|number| case.0.contains_key(number));
         let Some(number) = known else {
             return false;
         };

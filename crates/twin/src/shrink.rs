@@ -4,22 +4,38 @@ use crate::Error;
 use crate::case::{Case, number};
 use crate::twins::Twins;
 
-/// Leaves frames out, then commands, as long as a frame still differs.
-pub(crate) fn shrink(twins: &mut Twins, case: &Case, numbers: &[u16]) -> Result<Case, Error> {
-    let mut small = case.clone();
+/// Frames that are tried alone.
+const ALONE: usize = 3;
+
+/// Leaves frames out, then commands, as long as a frame still differs. `None`: the frames that
+/// differed do not without the others, so it came of the moment.
+pub(crate) fn shrink(
+    twins: &mut Twins,
+    case: &Case,
+    numbers: &[u16],
+) -> Result<Option<Case>, Error> {
     let mut differs = |candidate: &Case| {
         // After Ctrl-C it stays as it is.
         Ok::<bool, Error>(!host::interrupted() && twins.differs(candidate)?)
     };
     // One of those that differ is most often enough.
-    for wanted in numbers {
-        let mut alone = small.clone();
-        alone.frames.retain(|frame| number(frame) == Some(*wanted));
-        if differs(&alone)? {
-            small = alone;
+    let alone = numbers.iter().take(ALONE).map(std::slice::from_ref);
+    let tried = alone.chain([numbers]).map(|numbers| {
+        let mut fewer = case.clone();
+        let kept = |frame: &Vec<u8>| number(frame).is_some_and(|one| numbers.contains(&one));
+        fewer.frames.retain(kept);
+        fewer
+    });
+    let mut found = None;
+    for fewer in tried {
+        if differs(&fewer)? {
+            found = Some(fewer);
             break;
         }
     }
+    let Some(mut small) = found else {
+        return Ok(None);
+    };
     let frames = small.frames.clone();
     small.frames = fewest(frames, |frames| {
         differs(&Case {
@@ -34,7 +50,7 @@ pub(crate) fn shrink(twins: &mut Twins, case: &Case, numbers: &[u16]) -> Result<
             ..small.clone()
         })
     })?;
-    Ok(small)
+    Ok(Some(small))
 }
 
 /// Drops halves, quarters and so on down to single items, as long as the rest is still wanted.
