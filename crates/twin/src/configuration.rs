@@ -250,7 +250,8 @@ impl Draft<'_> {
         let (gateway, port) = self.gateway(v6);
         match self.dice.between(0, 20) {
             0 if !self.several => format!("dev r{port}"),
-            1 if !v6 => format!("via 192.0.2.77 dev r{port} onlink"),
+            // Nobody answers there.
+            1 if !v6 && !self.several => format!("via 192.0.2.77 dev r{port} onlink"),
             _ => format!("via {gateway} dev r{port}"),
         }
     }
