@@ -8,10 +8,12 @@ use crate::half::HOSTS;
 const ETHERNET: usize = 14;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
+/// The fragment header of IPv6.
+const FRAGMENT: u8 = 44;
 
 /// The differences that are wanted, each with why. Beside these, two fields of packets that the
-/// kernel makes itself are not compared: the identification of IPv4, which counts, and the flow
-/// label of IPv6, which is random.
+/// kernel makes itself are not compared: the identification, which counts or is random, and the
+/// flow label of IPv6, which is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exception {
@@ -224,6 +226,10 @@ fn forget_chance(frame: &mut [u8]) {
     } else {
         frame[15] &= 0xf0;
         frame[16..18].fill(0);
+        if frame[20] == FRAGMENT {
+            let identification = frame.iter_mut().skip(ETHERNET + 40 + 4);
+            identification.take(4).for_each(|byte| *byte = 0);
+        }
     }
 }
 
