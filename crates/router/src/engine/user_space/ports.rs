@@ -1,0 +1,118 @@
+//! The ports of an engine in user space: they come, change and go, and what that means for the
+//! sockets.
+
+use std::time::Instant;
+
+use fastpath::forward::PortSettings;
+
+use super::{Sockets, UserSpace};
+use crate::engine::{EngineError, Port};
+
+impl<S: Sockets> UserSpace<S> {
+    /// Number and settings of the port at `at` as workers want them: tables by their places. What
+    /// is to be forwarded at all is the program's decision.
+    pub(super) fn settings(&mut self, at: usize) -> Result<(u32, PortSettings), EngineError> {
+        let port = &self.ports[at];
+        let failed = |error| EngineError::new("setting up a port", error);
+        let number = self.forwarder.place(port.ifindex).map_err(failed)?;
+        let Some(told) = &port.told else {
+            return Ok((number, PortSettings::default()));
+        };
+        let mut settings = told.settings.clone();
+        let forwarder = &mut self.forwarder;
+        // What finds no table is not let through.
+        let mut place = |table: &mut u32| {
+            let place = forwarder.table_place(*table);
+            *table = place.unwrap_or(0);
+            place.is_some()
+        };
+        settings.vlans.retain_mut(|vlan| place(&mut vlan.table));
+        settings.enabled = place(&mut settings.table);
+        Ok((number, settings))
+    }
+
+    /// Has the program let the port's frames through to the workers, as far as its settings say.
+    pub(super) fn let_through(&mut self, port: &Port) -> Result<(), EngineError> {
+        self.forwarder
+            .set_port(port.ifindex, &port.settings)
+            .map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
+    }
+
+    /// Sets a port up. One that cannot be is the kernel's, and is tried again.
+    pub(super) fn port(&mut self, port: &Port) {
+        let now = Instant::now();
+        if self.failed.waits(port, now) {
+            return;
+        }
+        let Err(error) = self.set_up(port) else {
+            self.failed.remove(&port.name);
+            return;
+        };
+        // The others go on without it.
+        self.give_up(port.ifindex, now);
+        // The kernel will say that an interface is gone.
+        if port.is_there() {
+            self.failed.add(port, &error, now);
+        }
+    }
+
+    /// Goes on without a port.
+    fn give_up(&mut self, ifindex: u32, now: Instant) {
+        self.retire();
+        self.forwarder.detach(ifindex);
+        self.ports.retain(|one| one.ifindex != ifindex);
+        if let Err(error) = self.start_again(now) {
+            self.failed.say(error);
+        }
+    }
+
+    fn set_up(&mut self, port: &Port) -> Result<(), EngineError> {
+        let at = |this: &Self| {
+            let mut ports = this.ports.iter();
+            ports.position(|one| one.ifindex == port.ifindex)
+        };
+        if !port.settings.enabled && !port.is_there() {
+            if at(self).is_some() {
+                self.give_up(port.ifindex, Instant::now());
+            }
+            return Ok(());
+        }
+        if at(self).is_none() {
+            if !port.settings.enabled {
+                return Ok(());
+            }
+            // Sockets are opened for the ports as they are now; until then all frames are the
+            // kernel's.
+            self.retire();
+            let known = self.ports.iter().position(|one| one.name == port.name);
+            if let Some(known) = known {
+                let old = self.ports.remove(known);
+                self.forwarder.detach(old.ifindex);
+            }
+            self.attach(&port.name, port.ifindex)?;
+            if let Some(known) = known {
+                self.ports[known..].rotate_right(1);
+            }
+            self.start()?;
+        }
+        let Some(at) = at(self) else {
+            return Ok(());
+        };
+        if self.ports[at].told.as_ref() == Some(port) {
+            return Ok(());
+        }
+        self.ports[at].told = Some(port.clone());
+        if self.recovery.is_resting() {
+            // The workers will find it when they are started.
+            return Ok(());
+        }
+        if port.settings.enabled && !self.ports[at].open {
+            // It was down when sockets were opened.
+            self.retire();
+            return self.start();
+        }
+        let (number, settings) = self.settings(at)?;
+        self.workers.set_port(number, &settings);
+        self.let_through(port)
+    }
+}
