@@ -144,8 +144,10 @@ INLINE enum reason fault_behind(void *context, const struct ipv6 *ip, __u32 star
 	if (flow.protocol == PROTOCOL_DESTINATION || flow.protocol == PROTOCOL_ROUTING)
 		return PARTIAL_CHECKSUM;
 	__u32 length = flow.end - flow.transport, shown = length < SHOWN_BEHIND ? length : SHOWN_BEHIND;
-	OPAQUE(shown);
-	if (shown < 1 || shown > SHOWN_BEHIND || LOAD_BYTES(context, flow.transport, bytes, shown))
+	/* Before 6.8 the verifier learns nothing from "is not 0", but that one more than something is. */
+	__u32 less = shown - 1;
+	OPAQUE(less);
+	if (less >= SHOWN_BEHIND || LOAD_BYTES(context, flow.transport, bytes, less + 1))
 		return PARTIAL_CHECKSUM;
 	if (flow.protocol == PROTOCOL_ICMPV6)
 		return is_discovery(bytes[0]) ? IPV6_DISCOVERY : REASONS;

@@ -182,7 +182,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 			.ipv4_dst = ip.word[4],
 		};
 		fault = resolve_by_kernel(context, way, &query, &flow);
-		if (fault == REASONS && !(way->station & STATION_OWN) && is_own(ipv4_source(&ip)))
+		if (fault == REASONS && !source_passes(way->station, ipv4_source(&ip)))
 			return UNVERIFIED_SOURCE;
 	} else {
 		__u32 table_number = way->in->table;
@@ -328,8 +328,10 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		__u32 queue = context->rx_queue_index;
 		if (queue >= QUEUES || bpf_redirect_map(&sockets, PORT * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)
 			return leave(mine, NO_WORKER);
-	} else if (!ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type)) {
-		return leave(mine, NO_HEADROOM);
+	} else {
+		way.length = cut_behind(context, way.length, start + way.ip);
+		if (!way.length || !ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))
+			return leave(mine, NO_HEADROOM);
 	}
 	mine->forwarded++;
 	mine->forwarded_bytes += way.length;

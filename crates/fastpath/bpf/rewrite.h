@@ -19,6 +19,20 @@ INLINE void ipv6_hop(struct ipv6 *at, const struct ipv6 *ip)
 	((__u8 *)at)[7] = ipv6_hop_limit(ip) - 1;
 }
 
+/* Without FCS, the shortest frame that Ethernet knows (IEEE 802.3 §4.2.3.3), and so the most that is
+ * left of what lies behind a packet: the kernel, too, cuts that off (ip_rcv_core, ip6_rcv_core). */
+#define SHORTEST_FRAME 60
+
+/* Ends a frame of `length` bytes where its packet ends, at `packet`. The new length; 0 when the
+ * kernel does not cut. */
+INLINE __u32 cut_behind(struct xdp_md *context, __u32 length, __u32 packet)
+{
+	__u32 wanted = packet > SHORTEST_FRAME ? packet : SHORTEST_FRAME;
+	if (length <= wanted)
+		return length;
+	return bpf_xdp_adjust_tail(context, (int)(wanted - bpf_xdp_get_buff_len(context))) ? 0 : wanted;
+}
+
 /* Writes both addresses and, where the frame had a tag, needs one, or both, the tag and the type.
  * `addresses` are 12 bytes in the order of the wire; `had` and `wanted` are tag control information
  * with bit 16 set for "there is one". False when the kernel gives no room for a tag: then nothing

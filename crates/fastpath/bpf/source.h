@@ -36,11 +36,17 @@ INLINE _Bool has_way_back(const struct table *table, __u64 station, __u32 source
 	return station & STATION_LOOSE || (entry->port == port && (entry->vlan & 0xfffU) == vlan);
 }
 
+/* Without a table to look sources up in. */
+INLINE _Bool source_passes(__u64 station, __u32 source)
+{
+	return !(station & (STATION_STRICT | STATION_LOOSE)) && (station & STATION_OWN || !is_own(source));
+}
+
 INLINE _Bool source_fits(const struct table *table, __u64 station, __u32 source, __u32 port, __u32 vlan)
 {
 	if (station & (STATION_STRICT | STATION_LOOSE))
 		return has_way_back(table, station, source, port, vlan);
-	return station & STATION_OWN || !is_own(source);
+	return source_passes(station, source);
 }
 
 #endif

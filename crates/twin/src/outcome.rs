@@ -6,6 +6,8 @@ use crate::case::{Case, hex, number};
 use crate::half::HOSTS;
 
 const ETHERNET: usize = 14;
+/// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).
+const SHORTEST: usize = 60;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 /// The fragment header of IPv6.
@@ -19,7 +21,8 @@ const FRAGMENT: u8 = 44;
 pub enum Exception {
     /// Of several ways to a destination another was taken: the kernel's hash has a secret key.
     Member,
-    /// Bytes behind a packet stay, which the kernel cuts off: a wire pads short frames.
+    /// Bytes behind a packet stay in a frame as short as a wire's shortest, which pads it again;
+    /// the kernel cuts them off.
     Padding,
     /// An ICMP error or redirect of several for one host did not come: the kernel sends these at a
     /// limited rate for each host, whatever `icmp_ratelimit` says.
@@ -185,7 +188,8 @@ fn is_repeated(seen: &Seen, other: &BTreeSet<(Vec<u8>, u8)>) -> bool {
 }
 
 fn cut_padding(seen: &mut [Seen]) {
-    for Seen { frame, .. } in seen {
+    let short = |seen: &&mut Seen| seen.frame.len() <= SHORTEST;
+    for Seen { frame, .. } in seen.iter_mut().filter(short) {
         let length = packet_length(frame).unwrap_or(usize::MAX);
         frame.truncate(length.saturating_add(ETHERNET));
     }

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use super::{call, descriptor, object_name};
 
 const PROG_LOAD: i32 = 5;
+/// How often a load that a signal ended is tried: as libbpf does.
+const ATTEMPTS: u32 = 5;
 const RAW_TRACEPOINT_OPEN: i32 = 17;
 const LINK_CREATE: i32 = 28;
 const LINK_DETACH: i32 = 34;
@@ -102,7 +104,7 @@ pub fn program_load(
         attach_type: attach_type(hook),
         ..ProgramArgument::new(kind, name, instructions, &license, log)
     };
-    call(PROG_LOAD, &mut argument).map(descriptor)
+    load(&mut argument)
 }
 
 /// Loads a program for a tracepoint; `type_id` is the number of the tracepoint's `btf_trace_NAME`
@@ -123,7 +125,21 @@ pub fn tracing_program_load(
         attach_type_id: type_id,
         ..ProgramArgument::new(PROG_TYPE_TRACING, name, instructions, license, log)
     };
-    call(PROG_LOAD, &mut argument).map(descriptor)
+    load(&mut argument)
+}
+
+/// The verifier gives up when a signal waits for the thread (`do_check` in `kernel/bpf/verifier.c`),
+/// which may be the kernel's own: then it is asked again.
+fn load(argument: &mut ProgramArgument) -> io::Result<OwnedFd> {
+    let mut left = ATTEMPTS;
+    loop {
+        let outcome = call(PROG_LOAD, argument).map(descriptor);
+        left -= 1;
+        match &outcome {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && left > 0 => {}
+            _ => return outcome,
+        }
+    }
 }
 
 /// What `BPF_PROG_LOAD` is told (`union bpf_attr`); an older kernel takes the part that it does not
