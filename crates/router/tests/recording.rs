@@ -5,9 +5,9 @@
 //! it is obviously right; and it checks the promises of `router::engine` on the way: no route to a
 //! next hop that was never written, no release of one that routes still use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fib::{NextHop, NextHopEntry, Prefix};
+use fib::{Address, NextHop, NextHopEntry, Prefix};
 
 use router::engine::{Answers, Change, Counters, Engine, EngineError, Port, PortMode};
 
@@ -24,6 +24,8 @@ pub(crate) struct Recording {
     pub(crate) groups: BTreeMap<u16, Vec<NextHop>>,
     /// Ports by interface index.
     pub(crate) ports: BTreeMap<u32, Port>,
+    /// IPv4 sources that are the kernel's.
+    pub(crate) own: BTreeSet<u32>,
     /// How many changes were applied.
     pub(crate) applied: u64,
     users: BTreeMap<u16, u64>,
@@ -113,7 +115,7 @@ impl Recording {
                     *self.users.entry(next_hop.0).or_default() -= 1;
                 }
             }
-            Change::OwnAddresses(_) => {}
+            Change::OwnAddresses(own) => self.own = own.iter().copied().collect(),
         }
         Ok(())
     }
@@ -125,6 +127,20 @@ fn put<K: Ord>(answers: &mut BTreeMap<K, NextHop>, key: K, next_hop: NextHop) ->
     } else {
         answers.insert(key, next_hop)
     }
+}
+
+fn lookup<A: Address>(
+    answers: &BTreeMap<(u32, A, u8), NextHop>,
+    table: u32,
+    address: A,
+) -> NextHop {
+    let covering = |length| Prefix::containing(address, length).address();
+    let answer = |length| answers.get(&(table, covering(length), length));
+    (0..=A::BITS)
+        .rev()
+        .find_map(answer)
+        .copied()
+        .unwrap_or(NextHop::NONE)
 }
 
 impl Engine for Recording {
@@ -161,25 +177,11 @@ impl Engine for Recording {
 
 impl Answers for Recording {
     fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
-        (0..=32u8)
-            .rev()
-            .find_map(|length| {
-                self.v4
-                    .get(&(table, Prefix::containing(address, length).address(), length))
-            })
-            .copied()
-            .unwrap_or(NextHop::NONE)
+        lookup(&self.v4, table, address)
     }
 
     fn lookup_v6(&self, table: u32, address: u128) -> NextHop {
-        (0..=128u8)
-            .rev()
-            .find_map(|length| {
-                self.v6
-                    .get(&(table, Prefix::containing(address, length).address(), length))
-            })
-            .copied()
-            .unwrap_or(NextHop::NONE)
+        lookup(&self.v6, table, address)
     }
 
     fn next_hop(&self, id: NextHop) -> NextHopEntry {

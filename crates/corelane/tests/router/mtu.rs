@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::lab::{Lab, is_root, wait_for};
-use super::raw::{Raw, ipv4, ipv6, mac};
+use super::raw::{Wires, ipv4, ipv6};
 
 /// The kernel's look-up for programs does not heed the MTU of IPv4 routes.
 const ENGINES: [&str; 3] = ["xdp", "af-xdp", "af-packet"];
@@ -26,41 +26,33 @@ const SETTINGS: [&str; 3] = [
     "net.ipv6.conf.r1.mtu=1280",
 ];
 
-struct Wires {
-    a: Raw,
-    b: Raw,
-    macs: ([u8; 6], [u8; 6]),
-}
-
-impl Wires {
-    /// The destinations and sizes that come through.
-    fn pass(&self) -> BTreeSet<(&'static str, usize)> {
-        for (number, (_, destination)) in DESTINATIONS.iter().enumerate() {
-            for (size, bytes) in SIZES.iter().enumerate() {
-                let v6 = destination.contains(':');
-                let mut payload = vec![b'.'; bytes - if v6 { 48 } else { 28 }];
-                payload[..5].copy_from_slice(&[b'#', number as u8, size as u8, 0xC0, 0x7E]);
-                let frame = if v6 {
-                    ipv6(self.macs, "2001:db8::2", destination, &payload)
-                } else {
-                    let octets = destination.parse::<std::net::Ipv4Addr>().unwrap().octets();
-                    ipv4(self.macs, [10, 0, 0, 2], octets, 9, &payload)
-                };
-                self.a.send(&frame);
-            }
+/// The destinations and sizes that come through.
+fn pass(wires: &Wires) -> BTreeSet<(&'static str, usize)> {
+    for (number, (_, destination)) in DESTINATIONS.iter().enumerate() {
+        for (size, bytes) in SIZES.iter().enumerate() {
+            let v6 = destination.contains(':');
+            let mut payload = vec![b'.'; bytes - if v6 { 48 } else { 28 }];
+            payload[..5].copy_from_slice(&[b'#', number as u8, size as u8, 0xC0, 0x7E]);
+            let frame = if v6 {
+                ipv6(wires.macs, "2001:db8::2", destination, &payload)
+            } else {
+                let octets = destination.parse::<std::net::Ipv4Addr>().unwrap().octets();
+                ipv4(wires.macs, [10, 0, 0, 2], octets, 9, &payload)
+            };
+            wires.a.send(&frame);
         }
-        let mut seen = BTreeSet::new();
-        while let Some(frame) = self.b.receive() {
-            let mark = frame
-                .windows(5)
-                .position(|five| five[0] == b'#' && five[3..] == [0xC0, 0x7E]);
-            if let Some(at) = mark {
-                let (number, size) = (usize::from(frame[at + 1]), usize::from(frame[at + 2]));
-                seen.insert((DESTINATIONS[number].0, SIZES[size]));
-            }
-        }
-        seen
     }
+    let mut seen = BTreeSet::new();
+    while let Some(frame) = wires.b.receive() {
+        let mark = frame
+            .windows(5)
+            .position(|five| five[0] == b'#' && five[3..] == [0xC0, 0x7E]);
+        if let Some(at) = mark {
+            let (number, size) = (usize::from(frame[at + 1]), usize::from(frame[at + 2]));
+            seen.insert((DESTINATIONS[number].0, SIZES[size]));
+        }
+    }
+    seen
 }
 
 #[test]
@@ -91,16 +83,12 @@ fn what_is_too_big_is_so_by_the_kernels_limits() {
     for address in gateways {
         wait_for(address, 5, || lab.ping(address));
     }
-    let wires = Wires {
-        a: Raw::open(&lab.a, "e0"),
-        b: Raw::open(&lab.b, "e1"),
-        macs: (mac(&lab.r, "r0"), mac(&lab.a, "e0")),
-    };
+    let wires = Wires::open(&lab);
     let alone: Vec<_> = SETTINGS
         .iter()
         .map(|setting| {
             set(setting);
-            wires.pass()
+            pass(&wires)
         })
         .collect();
     assert!(alone[1].len() < alone[0].len(), "{alone:?}");
@@ -112,7 +100,7 @@ fn what_is_too_big_is_so_by_the_kernels_limits() {
             set(setting);
             // The kernel announces no change of settings.
             std::thread::sleep(Duration::from_millis(250));
-            assert_eq!(wires.pass(), *wanted, "{engine}, {setting}");
+            assert_eq!(pass(&wires), *wanted, "{engine}, {setting}");
             assert_eq!(router.verify()["different"], 0, "{engine}, {setting}");
         }
         assert!(router.forwarded() > 0);

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use host::namespace::Namespace;
 
+use super::lab::Lab;
+
 const ETH_P_ALL: u16 = 0x0003;
 /// `SO_RCVBUFFORCE` bytes: no test has more waiting.
 static BUFFER: libc::c_int = 16 << 20;
@@ -92,6 +94,23 @@ impl Raw {
             }
         }
         None
+    }
+}
+
+/// The wires on both sides of the router, and the Ethernet addresses of frames that enter it.
+pub(crate) struct Wires {
+    pub(crate) a: Raw,
+    pub(crate) b: Raw,
+    pub(crate) macs: ([u8; 6], [u8; 6]),
+}
+
+impl Wires {
+    pub(crate) fn open(lab: &Lab) -> Self {
+        Self {
+            a: Raw::open(&lab.a, "e0"),
+            b: Raw::open(&lab.b, "e1"),
+            macs: (mac(&lab.r, "r0"), mac(&lab.a, "e0")),
+        }
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::lab::{Lab, Router, is_root, wait_for};
-use super::raw::{Raw, ipv4, ipv6, mac};
+use super::raw::{Wires, ipv4, ipv6};
 
 const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
 
 /// What host a sends, by name: source and destination.
-const FRAMES: [(&str, &str, &str); 12] = [
+const FRAMES: [(&str, &str, &str); 14] = [
     ("a neighbour", "10.0.0.2", "10.1.0.2"),
     ("of the other side", "10.1.0.77", "10.1.0.2"),
     ("our address here", "10.0.0.1", "10.1.0.2"),
@@ -19,6 +19,8 @@ const FRAMES: [(&str, &str, &str); 12] = [
     ("broadcast there", "10.1.0.255", "10.1.0.2"),
     ("unknown here", "10.0.0.99", "10.1.0.2"),
     ("without a route", "198.51.100.9", "10.1.0.2"),
+    ("in a prefix of our own", "10.77.0.7", "10.1.0.2"),
+    ("an address of our own on no link", "10.66.6.6", "10.1.0.2"),
     ("behind a", "10.9.0.9", "10.1.0.2"),
     ("by either way", "10.8.0.8", "10.1.0.2"),
     ("back to where it came from", "10.0.0.2", "10.9.0.9"),
@@ -43,42 +45,32 @@ const BEFORE: &str = "net.ipv4.conf.r0.forwarding=1 net.ipv6.conf.r0.disable_ipv
                       net.ipv4.conf.all.send_redirects=1 \
                       net.ipv4.conf.r0.send_redirects=1";
 
-struct Wires {
-    a: Raw,
-    b: Raw,
-    macs: ([u8; 6], [u8; 6]),
-}
-
-impl Wires {
-    /// Which frames come out, by name and where.
-    fn pass(&self) -> BTreeSet<(&'static str, char)> {
-        for (number, (_, source, destination)) in FRAMES.iter().enumerate() {
-            let payload = [b'#', number as u8, 0xC0, 0x7E];
-            let frame = if source.contains(':') {
-                ipv6(self.macs, source, destination, &payload)
-            } else {
-                let octets = |text: &str| text.parse::<std::net::Ipv4Addr>().unwrap().octets();
-                ipv4(self.macs, octets(source), octets(destination), 9, &payload)
-            };
-            self.a.send(&frame);
-        }
-        let mut seen = BTreeSet::new();
-        for (wire, place) in [(&self.a, 'a'), (&self.b, 'b')] {
-            while let Some(frame) = wire.receive() {
-                let at = frame.windows(4).position(|four| {
-                    four[0] == b'#'
-                        && four[2..] == [0xC0, 0x7E]
-                        && usize::from(four[1]) < FRAMES.len()
-                });
-                // What a sent itself it does not hear; an ICMP error quotes the frame.
-                let from_router = frame[..6] != self.macs.0;
-                if let Some(at) = at.filter(|_| from_router && frame[23] != 1) {
-                    seen.insert((FRAMES[usize::from(frame[at + 1])].0, place));
-                }
+/// Which frames come out, by name and where.
+fn pass(wires: &Wires) -> BTreeSet<(&'static str, char)> {
+    for (number, (_, source, destination)) in FRAMES.iter().enumerate() {
+        let payload = [b'#', number as u8, 0xC0, 0x7E];
+        let frame = if source.contains(':') {
+            ipv6(wires.macs, source, destination, &payload)
+        } else {
+            let octets = |text: &str| text.parse::<std::net::Ipv4Addr>().unwrap().octets();
+            ipv4(wires.macs, octets(source), octets(destination), 9, &payload)
+        };
+        wires.a.send(&frame);
+    }
+    let mut seen = BTreeSet::new();
+    for (wire, place) in [(&wires.a, 'a'), (&wires.b, 'b')] {
+        while let Some(frame) = wire.receive() {
+            let at = frame.windows(4).position(|four| {
+                four[0] == b'#' && four[2..] == [0xC0, 0x7E] && usize::from(four[1]) < FRAMES.len()
+            });
+            // What a sent itself it does not hear; an ICMP error quotes the frame.
+            let from_router = frame[..6] != wires.macs.0;
+            if let Some(at) = at.filter(|_| from_router && frame[23] != 1) {
+                seen.insert((FRAMES[usize::from(frame[at + 1])].0, place));
             }
         }
-        seen
     }
+    seen
 }
 
 fn set(lab: &Lab, settings: &str) {
@@ -115,18 +107,14 @@ fn every_setting_holds_as_in_the_kernel_alone() {
     ] {
         lab.r.ip(route).unwrap();
     }
-    let wires = Wires {
-        a: Raw::open(&lab.a, "e0"),
-        b: Raw::open(&lab.b, "e1"),
-        macs: (mac(&lab.r, "r0"), mac(&lab.a, "e0")),
-    };
+    let wires = Wires::open(&lab);
     prepare(&lab);
-    wires.pass();
+    pass(&wires);
     let alone: Vec<_> = SETTINGS
         .iter()
         .map(|settings| {
             set(&lab, settings);
-            wires.pass()
+            pass(&wires)
         })
         .collect();
     assert!(
@@ -141,9 +129,9 @@ fn every_setting_holds_as_in_the_kernel_alone() {
             set(&lab, settings);
             // What the kernel does not announce holds after 200 ms at the latest.
             std::thread::sleep(Duration::from_millis(200));
-            wires.pass();
+            pass(&wires);
             let before = router.forwarded();
-            assert_eq!(wires.pass(), *wanted, "{engine}, after {settings}");
+            assert_eq!(pass(&wires), *wanted, "{engine}, after {settings}");
             check_speed(&router, engine, settings, router.forwarded() - before);
         }
         drop(router);
@@ -154,13 +142,59 @@ fn every_setting_holds_as_in_the_kernel_alone() {
                 set(&lab, settings);
             }
             let _router = lab.run(&["r0", "r1"], &["--engine", engine]);
-            wires.pass();
+            pass(&wires);
             assert_eq!(
-                wires.pass(),
+                pass(&wires),
                 alone[at],
                 "{engine}, started under {settings}"
             );
         }
+    }
+}
+
+/// What makes sources this machine's own, one after another, as words of `ip`. The kernel never
+/// forgets that there was a rule or a local route of somebody's making.
+const OWN: [&str; 6] = [
+    "route add local 10.66.6.6 dev lo",
+    "route add local 10.77.0.0/16 dev lo",
+    "route del local 10.66.6.6 dev lo",
+    "route del local 10.77.0.0/16 dev lo",
+    "rule add from 203.0.113.1 lookup 100",
+    "rule del from 203.0.113.1 lookup 100",
+];
+
+#[test]
+fn sources_that_routes_make_our_own_end_as_in_the_kernel_alone() {
+    if !is_root() {
+        return;
+    }
+    let outcomes = |engine: Option<&str>| {
+        let lab = Lab::new();
+        prepare(&lab);
+        let router = engine.map(|engine| lab.run(&["r0", "r1"], &["--engine", engine]));
+        if let Some(router) = &router {
+            lab.wait_for_fast_path(router, &["10.1.0.2", "2001:db8:1::2"]);
+        }
+        let wires = Wires::open(&lab);
+        pass(&wires);
+        OWN.map(|words| {
+            lab.r.ip(words).unwrap();
+            if router.is_some() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            pass(&wires)
+        })
+    };
+    let alone = outcomes(None);
+    assert!(alone[1].len() < alone[0].len(), "{alone:?}");
+    assert!(
+        !alone[5]
+            .iter()
+            .any(|(frame, _)| frame.starts_with("broadcast")),
+        "{alone:?}"
+    );
+    for engine in ENGINES {
+        assert_eq!(outcomes(Some(engine)), alone, "{engine}");
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Family<A> {
     hosts: BTreeMap<(A, u32), Host>,
     /// Prefixes of the local table shorter than an address, which shadow everything inside them.
     wide_local: Vec<Prefix<A>>,
+    /// Since somebody asked ([`Family::local_changed`]).
+    local_changed: bool,
     mark: u8,
     /// Answers of before, by domain, while a prefix changes.
     before: Vec<(u32, NextHop)>,
@@ -89,6 +91,16 @@ impl<A: Routed> Family<A> {
     pub fn prefixes(&self, table: u32) -> impl Iterator<Item = Prefix<A>> {
         let routes = self.tables.get(&table).into_iter();
         routes.flat_map(RouteTable::prefixes)
+    }
+
+    /// Has the local table changed since this was last asked?
+    pub fn local_changed(&mut self) -> bool {
+        std::mem::take(&mut self.local_changed)
+    }
+
+    /// Prefixes of the local table shorter than an address.
+    pub fn wide_local(&self) -> impl Iterator<Item = Prefix<A>> {
+        self.wide_local.iter().copied()
     }
 
     /// The prefixes of one part of a kernel table, from 0 to [`PARTS`].
@@ -232,6 +244,7 @@ impl<A: Routed> Family<A> {
         for way in dropped {
             self.release(way, shared);
         }
+        self.local_changed |= table == LOCAL_TABLE;
         if table != LOCAL_TABLE || prefix.length() == A::BITS {
             return;
         }

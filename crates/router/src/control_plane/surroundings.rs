@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use fastpath::forward::{Accepts, Flows, PortSettings, VlanSettings};
+use fastpath::forward::{Accepts, Flows, PortSettings, ReversePath, VlanSettings};
 use fib::NextHopEntry;
 use fib::next_hop::Kind;
 
@@ -24,8 +24,10 @@ pub struct Surroundings {
     /// Neighbours by link and address.
     pub neighbours: HashMap<(u32, IpAddr), Neighbour>,
     addresses: HashSet<LinkAddress>,
-    /// Since the engine was told the addresses.
-    own_changed: bool,
+    /// Since somebody asked ([`Surroundings::addresses_changed`]).
+    addresses_changed: bool,
+    /// Whole IPv4 prefixes are this machine's own (`ip route add local`).
+    wide_local_v4: bool,
     /// Links that lost their last IPv4 address, upon which the kernel stops IPv4 on them until one
     /// comes back.
     without_v4: HashSet<u32>,
@@ -37,9 +39,8 @@ pub struct Surroundings {
     flows: Flows,
     /// Where IPv6 has an MTU of its own, by interface index.
     mtu6: HashMap<u32, u32>,
-    /// Families that are the kernel's on all links.
-    kept_v4: bool,
-    kept_v6: bool,
+    /// Families that are the kernel's on all links: IPv4, IPv6.
+    kept_families: (bool, bool),
 }
 
 /// What makes one way out different from another.
@@ -89,8 +90,7 @@ impl Surroundings {
             accepts: self.accepts.clone(),
             flows: self.flows,
             mtu6: self.mtu6.clone(),
-            kept_v4: self.kept_v4,
-            kept_v6: self.kept_v6,
+            kept_families: self.kept_families,
             ..Self::default()
         }
     }
@@ -117,9 +117,7 @@ impl Surroundings {
 
     /// Leaves families to the kernel on all links, or takes them back. True when that is new.
     pub fn keep_families(&mut self, v4: bool, v6: bool) -> bool {
-        let before = (self.kept_v4, self.kept_v6);
-        (self.kept_v4, self.kept_v6) = (v4, v6);
-        before != (v4, v6)
+        std::mem::replace(&mut self.kept_families, (v4, v6)) != (v4, v6)
     }
 
     /// What links accept by the kernel's settings, by interface index; the others accept nothing.
@@ -160,9 +158,14 @@ impl Surroundings {
             None => Accepts::default(),
             Some(accepts) => accepts.get(&link).copied().unwrap_or(nothing),
         };
+        let reverse_path = match accepts.reverse_path {
+            ReversePath::Off if self.wide_local_v4 => ReversePath::Loose,
+            other => other,
+        };
         Accepts {
-            v4: accepts.v4 && !self.kept_v4,
-            v6: accepts.v6 && !self.kept_v6,
+            v4: accepts.v4 && !self.kept_families.0,
+            v6: accepts.v6 && !self.kept_families.1,
+            reverse_path,
             ..accepts
         }
     }
@@ -179,16 +182,15 @@ impl Surroundings {
         })
     }
 
-    /// The IPv4 addresses of this network namespace, if they are others than when last asked.
-    pub fn own_v4_if_changed(&mut self) -> Option<Vec<u32>> {
-        if !std::mem::take(&mut self.own_changed) {
-            return None;
-        }
-        let v4 = |address: &LinkAddress| match address.address {
-            IpAddr::V4(address) => Some(u32::from(address)),
-            IpAddr::V6(_) => None,
-        };
-        Some(self.addresses.iter().filter_map(v4).collect())
+    /// Have IPv4 addresses come or gone since this was last asked?
+    pub fn addresses_changed(&mut self) -> bool {
+        std::mem::take(&mut self.addresses_changed)
+    }
+
+    /// Are whole IPv4 prefixes this machine's own? Sources are then looked up, for what lies in one
+    /// is as much our own as an address is. True when that is new.
+    pub fn set_wide_local_v4(&mut self, wide: bool) -> bool {
+        std::mem::replace(&mut self.wide_local_v4, wide) != wide
     }
 
     /// Is this port or sub-interface left to the kernel by policy?
@@ -327,7 +329,7 @@ impl Surroundings {
     /// Notes an address. True when it is the link's first of IPv4 again, which revives multipath
     /// members on the link.
     pub fn add_address(&mut self, address: LinkAddress) -> bool {
-        self.own_changed |= self.addresses.insert(address) && address.address.is_ipv4();
+        self.addresses_changed |= self.addresses.insert(address) && address.address.is_ipv4();
         address.address.is_ipv4() && self.without_v4.remove(&address.link)
     }
 
@@ -335,7 +337,7 @@ impl Surroundings {
     /// in silence, every IPv4 route by that link.
     pub fn remove_address(&mut self, address: LinkAddress) -> bool {
         let was_there = self.addresses.remove(&address);
-        self.own_changed |= was_there && address.address.is_ipv4();
+        self.addresses_changed |= was_there && address.address.is_ipv4();
         let last = was_there
             && address.address.is_ipv4()
             && !self

@@ -5,30 +5,45 @@ use std::fs;
 
 use fastpath::forward::{Accepts, FlowFields, Flows, ReversePath};
 
-/// What the kernel lets an interface of the calling thread's network namespace forward. An
-/// interface that is not there accepts nothing.
-pub fn accepts(name: &str) -> Accepts {
-    let of = |family: &str, place: &str, setting: &str| {
-        number(&format!("{family}/conf/{place}/{setting}")).unwrap_or(0)
-    };
-    let v4 = |setting: &str| of("ipv4", name, setting);
-    // The kernel takes the larger of the interface's value and that of all (`IN_DEV_MAXCONF`), or
-    // whether one of them is set (`IN_DEV_ORCONF`): for settings of 0 and 1 the same.
-    let larger = |setting: &str| v4(setting).max(of("ipv4", "all", setting));
-    let v6 = |place: &str, setting: &str| of("ipv6", place, setting) != 0;
-    let v6_exists = fs::exists(format!("/proc/sys/net/ipv6/conf/{name}")).unwrap_or(false);
-    Accepts {
-        v4: v4("forwarding") != 0,
-        v6: v6_exists
-            && (v6("all", "forwarding") || v6(name, "force_forwarding"))
-            && !v6(name, "disable_ipv6"),
-        reverse_path: match larger("rp_filter") {
-            0 => ReversePath::Off,
-            1 => ReversePath::Strict,
-            _ => ReversePath::Loose,
-        },
-        own_sources: larger("accept_local") != 0,
-        way_back: larger("send_redirects") == 0,
+/// What counts for all interfaces of the calling thread's network namespace together, read once for
+/// all of them ([`All::accepts`]).
+pub struct All {
+    rp_filter: u32,
+    accept_local: u32,
+    send_redirects: u32,
+    forwarding6: bool,
+}
+
+impl All {
+    /// As things are now.
+    pub fn read() -> Self {
+        let v4 = |setting: &str| number(&format!("ipv4/conf/all/{setting}")).unwrap_or(0);
+        Self {
+            rp_filter: v4("rp_filter"),
+            accept_local: v4("accept_local"),
+            send_redirects: v4("send_redirects"),
+            forwarding6: number("ipv6/conf/all/forwarding").is_some_and(|on| on != 0),
+        }
+    }
+
+    /// What the kernel lets an interface forward. One that is not there accepts nothing.
+    pub fn accepts(&self, name: &str) -> Accepts {
+        let v4 = |setting: &str| number(&format!("ipv4/conf/{name}/{setting}")).unwrap_or(0);
+        let v6 = |setting: &str| number(&format!("ipv6/conf/{name}/{setting}"));
+        let v6_is_on = |setting: &str| v6(setting).is_some_and(|on| on != 0);
+        // The kernel takes the larger of the interface's value and that of all (`IN_DEV_MAXCONF`),
+        // or whether one of them is set (`IN_DEV_ORCONF`): for settings of 0 and 1 the same.
+        Accepts {
+            v4: v4("forwarding") != 0,
+            v6: v6("disable_ipv6") == Some(0) && (self.forwarding6 || v6_is_on("force_forwarding")),
+            reverse_path: match self.rp_filter.max(v4("rp_filter")) {
+                0 => ReversePath::Off,
+                1 => ReversePath::Strict,
+                _ => ReversePath::Loose,
+            },
+            own_sources: self.accept_local.max(v4("accept_local")) != 0,
+            way_back: self.send_redirects.max(v4("send_redirects")) == 0,
+        }
     }
 }
 

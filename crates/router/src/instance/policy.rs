@@ -1,9 +1,9 @@
 //! Which links and families stay with the kernel, because it does more to their packets than
 //! routing them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use fastpath::forward::{Accepts, FlowFields, Flows, ReversePath};
+use fastpath::forward::{Accepts, FlowFields, Flows};
 
 use super::{Instance, InstanceError};
 use crate::control_plane::guard::{self, Finding, Scope, Treatment, Watched};
@@ -13,36 +13,47 @@ use crate::log::{Level, log};
 impl Instance {
     /// Reads the kernel's settings of the ports and their VLANs; what changed holds at once.
     pub(super) fn settings(&mut self) -> Result<(), InstanceError> {
+        self.read_settings().map(drop)
+    }
+
+    /// Does that, and returns what was read.
+    fn read_settings(&mut self) -> Result<Vec<Watched>, InstanceError> {
+        let (all, flows) = (sysctl::All::read(), sysctl::flows());
         let around = self.follower.mirror().around();
-        let mtu6: HashMap<_, _> = around
+        let watched: Vec<_> = around
             .receiving()
+            .map(|link| Watched {
+                name: link.name.clone(),
+                index: link.index,
+                accepts: all.accepts(&link.name),
+            })
+            .collect();
+        let mtu6 = watched
+            .iter()
             .filter_map(|link| Some((link.index, sysctl::mtu6(&link.name)?)))
             .collect();
-        let receiving = around.receiving();
-        let flows = sysctl::flows();
-        let accepts: HashMap<_, _> = receiving
-            .map(|link| (link.index, sysctl::accepts(&link.name)))
-            .map(|(index, accepts)| (index, self.can_carry(accepts, flows)))
+        let accepts = watched
+            .iter()
+            .map(|link| (link.index, self.can_carry(link.accepts, flows)))
             .collect();
         self.follower.change(|mirror| {
             mirror.set_flows(flows);
             mirror.set_mtu6(&mtu6);
             mirror.set_accepts(accepts);
         })?;
-        Ok(())
+        Ok(watched)
     }
 
-    /// What of that the engine can carry: without a table it cannot validate sources, and knows no
-    /// group that would be the kernel's.
+    /// What of that the engine can carry: without a table it knows no group that would be the
+    /// kernel's.
     fn can_carry(&self, accepts: Accepts, flows: Flows) -> Accepts {
         if self.follower.engine().keeps_table() {
             return accepts;
         }
         let by_kernel =
             |fields: FlowFields| fields.has(FlowFields::KERNEL) || fields.has(FlowFields::CUSTOM);
-        let validated = accepts.reverse_path == ReversePath::Off;
         Accepts {
-            v4: accepts.v4 && validated && !by_kernel(flows.v4),
+            v4: accepts.v4 && !by_kernel(flows.v4),
             v6: accepts.v6 && !by_kernel(flows.v6),
             ..accepts
         }
@@ -51,16 +62,7 @@ impl Instance {
     /// Looks at what the kernel does besides routing, and decides which links and families stay
     /// with it.
     pub(super) fn guard(&mut self, first: bool) -> Result<(), InstanceError> {
-        self.settings()?;
-        let around = self.follower.mirror().around();
-        let mut watched: Vec<Watched> = around
-            .receiving()
-            .map(|link| Watched {
-                name: link.name.clone(),
-                index: link.index,
-                accepts: sysctl::accepts(&link.name),
-            })
-            .collect();
+        let mut watched = self.read_settings()?;
         watched.sort_by_key(|link| link.index);
         let engine = self.follower.engine();
         let mut findings = guard::look(&watched, engine.programs_at_tc(), engine.keeps_table());

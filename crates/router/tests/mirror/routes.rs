@@ -1,5 +1,9 @@
 //! Which route answers: metrics, order, kinds, neighbours on the link.
 
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use fastpath::forward::ReversePath;
 use fib::next_hop::Kind;
 use router::control_plane::model::{Event, Placement, RouteKind, Way, nud};
 use router::engine::MAIN_TABLE;
@@ -49,6 +53,40 @@ fn own_addresses_are_the_kernels_and_attached_neighbours_are_hosts() {
     assert_eq!(lab.kind("10.1.0.1"), Kind::Punt);
     assert_eq!(lab.kind("10.1.0.77"), Kind::Punt, "nobody there yet");
     assert_eq!(lab.port("10.1.0.9"), Some(2));
+}
+
+#[test]
+fn as_sources_all_of_the_local_table_is_the_kernels() {
+    let mut lab = Lab::new();
+    let number = |text: &str| u32::from(text.parse::<Ipv4Addr>().unwrap());
+    let addresses = ["10.0.0.1", "10.1.0.1", "10.2.0.1"].map(number);
+    assert_eq!(lab.engine.own, BTreeSet::from(addresses));
+    let local = |prefix: &str| {
+        let kernel = RouteKind::Kernel;
+        in_table(
+            255,
+            prefix,
+            Way {
+                kind: kernel,
+                ..way(&[hop(1, "")])
+            },
+        )
+    };
+    let mut validation = |prefix: &str| {
+        lab.add(local(prefix));
+        lab.engine.ports[&1].settings.accepts.reverse_path
+    };
+    assert_eq!(validation("10.0.0.255/32"), ReversePath::Off);
+    assert_eq!(validation("127.0.0.0/8"), ReversePath::Off);
+    assert_eq!(validation("10.77.0.0/16"), ReversePath::Loose);
+    assert!(lab.engine.own.contains(&number("10.0.0.255")));
+    lab.remove(local("10.77.0.0/16"));
+    lab.remove(local("10.0.0.255/32"));
+    assert_eq!(lab.engine.own, BTreeSet::from(addresses));
+    assert_eq!(
+        lab.engine.ports[&1].settings.accepts.reverse_path,
+        ReversePath::Off
+    );
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub enum Treatment {
     PolicyRules,
     /// Queueing disciplines, filters and programs.
     TrafficControl,
-    /// A setting of an interface, which decides by itself ([`super::sysctl::accepts`]).
+    /// A setting of an interface, which decides by itself ([`super::sysctl::All::accepts`]).
     Setting,
 }
 

@@ -195,9 +195,7 @@ impl Mirror {
 
     /// What the engine must do, in order; whoever hands it over empties it.
     pub fn changes(&mut self) -> &mut Vec<Change> {
-        if let Some(own) = self.shared.next_hops.around.own_v4_if_changed() {
-            self.shared.push(Change::OwnAddresses(own));
-        }
+        self.own_changed();
         &mut self.shared.next_hops.changes
     }
 

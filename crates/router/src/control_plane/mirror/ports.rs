@@ -2,11 +2,17 @@
 //! kernel.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 use fastpath::forward::{Accepts, Flows};
+use fib::Prefix;
 
 use super::Mirror;
+use crate::control_plane::model::LOCAL_TABLE;
 use crate::engine::{Change, MAIN_TABLE, Port};
+
+/// The first octet of addresses that never come from outside (RFC 1122, 3.2.1.3).
+const LOOPBACK: u32 = 127;
 
 impl Mirror {
     /// Everything that depends on links or ports, again: entries, groups, ports, domains, host
@@ -33,6 +39,31 @@ impl Mirror {
                 self.shared.push(Change::Port(port.clone()));
                 self.ports.insert(port.ifindex, port);
             }
+        }
+    }
+
+    /// Tells the engine which IPv4 sources are this machine's own, if that may have changed: its
+    /// addresses, and whatever else its local table has, broadcasts among it. As sources the kernel
+    /// drops these, or not, by more than a program can see (`fib_validate_source` in
+    /// `net/ipv4/fib_frontend.c`), so it decides.
+    pub(super) fn own_changed(&mut self) {
+        let around = &mut self.shared.next_hops.around;
+        if !(around.addresses_changed() | self.v4.local_changed()) {
+            return;
+        }
+        let local = self.v4.prefixes(LOCAL_TABLE);
+        let local = local.filter(|prefix| prefix.length() == u32::BITS as u8);
+        let own = around.addresses().filter_map(|own| match own.address {
+            IpAddr::V4(address) => Some(address.into()),
+            IpAddr::V6(_) => None,
+        });
+        let own = own.chain(local.map(|prefix| prefix.address())).collect();
+        let is_outside = |prefix: Prefix<u32>| prefix.address() >> 24 != LOOPBACK;
+        let wide = self.v4.wide_local().any(is_outside);
+        let wide = around.set_wide_local_v4(wide);
+        self.shared.push(Change::OwnAddresses(own));
+        if wide {
+            self.ports_changed();
         }
     }
 
