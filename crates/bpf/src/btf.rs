@@ -22,6 +22,7 @@ mod kind {
     pub(super) const TYPEDEF: u32 = 8;
     pub(super) const VOLATILE: u32 = 9;
     pub(super) const RESTRICT: u32 = 11;
+    pub(super) const FUNCTION: u32 = 12;
     pub(super) const FUNCTION_PROTOTYPE: u32 = 13;
     pub(super) const VARIABLE: u32 = 14;
     pub(super) const SECTION: u32 = 15;
@@ -165,6 +166,11 @@ impl Btf {
             self.head(*number)
                 .is_some_and(|head| head.kind == kind && self.is_called(head.name, name))
         })
+    }
+
+    /// The number of a function.
+    pub fn function(&self, name: &str) -> Option<u32> {
+        self.find(kind::FUNCTION, name)
     }
 
     /// The number of a tracepoint's type, and how many arguments it hands to a program.

@@ -22,6 +22,9 @@ const FAMILY_NAME: u16 = 2;
 const DEVICE_GET: u8 = 1;
 const DEVICE_IFINDEX: u16 = 1;
 const DEVICE_XDP_FEATURES: u16 = 3;
+const DEVICE_XDP_METADATA: u16 = 5;
+/// `NETDEV_XDP_RX_METADATA_VLAN_TAG`.
+const TELLS_TAGS: u64 = 1 << 2;
 
 /// What a device takes of frames that a program redirects to it; the rest is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,28 +53,55 @@ pub fn accepts_redirect(ifindex: u32) -> io::Result<bool> {
     Ok(redirects(ifindex)?.frames)
 }
 
+/// Does the driver of this device tell a program that is bound to it ([`Loader::bound_to`]) which
+/// VLAN tag was taken out of a frame? Not when the kernel is too old to say (Linux 6.8).
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such device.
+///
+/// [`Loader::bound_to`]: crate::program::Loader::bound_to
+pub fn tells_tags(ifindex: u32) -> io::Result<bool> {
+    let metadata = ask_device(ifindex, FAMILY, DEVICE_XDP_METADATA)?;
+    Ok(metadata.is_some_and(|bits| bits & TELLS_TAGS != 0))
+}
+
 fn by_family(ifindex: u32, family: &[u8]) -> io::Result<Redirects> {
-    let mut socket = Socket::open(Some(GENERIC), &[])?;
-    let name = (FAMILY_NAME, family);
-    let family = match ask(&mut socket, CONTROL_FAMILY, GET_FAMILY, name, FAMILY_ID) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Redirects {
-                frames: !is_veth(ifindex)?,
-                several: false,
-            });
-        }
-        answer => short(&answer?),
+    let Some(features) = ask_device(ifindex, family, DEVICE_XDP_FEATURES)? else {
+        return Ok(Redirects {
+            frames: !is_veth(ifindex)?,
+            several: false,
+        });
     };
-    let index = (DEVICE_IFINDEX, &ifindex.to_ne_bytes()[..]);
-    let features = ask(&mut socket, family, DEVICE_GET, index, DEVICE_XDP_FEATURES)?;
-    let features = features
-        .first_chunk()
-        .copied()
-        .map_or(0, u64::from_ne_bytes);
     Ok(Redirects {
         frames: features & REDIRECT != 0,
         several: features & REDIRECT_SEVERAL != 0,
     })
+}
+
+/// The bits of a device's attribute; none when the kernel does not have this family.
+fn ask_device(ifindex: u32, family: &[u8], attribute: u16) -> io::Result<Option<u64>> {
+    let mut socket = Socket::open(Some(GENERIC), &[])?;
+    let name = (FAMILY_NAME, family);
+    let family = match ask(&mut socket, CONTROL_FAMILY, GET_FAMILY, name, FAMILY_ID) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        answer => short(&answer?),
+    };
+    let index = (DEVICE_IFINDEX, &ifindex.to_ne_bytes()[..]);
+    let bits = ask(&mut socket, family, DEVICE_GET, index, attribute)?;
+    Ok(Some(
+        bits.first_chunk().copied().map_or(0, u64::from_ne_bytes),
+    ))
+}
+
+/// May this device take VLAN tags out of frames before a program sees them? A veth may always:
+/// whether it has them beside frames is its peer's setting, not its own.
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such device.
+pub fn takes_tags(interface: &str, ifindex: u32) -> io::Result<bool> {
+    Ok(is_veth(ifindex)? || host::offload::receiving(interface)?.strips_vlans)
 }
 
 /// `IFLA_LINKINFO`, and in it `IFLA_INFO_KIND`.

@@ -16,6 +16,10 @@ const LOG_BYTES: usize = 1 << 20;
 const PSEUDO_MAP: u8 = 1;
 /// `BPF_PSEUDO_MAP_VALUE`: the same, and the second half's is an offset in its first value.
 const PSEUDO_MAP_VALUE: u8 = 2;
+/// `BPF_PSEUDO_KFUNC_CALL`: the immediate is the number of a function of the kernel's.
+const PSEUDO_FUNCTION: u8 = 2;
+/// `BPF_JMP | BPF_CALL`.
+const CALL: u8 = 0x85;
 
 /// Collects what must be known before the programs of an object are loaded.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub struct Loader {
     object: Object,
     constants: HashMap<String, u64>,
     shared: HashMap<String, Map>,
+    functions: Vec<(i32, u32)>,
+    bound: u32,
 }
 
 impl Loader {
@@ -35,6 +41,8 @@ impl Loader {
             object: Object::parse(file)?,
             constants: HashMap::new(),
             shared: HashMap::new(),
+            functions: Vec::new(),
+            bound: 0,
         })
     }
 
@@ -84,6 +92,23 @@ impl Loader {
         self
     }
 
+    /// Has the programs call a function of the kernel's, of this number in its type information,
+    /// where they call `stand_in`, which is no helper. Who does not set it must rule the calls out
+    /// by a constant.
+    #[must_use]
+    pub fn function(mut self, stand_in: i32, number: u32) -> Self {
+        self.functions.push((stand_in, number));
+        self
+    }
+
+    /// Loads the programs for this device alone, so that they may ask its driver. They cannot be
+    /// run by hand.
+    #[must_use]
+    pub fn bound_to(mut self, ifindex: u32) -> Self {
+        self.bound = ifindex;
+        self
+    }
+
     fn definition(&mut self, name: &str) -> Result<&mut MapDefinition> {
         self.object
             .maps
@@ -111,7 +136,7 @@ impl Loader {
                 map.freeze(&self.object.constant_bytes)?;
             }
         }
-        let load = |code| load_one(code, &maps, &self.object.license);
+        let load = |code| self.load_one(code, &maps);
         let programs = self
             .object
             .programs
@@ -138,24 +163,39 @@ impl Loader {
             None => Ok(()),
         }
     }
-}
 
-fn load_one(code: &Code, maps: &[Map], license: &str) -> Result<Program> {
-    let mut instructions = code.instructions.clone();
-    for reference in &code.references {
-        let source = match reference.offset {
-            Some(_) => PSEUDO_MAP_VALUE,
-            None => PSEUDO_MAP,
+    fn load_one(&self, code: &Code, maps: &[Map]) -> Result<Program> {
+        let mut instructions = code.instructions.clone();
+        for call in instructions.iter_mut().filter(|one| one.code == CALL) {
+            let function = self
+                .functions
+                .iter()
+                .find(|(stand_in, _)| *stand_in == call.immediate);
+            if let Some((_, number)) = function {
+                call.registers = PSEUDO_FUNCTION << 4;
+                call.immediate = number.cast_signed();
+            }
+        }
+        for reference in &code.references {
+            let source = match reference.offset {
+                Some(_) => PSEUDO_MAP_VALUE,
+                None => PSEUDO_MAP,
+            };
+            // The parser has checked that there is the first half of a 64-bit load, and that the
+            // second follows.
+            let first = &mut instructions[reference.at];
+            first.registers = first.registers & 0x0f | source << 4;
+            first.immediate = maps[reference.map].as_fd().as_raw_fd();
+            instructions[reference.at + 1].immediate = reference.offset.unwrap_or(0).cast_signed();
+        }
+        // The kernel takes no such word for a bound program.
+        let unaligned = match self.bound {
+            0 => sys::PROGRAM_UNALIGNED,
+            _ => 0,
         };
-        // The parser has checked that there is the first half of a 64-bit load, and that the second
-        // follows.
-        let first = &mut instructions[reference.at];
-        first.registers = first.registers & 0x0f | source << 4;
-        first.immediate = maps[reference.map].as_fd().as_raw_fd();
-        instructions[reference.at + 1].immediate = reference.offset.unwrap_or(0).cast_signed();
+        let flags = code.flags | unaligned;
+        load_code(code, &instructions, &self.object.license, flags, self.bound)
     }
-    let flags = code.flags | sys::PROGRAM_UNALIGNED;
-    load_code(code, &instructions, license, flags)
 }
 
 /// Loads quietly; only a refusal costs the time of a second attempt with a log.
@@ -164,10 +204,12 @@ fn load_code(
     instructions: &[Instruction],
     license: &str,
     flags: u32,
+    bound: u32,
 ) -> Result<Program> {
     let name = &*code.name;
-    let load =
-        |log: &mut [u8]| sys::program_load(code.hook, name, instructions, license, flags, log);
+    let load = |log: &mut [u8]| {
+        sys::program_load(code.hook, name, instructions, license, flags, bound, log)
+    };
     let error = match load(&mut []) {
         Ok(descriptor) => {
             return Ok(Program {

@@ -43,6 +43,9 @@ pub(crate) struct Arguments {
     /// Forward where the kernel has queueing disciplines or filters (tc), which are then gone past
     #[arg(long)]
     bypass_tc: bool,
+    /// Forward where a device takes VLAN tags out of frames unseen, as if none came with a tag
+    #[arg(long)]
+    bypass_vlan_offload: bool,
     /// Name of this router among those of the machine [default: default]
     #[arg(long, value_name = "NAME")]
     instance: Option<InstanceName>,
@@ -106,6 +109,7 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     config.bypass_ipsec |= arguments.bypass_ipsec;
     config.bypass_policy_rules |= arguments.bypass_policy_rules;
     config.bypass_tc |= arguments.bypass_tc;
+    config.bypass_vlan_offload |= arguments.bypass_vlan_offload;
     if let Some(name) = &arguments.instance {
         config.instance.clone_from(name);
     }

@@ -107,6 +107,8 @@ impl Opened {
                     accepts: Accepts::default(),
                     mac: end.mac,
                     table: MAIN_TABLE,
+                    // The tester's frames have none.
+                    trusts_tags: true,
                     ..PortSettings::default()
                 },
             });

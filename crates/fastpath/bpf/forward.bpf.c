@@ -17,6 +17,7 @@
 #include "ports.h"
 #include "rewrite.h"
 #include "source.h"
+#include "tags.h"
 
 CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
@@ -289,10 +290,13 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		return leave(mine, STALE);
 	if (data[0] & 1)
 		return leave(mine, LINK_GROUP);
-	if (way.type == bpf_htons(TYPE_VLAN)) {
+	way.tag = taken_tag(context, way.type);
+	if (!way.tag && way.type == bpf_htons(TYPE_VLAN)) {
 		way.tag = 0x10000 | bpf_ntohs(*(__u16 *)(data + 14));
 		way.type = *(__u16 *)(data + 16);
 		start = ETHERNET_LENGTH + TAG_LENGTH;
+	}
+	if (way.tag) {
 		__u32 key = PORT << 16 | (way.tag & 0xfff);
 		way.in = bpf_map_lookup_elem(&vlans, &key);
 		if (!way.in)
@@ -321,16 +325,23 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	if (reason != REASONS)
 		return leave(mine, reason);
 
+	__u32 tag_here = start == ETHERNET_LENGTH ? 0 : way.tag;
 	if (SOCKETS) {
 		/* A socket takes frames of one buffer. */
-		if (way.length > SOCKETS || way.length > end - data)
+		if (way.length > SOCKETS - TAG_LENGTH * (way.tag != tag_here) || way.length > end - data)
 			return leave(mine, TOO_BIG);
 		__u32 queue = context->rx_queue_index;
 		if (queue >= QUEUES || bpf_redirect_map(&sockets, PORT * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)
 			return leave(mine, NO_WORKER);
+		if (way.tag != tag_here) {
+			/* The worker sees nothing but the frame. */
+			__builtin_memcpy(way.addresses, data, sizeof(way.addresses));
+			if (!ethernet_rewrite(context, way.addresses, 0, way.tag, way.type))
+				return leave(mine, NO_HEADROOM);
+		}
 	} else {
 		way.length = cut_behind(context, way.length, start + way.ip);
-		if (!way.length || !ethernet_rewrite(context, way.addresses, way.tag, way.vlan, way.type))
+		if (!way.length || !ethernet_rewrite(context, way.addresses, tag_here, way.vlan, way.type))
 			return leave(mine, NO_HEADROOM);
 	}
 	mine->forwarded++;

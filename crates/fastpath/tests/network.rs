@@ -398,7 +398,14 @@ fn a_refused_program_says_what_the_verifier_said() {
     in_namespace(|| {
         // Bounds that the maps do not keep: the verifier must not believe them.
         let mut loader = Loader::new(include_bytes!("../bpf/built/forward.bpf.o")).unwrap();
-        for name in ["PORT", "GENERIC", "PARTIAL", "KERNEL_FIB", "SOCKETS"] {
+        for name in [
+            "PORT",
+            "GENERIC",
+            "PARTIAL",
+            "KERNEL_FIB",
+            "SOCKETS",
+            "TELLER",
+        ] {
             loader = loader.constant(name, 0);
         }
         for name in ["ROOTS4", "ROOTS6", "NODES4", "NODES6", "BUCKETS"] {

@@ -37,6 +37,8 @@ const ATTACH_RAW_TRACEPOINT: u32 = 23;
 pub const PROGRAM_UNALIGNED: u32 = 1 << 1;
 /// `BPF_F_XDP_HAS_FRAGS`: the program can be given frames of more than one buffer.
 const PROGRAM_FRAGS: u32 = 1 << 5;
+/// `BPF_F_XDP_DEV_BOUND_ONLY`: the program is for one device, whose driver it may ask.
+const PROGRAM_BOUND: u32 = 1 << 6;
 
 /// Where a program is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub enum Hook {
     Xdp,
     /// At tc, after packet sockets have had their copy.
     Tc,
+    /// At tc, where frames leave.
+    TcEgress,
     /// The filter of a socket.
     Socket,
     /// At a tracepoint of the kernel, with its arguments as numbers.
@@ -79,7 +83,8 @@ pub struct Instruction {
     pub immediate: i32,
 }
 
-/// Loads an XDP program; `log` receives the verifier's words (give an empty one for a quiet load).
+/// Loads a program, for the device with the index `bound` alone unless that is 0; `log` receives
+/// the verifier's words (give an empty one for a quiet load).
 ///
 /// # Errors
 /// The kernel's: `EACCES` or `EINVAL` with the reason in `log`, `EPERM` without the capabilities,
@@ -90,17 +95,19 @@ pub fn program_load(
     instructions: &[Instruction],
     license: &str,
     flags: u32,
+    bound: u32,
     log: &mut [u8],
 ) -> io::Result<OwnedFd> {
     let license = CString::new(license)?;
     let kind = match hook {
         Hook::Xdp => PROG_TYPE_XDP,
-        Hook::Tc => PROG_TYPE_SCHED_CLS,
+        Hook::Tc | Hook::TcEgress => PROG_TYPE_SCHED_CLS,
         Hook::Socket => PROG_TYPE_SOCKET_FILTER,
         Hook::Tracepoint => PROG_TYPE_RAW_TRACEPOINT,
     };
     let mut argument = ProgramArgument {
-        flags,
+        flags: flags | (PROGRAM_BOUND * u32::from(bound != 0)),
+        ifindex: bound,
         attach_type: attach_type(hook),
         ..ProgramArgument::new(kind, name, instructions, &license, log)
     };
@@ -128,8 +135,8 @@ pub fn tracing_program_load(
     load(&mut argument)
 }
 
-/// The verifier gives up when a signal waits for the thread (`do_check` in `kernel/bpf/verifier.c`),
-/// which may be the kernel's own: then it is asked again.
+/// The verifier gives up when a signal waits for the thread (`do_check` in
+/// `kernel/bpf/verifier.c`), which may be the kernel's own: then it is asked again.
 fn load(argument: &mut ProgramArgument) -> io::Result<OwnedFd> {
     let mut left = ATTEMPTS;
     loop {
@@ -219,6 +226,7 @@ fn attach_type(hook: Hook) -> u32 {
     match hook {
         Hook::Xdp => ATTACH_XDP,
         Hook::Tc => ATTACH_TCX_INGRESS,
+        Hook::TcEgress => ATTACH_TCX_EGRESS,
         // Attached by an option of the socket, or by the tracepoint's name, not by a link.
         Hook::Socket | Hook::Tracepoint => 0,
     }

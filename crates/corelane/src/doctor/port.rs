@@ -28,6 +28,7 @@ pub(super) fn look(name: &str) -> fastpath::Result<Vec<Finding>> {
         zero_copy(name),
         queues(name),
         offloads(name),
+        tags(name, ifindex),
         mtu(name),
     ])
 }
@@ -150,12 +151,29 @@ fn offloads(name: &str) -> Finding {
             "joins segments into frames too large to forward (LRO)",
             format!("ethtool -K {name} lro off"),
         ),
-        Ok(on) if on.strips_vlans => Finding::limited(
-            what,
-            "takes VLAN tags off before the program sees them",
-            format!("with VLAN sub-interfaces: ethtool -K {name} rxvlan off"),
-        ),
         Ok(_) => Finding::good(what, "none in the way"),
+    }
+}
+
+/// Asks the forwarding program, attached as `corelane run` would.
+fn tags(name: &str, ifindex: u32) -> Finding {
+    let what = format!("{name}: VLAN tags");
+    let hidden = || -> fastpath::Result<bool> {
+        let mut forwarder = Forwarder::new(Lookup::Kernel, Capacity::default())?;
+        forwarder.attach(name, Request::Any)?;
+        Ok(forwarder.hides_tags(ifindex))
+    };
+    match hidden() {
+        Ok(false) => Finding::good(what, "seen, in frames or beside them"),
+        Ok(true) => Finding::missing(
+            what,
+            "may be gone before the program sees a frame, so the port is left to the kernel",
+            format!(
+                "ethtool -K {name} rxvlan off; on a veth, where only the peer decides: ethtool -K \
+                 PEER txvlan off, and --bypass-vlan-offload"
+            ),
+        ),
+        Err(error) => Finding::limited(what, "not tried", error.to_string()),
     }
 }
 

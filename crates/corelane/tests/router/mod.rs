@@ -24,6 +24,7 @@ mod protocols;
 mod raw;
 mod service;
 mod settings;
+mod tags;
 mod twins;
 mod watching;
 mod ways;

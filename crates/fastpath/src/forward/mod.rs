@@ -24,9 +24,8 @@
 //!
 //! # What it cannot do
 //! - Ports are at most 64, VLANs 4096 over all ports.
-//! - A tag that the receiving device has taken out of the frame (VLAN offload) is not seen by XDP:
-//!   the frame would be routed as untagged. Where tagged frames are to be expected, switch it off:
-//!   `ethtool -K PORT rxvlan off`; for a veth, `ethtool -K PEER txvlan off`.
+//! - A port whose device takes VLAN tags out of frames (VLAN offload), while nobody tells the
+//!   program of them, is the kernel's ([`Forwarder::hides_tags`]): `ethtool -K PORT rxvlan off`.
 //! - Frames with partial checksums (veth, virtio and tap peers with offloads on) are recognised and
 //!   left to the kernel, which completes them: right, at the kernel's speed. `ethtool -K PEER tx
 //!   off` brings them to the fast path.
@@ -44,13 +43,16 @@ mod reason;
 mod refusals;
 mod step;
 mod storage;
+mod tags;
 mod vouch;
 mod workers;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use answers::Tables;
 use bpf::attach::{Attachment, Mode};
+use bpf::btf::Btf;
 use bpf::map::{Map, MappedArray, possible_cpus};
 use bpf::program::{Loaded, Loader};
 use bpf::sys::RunResult;
@@ -68,14 +70,17 @@ use refusals::Refusals;
 pub use step::Step;
 use storage::Arrays;
 pub use storage::Capacity;
+use tags::{Teller, Tellers};
 use vouch::Vouch;
 
-use crate::{Error, Result};
+use crate::Result;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
+/// Where the kernel describes itself, if it does.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
-const SHARED: [&str; 16] = [
+const SHARED: [&str; 17] = [
     "tables",
     "root4",
     "root6",
@@ -92,6 +97,7 @@ const SHARED: [&str; 16] = [
     "sockets",
     "counters",
     "carried",
+    "arrived",
 ];
 
 /// Whose table answers.
@@ -122,6 +128,7 @@ struct Load<'a> {
     cpus: usize,
     port: usize,
     mode: Mode,
+    teller: Teller,
 }
 
 impl Load<'_> {
@@ -145,7 +152,7 @@ impl Load<'_> {
         for (name, map) in maps {
             loader = loader.share(name, map.clone());
         }
-        self.capacity.shape(loader)?.load()
+        self.teller.shape(self.capacity.shape(loader)?).load()
     }
 
     /// The program at tc in front of packet sockets.
@@ -186,6 +193,7 @@ pub struct Forwarder {
     own: MappedArray<u64>,
     vouch: Vouch,
     _refusals: Option<Refusals>,
+    tellers: Tellers,
     counters: MappedArray<u64>,
     carried: MappedArray<u64>,
     cpus: usize,
@@ -221,6 +229,7 @@ impl Forwarder {
             cpus,
             port: 0,
             mode: Mode::Native,
+            teller: Teller::Nobody,
         }
         .load(&HashMap::new())?;
         let mut maps = HashMap::new();
@@ -231,8 +240,9 @@ impl Forwarder {
         let next_hops = NextHopTable::new(arrays.next_hops());
         let vouch = Vouch::load(maps.iter().map(|(name, map)| (*name, map.clone())))?;
         let named = || maps.iter().map(|(name, map)| (*name, map.clone()));
+        let types = Btf::read(Path::new(TYPES));
         let refusals = match target {
-            Target::Ports => Refusals::watch(named())?,
+            Target::Ports => Refusals::watch(types.as_ref(), named())?,
             Target::Sockets { .. } | Target::Copies { .. } => None,
         };
         let forwarder = Self {
@@ -252,6 +262,7 @@ impl Forwarder {
             own: loaded.map("own4")?.mapped()?,
             vouch,
             _refusals: refusals,
+            tellers: Tellers::of(types.as_ref()),
             counters: counters::rows(&loaded.map("counters")?)?,
             carried: loaded.map("carried")?.mapped()?,
             maps,
@@ -300,8 +311,6 @@ impl Forwarder {
     /// # Errors
     /// [`Error::NoPort`], [`bpf::Error::Run`].
     pub fn run(&self, ifindex: u32, frame: &[u8], repeat: u32) -> Result<RunResult> {
-        let port = self.ports[self.number_of(ifindex)?].as_ref();
-        let port = port.ok_or(Error::NoPort(ifindex))?;
-        Ok(port.program.run(frame, 0, repeat)?)
+        Ok(self.dry(ifindex)?.run(frame, 0, repeat)?)
     }
 }

@@ -1,5 +1,7 @@
 //! Ports: where the program is attached, and how each place receives.
 
+use std::cell::OnceCell;
+
 use bpf::attach;
 use bpf::attach::{Attachment, Mode, Request};
 use bpf::features::{self, Redirects};
@@ -7,6 +9,7 @@ use bpf::program::Program;
 use fib::NextHop;
 
 use super::answers::flags;
+use super::tags::{self, Teller};
 use super::{Flows, Forwarder, Load, Lookup, Target, counters};
 use crate::{Error, Result};
 
@@ -93,6 +96,9 @@ pub struct PortSettings {
     /// Table that untagged frames are looked up in: the caller's number, or for a worker the place
     /// of one of its readers.
     pub table: u32,
+    /// Whoever sends leaves VLAN tags in frames, whatever is known of the device
+    /// ([`Forwarder::hides_tags`]).
+    pub trusts_tags: bool,
     /// What makes a flow: the same on all ports.
     pub flows: Flows,
     /// VLANs whose tagged frames are routed.
@@ -121,6 +127,10 @@ pub(super) struct Port {
     pub(super) program: Program,
     pub(super) attachment: Attachment,
     pub(super) redirects: Redirects,
+    pub(super) teller: Teller,
+    pub(super) hides_tags: bool,
+    /// The same without a driver to ask, to be run by hand.
+    dry: OnceCell<Program>,
     pub(super) settings: PortSettings,
     /// What stands in `vlans`.
     vlans: Vec<Vlan>,
@@ -167,31 +177,29 @@ impl Forwarder {
             });
         }
         self.write_port(number, 0, 0, ifindex);
-        let load = |mode| Load {
-            lookup: self.lookup,
-            target: self.target,
-            capacity: &self.capacity,
-            cpus: self.cpus,
-            port: number,
-            mode,
-        };
-        let (program, attachment) = match self.target {
+        let (program, attachment, teller) = match self.target {
             Target::Copies { longest } => {
-                let loaded = load(Mode::Generic).load_take(longest, &self.maps)?;
+                let load = self.load_for(number, Mode::Generic, Teller::Nobody);
+                let loaded = load.load_take(longest, &self.maps)?;
                 let program = loaded.program("take")?;
                 let attachment = Attachment::at_tc(&program, interface, ifindex)?;
-                (loaded.program("hear")?, attachment)
+                // There the kernel has the tag of every frame beside it.
+                (loaded.program("hear")?, attachment, Teller::Stack)
             }
             Target::Ports | Target::Sockets { .. } => {
-                self.attach_xdp(interface, ifindex, request, load)?
+                self.attach_xdp(interface, ifindex, request, number)?
             }
         };
+        let hides_tags = tags::hides(teller, attachment.mode(), interface, ifindex);
         self.maps["out"].set(number as u32, &ifindex)?;
         let port = Port {
             ifindex,
             program,
             attachment,
             redirects: features::redirects(ifindex).unwrap_or(UNKNOWN),
+            teller,
+            hides_tags,
+            dry: OnceCell::new(),
             settings: PortSettings::default(),
             vlans: Vec::new(),
             vlans_left: 0,
@@ -209,24 +217,57 @@ impl Forwarder {
             .ok_or(Error::NoPort(ifindex))
     }
 
-    fn attach_xdp<'a>(
-        &'a self,
+    fn load_for(&self, port: usize, mode: Mode, teller: Teller) -> Load<'_> {
+        Load {
+            lookup: self.lookup,
+            target: self.target,
+            capacity: &self.capacity,
+            cpus: self.cpus,
+            port,
+            mode,
+            teller,
+        }
+    }
+
+    fn attach_xdp(
+        &mut self,
         interface: &str,
         ifindex: u32,
         request: Request,
-        load: impl Fn(Mode) -> Load<'a>,
-    ) -> Result<(Program, Attachment)> {
-        let program = |mode| load(mode).load(&self.maps)?.program("forward");
+        number: usize,
+    ) -> Result<(Program, Attachment, Teller)> {
+        let program = |this: &Self, mode, teller| {
+            let loaded = this.load_for(number, mode, teller).load(&this.maps);
+            loaded?.program("forward")
+        };
         if request != Request::Generic {
-            let native = program(Mode::Native)?;
+            let teller = self.tellers.native(ifindex);
+            let native = program(self, Mode::Native, teller)?;
             match Attachment::at(&native, interface, ifindex, Request::Native) {
                 Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
-                attachment => return Ok((native, attachment?)),
+                attachment => return Ok((native, attachment?, teller)),
             }
         }
-        let generic = program(Mode::Generic)?;
+        let teller = self.tellers.generic(&self.maps["arrived"])?;
+        let generic = program(self, Mode::Generic, teller)?;
         let attachment = Attachment::at(&generic, interface, ifindex, Request::Generic)?;
-        Ok((generic, attachment))
+        Ok((generic, attachment, teller))
+    }
+
+    /// The program of a port that can be run by hand.
+    pub(super) fn dry(&self, ifindex: u32) -> Result<&Program> {
+        let number = self.number_of(ifindex)?;
+        let port = self.ports[number].as_ref();
+        let port = port.ok_or(Error::NoPort(ifindex))?;
+        if !matches!(port.teller, Teller::Driver { .. }) {
+            return Ok(&port.program);
+        }
+        if let Some(dry) = port.dry.get() {
+            return Ok(dry);
+        }
+        let load = self.load_for(number, port.attachment.mode(), Teller::Nobody);
+        let program = load.load(&self.maps)?.program("forward")?;
+        Ok(port.dry.get_or_init(|| program))
     }
 
     /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no
@@ -281,14 +322,15 @@ impl Forwarder {
             return;
         };
         let (ifindex, settings) = (port.ifindex, port.settings.clone());
-        let enabled = if settings.enabled { u64::MAX } else { 0 };
+        let enabled = settings.enabled && (settings.trusts_tags || !port.hides_tags);
+        let all = if enabled { u64::MAX } else { 0 };
         let table = self.table(settings.table).unwrap_or(0);
-        let bits = self.carried_of(settings.accepts, settings.table).bits() & enabled;
-        let station = station(settings.mac) | bits | u64::from(settings.enabled) << 54;
+        let bits = self.carried_of(settings.accepts, settings.table).bits() & all;
+        let station = station(settings.mac) | bits | u64::from(enabled) << 54;
         let mut vlans: Vec<Vlan> = Vec::with_capacity(settings.vlans.len());
         for vlan in &settings.vlans {
             let table = self.table(vlan.table).unwrap_or(0);
-            let bits = self.carried_of(vlan.accepts, vlan.table).bits() & enabled;
+            let bits = self.carried_of(vlan.accepts, vlan.table).bits() & all;
             let words = [
                 self::station(vlan.mac) | bits,
                 table as u64 | u64::from(vlan.ifindex) << 32,

@@ -7,7 +7,6 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use bpf::attach;
 use bpf::btf::Btf;
@@ -17,7 +16,6 @@ use bpf::program::Loader;
 use crate::Result;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/refused.bpf.o");
-const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Tracepoints with the programs for them, and how many arguments these expect.
 const TRACEPOINTS: [(&str, &str, usize); 2] = [
     ("xdp_devmap_xmit", "refused", 5),
@@ -33,8 +31,11 @@ pub(super) struct Refusals {
 impl Refusals {
     /// Attaches them for these maps and the calling thread's network namespace; `None` when this
     /// kernel does not describe itself.
-    pub(super) fn watch<'a>(maps: impl Iterator<Item = (&'a str, Map)>) -> Result<Option<Self>> {
-        let Some(loader) = loader()? else {
+    pub(super) fn watch<'a>(
+        types: Option<&Btf>,
+        maps: impl Iterator<Item = (&'a str, Map)>,
+    ) -> Result<Option<Self>> {
+        let Some(loader) = loader(types)? else {
             return Ok(None);
         };
         let loaded = maps
@@ -50,9 +51,9 @@ impl Refusals {
     }
 }
 
-fn loader() -> Result<Option<Loader>> {
+fn loader(types: Option<&Btf>) -> Result<Option<Loader>> {
     let namespace = std::fs::metadata("/proc/thread-self/ns/net");
-    let (Some(types), Ok(namespace)) = (Btf::read(Path::new(TYPES)), namespace) else {
+    let (Some(types), Ok(namespace)) = (types, namespace) else {
         return Ok(None);
     };
     let expected = |(name, _, count): (&str, &str, usize)| {

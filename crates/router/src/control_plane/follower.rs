@@ -154,6 +154,11 @@ impl Follower {
         self.engine.check()
     }
 
+    /// Can frames have come by a port with a VLAN tag that the engine does not see?
+    pub fn hides_tags(&mut self, ifindex: u32) -> bool {
+        self.engine.hides_tags(ifindex)
+    }
+
     /// How much is the kernel's because it found no room, here or in the engine.
     pub fn not_carried(&self) -> NotCarried {
         let mut all = self.engine.not_carried();

@@ -37,6 +37,8 @@ pub struct Surroundings {
     /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
     accepts: Option<HashMap<u32, Accepts>>,
     flows: Flows,
+    /// Do frames come with their VLAN tags, whatever devices do?
+    pub trusts_tags: bool,
     /// Where IPv6 has an MTU of its own, by interface index.
     mtu6: HashMap<u32, u32>,
     /// Families that are the kernel's on all links: IPv4, IPv6.
@@ -89,6 +91,7 @@ impl Surroundings {
             kept: self.kept.clone(),
             accepts: self.accepts.clone(),
             flows: self.flows,
+            trusts_tags: self.trusts_tags,
             mtu6: self.mtu6.clone(),
             kept_families: self.kept_families,
             ..Self::default()
@@ -320,6 +323,7 @@ impl Surroundings {
                 accepts: self.accepts(link.index),
                 mac: link.mac,
                 table: table.unwrap_or(MAIN_TABLE),
+                trusts_tags: self.trusts_tags,
                 flows: self.flows,
                 vlans,
             },

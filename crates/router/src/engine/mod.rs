@@ -265,6 +265,12 @@ pub trait Engine: Send {
         0
     }
 
+    /// Can frames have come by a port with a VLAN tag that the engine does not see? Then the port
+    /// is the kernel's, unless its settings trust the sender. Asks the device.
+    fn hides_tags(&mut self, _ifindex: u32) -> bool {
+        false
+    }
+
     /// Looks whether everything still runs, and mends what does not; called some times a second.
     ///
     /// # Errors

@@ -344,6 +344,10 @@ impl<S: Sockets> Engine for UserSpace<S> {
         S::AT_TC
     }
 
+    fn hides_tags(&mut self, ifindex: u32) -> bool {
+        self.forwarder.hides_tags(ifindex)
+    }
+
     fn check(&mut self) -> Result<(), EngineError> {
         let now = Instant::now();
         for port in self.failed.due(now) {

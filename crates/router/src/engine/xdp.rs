@@ -151,6 +151,10 @@ impl Engine for Xdp {
         tables::apply_all(self, changes, |this| &mut this.forwarder, Self::port)
     }
 
+    fn hides_tags(&mut self, ifindex: u32) -> bool {
+        self.forwarder.hides_tags(ifindex)
+    }
+
     fn check(&mut self) -> Result<(), EngineError> {
         for port in self.failed.due(Instant::now()) {
             self.port(&port);

@@ -26,6 +26,7 @@ impl Instance {
                 name: link.name.clone(),
                 index: link.index,
                 accepts: all.accepts(&link.name),
+                hides_tags: false,
             })
             .collect();
         let mtu6 = watched
@@ -64,6 +65,9 @@ impl Instance {
     pub(super) fn guard(&mut self, first: bool) -> Result<(), InstanceError> {
         let mut watched = self.read_settings()?;
         watched.sort_by_key(|link| link.index);
+        for link in &mut watched {
+            link.hides_tags = self.follower.hides_tags(link.index);
+        }
         let engine = self.follower.engine();
         let mut findings = guard::look(&watched, engine.programs_at_tc(), engine.keeps_table());
         findings.extend(guard::policy_rules(self.follower.mirror()));
@@ -100,8 +104,10 @@ impl Instance {
             .cloned()
             .collect();
         self.findings = findings;
+        let trusts_tags = self.config.bypass_vlan_offload;
         self.follower.change(|mirror| {
             mirror.keep_families(v4, v6);
+            mirror.trust_tags(trusts_tags);
             mirror.keep_links(kept);
         })?;
         Ok(())

@@ -88,6 +88,11 @@ impl Instance {
                 config.bypass_tc,
                 before.bypass_tc,
             ),
+            (
+                &mut self.config.bypass_vlan_offload,
+                config.bypass_vlan_offload,
+                before.bypass_vlan_offload,
+            ),
         ] {
             if new != old {
                 *now = new;

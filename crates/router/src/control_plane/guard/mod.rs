@@ -44,6 +44,8 @@ pub enum Treatment {
     PolicyRules,
     /// Queueing disciplines, filters and programs.
     TrafficControl,
+    /// VLAN tags that the device takes out of frames.
+    VlanOffload,
     /// A setting of an interface, which decides by itself ([`super::sysctl::All::accepts`]).
     Setting,
 }
@@ -56,6 +58,7 @@ impl Treatment {
             Self::Ipsec => Some("bypass-ipsec"),
             Self::PolicyRules => Some("bypass-policy-rules"),
             Self::TrafficControl => Some("bypass-tc"),
+            Self::VlanOffload => Some("bypass-vlan-offload"),
             Self::Setting => None,
         }
     }
@@ -81,6 +84,8 @@ pub struct Watched {
     pub index: u32,
     /// What it accepts by its settings.
     pub accepts: Accepts,
+    /// Can frames have lost a tag before the engine sees them?
+    pub hides_tags: bool,
 }
 
 /// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
@@ -131,6 +136,13 @@ fn settings(link: &Watched, validates: bool, found: &mut Vec<Finding>) {
              net.ipv6.conf.{name}.disable_ipv6=0)"
         );
         say(what, Treatment::Setting);
+    }
+    if link.hides_tags {
+        let what = format!(
+            "VLAN tags may be gone from frames before the program sees them (ethtool -K {name} \
+             rxvlan off; of a veth only its peer decides: ethtool -K PEER txvlan off)"
+        );
+        say(what, Treatment::VlanOffload);
     }
     if !validates && accepts.reverse_path != ReversePath::Off {
         let what = format!(

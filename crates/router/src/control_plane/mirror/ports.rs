@@ -123,6 +123,12 @@ impl Mirror {
         }
     }
 
+    /// Believes, or not, that frames come with their VLAN tags whatever the device does.
+    pub fn trust_tags(&mut self, trust: bool) {
+        self.shared.next_hops.around.trusts_tags = trust;
+        self.ports_changed();
+    }
+
     /// Leaves exactly these ports and VLAN sub-interfaces to the kernel.
     pub fn keep_links(&mut self, names: HashSet<String>) {
         if self.shared.next_hops.around.keep(names) {

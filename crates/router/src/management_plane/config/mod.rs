@@ -38,6 +38,8 @@ pub struct Config {
     pub bypass_policy_rules: bool,
     /// `bypass-tc`: go past queueing disciplines, tc filters and programs (default false).
     pub bypass_tc: bool,
+    /// `bypass-vlan-offload`: frames have their tags, whatever devices do (default false).
+    pub bypass_vlan_offload: bool,
     /// `instance`: name of this router among those of the machine (default `default`).
     #[serde(deserialize_with = "values::from_text")]
     pub instance: InstanceName,
@@ -69,6 +71,7 @@ impl Default for Config {
             bypass_ipsec: false,
             bypass_policy_rules: false,
             bypass_tc: false,
+            bypass_vlan_offload: false,
             instance: InstanceName::default(),
             run_directory: PathBuf::from("/run/corelane"),
             metrics: Metrics::default(),
@@ -87,6 +90,7 @@ impl Config {
             Treatment::Ipsec => self.bypass_ipsec,
             Treatment::PolicyRules => self.bypass_policy_rules,
             Treatment::TrafficControl => self.bypass_tc,
+            Treatment::VlanOffload => self.bypass_vlan_offload,
             Treatment::Setting => false,
         }
     }
@@ -167,7 +171,7 @@ impl Config {
 }
 
 /// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     (
         "ports",
         "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
@@ -181,6 +185,7 @@ const KEYS: [(&str, &str); 13] = [
     ("bypass-ipsec", "allowed are true, false"),
     ("bypass-policy-rules", "allowed are true, false"),
     ("bypass-tc", "allowed are true, false"),
+    ("bypass-vlan-offload", "allowed are true, false"),
     ("instance", values::INSTANCE_ALLOWED),
     ("run-directory", "allowed are the path of a directory"),
     ("metrics", values::METRICS_ALLOWED),

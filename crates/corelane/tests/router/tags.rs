@@ -1,0 +1,140 @@
+//! VLAN tags that a device keeps beside the frame, where a program does not see them: a frame of a
+//! VLAN is never forwarded as one without.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use bpf::attach::Request;
+use bpf::sys::{Hook, Instruction, link_create, program_load};
+use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, PortSettings, VlanSettings};
+use fib::next_hop::Kind;
+use fib::{NextHop, NextHopEntry, Prefix};
+
+use super::lab::{Lab, is_root};
+use super::raw::{Raw, ipv4, mac};
+
+const FRAMES: usize = 20;
+const VID: u16 = 77;
+
+/// As long as it is held, what leaves host a by e0 gets a tag, which stays beside the frame.
+fn tagging(lab: &Lab, vid: u16) -> OwnedFd {
+    const SKB_VLAN_PUSH: i32 = 18;
+    const TCX_PASS: i32 = 0;
+    let one = |code, registers, immediate| Instruction {
+        code,
+        registers,
+        offset: 0,
+        immediate,
+    };
+    let [constant, call, exit] = [0xb7, 0x85, 0x95];
+    let program = [
+        one(constant, 2, i32::from(0x8100_u16.to_be())),
+        one(constant, 3, i32::from(vid)),
+        one(call, 0, SKB_VLAN_PUSH),
+        one(constant, 0, TCX_PASS),
+        one(exit, 0, 0),
+    ];
+    let hook = Hook::TcEgress;
+    let attach = || {
+        let loaded = program_load(hook, "tag", &program, "Dual MIT/GPL", 0, 0, &mut []).unwrap();
+        let index = bpf::attach::index_of("e0").unwrap();
+        link_create(hook, loaded.as_fd(), index, 0).unwrap()
+    };
+    lab.a.enter(attach).unwrap()
+}
+
+/// Sends frames for b; returns the Ethernet destinations of those that arrive there.
+fn pass(lab: &Lab, vid: Option<u16>) -> Vec<[u8; 6]> {
+    let (by, at) = (Raw::open(&lab.a, "e0"), Raw::open(&lab.b, "e1"));
+    let _tagging = vid.map(|vid| tagging(lab, vid));
+    let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
+    for _ in 0..FRAMES {
+        by.send(&ipv4(macs, [10, 0, 0, 2], [10, 1, 0, 2], 9, b"#corelane"));
+    }
+    std::iter::from_fn(|| at.receive())
+        .filter(|frame| frame.get(42..51) == Some(b"#corelane"))
+        .map(|frame| *frame.first_chunk().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_vlan_without_a_sub_interface_is_not_forwarded_as_the_port() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    assert_eq!(pass(&lab, Some(VID)).len(), 0, "the kernel alone");
+    for words in [
+        ["--engine", "xdp", "--require", "native"],
+        ["--engine", "xdp", "--require", "generic"],
+        ["--engine", "xdp-kernel-fib", "--require", "native"],
+        ["--engine", "af-xdp", "--require", "native"],
+        ["--engine", "af-xdp", "--require", "generic"],
+        ["--engine", "af-packet", "--require", "any"],
+    ] {
+        let router = lab.run(&["r0", "r1"], &words);
+        lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+        let before = router.forwarded();
+        assert_eq!(pass(&lab, None).len(), FRAMES, "{words:?}");
+        assert!(router.forwarded() - before >= FRAMES as u64, "{words:?}");
+        assert_eq!(pass(&lab, Some(VID)).len(), 0, "{words:?}");
+        let unknown = router.reason("unknown-vlan");
+        assert_eq!(
+            unknown,
+            FRAMES as u64,
+            "{words:?}: {:#}",
+            router.show("drops")
+        );
+    }
+}
+
+/// What the driver tells is as good as a tag in the frame: the VLAN's table answers.
+#[test]
+fn a_tag_beside_the_frame_chooses_the_vlan() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let stations = [mac(&lab.r, "r0"), mac(&lab.r, "r1")];
+    let run = || {
+        let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
+        let [r0, r1] = ["r0", "r1"].map(|port| bpf::attach::index_of(port).unwrap());
+        for (name, port, mac) in [("r0", r0, stations[0]), ("r1", r1, stations[1])] {
+            forwarder.attach(name, Request::Native).unwrap();
+            assert!(!forwarder.hides_tags(port), "{name}");
+            let vlan = VlanSettings {
+                vid: VID,
+                ifindex: 0,
+                table: 7,
+                mac,
+                accepts: Accepts::default(),
+            };
+            let settings = PortSettings {
+                enabled: true,
+                mac,
+                table: 254,
+                vlans: vec![vlan],
+                ..PortSettings::default()
+            };
+            forwarder.set_port(port, &settings).unwrap();
+        }
+        for (table, id) in [(254, 10), (7, 11)] {
+            let entry = NextHopEntry {
+                kind: Kind::Adjacency,
+                mtu: 1500,
+                port: r1,
+                destination_mac: [2, 0, 0, 0, 0, id],
+                source_mac: stations[1],
+                ..NextHopEntry::default()
+            };
+            let id = NextHop(id.into());
+            forwarder.set_next_hop(id, entry).unwrap();
+            let route = [(Prefix::containing(0x0a01_0002, 32), id)];
+            forwarder.set_routes_v4(table, &route);
+        }
+        forwarder.settle();
+        forwarder
+    };
+    let _forwarder = lab.r.enter(run).unwrap();
+    assert_eq!(pass(&lab, None), [[2, 0, 0, 0, 0, 10]; FRAMES]);
+    assert_eq!(pass(&lab, Some(VID)), [[2, 0, 0, 0, 0, 11]; FRAMES]);
+}
