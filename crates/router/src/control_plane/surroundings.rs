@@ -163,6 +163,9 @@ impl Surroundings {
         };
         let reverse_path = match accepts.reverse_path {
             ReversePath::Off if self.wide_local_v4 => ReversePath::Loose,
+            // Without an address of its own the kernel takes a way by the interface alone
+            // (`no_addr` of `__fib_validate_source`).
+            ReversePath::Loose if !self.has_address_v4(link) => ReversePath::Strict,
             other => other,
         };
         Accepts {
@@ -171,6 +174,18 @@ impl Surroundings {
             reverse_path,
             ..accepts
         }
+    }
+
+    fn has_address_v4(&self, link: u32) -> bool {
+        let mut addresses = self.addresses.iter();
+        addresses.any(|own| own.link == link && own.address.is_ipv4())
+    }
+
+    /// Does what an interface accepts depend on its addresses?
+    pub fn validates_loosely(&self) -> bool {
+        let accepts = self.accepts.iter().flat_map(HashMap::values);
+        let mut paths = accepts.map(|accepts| accepts.reverse_path);
+        paths.any(|path| path == ReversePath::Loose)
     }
 
     /// The links that frames come in by: ports and their VLAN sub-interfaces.

@@ -60,9 +60,9 @@ impl Mirror {
         let own = own.chain(local.map(|prefix| prefix.address())).collect();
         let is_outside = |prefix: Prefix<u32>| prefix.address() >> 24 != LOOPBACK;
         let wide = self.v4.wide_local().any(is_outside);
-        let wide = around.set_wide_local_v4(wide);
+        let other_sources = around.set_wide_local_v4(wide) || around.validates_loosely();
         self.shared.push(Change::OwnAddresses(own));
-        if wide {
+        if other_sources {
             self.ports_changed();
         }
     }
