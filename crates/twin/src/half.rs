@@ -1,4 +1,4 @@
-//! One of the twin beds: hosts a, b and c around the router r, and the hands that configure it.
+//! One of the twin beds: hosts a, b and c around the router r.
 //!
 //! ```text
 //! a e0 -- r0 +---+ r1 -- e1 b
@@ -10,24 +10,21 @@
 //! and has no routes: it resolves, and is silent otherwise. Everything else is a case's: between
 //! cases the router has `fe80::1` on each port and nothing more.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
-use std::io::{Seek, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use host::Namespace;
-use host::bed::{Bed, side};
-use host::namespace::OnFailure;
+use host::bed::{Bed, mac_text, side};
+use host::netlink::{Socket, attributes};
 use host::offload::Offload;
-use host::process::silent;
 use port::packet::PacketPort;
 use port::pool::Layout;
 use port::{Burst, Pool, Port};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::Error;
+use crate::hands::Hands;
 
 /// The hosts' names, by number.
 pub(crate) const HOSTS: [&str; 3] = ["a", "b", "c"];
@@ -36,33 +33,54 @@ pub(crate) const HOST_MTU: u32 = 2000;
 /// Frames that are on their way to a port at once: a veth holds 256.
 const AT_ONCE: usize = 16;
 
+/// How long a link may take until it carries frames.
+const LINK_PATIENCE: Duration = Duration::from_secs(3);
+/// The same of an IPv6 address.
+const ADDRESS_PATIENCE: Duration = Duration::from_millis(500);
+/// Pause between two looks at it.
+const LINK_PAUSE: Duration = Duration::from_millis(5);
+
 /// The kernel's limits and delays that would make outcomes a matter of time.
 const TIMELESS: [(&str, &str); 5] = [
     ("net.ipv4.icmp_ratelimit", "0"),
     ("net.ipv4.icmp_ratemask", "0"),
     ("net.ipv4.icmp_msgs_per_sec", "1000000000"),
     ("net.ipv6.icmp.ratelimit", "0"),
-    ("net.ipv6.icmp.ratemask", ""),
+    // A type that there is not: without any the kernel takes no notice.
+    ("net.ipv6.icmp.ratemask", "255"),
 ];
-/// The same of neighbours: an absent one is given up after one question.
-const NEIGHBOURS: [(&str, &str); 6] = [
+/// The same of neighbours: an absent one is given up after one question, which any machine has
+/// time to answer, and all that waits for it is kept.
+const NEIGHBOURS: [(&str, &str); 7] = [
     ("mcast_solicit", "1"),
     ("ucast_solicit", "1"),
-    ("retrans_time_ms", "10"),
+    ("retrans_time_ms", "100"),
+    ("unres_qlen_bytes", "16777216"),
     ("proxy_delay", "0"),
     ("locktime", "0"),
     ("base_reachable_time_ms", "600000"),
 ];
 
-/// A bed, its router's settings as they were, and the hosts' sockets.
+/// Bytes of the fixed part of a neighbour in netlink (`struct ndmsg`).
+const NEIGHBOUR: usize = 12;
+/// The same of addresses and routes, and where a route's type is.
+const ADDRESS: usize = 8;
+const ROUTE: usize = 12;
+const ROUTE_TYPE: usize = 7;
+const ACKNOWLEDGE: u16 = libc::NLM_F_ACK as u16;
+/// The loopback interface's index, in every namespace.
+const LOOPBACK: u32 = 1;
+
+/// A bed, its router's hands, and the hosts' sockets.
 pub(crate) struct Half {
     bed: Bed,
     pub(crate) router: Namespace,
-    settings: Vec<(PathBuf, String)>,
+    hands: Hands,
+    netlink: Socket,
     ends: Vec<PacketPort>,
     pool: Pool,
-    /// What the last case ran.
-    commands: Vec<String>,
+    /// A link may have been down, and its neighbour's carrier not be back yet.
+    flapped: bool,
 }
 
 impl Half {
@@ -105,18 +123,19 @@ impl Half {
             let open = || PacketPort::open(&format!("e{number}"), None);
             ends.push(bed.namespace(place)?.enter(open)??);
         }
-        let mut half = Self {
+        let ports = (0..HOSTS.len()).map(|number| bed.end("r", &format!("r{number}")));
+        let macs = ports.map(|end| Ok(mac_text(end?.mac)));
+        let macs = macs.collect::<Result<Vec<_>, host::namespace::Error>>()?;
+        let netlink = router.enter(|| Socket::open(None, &[]))?;
+        Ok(Self {
             bed,
+            hands: Hands::new(router.clone(), macs)?,
+            netlink: netlink.map_err(Error::Tool)?,
             router,
-            settings: Vec::new(),
             ends,
             pool: Pool::new(Layout::holding(256, HOST_MTU + 18))?,
-            commands: Vec::new(),
-        };
-        half.configure(&[])?;
-        // Not before: some follow the MTU.
-        half.settings = half.router.enter(settings)?;
-        Ok(half)
+            flapped: false,
+        })
     }
 
     /// Hardware addresses of host a's end and of the router's port towards it: the same in every
@@ -125,112 +144,94 @@ impl Half {
         Ok((self.bed.end("a", "e0")?.mac, self.bed.end("r", "r0")?.mac))
     }
 
-    /// Takes everything back that the last case did, and does what this one says.
+    /// Takes everything back that the last case did, does what this one says, and waits until links
+    /// that came up carry frames.
     pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {
-        self.take_back()?;
-        self.commands = commands.to_vec();
-        for group in commands.chunk_by(|a, b| tool(a) == tool(b)) {
-            let text = group
-                .iter()
-                .filter_map(|line| line.split_once(' '))
-                .fold(String::new(), |text, (_, words)| text + words + "\n");
-            match tool(&group[0]) {
-                "ip" => self.router.batch(&text, OnFailure::Continue)?,
-                "ip -6" => {
-                    for line in text.lines() {
-                        let _ = self.router.ip(line);
-                    }
-                }
-                "sysctl" => self.router.enter(|| {
-                    for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
-                        let path = Path::new("/proc/sys").join(key.trim().replace('.', "/"));
-                        let _ = fs::write(path, value.trim());
-                    }
-                })?,
-                "nft" => self.feed(self.router.command("nft").args(["-f", "-"]), &text)?,
-                "tc" => {
-                    let mut tc = Command::new("tc");
-                    self.feed(
-                        tc.args(["-n", self.router.name(), "-force", "-b", "-"]),
-                        &text,
-                    )?;
-                }
-                // The others are not the kernel's.
-                _ => {}
-            }
+        self.hands.configure(commands)?;
+        let flaps = commands.iter().any(|line| line.ends_with(" down"));
+        if flaps || self.flapped {
+            self.await_links()?;
         }
-        Ok(())
+        self.flapped = flaps;
+        self.await_addresses()
     }
 
-    /// Runs a command that reads lines; those that it refuses are passed over.
-    #[allow(clippy::unused_self)] // it reads as what it is: a hand of this bed
-    fn feed(&self, command: &mut Command, lines: &str) -> Result<(), Error> {
-        let mut file = tempfile::tempfile().map_err(Error::Tool)?;
-        file.write_all(lines.as_bytes()).map_err(Error::Tool)?;
-        file.rewind().map_err(Error::Tool)?;
-        let command = silent(command).stdin(Stdio::from(file));
-        command.status().map_err(Error::Tool)?;
-        Ok(())
-    }
-
-    fn take_back(&mut self) -> Result<(), Error> {
-        let commands = std::mem::take(&mut self.commands);
-        let used = |start: &str| commands.iter().any(|line| line.starts_with(start));
-        if used("nft") {
-            self.feed(
-                self.router.command("nft").args(["-f", "-"]),
-                "flush ruleset\n",
-            )?;
-        }
-        let ports: Vec<String> = (0..HOSTS.len())
-            .map(|number| format!("r{number}"))
-            .collect();
-        if used("tc") {
-            let mut lines = String::new();
-            for port in &ports {
-                let _ = writeln!(
-                    lines,
-                    "qdisc del dev {port} root
-qdisc del dev {port} ingress"
+    /// The kernel delivers to a new IPv6 address only when a worker of its own has made the route,
+    /// which takes a while on a busy machine. An address of a link that is down has none.
+    fn await_addresses(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + ADDRESS_PATIENCE;
+        loop {
+            let [mut addresses, mut routes] = [BTreeSet::new(), BTreeSet::new()];
+            self.dump(libc::RTM_GETADDR, ADDRESS, |message| {
+                let found = attributes(&message[ADDRESS..]);
+                addresses.extend(
+                    found
+                        .filter(|(kind, _)| *kind == libc::IFA_ADDRESS)
+                        .map(own),
                 );
+            })?;
+            self.dump(libc::RTM_GETROUTE, ROUTE, |message| {
+                let found = attributes(&message[ROUTE..]);
+                if message[ROUTE_TYPE] == libc::RTN_LOCAL {
+                    routes.extend(found.filter(|(kind, _)| *kind == libc::RTA_DST).map(own));
+                }
+            })?;
+            if addresses.is_subset(&routes) || Instant::now() > deadline {
+                // The worker has the lock until all that goes with the last one is there.
+                let up = libc::IFF_UP as u32;
+                let link = [0, LOOPBACK, up, up].map(u32::to_ne_bytes).concat();
+                let asked = self
+                    .netlink
+                    .ask(libc::RTM_SETLINK, ACKNOWLEDGE, &link, |_| ());
+                return asked.map_err(Error::Tool);
             }
-            let mut tc = Command::new("tc");
-            self.feed(
-                tc.args(["-n", self.router.name(), "-force", "-b", "-"]),
-                &lines,
-            )?;
+            thread::sleep(LINK_PAUSE);
         }
-        let mut lines = String::new();
-        for line in commands.iter().rev() {
-            if let Some(rule) = line.strip_prefix("ip rule add ") {
-                let _ = writeln!(lines, "rule del {rule}");
-            } else if line.starts_with("ip -6 rule add ") {
-                let _ = self.router.ip(line[3..].replace(" add ", " del "));
-            } else if let Some((_, name)) = line.split_once(" name ") {
-                let name = name.split(' ').next().unwrap_or_default();
-                let _ = writeln!(lines, "link del {name}");
+    }
+
+    /// Hands everything of IPv6 of a kind to `take`; `fixed` are the bytes before its attributes.
+    fn dump(&mut self, kind: u16, fixed: usize, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
+        let mut body = vec![0; fixed];
+        body[0] = libc::AF_INET6 as u8;
+        let dumped = self.netlink.dump(kind, &body, |message| {
+            if message.payload.len() >= fixed {
+                take(message.payload);
+            }
+        });
+        dumped.map(|_| ()).map_err(Error::Tool)
+    }
+
+    /// The kernel notices a carrier up to a second later; until then it drops what is sent.
+    fn await_links(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + LINK_PATIENCE;
+        for (number, host) in HOSTS.into_iter().enumerate() {
+            let router = format!("-o link show dev r{number}");
+            if !self.router.ip(&router)?.contains(",UP") {
+                continue;
+            }
+            let host = self.bed.namespace(host)?;
+            let outside = format!("-o link show dev e{number}");
+            while Instant::now() < deadline
+                && !(self.router.ip(&router)?.contains("state UP")
+                    && host.ip(&outside)?.contains("state UP"))
+            {
+                thread::sleep(LINK_PAUSE);
             }
         }
-        if used("ip xfrm") {
-            lines += "xfrm policy flush\nxfrm state flush\n";
-        }
-        for port in &ports {
-            let _ = writeln!(lines, "link set {port} mtu 1500 up\naddr flush dev {port}");
-        }
-        lines += "nexthop flush\nroute flush table all proto boot\n";
-        for port in &ports {
-            let _ = writeln!(lines, "neigh flush dev {port} nud all");
-        }
-        self.router.batch(&lines, OnFailure::Continue)?;
-        let _ = self.router.ip("-6 route flush table all proto boot");
-        let settings = &self.settings;
-        self.router.enter(|| put_back(settings))?;
-        let lines = ports
-            .iter()
-            .map(|port| format!("addr add fe80::1/64 dev {port} nodad\n"));
-        self.router
-            .batch(&lines.collect::<String>(), OnFailure::Continue)?;
         Ok(())
+    }
+
+    /// Whether the kernel waits for a neighbour's answer: packets for it are held until it comes or
+    /// is given up.
+    pub(crate) fn is_resolving(&mut self) -> Result<bool, Error> {
+        let mut resolving = false;
+        let kind = libc::RTM_GETNEIGH;
+        let dumped = self.netlink.dump(kind, &[0; NEIGHBOUR], |message| {
+            let state = message.payload.get(8..10);
+            resolving |= state == Some(&libc::NUD_INCOMPLETE.to_ne_bytes());
+        });
+        dumped.map_err(Error::Tool)?;
+        Ok(resolving)
     }
 
     /// Sends frames from host a. What its interface refuses is lost, in both beds.
@@ -285,44 +286,6 @@ pub(crate) fn wait(halves: [&Half; 2], milliseconds: i64) {
     let _ = poll(&mut sockets, Some(&patience));
 }
 
-fn tool(command: &str) -> &str {
-    if command.starts_with("ip -6 ") {
-        return "ip -6";
-    }
-    command.split(' ').next().unwrap_or_default()
-}
-
-/// Every setting of IPv4 and IPv6 of this namespace that can be read, with its value; those for
-/// all interfaces come before those for one.
-fn settings() -> Vec<(PathBuf, String)> {
-    let mut found = BTreeMap::new();
-    let mut places = vec![
-        PathBuf::from("/proc/sys/net/ipv4"),
-        PathBuf::from("/proc/sys/net/ipv6"),
-    ];
-    while let Some(place) = places.pop() {
-        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if path.is_dir() {
-                places.push(path);
-            } else if !name.starts_with("tcp_")
-                && !name.starts_with("udp_")
-                && let Ok(value) = fs::read_to_string(&path)
-            {
-                found.insert(path, value);
-            }
-        }
-    }
-    found.into_iter().collect()
-}
-
-fn put_back(settings: &[(PathBuf, String)]) {
-    for (path, value) in settings {
-        if fs::read_to_string(path).is_ok_and(|now| now != *value) {
-            // Some show what cannot be written.
-            let _ = fs::write(path, value);
-        }
-    }
+fn own((_, bytes): (u16, &[u8])) -> Vec<u8> {
+    bytes.to_vec()
 }

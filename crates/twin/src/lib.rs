@@ -8,7 +8,8 @@
 //!
 //! - [`case`](Case): a configuration and frames, as text
 //! - `configuration`, `scene`, `frame`: cases drawn at random
-//! - `half`: one bed, configured and taken back; `program`: the router in it
+//! - `half`: one bed; `hands`: its router, configured and taken back; `program`: the router under
+//!   test
 //! - `outcome`: what left, compared; every [`Exception`] has its sentence
 //! - `shrink`: the smallest case that still differs
 //! - `cases/`: what was found once, replayed by the tests
@@ -25,6 +26,7 @@ mod configuration;
 mod dice;
 mod frame;
 mod half;
+mod hands;
 mod outcome;
 mod program;
 mod scene;
@@ -38,7 +40,7 @@ pub use case::{Case, marker};
 pub use frame::Macs;
 pub use outcome::{Difference, Exception};
 pub use program::Start;
-pub use search::{Finding, Summary, replay, search};
+pub use search::{Finding, Order, Summary, replay, search};
 pub use twins::Twins;
 
 /// Why nothing could be compared.

@@ -10,6 +10,8 @@ const ETHERNET: usize = 14;
 const SHORTEST: usize = 60;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
+/// IPv4's timestamp option.
+const TIMESTAMP: u8 = 68;
 /// The fragment header of IPv6.
 const FRAGMENT: u8 = 44;
 
@@ -24,9 +26,12 @@ pub enum Exception {
     /// Bytes behind a packet stay in a frame as short as a wire's shortest, which pads it again;
     /// the kernel cuts them off.
     Padding,
-    /// An ICMP error or redirect of several for one host did not come: the kernel sends these at a
-    /// limited rate for each host, whatever `icmp_ratelimit` says.
+    /// An ICMP redirect, or an IPv4 error about a destination without a way, did not come where its
+    /// like came before: the kernel sends these at a limited rate for each host, whatever
+    /// `icmp_ratelimit` says.
     Rate,
+    /// The time of day that the kernel writes into IPv4's timestamp option.
+    Clock,
 }
 
 /// A frame that left.
@@ -34,7 +39,13 @@ pub enum Exception {
 pub(crate) struct Seen {
     place: usize,
     frame: Vec<u8>,
+    /// The router's kernel made it; it was not sent by a host.
+    made: bool,
 }
+
+/// Messages of a limited rate that came: their protocol, then nothing more, or whom they went to,
+/// or which destination they are about.
+pub(crate) type Limited = BTreeSet<Vec<u8>>;
 
 /// What left in one bed, by the numbers of the frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,14 +83,18 @@ impl Outcome {
             return false;
         };
         let mut frame = frame.to_vec();
-        if is_made_by_kernel(&frame, &case.0[&number]) {
+        let made = is_made_by_kernel(&frame, &case.0[&number]);
+        if made {
             forget_chance(&mut frame);
         }
-        self.0
-            .entry(number)
-            .or_default()
-            .push(Seen { place, frame });
+        let seen = self.0.entry(number).or_default();
+        seen.push(Seen { place, frame, made });
         true
+    }
+
+    /// What came of messages of a limited rate.
+    pub(crate) fn limited(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.0.values().flatten().flat_map(Seen::limited)
     }
 
     pub(crate) fn sort(&mut self) {
@@ -97,11 +112,16 @@ impl Originals {
     }
 }
 
-/// Compares the kernel's outcome with the router's. Both are sorted.
-pub(crate) fn compare(case: &Case, kernel: &Outcome, router: &Outcome) -> Comparison {
+/// Compares the kernel's outcome with the router's. Both are sorted; `limited` is what has
+/// come in each bed, before and now, of messages of a limited rate.
+pub(crate) fn compare(
+    case: &Case,
+    kernel: &Outcome,
+    router: &Outcome,
+    limited: &[Limited; 2],
+) -> Comparison {
     let mut comparison = Comparison::default();
     let several = case.has_several_ways();
-    let errors = [errors(kernel), errors(router)];
     let numbers: BTreeSet<u16> = kernel.0.keys().chain(router.0.keys()).copied().collect();
     for number in numbers {
         let seen = |outcome: &Outcome| outcome.0.get(&number).cloned().unwrap_or_default();
@@ -110,12 +130,13 @@ pub(crate) fn compare(case: &Case, kernel: &Outcome, router: &Outcome) -> Compar
             continue;
         }
         let mut excuses = Vec::new();
-        let steps: [(Exception, Forget<'_>, bool); 3] = [
+        let steps: [(Exception, Forget<'_>, bool); 4] = [
+            (Exception::Clock, &|seen, _| forget_clock(seen), true),
             (Exception::Padding, &|seen, _| cut_padding(seen), true),
             (Exception::Member, &|seen, _| forget_way(seen), several),
             (
                 Exception::Rate,
-                &|seen, bed| seen.retain(|one| !is_repeated(one, &errors[1 - bed])),
+                &|seen, bed| seen.retain(|one| !is_repeated(one, &limited[1 - bed])),
                 true,
             ),
         ];
@@ -151,17 +172,22 @@ impl Seen {
         format!("at {}: {}", HOSTS[self.place], hex(&self.frame))
     }
 
-    /// The address that it goes to and its type, if it is an ICMP error or redirect.
-    fn error(&self) -> Option<(Vec<u8>, u8)> {
-        let (protocol, at) = upper(&self.frame)?;
-        let kind = *self.frame.get(at)?;
-        let is_error = match protocol {
-            ICMP => matches!(kind, 3 | 4 | 5 | 11 | 12),
-            ICMPV6 => kind < 128 || kind == 137,
-            _ => false,
+    /// The keys of a message of a limited rate, the most general first; none for other frames.
+    fn limited(&self) -> Vec<Vec<u8>> {
+        let keys = || {
+            let (protocol, at) = upper(&self.frame)?;
+            let kind = self.frame.get(at..at + 2)?;
+            let (host, destination) = match (protocol, kind) {
+                // RFC 792: behind eight bytes the packet, whose destination is at its end.
+                (ICMP, [5, _] | [3, 0 | 1 | 13]) => (30..34, at + 24..at + 28),
+                // RFC 4861, 4.5.
+                (ICMPV6, [137, _]) => (38..54, at + 24..at + 40),
+                _ => return None,
+            };
+            let key = |range| Some([&[protocol][..], self.frame.get(range)?].concat());
+            Some(vec![key(0..0)?, key(host)?, key(destination)?])
         };
-        let addresses = if protocol == ICMP { 30..34 } else { 38..54 };
-        is_error.then(|| (self.frame[addresses].to_vec(), kind))
+        keys().filter(|_| self.made).unwrap_or_default()
     }
 }
 
@@ -176,15 +202,46 @@ fn upper(frame: &[u8]) -> Option<(u8, usize)> {
     (frame.len() > at.1).then_some(at)
 }
 
-/// Whom errors of which type went to.
-fn errors(outcome: &Outcome) -> BTreeSet<(Vec<u8>, u8)> {
-    let seen = outcome.0.values().flatten();
-    seen.filter_map(Seen::error).collect()
+/// A message of a limited rate whose like came in the other bed.
+fn is_repeated(seen: &Seen, other: &Limited) -> bool {
+    seen.limited().iter().any(|key| other.contains(key))
 }
 
-/// An error whose like came in the other bed.
-fn is_repeated(seen: &Seen, other: &BTreeSet<(Vec<u8>, u8)>) -> bool {
-    seen.error().is_some_and(|error| other.contains(&error))
+/// Takes times out of timestamp options (RFC 791, 3.1), and the checksums over them.
+fn forget_clock(seen: &mut [Seen]) {
+    for Seen { frame, .. } in seen {
+        if frame.get(12..14) == Some(&[8, 0]) {
+            forget_times(&mut frame[ETHERNET..]);
+        }
+    }
+}
+
+/// The same in a packet, and in the one that it quotes if it is an ICMP message.
+fn forget_times(packet: &mut [u8]) {
+    let header = packet
+        .first()
+        .map_or(0, |first| usize::from(first & 15) * 4);
+    if header <= 20 || packet.len() < header {
+        return;
+    }
+    let mut at = 20;
+    while at < header {
+        let length = match packet[at] {
+            0 => break,
+            1 => 1,
+            _ => usize::from(*packet.get(at + 1).unwrap_or(&0)).max(2),
+        };
+        let end = (at + length).min(header);
+        if packet[at] == TIMESTAMP {
+            packet[at + 2..end.max(at + 2)].fill(0);
+            packet[10..12].fill(0);
+        }
+        at = end;
+    }
+    if packet[9] == ICMP && packet.len() > header + 8 {
+        packet[header + 2..header + 4].fill(0);
+        forget_times(&mut packet[header + 8..]);
+    }
 }
 
 fn cut_padding(seen: &mut [Seen]) {
@@ -206,7 +263,7 @@ fn packet_length(frame: &[u8]) -> Option<usize> {
 }
 
 fn forget_way(seen: &mut [Seen]) {
-    for Seen { place, frame } in seen {
+    for Seen { place, frame, .. } in seen {
         *place = 0;
         frame[..12].fill(0);
     }
@@ -268,14 +325,17 @@ mod tests {
         let padded = outcome(&case, &[(1, [&frame[..], &[0; 9]].concat())]);
         let there = outcome(&case, &[(2, frame.clone())]);
         let twice = outcome(&case, &[(1, frame.clone()), (1, frame)]);
-        let differ =
-            |case: &Case, other: &Outcome| !compare(case, &here, other).differences.is_empty();
+        let differ = |case: &Case, other: &Outcome| {
+            !compare(case, &here, other, &<[_; 2]>::default())
+                .differences
+                .is_empty()
+        };
         assert!(!differ(&case, &here) && !differ(&case, &padded));
         assert!(differ(&case, &nowhere) && differ(&case, &there) && differ(&case, &twice));
         case.commands
             .push("ip nexthop replace id 11 group 1/2".to_owned());
         assert!(!differ(&case, &there) && differ(&case, &nowhere));
-        let excused = compare(&case, &here, &there).excused;
+        let excused = compare(&case, &here, &there, &<[_; 2]>::default()).excused;
         assert_eq!(excused, BTreeMap::from([(Exception::Member, 1)]));
     }
 }

@@ -88,6 +88,14 @@ impl Program {
         ports.filter_map(|port| port["forwarded"].as_u64()).sum()
     }
 
+    /// Returns when its control plane has gone round once, at least: an answer is given by a turn,
+    /// so between two there is all that follows the first.
+    pub(crate) fn turn(&self) {
+        for _ in 0..2 {
+            ask(self.directory.path(), "routes 0");
+        }
+    }
+
     /// Ends it as a service manager would.
     pub(crate) fn end(mut self) {
         let _ = signal(self.group.leader.id(), Signal::TERM);

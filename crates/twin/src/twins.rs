@@ -7,17 +7,22 @@ use crate::Error;
 use crate::case::Case;
 use crate::frame::Macs;
 use crate::half::{Half, wait};
-use crate::outcome::{Comparison, Difference, Originals, Outcome, compare};
+use crate::outcome::{Comparison, Difference, Limited, Originals, Outcome, compare};
 use crate::program::{Program, Start};
 
-/// How long a configuration takes at most until it holds: what the kernel does not announce is
-/// looked for five times a second.
-const SETTLED: Duration = Duration::from_millis(250);
-/// How long nothing arrives when everything has arrived, in milliseconds: an absent neighbour is
-/// given up within 20 ms.
+/// What the router looks for by the clock, and looks at again after an announcement, it has seen
+/// after so long and two more turns.
+const LOOKED_FOR: Duration = Duration::from_millis(220);
+/// The start of commands that the kernel announces, and that hold at the router's next turn.
+const ANNOUNCED: [&str; 4] = ["ip addr ", "ip route ", "ip nexthop ", "ip neigh "];
+/// How much longer a case that differed is given.
+const IN_DOUBT: Duration = Duration::from_secs(1);
+/// How long nothing arrives when everything has arrived, in milliseconds.
 const QUIET: u64 = 40;
 /// The same while the outcomes differ.
 const QUIET_IN_DOUBT: u64 = 150;
+/// Bytes of a key that names a kind of message and no more.
+const KIND: usize = 1;
 /// The longest that frames may go on arriving.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -29,8 +34,12 @@ pub struct Twins {
     start: Start,
     /// Frames that routers which have been ended forwarded themselves.
     forwarded: u64,
-    /// The last case added policy rules.
-    ruled: bool,
+    /// What has come, in each bed, of messages of a limited rate: the kernels remember it.
+    limited: [Limited; 2],
+    /// The last case did what a bed keeps for good.
+    spoilt: bool,
+    /// The last case had commands that are looked for by the clock.
+    silent: bool,
 }
 
 impl Twins {
@@ -47,7 +56,9 @@ impl Twins {
             program,
             start,
             forwarded: 0,
-            ruled: false,
+            limited: Default::default(),
+            spoilt: false,
+            silent: false,
         })
     }
 
@@ -76,11 +87,11 @@ impl Twins {
     /// Runs a case; where it differs, once more and slowly: only what differs twice counts. The
     /// second value says that something differed once.
     pub(crate) fn compare(&mut self, case: &Case) -> Result<(Comparison, bool), Error> {
-        let first = self.run(case, SETTLED)?;
+        let first = self.run(case, Duration::ZERO)?;
         if first.differences.is_empty() {
             return Ok((first, false));
         }
-        let mut again = self.run(case, SETTLED * 4)?;
+        let mut again = self.run(case, IN_DOUBT)?;
         let differed =
             |one: &Difference| first.differences.iter().any(|old| old.number == one.number);
         again.differences.retain(differed);
@@ -90,17 +101,27 @@ impl Twins {
 
     /// Whether a case differs, tried once.
     pub(crate) fn differs(&mut self, case: &Case) -> Result<bool, Error> {
-        Ok(!self.run(case, SETTLED)?.differences.is_empty())
+        Ok(!self.run(case, Duration::ZERO)?.differences.is_empty())
     }
 
-    fn run(&mut self, case: &Case, settled: Duration) -> Result<Comparison, Error> {
-        if self.ruled {
-            // The kernel validates sources more strictly for good once a rule has been added.
+    fn run(&mut self, case: &Case, pause: Duration) -> Result<Comparison, Error> {
+        // IPv4 is the kernel's throughout, so it does not matter.
+        let rules = case
+            .commands
+            .iter()
+            .any(|line| line.starts_with("ip rule add "))
+            && !case
+                .commands
+                .iter()
+                .any(|line| line.starts_with("ip rule del "));
+        if self.spoilt && !rules {
+            // Once a rule or a local route has been added, the kernel validates sources more
+            // strictly for good (`fib_has_custom_rules`, `fib_has_custom_local_routes`).
             let forwarded = self.forwarded();
             *self = Self::lay(self.start.clone())?;
             self.forwarded = forwarded;
         }
-        self.ruled = case.commands.iter().any(|line| line.contains(" rule add "));
+        self.spoilt |= rules || case.commands.iter().any(|line| line.contains(" local "));
         if self.program.is_none() {
             self.routed.configure(&[])?;
             self.program = Some(Program::start(&self.start, &self.routed.router)?);
@@ -119,10 +140,22 @@ impl Twins {
                 thread::sleep(Duration::from_millis(milliseconds));
             }
         }
-        thread::sleep(settled);
+        thread::sleep(pause);
+        // What messages were limited in this case, whoever got them, is known by their kind.
+        for limited in &mut self.limited {
+            limited.retain(|key| key.len() > KIND);
+        }
+        let announced = |line: &String| ANNOUNCED.iter().any(|start| line.starts_with(start));
+        let silent = !case.commands.iter().all(announced);
+        if silent || self.silent {
+            thread::sleep(LOOKED_FOR);
+        }
+        self.silent = silent;
+        self.turn();
         let mut comparison = self.pass(case)?;
         if comparison.differences.is_empty() {
             // Neighbours are resolved now: what the kernel had to answer can go the fast way.
+            self.turn();
             let second = self.pass(case)?;
             comparison.differences = second.differences;
         }
@@ -135,6 +168,13 @@ impl Twins {
             });
         }
         Ok(comparison)
+    }
+
+    /// Waits until the router has taken in what was announced, and looked for what is due.
+    fn turn(&self) {
+        if let Some(program) = &self.program {
+            program.turn();
+        }
     }
 
     fn end(&mut self) {
@@ -175,13 +215,19 @@ impl Twins {
             let doubt = outcomes[0] != outcomes[1];
             let quiet = Duration::from_millis(if doubt { QUIET_IN_DOUBT } else { QUIET });
             if last.elapsed() >= quiet {
-                break;
+                if !kernel.is_resolving()? && !routed.is_resolving()? {
+                    break;
+                }
+                last = Instant::now();
             }
             wait([&*kernel, &*routed], 10);
         }
         outcomes.iter_mut().for_each(Outcome::sort);
+        for (limited, outcome) in self.limited.iter_mut().zip(&outcomes) {
+            limited.extend(outcome.limited());
+        }
         let [by_kernel, by_router] = &outcomes;
-        Ok(compare(case, by_kernel, by_router))
+        Ok(compare(case, by_kernel, by_router, &self.limited))
     }
 }
 
