@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use router::engine::EngineKind;
 use serde_json::{Value, json};
-use twin::{Case, Start, Summary, Twins};
+use twin::{Case, Order, Start, Summary, Twins};
 
 use crate::common::{Outcome, print};
 use crate::show::{self, Which};
@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1, requires = "frames")]
     seed: u64,
+    /// Twin beds that work side by side: most of their time they wait
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "frames")]
+    twins: usize,
     /// What moves the frames [default: xdp, then af-xdp]
     #[arg(long, value_name = "ENGINE", requires = "frames")]
     engine: Vec<EngineKind>,
@@ -87,13 +90,20 @@ fn frames(arguments: &Arguments) -> Outcome {
             engine: engine.name().to_owned(),
             options: Vec::new(),
         };
-        let mut twins = Twins::lay(start)?;
         let mut summary = Summary::default();
-        for case in &cases {
-            summary.add(twin::replay(&mut twins, case)?);
-        }
         if cases.is_empty() {
-            summary = twin::search(&mut twins, arguments.seed, duration, u64::MAX)?;
+            let order = Order {
+                seed: arguments.seed,
+                duration,
+                most: u64::MAX,
+                twins: arguments.twins,
+            };
+            summary = twin::search(&start, &order)?;
+        } else {
+            let mut twins = Twins::lay(start)?;
+            for case in &cases {
+                summary.add(twin::replay(&mut twins, case)?);
+            }
         }
         results.push((engine.name(), summary));
     }

@@ -6,8 +6,15 @@ use figures::Random;
 pub(crate) struct Dice(Random);
 
 impl Dice {
+    #[cfg(test)]
     pub(crate) const fn new(seed: u64) -> Self {
         Self(Random::new(seed))
+    }
+
+    /// The draws of one part of a work, which do not depend on those of the others.
+    pub(crate) const fn of_stream(seed: u64, number: u64) -> Self {
+        let start = Random::new(seed.rotate_left(32) ^ number).next_u64();
+        Self(Random::new(start))
     }
 
     /// True once in `times`.

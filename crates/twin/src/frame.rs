@@ -62,7 +62,15 @@ pub(crate) fn draw(dice: &mut Dice, scene: &Scene, macs: Macs, number: u16) -> V
         (TYPE_IPV4, ipv4(dice, scene, number))
     };
     let mut frame = [&macs.router[..], &macs.host, &kind.to_be_bytes(), &packet].concat();
-    if dice.one_in(10) {
+    if dice.one_in(25) {
+        // For a VLAN that may be there, another, or none but with a priority; and within another.
+        for _ in 0..dice.of(&[1, 1, 1, 2]) {
+            let tag: u16 = dice.of(&[0, 0x6000, 5, 5, 77, 0x2005]);
+            let [high, low] = tag.to_be_bytes();
+            let kind = dice.of(&[[0x81, 0], [0x81, 0], [0x88, 0xa8]]);
+            frame.splice(12..12, [kind[0], kind[1], high, low]);
+        }
+    } else if dice.one_in(10) {
         mutate(dice, &mut frame, number);
     }
     frame
@@ -89,8 +97,7 @@ fn upper(dice: &mut Dice, scene: &Scene, number: u16, v6: bool) -> (u8, Vec<u8>)
             header[12..16].copy_from_slice(&[0x50, dice.of(&[2, 16, 24]), 0x10, 0]);
             header
         }
-        ICMP => vec![dice.of(&[8, 0, 13]), 0, 0, 0, 1, 2, 3, 4],
-        ICMPV6 => vec![dice.of(&[128, 129]), 0, 0, 0, 1, 2, 3, 4],
+        ICMP | ICMPV6 => message(dice, scene, v6),
         _ => dice.bits().to_be_bytes().to_vec(),
     };
     let fixed = header.len() + if v6 { 40 } else { 20 };
@@ -108,6 +115,53 @@ fn upper(dice: &mut Dice, scene: &Scene, number: u16, v6: bool) -> (u8, Vec<u8>)
         header[4..6].copy_from_slice(&length.to_be_bytes());
     }
     (protocol, header)
+}
+
+/// An ICMP message: an echo, or an error about a packet.
+fn message(dice: &mut Dice, scene: &Scene, v6: bool) -> Vec<u8> {
+    let kinds: &[u8] = if v6 {
+        &[128, 128, 129, 1, 2, 3, 4, 133, 135, 136, 137]
+    } else {
+        &[8, 8, 0, 13, 3, 3, 4, 5, 11, 12]
+    };
+    let kind = dice.of(kinds);
+    // An MTU where one belongs.
+    let mut message = vec![kind, 0, 0, 0, 0, 0, 5, 20];
+    let is_error = if v6 {
+        kind < 128
+    } else {
+        !matches!(kind, 0 | 8 | 13)
+    };
+    if !is_error {
+        return message;
+    }
+    message[1] = dice.of(&[0, 0, 1, 3, 4, 13]);
+    if v6 {
+        message.extend([0x60, 0, 0, 0, 0, 80, UDP, 60]);
+        message.extend(scene.v6(dice).to_be_bytes());
+        message.extend(scene.v6(dice).to_be_bytes());
+    } else {
+        let mut quoted = vec![
+            0x45,
+            0,
+            0,
+            100,
+            0,
+            1,
+            0,
+            0,
+            60,
+            dice.of(&[UDP, TCP, ICMP]),
+            0,
+            0,
+        ];
+        quoted.extend(scene.v4(dice).to_be_bytes());
+        quoted.extend(scene.v4(dice).to_be_bytes());
+        resum(&mut quoted);
+        message.extend(quoted);
+    }
+    message.extend([0, 9, 0, 53, 0, 80, 0, 0]);
+    message
 }
 
 /// Fills in the checksum of what lies above IP.
@@ -137,7 +191,8 @@ fn ttl(dice: &mut Dice) -> u8 {
 /// A source as a host here would have it, or as somebody forges it.
 fn source_v4(dice: &mut Dice, scene: &Scene) -> u32 {
     match dice.between(0, 10) {
-        0..6 => 0x0a00_0000 | (dice.bits() as u32 & 0xff),
+        // Those that answer, so that errors reach them; and few that do not.
+        0..6 => 0x0a00_0000 | dice.of(&[2, 2, 3, 4, 5, 77, 130, 255]),
         6 => 0x0a00_0001 + ((dice.between(0, 3) as u32) << 16),
         _ => scene.v4(dice),
     }
@@ -192,7 +247,7 @@ fn ipv6(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
     let (protocol, mut upper) = upper(dice, scene, number, true);
     let own = |port: usize, last: u128| 0xfd00 << 112 | (port as u128) << 96 | last;
     let source = match dice.between(0, 10) {
-        0..6 => own(0, dice.between(2, 256) as u128),
+        0..6 => own(0, dice.of(&[2, 2, 3, 4, 5, 2, 77])),
         6 => own(dice.between(0, 3), 1),
         _ => scene.v6(dice),
     };
@@ -232,7 +287,7 @@ fn mutate(dice: &mut Dice, frame: &mut Vec<u8>, number: u16) {
     // The field that says how long the packet is.
     let field = if frame[12] == 8 { 16..18 } else { 18..20 };
     let length = u16::from_be_bytes([frame[field.start], frame[field.start + 1]]);
-    match dice.between(0, 14) {
+    match dice.between(0, 13) {
         0 => {
             let other = dice.of(&[0, 1, length.wrapping_add(small), length.wrapping_sub(small)]);
             frame[field].copy_from_slice(&other.to_be_bytes());
@@ -245,14 +300,8 @@ fn mutate(dice: &mut Dice, frame: &mut Vec<u8>, number: u16) {
         // Behind the packet.
         6 => frame.extend(std::iter::repeat_n(0, dice.between(1, 60))),
         7 => frame.extend(marker(number).repeat(dice.between(1, 40))),
-        8 => {
-            let tag: u16 = dice.of(&[0, 0, 5, 77, 0x6000, 0x2005]);
-            let [high, low] = tag.to_be_bytes();
-            let kind = dice.of(&[[0x81, 0], [0x81, 0], [0x88, 0xa8]]);
-            frame.splice(12..12, [kind[0], kind[1], high, low]);
-        }
-        9 => frame[..6].copy_from_slice(&dice.of(&[[0xff; 6], [1, 0, 0x5e, 0, 0, 1], [2; 6]])),
-        10 => frame[13] ^= small as u8,
+        8 => frame[..6].copy_from_slice(&dice.of(&[[0xff; 6], [1, 0, 0x5e, 0, 0, 1], [2; 6]])),
+        9 => frame[13] ^= small as u8,
         _ => {
             // Any byte of the header, with a checksum that is right again.
             let at = dice.between(ETHERNET, (ETHERNET + 60).min(frame.len()));

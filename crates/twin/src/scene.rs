@@ -41,6 +41,11 @@ const SPECIAL_V6: [u128; 10] = [
     0x2001_0db8 << 96 | 9,
 ];
 
+/// Which bits of addresses vary inside a prefix: few of the last, because each absent neighbour
+/// takes one of the 1024 places that the kernel has on the whole machine.
+const SPREAD_V4: u32 = 0xffff_ffc3;
+const SPREAD_V6: u128 = 0xffff_ffff_ffff_ffff_8000_0000_0000_0083;
+
 impl Scene {
     pub(crate) fn of(commands: &[String]) -> Self {
         let mut scene = Self {
@@ -95,7 +100,7 @@ impl Scene {
             3 => last.wrapping_add(1),
             4 => address,
             5 => address ^ 1,
-            _ => first | (dice.bits() as u32 & !mask),
+            _ => first | (dice.bits() as u32 & !mask & SPREAD_V4),
         }
     }
 
@@ -114,7 +119,7 @@ impl Scene {
             3 => last.wrapping_add(1),
             4 => address,
             5 => address ^ 1,
-            _ => first | (dice.wide() & !mask),
+            _ => first | (dice.wide() & !mask & SPREAD_V6),
         }
     }
 }

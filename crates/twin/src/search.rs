@@ -1,6 +1,9 @@
 //! The search: configuration after configuration, frames through each, until the time is over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use report::Progress;
@@ -11,12 +14,18 @@ use crate::configuration;
 use crate::dice::Dice;
 use crate::frame;
 use crate::outcome::{Difference, Exception};
+use crate::program::Start;
 use crate::scene::Scene;
 use crate::shrink::shrink;
 use crate::twins::Twins;
 
-/// Frames that go through each configuration.
-const FRAMES: usize = 256;
+/// Frames that go through each configuration: fewer than a veth has room for, 256, so that none
+/// is lost on a busy machine.
+const FRAMES: u16 = 240;
+/// Cases that the same twins run one after the other.
+const TOGETHER: u64 = 8;
+/// One in so many of these has policy rules.
+const RULED: usize = 12;
 /// Different findings after which a search ends.
 const ENOUGH: usize = 8;
 
@@ -66,103 +75,165 @@ impl Summary {
     }
 }
 
-/// Draws cases from `seed` and runs them for so long, at most so many, or until Ctrl-C is pressed.
-/// What differs is shrunk, which takes its time beyond.
+/// What a search is to do.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// How long to draw cases; shrinking takes its time beyond.
+    pub duration: Duration,
+    /// Configurations at most.
+    pub most: u64,
+    /// Twins that work side by side: most of their time they wait for a bed to be quiet.
+    pub twins: usize,
+}
+
+/// What the twins of a search share.
+struct Shared {
+    /// The next configuration's number.
+    next: AtomicU64,
+    found: Mutex<Found>,
+}
+
+/// What they have found.
+struct Found {
+    summary: Summary,
+    shapes: BTreeSet<String>,
+    progress: Progress,
+}
+
+/// Draws cases and runs them until one of the order's bounds is reached, or Ctrl-C is pressed.
 ///
 /// # Errors
-/// When a bed cannot be configured, or the router does not start again.
-pub fn search(
-    twins: &mut Twins,
-    seed: u64,
-    duration: Duration,
-    most: u64,
-) -> Result<Summary, Error> {
-    let mut dice = Dice::new(seed);
-    let (macs, vlans) = (twins.macs()?, twins.has_vlans());
-    let mut summary = Summary::default();
-    let mut shapes = BTreeSet::new();
-    let mut progress = Progress::new(0);
+/// When a bed cannot be laid or configured, or a router does not start.
+pub fn search(start: &Start, order: &Order) -> Result<Summary, Error> {
+    let shared = Shared {
+        next: AtomicU64::new(0),
+        found: Mutex::new(Found {
+            summary: Summary::default(),
+            shapes: BTreeSet::new(),
+            progress: Progress::new(0),
+        }),
+    };
     let begin = Instant::now();
-    let before = twins.forwarded();
-    while summary.configurations < most
-        && !host::interrupted()
-        && begin.elapsed() < duration
-        && summary.findings.len() < ENOUGH
-    {
-        let commands = configuration::draw(&mut dice, vlans);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..order.twins.max(1))
+            .map(|_| scope.spawn(|| work(start, order, &shared, begin)))
+            .collect();
+        let ends = workers.into_iter().map(|worker| match worker.join() {
+            Ok(end) => end,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ends.collect::<Result<Vec<()>, Error>>()
+    })?;
+    let found = shared.found.into_inner();
+    let mut summary = found.unwrap_or_else(PoisonError::into_inner).summary;
+    summary.elapsed = begin.elapsed();
+    Ok(summary)
+}
+
+/// What one pair of twins does of a search.
+fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result<(), Error> {
+    let mut twins = Twins::lay(start.clone())?;
+    let (macs, vlans) = (twins.macs()?, twins.has_vlans());
+    let found = || shared.found.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut frames_before: u16 = 0;
+    let mut numbers = 0..0;
+    let end = loop {
+        let number = numbers.next().unwrap_or_else(|| {
+            let first = shared.next.fetch_add(TOGETHER, Ordering::Relaxed);
+            numbers = first + 1..first + TOGETHER;
+            first
+        });
+        if number >= order.most
+            || host::interrupted()
+            || begin.elapsed() >= order.duration
+            || found().summary.findings.len() >= ENOUGH
+        {
+            break Ok(());
+        }
+        // Whichever twins run it, and whatever ran before: the same.
+        let mut dice = Dice::of_stream(order.seed, number);
+        // A bed with rules cannot be used for others, so these come together.
+        let ruled = Dice::of_stream(!order.seed, number / TOGETHER).one_in(RULED);
+        let commands = configuration::draw(&mut dice, ruled, vlans);
         let scene = Scene::of(&commands);
         // Numbers that the last case did not have: its late frames are known by them.
-        let first = summary.pairs as u16;
-        let numbers = (0..FRAMES as u16).map(|number| first.wrapping_add(number));
+        let numbers = (0..FRAMES).map(|number| frames_before.wrapping_add(number));
         let frames = numbers.map(|number| frame::draw(&mut dice, &scene, macs, number));
         let case = Case {
             about: Vec::new(),
             frames: frames.collect(),
             commands,
         };
-        run(twins, &case, &mut summary, &mut shapes)?;
+        frames_before = frames_before.wrapping_add(FRAMES);
+        let outcome = match run(&mut twins, &case) {
+            Ok(outcome) => outcome,
+            Err(error) => break Err(error),
+        };
+        let mut found = found();
+        found.take(outcome);
+        let Found {
+            summary, progress, ..
+        } = &mut *found;
         progress.step(&format!(
             "configurations, {} frames compared, {} different",
             summary.pairs, summary.different
         ));
+    };
+    found().summary.forwarded += twins.forwarded();
+    end
+}
+
+impl Found {
+    /// Takes a case's figures in; of findings of one shape, the first.
+    fn take(&mut self, mut one: Summary) {
+        let shapes = &mut self.shapes;
+        one.findings
+            .retain(|finding| shapes.insert(shape(&finding.case, &finding.differences)));
+        self.summary.add(one);
     }
-    summary.elapsed = begin.elapsed();
-    summary.forwarded = twins.forwarded() - before;
-    Ok(summary)
 }
 
 /// Runs a case that is there already; what differs is shrunk.
 ///
 /// # Errors
-/// As [`search`].
+/// When a bed cannot be configured, or the router does not start again.
 pub fn replay(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
     let (begin, before) = (Instant::now(), twins.forwarded());
-    let mut summary = Summary::default();
-    run(twins, case, &mut summary, &mut BTreeSet::new())?;
+    let mut summary = run(twins, case)?;
     summary.elapsed = begin.elapsed();
     summary.forwarded = twins.forwarded() - before;
     Ok(summary)
 }
 
-fn run(
-    twins: &mut Twins,
-    case: &Case,
-    summary: &mut Summary,
-    shapes: &mut BTreeSet<String>,
-) -> Result<(), Error> {
+fn run(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
     let (comparison, unsteady) = twins.compare(case)?;
-    summary.configurations += 1;
-    summary.pairs += case.frames.len() as u64;
-    summary.unsteady += u64::from(unsteady);
-    for (exception, count) in comparison.excused {
-        *summary.excused.entry(exception).or_default() += count;
-    }
-    if comparison.differences.is_empty() {
-        return Ok(());
-    }
-    let differ = comparison.differences.len() as u64;
-    let numbers: Vec<u16> = comparison
-        .differences
-        .iter()
-        .map(|one| one.number)
-        .collect();
-    let small = shrink(twins, case, &numbers)?;
-    let differences = match &small {
-        Some(small) => twins.compare(small)?.0.differences,
-        None => Vec::new(),
+    let mut summary = Summary {
+        configurations: 1,
+        pairs: case.frames.len() as u64,
+        different: comparison.differences.len() as u64,
+        unsteady: u64::from(unsteady),
+        excused: comparison.excused,
+        ..Summary::default()
     };
-    let (Some(small), false) = (small, differences.is_empty()) else {
-        summary.unsteady += 1;
-        return Ok(());
-    };
-    summary.different += differ;
-    if shapes.insert(shape(&small, &differences)) {
-        summary.findings.push(Finding {
-            case: small,
-            differences,
-        });
+    if !comparison.differences.is_empty() {
+        let numbers = comparison.differences.iter().map(|one| one.number);
+        let numbers: Vec<u16> = numbers.collect();
+        let mut finding = Finding {
+            case: case.clone(),
+            differences: comparison.differences,
+        };
+        // What does not differ alone stays as it is.
+        if let Some(case) = shrink(twins, case, &numbers)? {
+            let differences = twins.compare(&case)?.0.differences;
+            if !differences.is_empty() {
+                finding = Finding { case, differences };
+            }
+        }
+        summary.findings.push(finding);
     }
-    Ok(())
+    Ok(summary)
 }
 
 /// What findings of one cause have in common: their commands and ends without the numbers.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use twin::{Case, Start, Summary, Twins, marker, replay, search};
+use twin::{Case, Order, Start, Summary, Twins, marker, replay, search};
 
 use super::lab::is_root;
 use super::raw::ipv4;
@@ -15,13 +15,16 @@ const CONFIGURATIONS: u64 = 10;
 /// On a machine however busy.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-fn twins(engine: &str, options: &[&str]) -> Twins {
-    let start = Start {
+fn start(engine: &str, options: &[&str]) -> Start {
+    Start {
         executable: env!("CARGO_BIN_EXE_corelane").into(),
         engine: engine.to_owned(),
         options: options.iter().map(|&word| word.to_owned()).collect(),
-    };
-    Twins::lay(start).unwrap()
+    }
+}
+
+fn twins(engine: &str, options: &[&str]) -> Twins {
+    Twins::lay(start(engine, options)).unwrap()
 }
 
 fn assert_equal(engine: &str, summary: &Summary) {
@@ -36,8 +39,14 @@ fn frames_end_as_with_the_kernel_alone() {
     if !is_root() {
         return;
     }
+    let order = Order {
+        seed: 1,
+        duration: PATIENCE,
+        most: CONFIGURATIONS,
+        twins: 2,
+    };
     for engine in ENGINES {
-        let summary = search(&mut twins(engine, &[]), 1, PATIENCE, CONFIGURATIONS).unwrap();
+        let summary = search(&start(engine, &[]), &order).unwrap();
         assert_equal(engine, &summary);
         // It is the router that was compared.
         assert!(

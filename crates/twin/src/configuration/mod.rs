@@ -4,105 +4,13 @@
 //! ways differently: which of them a flow takes is the one thing that may differ between the beds,
 //! so what becomes of a frame must not depend on it.
 
-use crate::dice::Dice;
+mod choices;
 
-const PREFIXES_V4: [&str; 18] = [
-    "198.18.0.0/15",
-    "198.18.0.0/24",
-    "198.18.0.128/25",
-    "198.18.0.200/32",
-    "198.19.255.0/24",
-    "0.0.0.0/0",
-    "0.0.0.0/1",
-    "172.16.0.0/12",
-    "172.16.9.0/29",
-    "203.0.113.0/24",
-    "10.0.0.128/25",
-    "10.1.0.128/25",
-    "10.2.0.3/32",
-    "10.0.0.0/8",
-    "10.9.0.0/16",
-    "192.0.2.0/24",
-    "100.64.0.0/10",
-    "224.0.0.0/4",
-];
-const PREFIXES_V6: [&str; 13] = [
-    "2001:db8::/32",
-    "2001:db8:1::/48",
-    "2001:db8:1:2::/64",
-    "2001:db8:1:2::80/121",
-    "2001:db8::5/128",
-    "::/0",
-    "2000::/3",
-    "fd00:9::/32",
-    "fd00:1::/96",
-    "fd00:1::8/125",
-    "fd00:0:0:1::/64",
-    "fd00::/16",
-    "64:ff9b::/96",
-];
-/// Types of routes that are not forwarded by.
-const TYPES: [&str; 4] = ["blackhole", "unreachable", "prohibit", "throw"];
-/// Settings of an interface, or of all, and their values. `{}` is the interface.
-const SETTINGS: [(&str, &[&str]); 28] = [
-    ("ipv4.conf.{}.forwarding", &["0", "1"]),
-    ("ipv4.conf.{}.rp_filter", &["0", "1", "2"]),
-    ("ipv4.conf.{}.rp_filter", &["1", "2"]),
-    ("ipv4.conf.{}.accept_local", &["0", "1"]),
-    ("ipv4.conf.{}.send_redirects", &["0", "1"]),
-    ("ipv4.conf.{}.shared_media", &["0", "1"]),
-    ("ipv4.conf.{}.bc_forwarding", &["0", "1"]),
-    ("ipv4.conf.{}.accept_source_route", &["0", "1"]),
-    ("ipv4.conf.{}.drop_gratuitous_arp", &["0", "1"]),
-    ("ipv4.conf.{}.drop_unicast_in_l2_multicast", &["0", "1"]),
-    ("ipv4.conf.{}.route_localnet", &["0", "1"]),
-    ("ipv4.conf.{}.proxy_arp", &["0", "1"]),
-    ("ipv4.conf.{}.disable_policy", &["0", "1"]),
-    ("ipv4.conf.{}.src_valid_mark", &["0", "1"]),
-    ("ipv6.conf.{}.disable_ipv6", &["0", "1"]),
-    ("ipv6.conf.{}.forwarding", &["0", "1"]),
-    ("ipv6.conf.{}.force_forwarding", &["0", "1"]),
-    ("ipv6.conf.{}.accept_source_route", &["0", "1", "-1"]),
-    ("ipv6.conf.{}.seg6_enabled", &["0", "1"]),
-    ("ipv6.conf.{}.proxy_ndp", &["0", "1"]),
-    ("ipv6.conf.{}.drop_unicast_in_l2_multicast", &["0", "1"]),
-    ("ipv4.ip_forward", &["0", "1"]),
-    ("ipv4.ip_forward_use_pmtu", &["0", "1"]),
-    ("ipv4.ip_default_ttl", &["64", "200"]),
-    ("ipv4.icmp_errors_use_inbound_ifaddr", &["0", "1"]),
-    ("ipv4.fib_multipath_hash_policy", &["0", "1", "2"]),
-    ("ipv6.fib_multipath_hash_policy", &["0", "1", "2"]),
-    ("ipv4.fib_multipath_use_neigh", &["0", "1"]),
-];
-/// What else the kernel does to forwarded packets: each line is one chain and rule.
-const RULES: [&str; 10] = [
-    "ip filter forward priority 0|ip daddr 198.18.0.0/16 drop",
-    "ip6 filter forward priority 0|ip6 daddr 2001:db8::/33 drop",
-    "inet filter forward priority 0|meta l4proto udp drop",
-    "inet filter forward priority 0|counter",
-    "ip filter prerouting priority -300|ip saddr 10.0.0.0/25 drop",
-    "inet filter postrouting priority 100|oifname r1 drop",
-    "netdev filter ingress device r0 priority 0|meta protocol ip drop",
-    "netdev filter ingress device r2 priority 0|drop",
-    "ip filter prerouting priority -150|meta mark set 7",
-    "inet filter forward priority 0|ip ttl set 9",
-];
-const POLICY_RULES: [&str; 6] = [
-    "ip rule add from 10.0.0.0/25 lookup 100 pref 90",
-    "ip rule add to 198.18.0.0/24 lookup 100 pref 91",
-    "ip rule add iif r0 blackhole pref 92",
-    "ip rule add fwmark 7 prohibit pref 93",
-    "ip rule add tos 0x10 lookup 100 pref 94",
-    "ip -6 rule add to 2001:db8::/32 unreachable pref 95",
-];
-const TREATMENTS: [&str; 5] = [
-    "ip xfrm policy add dir fwd src 10.0.0.0/24 dst 198.18.0.0/15 action block",
-    "ip xfrm policy add dir fwd src 10.9.0.0/24 dst 198.18.0.0/15 action block",
-    "tc qdisc add dev r1 root tbf rate 1gbit burst 64kbit latency 50ms",
-    "tc qdisc add dev r0 ingress;tc filter add dev r0 parent ffff: protocol ip u32 match ip dst \
-     198.18.0.0/24 action drop",
-    "tc qdisc add dev r0 ingress",
-];
+use self::choices::{
+    LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4, PREFIXES_V6, RARE_ROUTES,
+    RULES, SETTINGS, TREATMENTS, TYPES,
+};
+use crate::dice::Dice;
 
 /// The random configuration under way.
 struct Draft<'a> {
@@ -114,10 +22,10 @@ struct Draft<'a> {
     tables: &'a [&'a str],
 }
 
-/// Draws the commands of a configuration. `vlans`: the kernel has VLAN devices.
-pub(crate) fn draw(dice: &mut Dice, vlans: bool) -> Vec<String> {
+/// Draws the commands of a configuration. `ruled`: with policy rules; `vlans`: the kernel has VLAN
+/// devices.
+pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
     let several = dice.one_in(3);
-    let ruled = dice.one_in(10);
     let mut draft = Draft {
         dice,
         lines: Vec::new(),
@@ -137,6 +45,12 @@ pub(crate) fn draw(dice: &mut Dice, vlans: bool) -> Vec<String> {
     }
     for _ in 0..draft.dice.between(2, 12) {
         draft.route();
+    }
+    if draft.dice.one_in(6) {
+        draft.pick(&RARE_ROUTES);
+    }
+    if draft.dice.one_in(50) {
+        draft.pick(&LOCAL_ROUTES);
     }
     for _ in 0..draft.dice.between(0, 4) {
         draft.neighbour();
@@ -158,7 +72,7 @@ pub(crate) fn draw(dice: &mut Dice, vlans: bool) -> Vec<String> {
     if draft.dice.one_in(8) {
         draft.change();
     }
-    if draft.dice.one_in(40) {
+    if draft.dice.one_in(100) {
         draft.say("restart".to_owned());
     }
     draft.lines
@@ -188,17 +102,10 @@ impl Draft<'_> {
             }
         }
         let port = self.dice.between(0, 3);
-        match self.dice.between(0, 12) {
-            0 => self.say(format!("ip addr add 10.{port}.1.1/24 brd + dev r{port}")),
-            1 => self.say(format!("ip addr add 10.{port}.0.9/24 dev r{port}")),
-            2 => self.say(format!("ip addr add 198.18.0.9/32 dev r{port}")),
-            3 => self.say(format!(
-                "ip addr add 192.0.2.1 peer 192.0.2.2/32 dev r{port}"
-            )),
-            4 => self.say(format!("ip addr add 198.18.0.8/31 dev r{port}")),
-            5 => self.say(format!("ip addr add 2001:db8:1:2::1/64 dev r{port} nodad")),
-            6 => self.say("ip addr add 198.18.0.7/32 dev lo".to_owned()),
-            _ => {}
+        if self.dice.one_in(2) {
+            let more = self.dice.of(&MORE_ADDRESSES);
+            let more = more.replace("{}", &port.to_string());
+            self.say(format!("ip addr add {more}"));
         }
         if vlans && self.dice.one_in(5) {
             self.say("ip link add link r0 name r0.5 type vlan id 5".to_owned());
@@ -218,6 +125,9 @@ impl Draft<'_> {
         if self.dice.one_in(12) {
             let (port, mtu) = (self.dice.between(0, 3), self.dice.of(&[1280, 1400]));
             self.say(format!("sysctl net.ipv6.conf.r{port}.mtu={mtu}"));
+        }
+        if self.dice.one_in(12) {
+            self.pick(&LINKS);
         }
     }
 
@@ -264,7 +174,12 @@ impl Draft<'_> {
         }
         self.say("ip nexthop replace id 5 blackhole".to_owned());
         if self.several {
-            let weights = self.dice.of(&["1/2", "1,3/2", "1,200/2,100"]);
+            let weights = self.dice.of(&[
+                "1/2",
+                "1,3/2",
+                "1,200/2,100",
+                "1/2 type resilient buckets 32",
+            ]);
             self.say(format!("ip nexthop replace id 11 group {weights}"));
             self.say("ip nexthop replace id 12 group 3/4".to_owned());
         }
@@ -379,7 +294,7 @@ impl Draft<'_> {
         let picked = self.dice.of(&RULES);
         let (chain, rule) = picked.split_once('|').unwrap_or((picked, "counter"));
         let (family, hook) = chain.split_once(' ').unwrap_or((chain, ""));
-        let hook = hook.replace("filter ", "filter hook ");
+        let hook = hook.replacen(' ', " hook ", 1);
         self.say(format!("nft add table {family} t"));
         self.say(format!("nft add chain {family} t c {{ type {hook}; }}"));
         self.say(format!("nft add rule {family} t c {rule}"));
@@ -389,13 +304,23 @@ impl Draft<'_> {
     fn change(&mut self) {
         let at = self.dice.between(0, self.lines.len());
         let line = self.lines[at].clone();
-        let back = line
-            .strip_prefix("ip addr add ")
-            .map(|rest| format!("ip addr del {}", rest.replace(" nodad", "")))
-            .or_else(|| {
-                let rest = line.strip_prefix("ip route replace ")?;
-                Some(format!("ip route del {rest}"))
-            });
+        let back = [
+            ("ip addr add ", "ip addr del "),
+            ("ip route replace ", "ip route del "),
+            ("ip rule add ", "ip rule del "),
+            ("nft add table ", "nft delete table "),
+            ("ip xfrm policy add ", "ip xfrm policy flush "),
+            ("ip nexthop replace id ", "ip nexthop del id "),
+        ];
+        let back = back.into_iter().find_map(|(said, taken_back)| {
+            let rest = line.strip_prefix(said)?.replace(" nodad", "");
+            let rest = match said {
+                "ip nexthop replace id " => rest.split(' ').next()?,
+                "ip xfrm policy add " => "",
+                _ => &rest,
+            };
+            Some(format!("{taken_back}{rest}"))
+        });
         match back {
             Some(back) => self.say(back),
             None if !self.several => {
@@ -418,7 +343,7 @@ mod tests {
     fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
         let all = |seed| {
             let mut dice = Dice::new(seed);
-            let drawn: Vec<String> = (0..300).flat_map(|_| draw(&mut dice, true)).collect();
+            let drawn: Vec<String> = (0..300).flat_map(|_| draw(&mut dice, true, true)).collect();
             drawn.join("\n")
         };
         assert_eq!(all(3), all(3));
