@@ -1,6 +1,7 @@
 //! Ports: where the program is attached, and how each place receives.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use bpf::attach;
 use bpf::attach::{Attachment, Mode, Request};
@@ -132,14 +133,11 @@ pub(super) struct Port {
     /// The same without a driver to ask, to be run by hand.
     dry: OnceCell<Program>,
     pub(super) settings: PortSettings,
-    /// What stands in `vlans`.
-    vlans: Vec<Vlan>,
+    /// What stands in `vlans`: key and value.
+    vlans: BTreeMap<u32, [u64; PORT_WORDS]>,
     /// How many found no room there.
     pub(super) vlans_left: usize,
 }
-
-/// An element of `vlans`: key and value.
-type Vlan = (u32, [u64; PORT_WORDS]);
 
 impl Forwarder {
     /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet:
@@ -201,7 +199,7 @@ impl Forwarder {
             hides_tags,
             dry: OnceCell::new(),
             settings: PortSettings::default(),
-            vlans: Vec::new(),
+            vlans: BTreeMap::new(),
             vlans_left: 0,
         };
         if number == self.ports.len() {
@@ -278,8 +276,8 @@ impl Forwarder {
         };
         self.write_port(number, 0, 0, 0);
         if let Some(port) = self.ports[number].take() {
-            for vlan in &port.vlans {
-                self.remove_vlan(vlan);
+            for (key, words) in port.vlans {
+                self.remove_vlan(key, words);
             }
         }
         let _gone = self.maps["egresses"].remove(ifindex);
@@ -302,9 +300,10 @@ impl Forwarder {
         self.port_words.write(first, station);
     }
 
-    /// Says how a port receives. What it accepts changes by one store. A change of table or VLANs
-    /// disables the port for a moment; its frames are not lost by it, they take the kernel's way.
-    /// What looks up in a table that has no room, and a VLAN that has none, is the kernel's.
+    /// Says how a port receives. What it accepts changes by one store, each of its VLANs by one
+    /// replaced element. A change of its table disables the port for a moment; its frames are not
+    /// lost by it, they take the kernel's way. What looks up in a table that has no room, and a
+    /// VLAN that has none, is the kernel's.
     ///
     /// # Errors
     /// [`Error::NoPort`].
@@ -327,7 +326,7 @@ impl Forwarder {
         let table = self.table(settings.table).unwrap_or(0);
         let bits = self.carried_of(settings.accepts, settings.table).bits() & all;
         let station = station(settings.mac) | bits | u64::from(enabled) << 54;
-        let mut vlans: Vec<Vlan> = Vec::with_capacity(settings.vlans.len());
+        let mut vlans = BTreeMap::new();
         for vlan in &settings.vlans {
             let table = self.table(vlan.table).unwrap_or(0);
             let bits = self.carried_of(vlan.accepts, vlan.table).bits() & all;
@@ -337,40 +336,46 @@ impl Forwarder {
                 FOR_EVER,
                 0,
             ];
-            vlans.push(((number as u32) << 16 | u32::from(vlan.vid), words));
+            vlans.insert((number as u32) << 16 | u32::from(vlan.vid), words);
         }
-        let place = table as u64 | u64::from(ifindex) << 32;
         self.port_words
             .write(PORT_WORDS * number + 3, settings.flows.bits());
+        self.write_vlans(number, vlans);
+        let place = table as u64 | u64::from(ifindex) << 32;
+        if self.port_words.read(PORT_WORDS * number + 1) != place {
+            self.write_port(number, 0, table, ifindex);
+        }
+        self.port_words.write(PORT_WORDS * number, station);
+    }
+
+    /// Has the programs know these VLANs of a port, and no other.
+    fn write_vlans(&mut self, number: usize, mut vlans: BTreeMap<u32, [u64; PORT_WORDS]>) {
         let Some(port) = &mut self.ports[number] else {
             return;
         };
-        if port.vlans == vlans && self.port_words.read(PORT_WORDS * number + 1) == place {
-            self.port_words.write(PORT_WORDS * number, station);
+        if port.vlans == vlans && port.vlans_left == 0 {
             return;
         }
         let old = std::mem::take(&mut port.vlans);
-        self.write_port(number, 0, table, ifindex);
-        let stays = |of: &Vlan| {
-            vlans
-                .iter()
-                .any(|new| (new.0, new.1[1] >> 32) == (of.0, of.1[1] >> 32))
-        };
-        for vlan in old.iter().filter(|vlan| !stays(vlan)) {
-            self.remove_vlan(vlan);
+        let link = |words: &[u64; PORT_WORDS]| words[1] >> 32;
+        for (&key, words) in &old {
+            if vlans.get(&key).map(link) != Some(link(words)) {
+                self.remove_vlan(key, *words);
+            }
         }
         let wanted = vlans.len();
-        vlans.retain(|(key, words)| self.maps["vlans"].set(*key, words).is_ok());
+        vlans.retain(|key, words| {
+            old.get(key) == Some(words) || self.maps["vlans"].set(*key, words).is_ok()
+        });
         if let Some(port) = &mut self.ports[number] {
             port.vlans_left = wanted - vlans.len();
             port.vlans = vlans;
         }
         self.write_egresses(number);
-        self.write_port(number, station, table, ifindex);
     }
 
-    fn remove_vlan(&self, (key, words): &Vlan) {
-        let _gone = self.maps["vlans"].remove(*key);
+    fn remove_vlan(&self, key: u32, words: [u64; PORT_WORDS]) {
+        let _gone = self.maps["vlans"].remove(key);
         let _gone = self.maps["egresses"].remove((words[1] >> 32) as u32);
     }
 
