@@ -12,5 +12,6 @@ mod recording;
 mod supervisor;
 mod support;
 mod test_traffic;
+mod toggles;
 mod worker;
 mod worker_ends;

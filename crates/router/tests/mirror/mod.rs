@@ -3,7 +3,7 @@
 //! released.
 
 mod buckets;
-mod lab;
+pub(crate) mod lab;
 
 mod ports;
 mod routes;
