@@ -9,13 +9,14 @@
 //! stay with the kernel until numbers come back. A nexthop object's group that nothing uses takes
 //! no buckets.
 
-use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
 
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
 
 use super::buckets;
+use super::model::Link;
 use super::surroundings::{HopKey, Surroundings, fixed_entry};
 use crate::engine::{Change, fixed};
 
@@ -90,7 +91,7 @@ pub struct NextHops {
     // something else.
     free: VecDeque<u16>,
     shared: HashMap<Content, NextHop>,
-    neighbours: HashMap<(u32, IpAddr), Vec<NextHop>>,
+    neighbours: BTreeMap<(u32, IpAddr), Vec<NextHop>>,
     refused: usize,
 }
 
@@ -123,7 +124,7 @@ impl NextHops {
             slots,
             free: VecDeque::new(),
             shared: HashMap::new(),
-            neighbours: HashMap::new(),
+            neighbours: BTreeMap::new(),
             refused: 0,
         }
     }
@@ -248,6 +249,16 @@ impl NextHops {
         for id in users.unwrap_or_default() {
             self.refresh(id);
         }
+    }
+
+    /// Does anything look different when this link changes? It does when frames come in by it, or
+    /// when a gateway is on it, whose share of a multipath route others take while it is down.
+    pub fn depends_on(&self, link: &Link) -> bool {
+        let here = |address: Ipv4Addr| (link.index, IpAddr::V4(address));
+        let next = (link.index + 1, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        // Whatever is on the link itself has the unspecified address.
+        let first = here(Ipv4Addr::from_bits(1));
+        self.around.is_looked_at(link) || self.neighbours.range(first..next).next().is_some()
     }
 
     /// A link or port changed: writes every entry and group that looks different now.

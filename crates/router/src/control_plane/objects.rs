@@ -137,23 +137,23 @@ impl Objects {
         }
     }
 
-    /// The objects that go when `number` goes: itself, and groups that have no other member. Groups
-    /// that have lose it.
-    pub fn gone(&mut self, number: u32, next_hops: &mut NextHops) -> Vec<u32> {
-        let mut gone = vec![number];
-        let mut shrunk = Vec::new();
-        for &group in &self.groups {
+    /// The objects that go when `numbers` go: these, and groups that have no other members. Groups
+    /// that have lose them.
+    pub fn gone(&mut self, numbers: &[u32], next_hops: &mut NextHops) -> HashSet<u32> {
+        let mut gone: HashSet<u32> = numbers.iter().copied().collect();
+        let (mut shrunk, mut emptied) = (Vec::new(), Vec::new());
+        for &group in self.groups.difference(&gone) {
             let kind = self
                 .known
                 .get(&group)
                 .and_then(|object| object.kind.as_ref());
             if let Some(ObjectKind::Group(members)) = kind
-                && members.iter().any(|&(member, _)| member == number)
+                && members.iter().any(|(member, _)| gone.contains(member))
             {
                 let mut left = members.clone();
-                left.retain(|&(member, _)| member != number);
+                left.retain(|(member, _)| !gone.contains(member));
                 if left.is_empty() {
-                    gone.push(group);
+                    emptied.push(group);
                 } else {
                     shrunk.push((group, left));
                 }
@@ -162,7 +162,8 @@ impl Objects {
         for (group, left) in shrunk {
             self.put(group, ObjectKind::Group(left), next_hops);
         }
-        for number in gone.iter().rev() {
+        gone.extend(emptied);
+        for number in &gone {
             if let Some(object) = self.known.get(number) {
                 next_hops.rewrite(object.id, Content::Fixed(Kind::Punt));
             }
@@ -171,7 +172,7 @@ impl Objects {
     }
 
     /// Gives back the numbers of objects whose routes have been removed.
-    pub fn forget(&mut self, numbers: &[u32], next_hops: &mut NextHops) {
+    pub fn forget(&mut self, numbers: &HashSet<u32>, next_hops: &mut NextHops) {
         for number in numbers {
             self.groups.remove(number);
             if let Some(object) = self.known.remove(number) {

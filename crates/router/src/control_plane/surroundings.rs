@@ -6,7 +6,7 @@
 //! entry says "punt", and the kernel does what it would have done without us: ask for the address,
 //! send elsewhere, or answer with an error.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use fastpath::forward::{Accepts, Flows, PortSettings, ReversePath, VlanSettings};
@@ -22,7 +22,7 @@ pub struct Surroundings {
     /// Links by interface index.
     pub links: HashMap<u32, Link>,
     /// Neighbours by link and address.
-    pub neighbours: HashMap<(u32, IpAddr), Neighbour>,
+    pub neighbours: BTreeMap<(u32, IpAddr), Neighbour>,
     addresses: HashSet<LinkAddress>,
     /// Since somebody asked ([`Surroundings::addresses_changed`]).
     addresses_changed: bool,
@@ -209,6 +209,16 @@ impl Surroundings {
     /// is as much our own as an address is. True when that is new.
     pub fn set_wide_local_v4(&mut self, wide: bool) -> bool {
         std::mem::replace(&mut self.wide_local_v4, wide) != wide
+    }
+
+    /// Is this a port or a sub-interface of one, or a VRF that one may be in?
+    pub fn is_looked_at(&self, link: &Link) -> bool {
+        let is_port = |link: &Link| self.ports.contains(&link.name);
+        match link.kind {
+            LinkKind::Plain => is_port(link),
+            LinkKind::Vlan { parent, .. } => self.links.get(&parent).is_some_and(is_port),
+            LinkKind::Vrf { .. } => true,
+        }
     }
 
     /// Is this port or sub-interface left to the kernel by policy?

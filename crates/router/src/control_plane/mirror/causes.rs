@@ -10,7 +10,7 @@
 //! | address removed | IPv4 routes with that preferred source |
 
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::Mirror;
 use crate::control_plane::model::{Link, LinkAddress, RouteKind, Way};
@@ -31,7 +31,15 @@ impl Mirror {
             self.shared.next_hops.around.link_came_up(index);
         }
         // First the entries, so that no frame takes a dead way; then the routes, which may be many.
-        self.links_changed();
+        let next_hops = &self.shared.next_hops;
+        if before
+            .as_ref()
+            .is_some_and(|before| next_hops.depends_on(before))
+        {
+            self.links_changed();
+        } else {
+            self.link_changed(index);
+        }
         if (was_up && !now.up) || (had_carrier && !now.carrier) {
             self.suspicions += 1;
             let objects = self.shared.objects.by_link(index);
@@ -43,19 +51,23 @@ impl Mirror {
     }
 
     pub(super) fn link_gone(&mut self, index: u32) {
-        if !self.shared.next_hops.around.links.contains_key(&index) {
+        let Some(before) = self.shared.next_hops.around.links.get(&index) else {
             return;
-        }
+        };
+        let matters = self.shared.next_hops.depends_on(before);
         self.suspicions += 1;
         self.shared.next_hops.around.forget_link(index);
         if let Some(mut port) = self.ports.remove(&index) {
             port.settings.enabled = false;
             self.shared.push(Change::Port(port));
         }
-        self.links_changed();
-        let neighbours = self.shared.next_hops.around.neighbours.keys();
-        let neighbours: Vec<_> = neighbours.filter(|key| key.0 == index).copied().collect();
-        for key in neighbours {
+        if matters {
+            self.links_changed();
+        }
+        let on_it = (index, IpAddr::V4(Ipv4Addr::UNSPECIFIED))..;
+        let neighbours = self.shared.next_hops.around.neighbours.range(on_it);
+        let on_it = neighbours.map(|(key, _)| *key);
+        for key in on_it.take_while(|key| key.0 == index).collect::<Vec<_>>() {
             self.neighbour_gone(key);
         }
         let objects = self.shared.objects.by_link(index);
@@ -96,22 +108,26 @@ impl Mirror {
             self.v4.purge(leaves, &mut self.shared);
         }
         if last {
-            self.links_changed();
+            self.link_changed(address.link);
             self.purge_dead(address.link);
         }
     }
 
+    /// What follows from announcements that objects are gone, for all of them together: each look
+    /// at every route would be too many.
+    pub(super) fn finish_objects(&mut self) {
+        let numbers = std::mem::take(&mut self.gone_objects);
+        self.objects_gone(&numbers);
+    }
+
     pub(super) fn objects_gone(&mut self, numbers: &[u32]) {
-        let mut gone = Vec::new();
+        if numbers.is_empty() {
+            return;
+        }
         let Shared {
             next_hops, objects, ..
         } = &mut self.shared;
-        for &number in numbers {
-            gone.extend(objects.gone(number, next_hops));
-        }
-        if gone.is_empty() {
-            return;
-        }
+        let gone = objects.gone(numbers, next_hops);
         self.suspicions += 1;
         let uses = |way: &Way| gone.contains(&way.object);
         self.v4.purge(uses, &mut self.shared);

@@ -36,6 +36,8 @@ pub struct Mirror {
     rules: BTreeSet<Rule>,
     ports: HashMap<u32, Port>,
     round: Option<Round>,
+    /// Nexthop objects of which only that was announced.
+    gone_objects: Vec<u32>,
     suspicions: u64,
 }
 
@@ -54,6 +56,7 @@ impl Mirror {
             rules: BTreeSet::new(),
             ports: HashMap::new(),
             round: None,
+            gone_objects: Vec::new(),
             suspicions: 0,
         }
     }
@@ -111,6 +114,9 @@ impl Mirror {
     }
 
     fn take_in(&mut self, event: Event) {
+        if !matches!(event, Event::ObjectGone(_)) {
+            self.finish_objects();
+        }
         if self.has_work() && self.cannot_wait(&event) {
             self.v4.finish_purge(&mut self.shared);
             self.v6.finish_purge(&mut self.shared);
@@ -120,7 +126,7 @@ impl Mirror {
             Event::LinkGone(index) => self.link_gone(index),
             Event::Address(address) => {
                 if self.shared.next_hops.around.add_address(address) {
-                    self.links_changed();
+                    self.link_changed(address.link);
                 }
             }
             Event::AddressGone(address) => self.address_gone(address),
@@ -138,7 +144,7 @@ impl Mirror {
                 } = &mut self.shared;
                 objects.put(id, kind, next_hops);
             }
-            Event::ObjectGone(number) => self.objects_gone(&[number]),
+            Event::ObjectGone(number) => self.gone_objects.push(number),
             Event::Route(route, placement) => self.route(route, placement),
             Event::RouteGone(route) => self.route_gone(&route),
         }
@@ -195,6 +201,7 @@ impl Mirror {
 
     /// What the engine must do, in order; whoever hands it over empties it.
     pub fn changes(&mut self) -> &mut Vec<Change> {
+        self.finish_objects();
         self.own_changed();
         &mut self.shared.next_hops.changes
     }

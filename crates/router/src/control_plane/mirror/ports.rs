@@ -15,6 +15,15 @@ use crate::engine::{Change, MAIN_TABLE, Port};
 const LOOPBACK: u32 = 127;
 
 impl Mirror {
+    /// What depends on a link, again. On most links of a machine nothing does.
+    pub(super) fn link_changed(&mut self, index: u32) {
+        let next_hops = &self.shared.next_hops;
+        let link = next_hops.around.links.get(&index);
+        if link.is_some_and(|link| next_hops.depends_on(link)) {
+            self.links_changed();
+        }
+    }
+
     /// Everything that depends on links or ports, again: entries, groups, ports, domains, host
     /// routes.
     pub(super) fn links_changed(&mut self) {
