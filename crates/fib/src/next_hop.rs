@@ -354,6 +354,12 @@ impl NextHopTable {
         any
     }
 
+    /// How many entries and how many buckets are in use, those in quarantine among them.
+    pub fn in_use(&self) -> (usize, usize) {
+        let entries = self.unused_slot as usize - self.free_slots.len();
+        (entries, self.bucket_used.len() - self.free_buckets)
+    }
+
     /// Exact bytes of the arrays.
     pub fn memory(&self) -> MemoryReport {
         let storage = &self.view.storage;

@@ -107,17 +107,33 @@ impl Forwarder {
         let entry = self.group_entry(buckets);
         // Who comes when others have none does not wait for room.
         let wait = self.left.groups.is_empty();
-        let made = self.with_room(wait, |this| this.next_hops.set_group(id, entry, buckets));
-        if made.is_err() {
+        let made = self.is_rested(id)
+            && self
+                .with_room(wait, |this| this.next_hops.set_group(id, entry, buckets))
+                .is_ok();
+        if !made {
             self.leave_group(id);
         }
         Ok(())
     }
 
-    /// A next hop that no route uses any more.
+    /// A next hop that no route uses any more. Its number can be given again: frames that were
+    /// about to use it find nothing there until they are gone.
     pub fn release(&mut self, id: NextHop) {
         self.forget(id);
         self.next_hops.remove(id);
+        self.resting.insert(id.0, self.epoch + 1);
+    }
+
+    /// Has every frame gone that could mean what was behind this number before it was released?
+    /// Waits for them, unless somebody waits for room already. Else what is to be there finds none
+    /// yet.
+    fn is_rested(&mut self, id: NextHop) -> bool {
+        let waits = !self.left.next_hops.is_empty() || !self.left.groups.is_empty();
+        if !waits && self.resting.contains_key(&id.0) {
+            let _still_there = self.wait_for_readers();
+        }
+        !self.resting.contains_key(&id.0)
     }
 
     fn forget(&mut self, id: NextHop) {
@@ -166,8 +182,11 @@ impl Forwarder {
 
     pub(super) fn write_next_hop(&mut self, id: NextHop, entry: NextHopEntry) {
         let wait = self.left.next_hops.is_empty();
-        let made = self.with_room(wait, |this| this.next_hops.set(id, entry));
-        if made.is_ok() {
+        let made = self.is_rested(id)
+            && self
+                .with_room(wait, |this| this.next_hops.set(id, entry))
+                .is_ok();
+        if made {
             self.left.next_hops.remove(&id.0);
         } else {
             self.next_hops.remove(id);
@@ -249,6 +268,7 @@ impl Forwarder {
 
     fn reclaim(&mut self) {
         let completed = self.grace.completed().min(self.domain.reached());
+        self.resting.retain(|_, epoch| *epoch > completed);
         for table in &mut self.tables {
             // SAFETY: programs that could read what was sealed under these epochs have ended
             // ([`super::grace`]), and every worker's reader has been quiescent since;

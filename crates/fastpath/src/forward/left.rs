@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fib::{NextHop, NextHopEntry, Prefix, Table};
 
-use super::ports::Accepts;
-use super::{Forwarder, Lookup};
+use super::ports::{Accepts, Port};
+use super::{Capacity, Forwarder, Lookup};
 use crate::Result;
 
 /// Groups without room that are tried in vain before the others wait for the next time.
@@ -43,6 +43,17 @@ impl NotCarried {
     }
 }
 
+/// How much of the room for something is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Its name in output and metrics.
+    pub what: &'static str,
+    /// What is taken.
+    pub used: usize,
+    /// What there is.
+    pub size: usize,
+}
+
 /// What found no room.
 #[derive(Debug, Default)]
 pub(super) struct Left {
@@ -63,6 +74,27 @@ impl Forwarder {
             tables: self.left.tables.len(),
             vlans: ports.map(|port| port.vlans_left).sum(),
         }
+    }
+
+    /// How much of what room there is is taken; what was given back counts until nobody can be
+    /// looking at it.
+    pub fn room(&self) -> [Room; 4] {
+        let Capacity {
+            slots,
+            buckets,
+            vlans,
+            ..
+        } = self.capacity;
+        let (entries, taken) = self.next_hops.in_use();
+        let places = self.capacity.tables() - self.free_places.len();
+        let known = self.ports.iter().flatten().map(Port::vlans);
+        let row = |what, used, size| Room { what, used, size };
+        [
+            row("next-hop-entries", entries, slots),
+            row("group-buckets", taken, buckets),
+            row("tables", places, self.capacity.tables()),
+            row("vlans", known.sum(), vlans),
+        ]
     }
 
     /// Is what a frame gets in this family of a table by this next hop as it was given? Else it is
@@ -198,7 +230,7 @@ impl Forwarder {
     pub(super) fn try_left_again(&mut self) {
         while let Some((&id, &entry)) = self.left.next_hops.first_key_value() {
             let id = NextHop(id);
-            if self.next_hops.set(id, entry).is_err() {
+            if self.resting.contains_key(&id.0) || self.next_hops.set(id, entry).is_err() {
                 break;
             }
             self.left.next_hops.remove(&id.0);
@@ -208,10 +240,12 @@ impl Forwarder {
         for id in self.left.groups.clone() {
             let buckets = self.groups.get(&id).cloned().unwrap_or_default();
             let entry = self.group_entry(&buckets);
-            if self
-                .next_hops
-                .set_group(NextHop(id), entry, &buckets)
-                .is_ok()
+            let rests = self.resting.contains_key(&id);
+            if !rests
+                && self
+                    .next_hops
+                    .set_group(NextHop(id), entry, &buckets)
+                    .is_ok()
             {
                 self.left.groups.remove(&id);
             } else {

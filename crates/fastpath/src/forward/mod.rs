@@ -23,7 +23,8 @@
 //! all frames are the kernel's ([`Forwarder::vouch`]).
 //!
 //! # What it cannot do
-//! - Ports are at most 64, VLANs 4096 over all ports.
+//! - Ports are at most 64. How much room there is for all else is settled at the start
+//!   ([`Capacity`]): maps do not grow.
 //! - A port whose device takes VLAN tags out of frames (VLAN offload), while nobody tells the
 //!   program of them, is the kernel's ([`Forwarder::hides_tags`]): `ethtool -K PORT rxvlan off`.
 //! - Frames with partial checksums (veth, virtio and tap peers with offloads on) are recognised and
@@ -33,6 +34,7 @@
 //!   gro on`). The forwarder asks the kernel whether a port does, and leaves frames to the kernel
 //!   as long as it does not ([`Forwarder::refresh_ports`]).
 
+mod ahead;
 mod answers;
 mod counters;
 mod flows;
@@ -50,6 +52,7 @@ mod workers;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use ahead::Ahead;
 use answers::Tables;
 use bpf::attach::{Attachment, Mode};
 use bpf::btf::Btf;
@@ -62,7 +65,7 @@ use fib::{NextHop, NextHopEntry, NextHopTable};
 pub use flows::{FlowFields, Flows};
 use grace::Grace;
 use left::Left;
-pub use left::NotCarried;
+pub use left::{NotCarried, Room};
 use ports::Port;
 pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
 pub use reason::Reason;
@@ -121,17 +124,17 @@ enum Target {
 }
 
 /// What a program is loaded for.
-struct Load<'a> {
+struct Load {
     lookup: Lookup,
     target: Target,
-    capacity: &'a Capacity,
+    capacity: Capacity,
     cpus: usize,
     port: usize,
     mode: Mode,
     teller: Teller,
 }
 
-impl Load<'_> {
+impl Load {
     fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
         let longest = match self.target {
             Target::Ports | Target::Copies { .. } => 0,
@@ -144,7 +147,9 @@ impl Load<'_> {
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
             .constant("SOCKETS", u64::from(longest))
             .entries("counters", self.cpus as u32)?
-            .entries("carried", self.cpus as u32)?;
+            .entries("carried", self.cpus as u32)?
+            // Ports are interfaces, too.
+            .entries("egresses", (self.capacity.vlans + counters::PORTS) as u32)?;
         if longest == 0 {
             // Kernels without AF_XDP do not know the kind that sockets need.
             loader = loader.unused("sockets")?;
@@ -186,8 +191,12 @@ pub struct Forwarder {
     /// Next hops by a port and groups as the caller gave them, for when a port changes.
     adjacencies: BTreeMap<u16, NextHopEntry>,
     ports: Vec<Option<Port>>,
+    ahead: Option<Ahead>,
     maps: HashMap<&'static str, Map>,
     groups: BTreeMap<u16, Vec<NextHop>>,
+    /// Numbers that were released, until readers have reached the epoch: one may still be about to
+    /// look up what is behind them.
+    resting: HashMap<u16, u64>,
     left: Left,
     port_words: MappedArray<u64>,
     own: MappedArray<u64>,
@@ -200,6 +209,7 @@ pub struct Forwarder {
     grace: Grace,
     /// Workers that read the arrays beside the program.
     domain: Domain,
+    /// The latest that was begun, as the domain counts: from 1.
     epoch: u64,
     changes: u32,
     /// Next hops or buckets became free since this was last asked.
@@ -225,7 +235,7 @@ impl Forwarder {
         let loaded = Load {
             lookup,
             target,
-            capacity: &capacity,
+            capacity,
             cpus,
             port: 0,
             mode: Mode::Native,
@@ -256,8 +266,10 @@ impl Forwarder {
             next_hops,
             adjacencies: BTreeMap::new(),
             groups: BTreeMap::new(),
+            resting: HashMap::new(),
             left: Left::default(),
             ports: Vec::new(),
+            ahead: None,
             port_words: loaded.map("ports")?.mapped()?,
             own: loaded.map("own4")?.mapped()?,
             vouch,
@@ -270,7 +282,7 @@ impl Forwarder {
             cpus,
             grace: Grace::start()?,
             domain: Domain::new(readers),
-            epoch: 0,
+            epoch: 1,
             changes: 0,
             has_new_room: false,
         };

@@ -139,6 +139,13 @@ pub(super) struct Port {
     pub(super) vlans_left: usize,
 }
 
+impl Port {
+    /// How many VLANs of it the programs know.
+    pub(super) fn vlans(&self) -> usize {
+        self.vlans.len()
+    }
+}
+
 impl Forwarder {
     /// Attaches to an interface of the calling thread's network namespace. It forwards nothing yet:
     /// [`Forwarder::set_port`] comes next.
@@ -162,11 +169,7 @@ impl Forwarder {
         request: Request,
     ) -> Result<&Attachment> {
         self.detach(ifindex);
-        let number = self
-            .ports
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or(self.ports.len());
+        let number = self.next_number();
         if number >= counters::PORTS {
             return Err(Error::Value {
                 what: "number of ports",
@@ -215,11 +218,11 @@ impl Forwarder {
             .ok_or(Error::NoPort(ifindex))
     }
 
-    fn load_for(&self, port: usize, mode: Mode, teller: Teller) -> Load<'_> {
+    pub(super) fn load_for(&self, port: usize, mode: Mode, teller: Teller) -> Load {
         Load {
             lookup: self.lookup,
             target: self.target,
-            capacity: &self.capacity,
+            capacity: self.capacity,
             cpus: self.cpus,
             port,
             mode,
@@ -234,13 +237,14 @@ impl Forwarder {
         request: Request,
         number: usize,
     ) -> Result<(Program, Attachment, Teller)> {
-        let program = |this: &Self, mode, teller| {
+        let program = |this: &Self, mode, teller| -> bpf::Result<Program> {
             let loaded = this.load_for(number, mode, teller).load(&this.maps);
             loaded?.program("forward")
         };
         if request != Request::Generic {
             let teller = self.tellers.native(ifindex);
-            let native = program(self, Mode::Native, teller)?;
+            let loaded = self.loaded(ifindex, number);
+            let native = loaded.unwrap_or_else(|| program(self, Mode::Native, teller))?;
             match Attachment::at(&native, interface, ifindex, Request::Native) {
                 Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
                 attachment => return Ok((native, attachment?, teller)),

@@ -30,6 +30,8 @@ pub struct Capacity {
     pub slots: usize,
     /// Buckets of all groups together.
     pub buckets: usize,
+    /// VLANs of all ports together.
+    pub vlans: usize,
 }
 
 impl Default for Capacity {
@@ -44,6 +46,7 @@ impl Default for Capacity {
             more_words: 64 << 10,
             slots: (64 << 10) + 4096,
             buckets: 1 << 20,
+            vlans: 4096,
         }
     }
 }
@@ -57,6 +60,7 @@ impl Capacity {
         more_words: 0,
         slots: 1,
         buckets: 1,
+        vlans: 4096,
     };
 
     /// How many tables it is for: the first and those of VRFs.
@@ -86,6 +90,7 @@ impl Capacity {
             .value_size("nodes4", bytes(nodes4, 8))?
             .value_size("nodes6", bytes(nodes6, 8))?
             .entries("next_hops", self.slots as u32)?
+            .entries("vlans", self.vlans as u32)?
             .value_size("buckets", bytes(self.buckets, 2).next_multiple_of(8))?
             .constant("ROOTS4", roots4 as u64)
             .constant("ROOTS6", roots6 as u64)

@@ -2,10 +2,14 @@
 //! it is carried when room comes back.
 
 use bpf::attach::Request;
-use fastpath::forward::{Capacity, NotCarried, PortSettings, VlanSettings};
+use fastpath::forward::{Capacity, Forwarder, NotCarried, PortSettings, VlanSettings};
 use fib::NextHop;
+use fib::next_hop::Kind;
+use fib::organisation::Reader as _;
 
-use super::bench::{ADJACENCY, Bench, MAIN, REDIRECT, TAGGED, frame, settings, v4, vlan};
+use super::bench::{
+    ADJACENCY, Bench, MAIN, REDIRECT, TAGGED, adjacency, frame, settings, v4, vlan,
+};
 use crate::common::in_namespace;
 
 /// Lets memory that was given back become free.
@@ -259,5 +263,39 @@ fn vlans_that_go_leave_nothing_behind_and_those_without_room_are_unknown() {
             .unwrap();
         assert!(is_all_carried(&bench));
         assert_eq!(bench.run(&frame("198.19.1.2", 64, Some(100))).0, REDIRECT);
+    });
+}
+
+#[test]
+fn a_number_means_nothing_else_before_its_last_readers_are_gone() {
+    in_namespace(|| {
+        let capacity = Capacity {
+            more_tables: 0,
+            ..Capacity::default()
+        };
+        let mut forwarder = Forwarder::for_workers(capacity, 1, 1500).unwrap();
+        let neighbour = |last: u16| adjacency(9999, last);
+        forwarder.set_next_hop(ADJACENCY, neighbour(1)).unwrap();
+        // A worker that has looked an address up, and is kept from looking behind the number.
+        let mut worker = forwarder.readers().unwrap().pop().unwrap();
+        forwarder.release(ADJACENCY);
+        forwarder.set_next_hop(ADJACENCY, neighbour(2)).unwrap();
+        assert_eq!(worker.next_hop(ADJACENCY).kind, Kind::None);
+        assert_eq!(forwarder.not_carried().next_hops, 1);
+        worker.quiesce();
+        for _ in 0..200 {
+            forwarder.settle();
+            if forwarder.not_carried() == NotCarried::default() {
+                break;
+            }
+            worker.quiesce();
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(worker.next_hop(ADJACENCY).destination_mac[5], 2);
+        // Nor does one that is a group.
+        forwarder.release(ADJACENCY);
+        forwarder.set_group(ADJACENCY, &[TAGGED]).unwrap();
+        assert_eq!(worker.next_hop(ADJACENCY).kind, Kind::None);
+        assert_eq!(forwarder.not_carried().groups, 1);
     });
 }
