@@ -71,7 +71,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     // First, since engines start threads, and rights belong to threads.
     privileges::reduce(sockets)?;
     let ports = config.ports.clone();
-    let engine = engine::open(config.engine, &ports, config.require, config.busy_poll)?;
+    let engine = engine::open(
+        config.engine,
+        &ports,
+        config.require,
+        config.busy_poll,
+        config.capacity(),
+    )?;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
     println!("{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.

@@ -9,7 +9,7 @@
 use std::thread;
 use std::time::Duration;
 
-use fastpath::forward::{Accepts, PortSettings};
+use fastpath::forward::{Accepts, Capacity, PortSettings};
 use fib::next_hop::Kind as NextHopKind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
@@ -154,7 +154,7 @@ fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn En
     let ports = [lanes.ingress(), lanes.egress()].map(|end| end.interface.clone());
     let confined = || -> Result<Box<dyn Engine>, Error> {
         host::cores::bind(0, cores)?;
-        let open = || engine::open(kind, &ports, Require::Any, false);
+        let open = || engine::open(kind, &ports, Require::Any, false, Capacity::default());
         Ok(lanes.dut().enter(open)??)
     };
     thread::scope(|scope| {

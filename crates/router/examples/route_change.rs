@@ -19,6 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fastpath::forward::Capacity;
 use host::Namespace;
 use host::bed::{Bed, side};
 use host::namespace::OnFailure;
@@ -209,7 +210,13 @@ fn load(r: &Namespace) -> Result<usize, Failure> {
 
 fn route(orders: &Orders) -> Result<Loaded, Failure> {
     let ports: Vec<String> = ["r0", "r1", "r2"].map(String::from).to_vec();
-    let engine = engine::open(EngineKind::Xdp, &ports, Require::Native, false)?;
+    let engine = engine::open(
+        EngineKind::Xdp,
+        &ports,
+        Require::Native,
+        false,
+        Capacity::default(),
+    )?;
     let mut follower = Follower::start(&ports, engine)?;
     let health = follower.health();
     let mut loaded = Loaded {

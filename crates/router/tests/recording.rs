@@ -103,6 +103,9 @@ impl Recording {
                 self.next_hops.remove(&id.0);
                 self.groups.remove(&id.0);
             }
+            Change::PortGone { ifindex, .. } => {
+                self.ports.remove(ifindex);
+            }
             Change::Port(port) => {
                 self.ports.insert(port.ifindex, port.clone());
             }

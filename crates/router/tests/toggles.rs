@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bpf::attach::Request;
-use fastpath::forward::Accepts;
+use fastpath::forward::{Accepts, Capacity};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use host::bed::{Bed, side};
@@ -220,7 +220,8 @@ fn toggle_all(kind: EngineKind) {
     let mut generators = generators(&bed);
     let (stop, bursts) = (AtomicBool::new(false), AtomicU64::new(0));
     let work = || {
-        let engine = engine::open(kind, &ports, Require::Native, false).unwrap();
+        let engine =
+            engine::open(kind, &ports, Require::Native, false, Capacity::default()).unwrap();
         let mut follower = Follower::start(&ports, engine).unwrap();
         follower.change(add_vrf_and_vlan).unwrap();
         std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bpf::attach::Request;
-use fastpath::forward::Forwarder;
+use fastpath::forward::{Capacity, Forwarder};
 use host::Namespace;
 use host::bed::{Bed, side};
 use port::{Burst, Pool, Port, PortError};
@@ -62,8 +62,8 @@ impl Sockets for Mortal {
     const NAME: &'static str = "af-packet";
     const AT_TC: u32 = PacketSockets::AT_TC;
 
-    fn forwarder(&self, workers: usize) -> fastpath::Result<Forwarder> {
-        self.sockets.forwarder(workers)
+    fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
+        self.sockets.forwarder(capacity, workers)
     }
 
     fn request(&self) -> Request {
@@ -171,7 +171,7 @@ fn a_worker_that_ends_is_replaced_and_the_kernel_has_its_frames_meanwhile() {
     };
     let ports = ["r0", "r1"].map(str::to_owned);
     let work = || {
-        let engine = UserSpace::open(&ports, sockets).unwrap();
+        let engine = UserSpace::open(&ports, sockets, Capacity::default()).unwrap();
         let mut follower = Follower::start(&ports, Box::new(engine)).unwrap();
         wait_for_workers(&net, &mut follower);
 

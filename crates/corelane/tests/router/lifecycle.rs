@@ -76,6 +76,8 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
     std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nport = 3\n").unwrap();
     router.signal(libc::SIGHUP);
     wait_for("the refusal", 5, || router.log().contains("router.toml:2"));
+    let is_held = || lab.r.ip("-d link show r2").unwrap().contains("xdp");
+    wait_for("the program on the new port", 5, is_held);
     let printed = text(&traffic.wait_with_output().unwrap());
     assert!(printed.contains(" 0% packet loss"), "{printed}");
     assert_eq!(
@@ -83,6 +85,11 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
         3,
         "the refused file changes nothing"
     );
+    // What is no port any more is free for others.
+    std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nmetrics = \"\"\n").unwrap();
+    router.signal(libc::SIGHUP);
+    wait_for("the program to be gone", 5, || !is_held());
+    assert_eq!(router.show("ports").as_array().unwrap().len(), 2);
 }
 
 /// A stopped process follows nothing: after the bound its routes are not used any more, whatever

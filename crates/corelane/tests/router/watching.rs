@@ -91,6 +91,8 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
         ("corelane_mirror_resyncs_total", ""),
         ("corelane_mirror_overruns_total", ""),
         ("corelane_not_carried", "what=\"groups\""),
+        ("corelane_room", "what=\"vlans\""),
+        ("corelane_room_used", "what=\"tables\""),
         ("corelane_port_failed", "port=\"r1\""),
     ] {
         assert!(value(name, label) >= 0.0, "{name}");

@@ -442,7 +442,12 @@ impl Follower {
             return Ok(());
         }
         if !self.engine.keeps_table() {
-            changes.retain(|change| matches!(change, Change::Port(_) | Change::OwnAddresses(_)));
+            changes.retain(|change| {
+                matches!(
+                    change,
+                    Change::Port(_) | Change::PortGone { .. } | Change::OwnAddresses(_)
+                )
+            });
         }
         self.health.changes += changes.len() as u64;
         let result = self.engine.apply(changes);

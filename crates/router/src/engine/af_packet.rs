@@ -44,8 +44,8 @@ impl Sockets for PacketSockets {
     const NAME: &'static str = "af-packet";
     const AT_TC: u32 = 1;
 
-    fn forwarder(&self, workers: usize) -> fastpath::Result<Forwarder> {
-        Forwarder::for_copies(Capacity::default(), workers, LONGEST)
+    fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
+        Forwarder::for_copies(capacity, workers, LONGEST)
     }
 
     fn request(&self) -> Request {

@@ -63,8 +63,8 @@ impl Sockets for XskSockets {
     const NAME: &'static str = "af-xdp";
     const AT_TC: u32 = 0;
 
-    fn forwarder(&self, workers: usize) -> fastpath::Result<Forwarder> {
-        Forwarder::for_workers(Capacity::default(), workers, LONGEST)
+    fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
+        Forwarder::for_workers(capacity, workers, LONGEST)
     }
 
     fn request(&self) -> Request {

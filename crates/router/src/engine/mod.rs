@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use fastpath::forward::{NotCarried, PortCounts, PortSettings};
+use fastpath::forward::{NotCarried, PortCounts, PortSettings, Room};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -100,6 +100,13 @@ pub enum Change {
     },
     /// A port and how it receives.
     Port(Port),
+    /// An interface is no port any more: nothing stays attached to it.
+    PortGone {
+        /// The kernel's name.
+        name: String,
+        /// Interface index.
+        ifindex: u32,
+    },
     /// The IPv4 addresses of the network namespace, all of them: as sources they are the kernel's.
     OwnAddresses(Vec<u32>),
 }
@@ -283,6 +290,11 @@ pub trait Engine: Send {
     /// How much is the kernel's because it found no room.
     fn not_carried(&self) -> NotCarried {
         NotCarried::default()
+    }
+
+    /// How much of the room for each kind of thing is taken.
+    fn room(&self) -> Vec<Room> {
+        Vec::new()
     }
 
     /// Tables that are the kernel's for want of room, of which that may be over; `size` says how

@@ -2,7 +2,7 @@
 
 use bpf::attach::Request;
 use clap::ValueEnum;
-use fastpath::forward::Lookup;
+use fastpath::forward::{Capacity, Lookup};
 use port::xsk::Copying;
 use serde::Deserialize;
 
@@ -60,9 +60,9 @@ pub enum Require {
     ZeroCopy,
 }
 
-/// Starts an engine between the named ports, in the calling thread's network namespace. It
-/// forwards nothing until told to. With `busy_poll`, workers do the driver's receiving themselves
-/// (engine `af-xdp` only).
+/// Starts an engine between the named ports, in the calling thread's network namespace, with room
+/// for what `capacity` says. It forwards nothing until told to. With `busy_poll`, workers do the
+/// driver's receiving themselves (engine `af-xdp` only).
 ///
 /// # Errors
 /// What stands in the way and what to do: another XDP program, a queue that another program holds,
@@ -73,6 +73,7 @@ pub fn open(
     ports: &[String],
     require: Require,
     busy_poll: bool,
+    capacity: Capacity,
 ) -> Result<Box<dyn Engine>, EngineError> {
     let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
     if busy_poll && kind != EngineKind::AfXdp {
@@ -97,13 +98,13 @@ pub fn open(
         _ => Copying::Any,
     };
     Ok(match kind {
-        EngineKind::Xdp => Box::new(Xdp::open(Lookup::Own, ports, request)?),
-        EngineKind::XdpKernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, request)?),
+        EngineKind::Xdp => Box::new(Xdp::open(Lookup::Own, ports, request, capacity)?),
+        EngineKind::XdpKernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, request, capacity)?),
         EngineKind::AfXdp => {
             let sockets = XskSockets::new(request, copying, busy_poll);
-            Box::new(UserSpace::open(ports, sockets)?)
+            Box::new(UserSpace::open(ports, sockets, capacity)?)
         }
-        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets)?),
+        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, capacity)?),
     })
 }
 

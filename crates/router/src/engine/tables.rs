@@ -13,7 +13,7 @@ use super::{Answers, Change, EngineError, NextHopCount, Port, ReasonCount};
 const ROUTES_AT_ONCE: usize = 16 << 10;
 
 /// Makes all changes of an engine in their order: those of tables and next hops by its forwarder,
-/// those of ports by `port`.
+/// those of ports by `port`, and by `gone` (name, interface index).
 ///
 /// # Errors
 /// At the first that cannot be made.
@@ -22,12 +22,17 @@ pub(super) fn apply_all<E>(
     changes: &[Change],
     forwarder: impl Fn(&mut E) -> &mut Forwarder,
     port: impl Fn(&mut E, &Port),
+    gone: impl Fn(&mut E, &str, u32),
 ) -> Result<(), EngineError> {
     let mut rest = changes;
     while let Some(first) = rest.first() {
         let done = match first {
             Change::Port(settings) => {
                 port(engine, settings);
+                1
+            }
+            Change::PortGone { name, ifindex } => {
+                gone(engine, name, *ifindex);
                 1
             }
             _ => apply(forwarder(engine), rest)?,
@@ -83,7 +88,10 @@ fn apply(forwarder: &mut Forwarder, changes: &[Change]) -> Result<usize, EngineE
                     forwarder.set_own_addresses(own.iter().copied());
                     Ok(())
                 }
-                Change::RouteV4 { .. } | Change::RouteV6 { .. } | Change::Port(_) => Ok(()),
+                Change::RouteV4 { .. }
+                | Change::RouteV6 { .. }
+                | Change::Port(_)
+                | Change::PortGone { .. } => Ok(()),
             };
             outcome
                 .map(|()| 1)

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Forwarder, NotCarried, PortCounts};
+use fastpath::forward::{Capacity, Forwarder, NotCarried, PortCounts, Room};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
@@ -110,11 +110,11 @@ pub trait Sockets: Send {
     /// Programs of ours at tc on each port.
     const AT_TC: u32;
 
-    /// The program and the tables, for so many workers.
+    /// The program and the tables, with so much room, for so many workers.
     ///
     /// # Errors
     /// When the kernel refuses.
-    fn forwarder(&self, workers: usize) -> fastpath::Result<Forwarder>;
+    fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder>;
 
     /// How the program is to be attached.
     fn request(&self) -> Request;
@@ -179,11 +179,11 @@ impl<S: Sockets> UserSpace<S> {
     /// # Errors
     /// What stands in the way and what to do: another XDP program, a queue that another program
     /// holds, no native mode or no zero copy although required, missing rights.
-    pub fn open(ports: &[String], sockets: S) -> Result<Self, EngineError> {
+    pub fn open(ports: &[String], sockets: S, capacity: Capacity) -> Result<Self, EngineError> {
         let failed = |error| EngineError::new("starting the engine", error);
         let cores = allowed_cores().map_err(|error| EngineError::new("asking for cores", error))?;
         let mut engine = Self {
-            forwarder: sockets.forwarder(cores.len()).map_err(failed)?,
+            forwarder: sockets.forwarder(capacity, cores.len()).map_err(failed)?,
             sockets,
             ports: Vec::with_capacity(ports.len()),
             cores,
@@ -337,7 +337,8 @@ impl<S: Sockets> Engine for UserSpace<S> {
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
-        tables::apply_all(self, changes, |this| &mut this.forwarder, Self::port)
+        let (port, gone) = (Self::port, Self::forget);
+        tables::apply_all(self, changes, |this| &mut this.forwarder, port, gone)
     }
 
     fn programs_at_tc(&self) -> u32 {
@@ -374,6 +375,10 @@ impl<S: Sockets> Engine for UserSpace<S> {
 
     fn not_carried(&self) -> NotCarried {
         self.forwarder.not_carried()
+    }
+
+    fn room(&self) -> Vec<Room> {
+        self.forwarder.room().into()
     }
 
     fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {

@@ -5,10 +5,11 @@
 //! and what it cannot do. Ports are attached when the engine is opened, and again when an interface
 //! has come back under another index.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, Lookup, NotCarried};
+use fastpath::forward::{Capacity, Forwarder, Lookup, NotCarried, Room};
 
 use super::failed::Failed;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
@@ -22,6 +23,8 @@ pub(super) struct Xdp {
     /// Index by name, as attached, in their order on the command line.
     ports: Vec<(String, u32)>,
     failed: Failed,
+    /// Ports whose program is being loaded, by name.
+    loading: BTreeMap<String, Port>,
 }
 
 impl Xdp {
@@ -36,6 +39,7 @@ impl Xdp {
         lookup: Lookup,
         ports: &[String],
         request: Request,
+        capacity: Capacity,
     ) -> Result<Self, EngineError> {
         let failed = |error| match (lookup, &error) {
             (Lookup::Own, fastpath::Error::Bpf(bpf::Error::CreateMap { error: cause, .. }))
@@ -50,13 +54,14 @@ impl Xdp {
             }
             _ => EngineError::new("starting the engine", error),
         };
-        let forwarder = Forwarder::new(lookup, Capacity::default()).map_err(failed)?;
+        let forwarder = Forwarder::new(lookup, capacity).map_err(failed)?;
         let mut engine = Self {
             forwarder,
             lookup,
             request,
             ports: Vec::with_capacity(ports.len()),
             failed: Failed::default(),
+            loading: BTreeMap::new(),
         };
         for name in ports {
             let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
@@ -77,11 +82,14 @@ impl Xdp {
     /// Sets a port up. One that cannot be is the kernel's, and is tried again.
     fn port(&mut self, port: &Port) {
         let now = Instant::now();
+        self.loading.remove(&port.name);
         if self.failed.waits(port, now) {
             return;
         }
         let Err(error) = self.set_up(port) else {
-            self.failed.remove(&port.name);
+            if !self.loading.contains_key(&port.name) {
+                self.failed.remove(&port.name);
+            }
             return;
         };
         self.forwarder.detach(port.ifindex);
@@ -89,6 +97,14 @@ impl Xdp {
         if port.is_there() {
             self.failed.add(port, &error, now);
         }
+    }
+
+    /// Goes on without a port.
+    fn forget(&mut self, name: &str, ifindex: u32) {
+        self.loading.remove(name);
+        self.failed.remove(name);
+        self.ports.retain(|(known, _)| known != name);
+        self.forwarder.detach(ifindex);
     }
 
     fn set_up(&mut self, port: &Port) -> Result<(), EngineError> {
@@ -106,6 +122,11 @@ impl Xdp {
                     self.forwarder.detach(old);
                 }
                 None => self.ports.push((port.name.clone(), port.ifindex)),
+            }
+            // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
+            if !self.forwarder.is_loaded(port.ifindex, self.request) {
+                self.loading.insert(port.name.clone(), port.clone());
+                return Ok(());
             }
             self.attach(&port.name, port.ifindex)?;
         }
@@ -148,7 +169,8 @@ impl Engine for Xdp {
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
-        tables::apply_all(self, changes, |this| &mut this.forwarder, Self::port)
+        let (port, gone) = (Self::port, Self::forget);
+        tables::apply_all(self, changes, |this| &mut this.forwarder, port, gone)
     }
 
     fn hides_tags(&mut self, ifindex: u32) -> bool {
@@ -156,7 +178,8 @@ impl Engine for Xdp {
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
-        for port in self.failed.due(Instant::now()) {
+        let loading = std::mem::take(&mut self.loading).into_values();
+        for port in self.failed.due(Instant::now()).into_iter().chain(loading) {
             self.port(&port);
         }
         self.failed.next_unsaid()
@@ -164,6 +187,10 @@ impl Engine for Xdp {
 
     fn not_carried(&self) -> NotCarried {
         self.forwarder.not_carried()
+    }
+
+    fn room(&self) -> Vec<Room> {
+        self.forwarder.room().into()
     }
 
     fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {

@@ -43,11 +43,13 @@ impl Instance {
                 busy_poll,
                 ..
             } = config.clone();
-            (engine, require, instance, run_directory, metrics, busy_poll)
+            let room = config.capacity();
+            let fixed = (engine, require, instance, run_directory, metrics);
+            (fixed, busy_poll, room)
         };
         if fixed(&config) != fixed(&before) {
-            let what = "engine, require, instance, run-directory, metrics and busy-poll change at \
-                        the next start";
+            let what = "engine, require, instance, run-directory, metrics, busy-poll and the sizes \
+                        change at the next start";
             log!(Level::Warning, "reload", what);
         }
         let ports = if config.ports == before.ports {

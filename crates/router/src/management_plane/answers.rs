@@ -279,10 +279,14 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
         .map(|mode| json!({ "port": mode.port, "mode": mode.mode }))
         .collect();
     let not_carried: BTreeMap<_, _> = follower.not_carried().kinds().into();
+    let room = engine.room().into_iter();
+    let room: BTreeMap<_, _> = room
+        .map(|room| (room.what, json!([room.used, room.size])))
+        .collect();
     json!({
         "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(),
         "resident_bytes": resident(),
-        "left_to_kernel": kept, "not_carried": not_carried,
+        "left_to_kernel": kept, "not_carried": not_carried, "room": room,
         "load_seconds": health.load.as_secs_f64(),
         "messages": health.messages,
         "changes": health.changes, "lag_seconds": health.lag.as_secs_f64(),

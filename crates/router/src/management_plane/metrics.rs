@@ -136,6 +136,15 @@ fn mirror(follower: &Follower, page: &mut Page) {
     for (what, count) in follower.not_carried().kinds() {
         page.sample("", &[("what", what.to_owned())], count as f64);
     }
+    let rooms = follower.engine().room();
+    page.family("corelane_room", "gauge", "What there is room for, by kind");
+    for room in &rooms {
+        page.sample("", &[("what", room.what.to_owned())], room.size as f64);
+    }
+    page.family("corelane_room_used", "gauge", "What of that is taken");
+    for room in &rooms {
+        page.sample("", &[("what", room.what.to_owned())], room.used as f64);
+    }
     let failed = follower.engine().failed_ports();
     page.family(
         "corelane_port_failed",

@@ -149,9 +149,8 @@ impl Mirror {
     pub fn set_ports(&mut self, names: &[String]) {
         self.shared.next_hops.around.set_ports(names);
         let leaves = |_: &u32, port: &mut Port| !names.contains(&port.name);
-        for (_, mut port) in self.ports.extract_if(leaves) {
-            port.settings.enabled = false;
-            self.shared.push(Change::Port(port));
+        for (ifindex, Port { name, .. }) in self.ports.extract_if(leaves) {
+            self.shared.push(Change::PortGone { name, ifindex });
         }
         self.links_changed();
     }

@@ -56,6 +56,14 @@ impl<S: Sockets> UserSpace<S> {
         }
     }
 
+    /// A port is none any more.
+    pub(super) fn forget(&mut self, name: &str, ifindex: u32) {
+        self.failed.remove(name);
+        if self.ports.iter().any(|one| one.ifindex == ifindex) {
+            self.give_up(ifindex, Instant::now());
+        }
+    }
+
     /// Goes on without a port.
     fn give_up(&mut self, ifindex: u32, now: Instant) {
         self.retire();

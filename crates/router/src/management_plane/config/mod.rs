@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fastpath::forward::Capacity;
 use serde::Deserialize;
 
 use crate::control_plane::guard::Treatment;
@@ -59,10 +60,21 @@ pub struct Config {
     /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp`
     /// only).
     pub busy_poll: bool,
+    /// `table-words`: room for a family of the main table, in words of 8 bytes (default 2097152).
+    pub table_words: u32,
+    /// `vrfs`: tables beside the main one, at once (default 7).
+    pub vrfs: u32,
+    /// `vrf-words`: room for a family of each of these (default 65536).
+    pub vrf_words: u32,
+    /// `group-buckets`: buckets of all groups together (default 1048576).
+    pub group_buckets: u32,
+    /// `vlans`: VLANs of all ports together (default 4096).
+    pub vlans: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
+        let capacity = Capacity::default();
         Self {
             engine: EngineKind::default(),
             ports: Vec::new(),
@@ -78,6 +90,11 @@ impl Default for Config {
             verify: Some(Duration::from_mins(5)),
             stale: Stale::default(),
             busy_poll: false,
+            table_words: capacity.main_v4 as u32,
+            vrfs: capacity.more_tables as u32,
+            vrf_words: capacity.more_words as u32,
+            group_buckets: capacity.buckets as u32,
+            vlans: capacity.vlans as u32,
         }
     }
 }
@@ -92,6 +109,19 @@ impl Config {
             Treatment::TrafficControl => self.bypass_tc,
             Treatment::VlanOffload => self.bypass_vlan_offload,
             Treatment::Setting => false,
+        }
+    }
+
+    /// How much room the forwarding state gets.
+    pub fn capacity(&self) -> Capacity {
+        Capacity {
+            main_v4: self.table_words as usize,
+            main_v6: self.table_words as usize,
+            more_tables: self.vrfs as usize,
+            more_words: self.vrf_words as usize,
+            buckets: self.group_buckets as usize,
+            vlans: self.vlans as usize,
+            ..Capacity::default()
         }
     }
 
@@ -159,6 +189,18 @@ impl Config {
                 return Err(format!("ports: {port:?} is named twice"));
             }
         }
+        let sizes = [
+            self.table_words,
+            self.vrfs,
+            self.vrf_words,
+            self.group_buckets,
+            self.vlans,
+        ];
+        for (size, (key, least, most)) in sizes.into_iter().zip(SIZES) {
+            if !(least..=most).contains(&size) {
+                return Err(format!("{key} = {size}: allowed are {least} to {most}"));
+            }
+        }
         if self.busy_poll && self.engine != EngineKind::AfXdp {
             return Err(
                 "busy-poll = true: only workers of engine = \"af-xdp\" poll; choose it or leave \
@@ -170,8 +212,17 @@ impl Config {
     }
 }
 
+/// Keys that say how much room there is, with the least and the most.
+const SIZES: [(&str, u32, u32); 5] = [
+    ("table-words", 4096, 16 << 20),
+    ("vrfs", 0, 255),
+    ("vrf-words", 256, 1 << 20),
+    ("group-buckets", 64, 4 << 20),
+    ("vlans", 1, 64 * 4094),
+];
+
 /// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 19] = [
     (
         "ports",
         "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
@@ -192,6 +243,11 @@ const KEYS: [(&str, &str); 14] = [
     ("verify-seconds", "allowed are 0 (never) to 4294967295"),
     ("stale-milliseconds", values::STALE_ALLOWED),
     ("busy-poll", "allowed are true, false"),
+    ("table-words", "allowed are 4096 to 16777216"),
+    ("vrfs", "allowed are 0 to 255"),
+    ("vrf-words", "allowed are 256 to 1048576"),
+    ("group-buckets", "allowed are 64 to 4194304"),
+    ("vlans", "allowed are 1 to 262016"),
 ];
 
 /// What the parser says about the place `at`, with the key there and what is allowed for it.
