@@ -87,6 +87,14 @@ impl Case {
         Ok(case)
     }
 
+    /// The same configuration with the frames of these numbers alone.
+    pub(crate) fn only(&self, numbers: &[u16]) -> Self {
+        let mut fewer = self.clone();
+        let kept = |frame: &Vec<u8>| number(frame).is_some_and(|one| numbers.contains(&one));
+        fewer.frames.retain(kept);
+        fewer
+    }
+
     /// Whether a destination can have several ways.
     pub(crate) fn has_several_ways(&self) -> bool {
         let several = |line: &String| {

@@ -2,6 +2,7 @@
 
 use wire::checksum;
 
+use crate::capture::Captured;
 use crate::case::marker;
 use crate::dice::Dice;
 use crate::scene::Scene;
@@ -54,9 +55,20 @@ pub struct Macs {
     pub router: [u8; 6],
 }
 
-/// Draws the frame with this number.
-pub(crate) fn draw(dice: &mut Dice, scene: &Scene, macs: Macs, number: u16) -> Vec<u8> {
-    let (kind, packet) = if dice.one_in(3) {
+/// Draws the frame with this number, some after captured ones.
+pub(crate) fn draw(
+    dice: &mut Dice,
+    scene: &Scene,
+    captured: &[Captured],
+    macs: Macs,
+    number: u16,
+) -> Vec<u8> {
+    let from_capture = (!captured.is_empty() && dice.one_in(5))
+        .then(|| recaptured(dice, scene, captured, number))
+        .flatten();
+    let (kind, packet) = if let Some(packet) = from_capture {
+        packet
+    } else if dice.one_in(3) {
         (TYPE_IPV6, ipv6(dice, scene, number))
     } else {
         (TYPE_IPV4, ipv4(dice, scene, number))
@@ -74,6 +86,25 @@ pub(crate) fn draw(dice: &mut Dice, scene: &Scene, macs: Macs, number: u16) -> V
         mutate(dice, &mut frame, number);
     }
     frame
+}
+
+/// A captured packet, addressed anew.
+fn recaptured(
+    dice: &mut Dice,
+    scene: &Scene,
+    captured: &[Captured],
+    number: u16,
+) -> Option<(u16, Vec<u8>)> {
+    let one = &captured[dice.between(0, captured.len())];
+    if one.is_v6() {
+        let (source, destination) = addresses_v6(dice, scene);
+        let packet = one.packet(&source, &destination, number, LONGEST)?;
+        return Some((TYPE_IPV6, packet));
+    }
+    let source = source_v4(dice, scene).to_be_bytes();
+    let destination = destination_v4(dice, scene).to_be_bytes();
+    let packet = one.packet(&source, &destination, number, LONGEST)?;
+    Some((TYPE_IPV4, packet))
 }
 
 /// What lies above IP: its protocol and its bytes, right but for the checksum.
@@ -243,8 +274,7 @@ fn resum(header: &mut [u8]) {
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-fn ipv6(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
-    let (protocol, mut upper) = upper(dice, scene, number, true);
+fn addresses_v6(dice: &mut Dice, scene: &Scene) -> ([u8; 16], [u8; 16]) {
     let own = |port: usize, last: u128| 0xfd00 << 112 | (port as u128) << 96 | last;
     let source = match dice.between(0, 10) {
         0..6 => own(0, dice.of(&[2, 2, 3, 4, 5, 2, 77])),
@@ -256,7 +286,12 @@ fn ipv6(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
     } else {
         scene.v6(dice)
     };
-    let (source, destination) = (source.to_be_bytes(), destination.to_be_bytes());
+    (source.to_be_bytes(), destination.to_be_bytes())
+}
+
+fn ipv6(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
+    let (protocol, mut upper) = upper(dice, scene, number, true);
+    let (source, destination) = addresses_v6(dice, scene);
     let pseudo = checksum::pseudo_header(&source, &destination, protocol, upper.len() as u32);
     sum(dice, protocol, &mut upper, pseudo);
     let mut next = protocol;
@@ -331,7 +366,7 @@ mod tests {
         };
         let mut valid = 0;
         for number in 0..1000 {
-            let frame = draw(&mut dice, &scene, macs, number);
+            let frame = draw(&mut dice, &scene, &[], macs, number);
             assert!(frame.len() <= LONGEST + 340);
             let packet = &frame[ETHERNET..];
             valid += u32::from(

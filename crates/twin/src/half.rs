@@ -10,13 +10,13 @@
 //! and has no routes: it resolves, and is silent otherwise. Everything else is a case's: between
 //! cases the router has `fe80::1` on each port and nothing more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Namespace;
 use host::bed::{Bed, mac_text, side};
-use host::netlink::{Socket, attributes};
+use host::netlink::{Socket, attributes, short};
 use host::offload::Offload;
 use port::packet::PacketPort;
 use port::pool::Layout;
@@ -36,7 +36,7 @@ const AT_ONCE: usize = 16;
 /// How long a link may take until it carries frames.
 const LINK_PATIENCE: Duration = Duration::from_secs(3);
 /// The same of an IPv6 address.
-const ADDRESS_PATIENCE: Duration = Duration::from_millis(500);
+const ADDRESS_PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two looks at it.
 const LINK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -67,6 +67,7 @@ const NEIGHBOUR: usize = 12;
 const ADDRESS: usize = 8;
 const ROUTE: usize = 12;
 const ROUTE_TYPE: usize = 7;
+const V6: u8 = libc::AF_INET6 as u8;
 const ACKNOWLEDGE: u16 = libc::NLM_F_ACK as u16;
 /// The loopback interface's index, in every namespace.
 const LOOPBACK: u32 = 1;
@@ -162,7 +163,7 @@ impl Half {
         let deadline = Instant::now() + ADDRESS_PATIENCE;
         loop {
             let [mut addresses, mut routes] = [BTreeSet::new(), BTreeSet::new()];
-            self.dump(libc::RTM_GETADDR, ADDRESS, |message| {
+            self.dump(V6, libc::RTM_GETADDR, ADDRESS, |message| {
                 let found = attributes(&message[ADDRESS..]);
                 addresses.extend(
                     found
@@ -170,7 +171,7 @@ impl Half {
                         .map(own),
                 );
             })?;
-            self.dump(libc::RTM_GETROUTE, ROUTE, |message| {
+            self.dump(V6, libc::RTM_GETROUTE, ROUTE, |message| {
                 let found = attributes(&message[ROUTE..]);
                 if message[ROUTE_TYPE] == libc::RTN_LOCAL {
                     routes.extend(found.filter(|(kind, _)| *kind == libc::RTA_DST).map(own));
@@ -189,10 +190,17 @@ impl Half {
         }
     }
 
-    /// Hands everything of IPv6 of a kind to `take`; `fixed` are the bytes before its attributes.
-    fn dump(&mut self, kind: u16, fixed: usize, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
+    /// Hands everything of a family (0: of all) and kind to `take`; `fixed` are the bytes before
+    /// its attributes.
+    fn dump(
+        &mut self,
+        family: u8,
+        kind: u16,
+        fixed: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), Error> {
         let mut body = vec![0; fixed];
-        body[0] = libc::AF_INET6 as u8;
+        body[0] = family;
         let dumped = self.netlink.dump(kind, &body, |message| {
             if message.payload.len() >= fixed {
                 take(message.payload);
@@ -221,17 +229,29 @@ impl Half {
         Ok(())
     }
 
+    /// The states of the router's neighbours, by interface and address (`NUD_*`).
+    pub(crate) fn neighbours(&mut self) -> Result<BTreeMap<Vec<u8>, u16>, Error> {
+        let mut found = BTreeMap::new();
+        self.dump(0, libc::RTM_GETNEIGH, NEIGHBOUR, |message| {
+            let mut attributes = attributes(&message[NEIGHBOUR..]);
+            if let Some((_, address)) = attributes.find(|(kind, _)| *kind == libc::NDA_DST) {
+                found.insert([&message[4..8], address].concat(), short(&message[8..]));
+            }
+        })?;
+        Ok(found)
+    }
+
     /// Whether the kernel waits for a neighbour's answer: packets for it are held until it comes or
     /// is given up.
     pub(crate) fn is_resolving(&mut self) -> Result<bool, Error> {
-        let mut resolving = false;
-        let kind = libc::RTM_GETNEIGH;
-        let dumped = self.netlink.dump(kind, &[0; NEIGHBOUR], |message| {
-            let state = message.payload.get(8..10);
-            resolving |= state == Some(&libc::NUD_INCOMPLETE.to_ne_bytes());
-        });
-        dumped.map_err(Error::Tool)?;
-        Ok(resolving)
+        let neighbours = self.neighbours()?;
+        let mut states = neighbours.values();
+        Ok(states.any(|state| *state == libc::NUD_INCOMPLETE))
+    }
+
+    /// Frames that have found no room in the hosts' sockets.
+    pub(crate) fn missed(&mut self) -> u64 {
+        self.ends.iter_mut().map(Port::missed).sum()
     }
 
     /// Sends frames from host a. What its interface refuses is lost, in both beds.

@@ -7,21 +7,24 @@
 //! leave. [`search`] draws cases from a seed; [`replay`] runs one that was kept.
 //!
 //! - [`case`](Case): a configuration and frames, as text
-//! - `configuration`, `scene`, `frame`: cases drawn at random
+//! - `configuration`, `scene`, `frame`, `capture`: cases drawn at random
 //! - `half`: one bed; `hands`: its router, configured and taken back; `program`: the router under
 //!   test
 //! - `outcome`: what left, compared; every [`Exception`] has its sentence
+//! - `cause`: why something differed once
 //! - `shrink`: the smallest case that still differs
 //! - `cases/`: what was found once, replayed by the tests
 //!
 //! Frames carry their numbers in every eight bytes of their payload, so fragments and the quotes of
-//! ICMP errors are known too. What differs counts only when it differs again, more slowly: a busy
-//! machine is no finding. So what is wrong only while a change takes hold is not found here.
+//! ICMP errors are known too. What differs is tried again, more slowly. What differs twice is a
+//! finding; what differs once is counted by its [`Cause`], and one without a cause is shown.
 //!
 //! It cannot tell which of several ways a flow should take, only that it takes one of them; it
 //! sends from one host; and it says nothing about speed.
 
+mod capture;
 mod case;
+mod cause;
 mod configuration;
 mod dice;
 mod frame;
@@ -36,7 +39,9 @@ mod twins;
 
 use std::io;
 
+pub use capture::{Captured, captured};
 pub use case::{Case, marker};
+pub use cause::Cause;
 pub use frame::Macs;
 pub use outcome::{Difference, Exception};
 pub use program::Start;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::{Case, hex, number};
+use crate::cause::Cause;
 use crate::half::HOSTS;
 
 const ETHERNET: usize = 14;
@@ -70,6 +71,8 @@ type Forget<'a> = &'a dyn Fn(&mut Vec<Seen>, usize);
 pub(crate) struct Comparison {
     pub(crate) differences: Vec<Difference>,
     pub(crate) excused: BTreeMap<Exception, u64>,
+    /// What the beds have to say about the differences.
+    pub(crate) cause: Option<Cause>,
 }
 
 impl Outcome {

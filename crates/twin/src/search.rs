@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use report::Progress;
 
 use crate::Error;
+use crate::capture::Captured;
 use crate::case::Case;
+use crate::cause::Cause;
 use crate::configuration;
 use crate::dice::Dice;
 use crate::frame;
@@ -47,8 +49,10 @@ pub struct Summary {
     pub pairs: u64,
     /// Pairs whose end differed for good.
     pub different: u64,
-    /// Configurations in which something differed, and not again when it was tried alone.
-    pub unsteady: u64,
+    /// Configurations in which something differed in one of two tries, by cause.
+    pub once: BTreeMap<Cause, u64>,
+    /// What differed so without a cause, some of it.
+    pub unexplained: Vec<Finding>,
     /// Pairs that differ as they may, by exception.
     pub excused: BTreeMap<Exception, u64>,
     /// Different ways to differ.
@@ -65,7 +69,12 @@ impl Summary {
         self.configurations += other.configurations;
         self.pairs += other.pairs;
         self.different += other.different;
-        self.unsteady += other.unsteady;
+        for (cause, count) in other.once {
+            *self.once.entry(cause).or_default() += count;
+        }
+        let room = ENOUGH.saturating_sub(self.unexplained.len());
+        self.unexplained
+            .extend(other.unexplained.into_iter().take(room));
         for (exception, count) in other.excused {
             *self.excused.entry(exception).or_default() += count;
         }
@@ -86,6 +95,8 @@ pub struct Order {
     pub most: u64,
     /// Twins that work side by side: most of their time they wait for a bed to be quiet.
     pub twins: usize,
+    /// Packets of captures that are sent too.
+    pub captured: Vec<Captured>,
 }
 
 /// What the twins of a search share.
@@ -160,7 +171,8 @@ fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result
         let scene = Scene::of(&commands);
         // Numbers that the last case did not have: its late frames are known by them.
         let numbers = (0..FRAMES).map(|number| frames_before.wrapping_add(number));
-        let frames = numbers.map(|number| frame::draw(&mut dice, &scene, macs, number));
+        let frames =
+            numbers.map(|number| frame::draw(&mut dice, &scene, &order.captured, macs, number));
         let case = Case {
             about: Vec::new(),
             frames: frames.collect(),
@@ -208,25 +220,30 @@ pub fn replay(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
 }
 
 fn run(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
-    let (comparison, unsteady) = twins.compare(case)?;
+    let compared = twins.compare(case)?;
     let mut summary = Summary {
         configurations: 1,
         pairs: case.frames.len() as u64,
-        different: comparison.differences.len() as u64,
-        unsteady: u64::from(unsteady),
-        excused: comparison.excused,
+        different: compared.lasting.len() as u64,
+        excused: compared.excused,
+        once: compared.cause.map(|cause| (cause, 1)).into_iter().collect(),
         ..Summary::default()
     };
-    if !comparison.differences.is_empty() {
-        let numbers = comparison.differences.iter().map(|one| one.number);
-        let numbers: Vec<u16> = numbers.collect();
+    if compared.cause == Some(Cause::Unexplained) {
+        summary.unexplained.push(Finding {
+            case: case.only(&numbers(&compared.once)),
+            differences: compared.once,
+        });
+    }
+    if !compared.lasting.is_empty() {
+        let numbers = numbers(&compared.lasting);
         let mut finding = Finding {
             case: case.clone(),
-            differences: comparison.differences,
+            differences: compared.lasting,
         };
         // What does not differ alone stays as it is.
         if let Some(case) = shrink(twins, case, &numbers)? {
-            let differences = twins.compare(&case)?.0.differences;
+            let differences = twins.compare(&case)?.lasting;
             if !differences.is_empty() {
                 finding = Finding { case, differences };
             }
@@ -234,6 +251,10 @@ fn run(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
         summary.findings.push(finding);
     }
     Ok(summary)
+}
+
+fn numbers(differences: &[Difference]) -> Vec<u16> {
+    differences.iter().map(|one| one.number).collect()
 }
 
 /// What findings of one cause have in common: their commands and ends without the numbers.

@@ -1,7 +1,7 @@
 //! The smallest case that still differs.
 
 use crate::Error;
-use crate::case::{Case, number};
+use crate::case::Case;
 use crate::twins::Twins;
 
 /// Frames that are tried alone.
@@ -20,12 +20,7 @@ pub(crate) fn shrink(
     };
     // One of those that differ is most often enough.
     let alone = numbers.iter().take(ALONE).map(std::slice::from_ref);
-    let tried = alone.chain([numbers]).map(|numbers| {
-        let mut fewer = case.clone();
-        let kept = |frame: &Vec<u8>| number(frame).is_some_and(|one| numbers.contains(&one));
-        fewer.frames.retain(kept);
-        fewer
-    });
+    let tried = alone.chain([numbers]).map(|numbers| case.only(numbers));
     let mut found = None;
     for fewer in tried {
         if differs(&fewer)? {

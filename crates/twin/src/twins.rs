@@ -1,13 +1,15 @@
 //! Both beds and the router in one of them: a case runs here.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::case::Case;
+use crate::cause::Cause;
 use crate::frame::Macs;
 use crate::half::{Half, wait};
-use crate::outcome::{Comparison, Difference, Limited, Originals, Outcome, compare};
+use crate::outcome::{Comparison, Difference, Exception, Limited, Originals, Outcome, compare};
 use crate::program::{Program, Start};
 
 /// What the router looks for by the clock, and looks at again after an announcement, it has seen
@@ -26,6 +28,17 @@ const KIND: usize = 1;
 /// The longest that frames may go on arriving.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What came of a case.
+#[derive(Default)]
+pub(crate) struct Compared {
+    /// What differed twice.
+    pub(crate) lasting: Vec<Difference>,
+    /// What differed in one of two tries, and why.
+    pub(crate) once: Vec<Difference>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) excused: BTreeMap<Exception, u64>,
+}
+
 /// The twin beds, laid, with a running router in the second.
 pub struct Twins {
     kernel: Half,
@@ -36,6 +49,8 @@ pub struct Twins {
     forwarded: u64,
     /// What has come, in each bed, of messages of a limited rate: the kernels remember it.
     limited: [Limited; 2],
+    /// Frames that the hosts' sockets had no room for.
+    missed: u64,
     /// The last case did what a bed keeps for good.
     spoilt: bool,
     /// The last case had commands that are looked for by the clock.
@@ -57,6 +72,7 @@ impl Twins {
             start,
             forwarded: 0,
             limited: Default::default(),
+            missed: 0,
             spoilt: false,
             silent: false,
         })
@@ -84,19 +100,37 @@ impl Twins {
         self.forwarded + self.program.as_ref().map_or(0, Program::forwarded)
     }
 
-    /// Runs a case; where it differs, once more and slowly: only what differs twice counts. The
-    /// second value says that something differed once.
-    pub(crate) fn compare(&mut self, case: &Case) -> Result<(Comparison, bool), Error> {
+    /// Runs a case; where it differs, once more and slowly.
+    pub(crate) fn compare(&mut self, case: &Case) -> Result<Compared, Error> {
         let first = self.run(case, Duration::ZERO)?;
+        let mut compared = Compared {
+            excused: first.excused,
+            ..Compared::default()
+        };
         if first.differences.is_empty() {
-            return Ok((first, false));
+            return Ok(compared);
         }
-        let mut again = self.run(case, IN_DOUBT)?;
-        let differed =
-            |one: &Difference| first.differences.iter().any(|old| old.number == one.number);
-        again.differences.retain(differed);
-        let unsteady = again.differences.is_empty();
-        Ok((again, unsteady))
+        let again = self.run(case, IN_DOUBT)?;
+        let numbers = |differences: &[Difference]| -> BTreeSet<u16> {
+            differences.iter().map(|one| one.number).collect()
+        };
+        let (before, after) = (numbers(&first.differences), numbers(&again.differences));
+        for difference in again.differences {
+            let twice = before.contains(&difference.number);
+            let list = if twice {
+                &mut compared.lasting
+            } else {
+                &mut compared.once
+            };
+            list.push(difference);
+        }
+        let others = first.differences.into_iter();
+        compared
+            .once
+            .extend(others.filter(|one| !after.contains(&one.number)));
+        let cause = first.cause.or(again.cause).unwrap_or(Cause::Unexplained);
+        compared.cause = (!compared.once.is_empty()).then_some(cause);
+        Ok(compared)
     }
 
     /// Whether a case differs, tried once.
@@ -158,6 +192,7 @@ impl Twins {
             self.turn();
             let second = self.pass(case)?;
             comparison.differences = second.differences;
+            comparison.cause = second.cause;
         }
         if let Some(words) = self.program.as_mut().and_then(Program::ended) {
             self.program = None;
@@ -227,7 +262,26 @@ impl Twins {
             limited.extend(outcome.limited());
         }
         let [by_kernel, by_router] = &outcomes;
-        Ok(compare(case, by_kernel, by_router, &self.limited))
+        let mut comparison = compare(case, by_kernel, by_router, &self.limited);
+        if !comparison.differences.is_empty() {
+            comparison.cause = self.cause()?;
+        }
+        Ok(comparison)
+    }
+
+    /// What the beds have to say about a difference.
+    fn cause(&mut self) -> Result<Option<Cause>, Error> {
+        let missed = self.kernel.missed() + self.routed.missed();
+        if missed > std::mem::replace(&mut self.missed, missed) {
+            return Ok(Some(Cause::Unheard));
+        }
+        let (kernel, routed) = (self.kernel.neighbours()?, self.routed.neighbours()?);
+        let given_up = |state: &u16| *state == libc::NUD_FAILED;
+        let differs = kernel.iter().any(|(neighbour, state)| {
+            let other = routed.get(neighbour);
+            other.is_some_and(|other| given_up(other) != given_up(state))
+        });
+        Ok(differs.then_some(Cause::Unanswered))
     }
 }
 

@@ -1,11 +1,15 @@
 //! The kernel as the oracle: twin beds, random configurations, random frames.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use twin::{Case, Order, Start, Summary, Twins, marker, replay, search};
+use host::namespace;
+use host::process::{self, Signal};
+use serde_json::Value;
+use twin::{Case, Order, Start, Summary, Twins, captured, marker, replay, search};
 
-use super::lab::is_root;
+use super::lab::{is_root, wait_for};
 use super::raw::ipv4;
 
 /// The engines that are compared with the kernel.
@@ -44,6 +48,7 @@ fn frames_end_as_with_the_kernel_alone() {
         duration: PATIENCE,
         most: CONFIGURATIONS,
         twins: 2,
+        captured: captured(&[]).unwrap(),
     };
     for engine in ENGINES {
         let summary = search(&start(engine, &[]), &order).unwrap();
@@ -133,4 +138,34 @@ fn a_difference_is_found_and_shrunk() {
     );
     let difference = &finding.differences[0];
     assert!(difference.kernel.is_empty() && difference.router.len() == 1);
+}
+
+/// Whatever asks it to end, a search ends soon, says what it has compared, and leaves nothing.
+#[test]
+fn a_search_can_be_stopped_and_leaves_nothing() {
+    if !is_root() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+        command.args(["verify", "--frames", "--json", "--twins", "1"]);
+        command.args(["--engine", "af-xdp", "--seconds", "600"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = child.spawn().unwrap();
+        let name = format!("cl-{}-", child.id());
+        let left = || {
+            namespace::existing()
+                .into_iter()
+                .filter(|one| one.starts_with(&name))
+        };
+        // Two beds of four.
+        wait_for("the beds", 60, || left().count() == 8);
+        process::signal(child.id(), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(said["schema"], "corelane-verify-frames/1");
+        assert_eq!(left().count(), 0);
+    }
 }

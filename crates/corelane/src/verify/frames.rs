@@ -1,0 +1,175 @@
+//! `corelane verify --frames`: the search in twin beds, and its verdict.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use router::engine::EngineKind;
+use serde::Serialize;
+use serde_json::{Value, json};
+use twin::{Case, Cause, Finding, Order, Start, Summary, Twins};
+
+use super::Arguments;
+use crate::common::{Outcome, print};
+
+const SCHEMA: &str = "corelane-verify-frames/1";
+const DIFFERENT: u8 = 1;
+const ENGINES: [EngineKind; 2] = [EngineKind::Xdp, EngineKind::AfXdp];
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    host::cleanup::on_signal()?;
+    let cases = arguments.cases.iter().map(|file| Case::read(file));
+    let cases: Vec<Case> = cases.collect::<Result<_, _>>()?;
+    let captured = twin::captured(&arguments.captures)?;
+    let engines = match arguments.engine.as_slice() {
+        [] => &ENGINES,
+        chosen => chosen,
+    };
+    let order = Order {
+        seed: arguments.seed,
+        duration: Duration::from_secs(arguments.seconds) / engines.len() as u32,
+        most: u64::MAX,
+        twins: arguments.twins,
+        captured,
+    };
+    let mut results = Vec::new();
+    for engine in engines {
+        let start = Start {
+            executable: std::env::current_exe()?,
+            engine: engine.name().to_owned(),
+            options: Vec::new(),
+        };
+        let mut summary = Summary::default();
+        if cases.is_empty() {
+            summary = twin::search(&start, &order)?;
+        } else {
+            let mut twins = Twins::lay(start)?;
+            for case in &cases {
+                summary.add(twin::replay(&mut twins, case)?);
+            }
+        }
+        results.push((engine.name(), summary));
+        if host::interrupted() {
+            break;
+        }
+    }
+    print(&if arguments.which.json {
+        format!("{:#}\n", document(arguments.seed, &results))
+    } else {
+        let engines: String = results.iter().map(sentences).collect();
+        verdict(&results) + &engines
+    })?;
+    Ok(if results.iter().any(|(_, summary)| differs(summary)) {
+        ExitCode::from(DIFFERENT)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn differs(summary: &Summary) -> bool {
+    !summary.findings.is_empty() || !summary.unexplained.is_empty()
+}
+
+fn document(seed: u64, results: &[(&str, Summary)]) -> Value {
+    let engine = |(engine, summary): &(&str, Summary)| {
+        json!({
+            "engine": engine,
+            "pairs": summary.pairs,
+            "configurations": summary.configurations,
+            "seconds": summary.elapsed.as_secs_f64(),
+            "by_the_fast_path": summary.forwarded,
+            "different": summary.different,
+            "exceptions": summary.excused,
+            "configurations_different_once": summary.once,
+            "findings": cases(&summary.findings),
+            "unexplained": cases(&summary.unexplained),
+        })
+    };
+    let engines: Vec<Value> = results.iter().map(engine).collect();
+    json!({ "schema": SCHEMA, "seed": seed, "engines": engines })
+}
+
+fn cases(findings: &[Finding]) -> Vec<Value> {
+    let mut cases = Vec::new();
+    for Finding { case, differences } in findings {
+        cases.push(json!({ "case": case.to_string(), "differences": differences }));
+    }
+    cases
+}
+
+/// The answer in a sentence.
+fn verdict(results: &[(&str, Summary)]) -> String {
+    let mut all = Summary::default();
+    for (_, summary) in results {
+        all.add(summary.clone());
+    }
+    let unexplained = all.once.get(&Cause::Unexplained).copied().unwrap_or(0);
+    let said = match (all.different, unexplained) {
+        (0, 0) => "the same".to_owned(),
+        (0, some) => {
+            format!("the same, but in {some} configurations once not, for no known cause")
+        }
+        (some, _) => format!("DIFFERENT: {some} frames end otherwise than with the kernel alone"),
+    };
+    format!(
+        "{said}: {} frames compared with the kernel's in {} configurations\n",
+        all.pairs, all.configurations
+    )
+}
+
+fn sentences((engine, summary): &(&str, Summary)) -> String {
+    let Summary {
+        pairs,
+        configurations,
+        different,
+        forwarded,
+        ..
+    } = summary;
+    let seconds = summary.elapsed.as_secs_f64();
+    let rate = *pairs as f64 / seconds.max(0.001);
+    let mut text = format!(
+        "{engine}: {pairs} frames in {configurations} configurations, {rate:.0} a second; \
+         {forwarded} went the fast way; {different} differ\n"
+    );
+    let counts = [
+        ("frames differ as they may", counts(&summary.excused)),
+        ("configurations differed once", counts(&summary.once)),
+    ];
+    for (what, counts) in counts.into_iter().filter(|(_, counts)| !counts.is_empty()) {
+        let _ = writeln!(text, "{engine}: {what}: {counts}");
+    }
+    for finding in &summary.findings {
+        text += &shown(engine, "", finding);
+    }
+    for finding in &summary.unexplained {
+        text += &shown(engine, ", once", finding);
+    }
+    text
+}
+
+/// Numbers by name: `member 3, rate 1`.
+fn counts<'a, T: Serialize + 'a>(by_name: impl IntoIterator<Item = (&'a T, &'a u64)>) -> String {
+    let counts = by_name.into_iter().map(|(name, count)| {
+        let name = serde_json::to_value(name).unwrap_or_default();
+        format!("{} {count}", name.as_str().unwrap_or_default())
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// A finding as a case that can be kept and run again.
+fn shown(engine: &str, when: &str, finding: &Finding) -> String {
+    let mut text = format!("\n# engine {engine}{when}\n{}", finding.case);
+    for difference in &finding.differences {
+        let ends = |ends: &[String]| match ends {
+            [] => "does not leave".to_owned(),
+            ends => format!("leaves {}", ends.join(" and ")),
+        };
+        for (who, seen) in [
+            ("kernel", &difference.kernel),
+            ("router", &difference.router),
+        ] {
+            let _ = writeln!(text, "# frame {}, {who}: {}", difference.number, ends(seen));
+        }
+    }
+    text
+}

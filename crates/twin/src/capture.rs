@@ -1,0 +1,191 @@
+//! Frames from captures: as real programs made them, addressed anew.
+//!
+//! Headers, options and lengths stay as they were captured, and so do tunnels with what they carry.
+//! The outer addresses are a case's, sixteen bytes of markers are put behind the payload, and
+//! lengths and checksums follow. What lies behind a packet is cut off.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+
+use port::PortError;
+use port::pcap::Reader;
+use wire::checksum;
+
+use crate::case::{MARKER, marker};
+
+const ETHERNET: usize = 14;
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMPV6: u8 = 58;
+/// What every search sends too: ping with and without options and fragments, traceroute, DNS, TCP,
+/// a tunnel, discovery.
+const PROGRAMS: &[u8] = include_bytes!("../captures/programs.pcap");
+
+/// A packet of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured(Vec<u8>);
+
+/// The packets of IP in these files, and those that come with the harness.
+///
+/// # Errors
+/// When a file cannot be read or is no capture of Ethernet.
+pub fn captured(files: &[PathBuf]) -> Result<Vec<Captured>, PortError> {
+    let mut all = packets(PROGRAMS, "programs.pcap")?;
+    for file in files {
+        let name = file.display().to_string();
+        let input = File::open(file).map_err(|source| PortError::File {
+            name: name.clone(),
+            action: "open",
+            source,
+        })?;
+        all.extend(packets(BufReader::new(input), &name)?);
+    }
+    Ok(all)
+}
+
+fn packets(input: impl Read, name: &str) -> Result<Vec<Captured>, PortError> {
+    let mut reader = Reader::new(input, name)?;
+    let mut packets = Vec::new();
+    while let Some(record) = reader.next_record()? {
+        packets.extend(Captured::of(record.bytes));
+    }
+    Ok(packets)
+}
+
+impl Captured {
+    /// The packet in a frame, if it is one of IP and whole.
+    fn of(frame: &[u8]) -> Option<Self> {
+        let (kind, packet) = (frame.get(12..14)?, frame.get(ETHERNET..)?);
+        let half = |at: usize| {
+            Some(usize::from(u16::from_be_bytes(
+                *packet.get(at..)?.first_chunk()?,
+            )))
+        };
+        let length = match (kind, packet.first()? >> 4) {
+            ([8, 0], 4) => half(2)?,
+            ([0x86, 0xdd], 6) => half(4)? + 40,
+            _ => return None,
+        };
+        let enough = if packet[0] >> 4 == 4 { 20 } else { 40 };
+        (length >= enough)
+            .then(|| packet.get(..length))?
+            .map(|packet| Self(packet.to_vec()))
+    }
+
+    pub(crate) fn is_v6(&self) -> bool {
+        self.0[0] >> 4 == 6
+    }
+
+    /// The packet from and to these addresses, with this number in its payload; `None` when it is
+    /// longer than `longest` bytes then.
+    pub(crate) fn packet(
+        &self,
+        source: &[u8],
+        destination: &[u8],
+        number: u16,
+        longest: usize,
+    ) -> Option<Vec<u8>> {
+        let mut packet = self.0.clone();
+        packet.extend(marker(number).repeat(2));
+        if packet.len() > longest {
+            return None;
+        }
+        let length = packet.len();
+        let (protocol, header, fragment) = if self.is_v6() {
+            packet[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
+            packet[8..24].copy_from_slice(source);
+            packet[24..40].copy_from_slice(destination);
+            (packet[6], 40, false)
+        } else {
+            packet[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            packet[12..16].copy_from_slice(source);
+            packet[16..20].copy_from_slice(destination);
+            let header = usize::from(packet[0] & 15) * 4;
+            packet[10..12].fill(0);
+            let sum = checksum::of(packet.get(..header)?);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            (packet[9], header, packet[6] & 0x3f | packet[7] != 0)
+        };
+        if !fragment {
+            finish(&mut packet[header..], protocol, source, destination);
+        }
+        Some(packet)
+    }
+}
+
+/// Writes length and checksum of what lies above IP anew, except a checksum that is not used.
+fn finish(upper: &mut [u8], protocol: u8, source: &[u8], destination: &[u8]) {
+    let length = upper.len();
+    let (at, least) = match protocol {
+        UDP => (6, 8),
+        TCP => (16, 20),
+        ICMP | ICMPV6 => (2, 4),
+        _ => return,
+    };
+    if length < least + 2 * MARKER {
+        return;
+    }
+    if protocol == UDP {
+        upper[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+        if upper[6..8] == [0, 0] {
+            return;
+        }
+    }
+    upper[at..at + 2].fill(0);
+    let pseudo = match protocol {
+        ICMP => 0,
+        _ => checksum::pseudo_header(source, destination, protocol, length as u32),
+    };
+    let sum = !checksum::fold(pseudo + checksum::sum(upper));
+    let sum = if sum == 0 && protocol == UDP {
+        0xffff
+    } else {
+        sum
+    };
+    upper[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case;
+
+    fn frame_of(packet: &[u8]) -> Vec<u8> {
+        let kind = if packet[0] >> 4 == 6 {
+            [0x86, 0xdd]
+        } else {
+            [8, 0]
+        };
+        [&[2; 12], &kind[..], packet].concat()
+    }
+
+    #[test]
+    fn captured_packets_stay_valid_and_get_a_number() {
+        let all = captured(&[]).unwrap();
+        assert!(all.len() > 30, "{}", all.len());
+        let mut protocols = std::collections::BTreeSet::new();
+        for one in &all {
+            let addresses: (&[u8], &[u8]) = if one.is_v6() {
+                (&[0xfd; 16], &[0x20; 16])
+            } else {
+                (&[10, 0, 0, 2], &[10, 1, 0, 2])
+            };
+            let packet = one.packet(addresses.0, addresses.1, 7, 4000).unwrap();
+            assert_eq!(case::number(&packet), Some(7));
+            assert_eq!(
+                Captured::of(&frame_of(&packet)),
+                Some(Captured(packet.clone()))
+            );
+            let header = usize::from(packet[0] & 15) * 4;
+            assert!(one.is_v6() || checksum::of(&packet[..header]) == 0);
+            protocols.insert(packet[if one.is_v6() { 6 } else { 9 }]);
+        }
+        let known = [ICMP, TCP, UDP, ICMPV6];
+        assert!(
+            known.iter().all(|one| protocols.contains(one)),
+            "{protocols:?}"
+        );
+    }
+}

@@ -1,0 +1,14 @@
+//! Why something differed once and not again.
+
+/// What the beds had to say about a difference when it was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Of the same neighbour one bed's kernel had an answer, and the other's had given it up: the
+    /// machine had no time for it.
+    Unanswered,
+    /// A host's socket had no room for frames that had arrived: the machine had no time for it.
+    Unheard,
+    /// Neither: the router was late, or lost a frame while something changed.
+    Unexplained,
+}
