@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-router bench-tester bench-scale
+.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-router bench-tester bench-scale
 
 # What there is to make, from the comments of this file.
 help:
@@ -71,6 +71,12 @@ fuzz:
 # verify-frames SECONDS=7200
 verify-frames: build
 	$(CORELANE) verify --frames --seconds $(or $(SECONDS),60) $(ARGS)
+
+# Storms and churn around a running router, with traffic: nothing of others is lost, nothing leaks,
+# routes are followed as fast as ever. Needs root. make soak SECONDS=28800
+soak: export CORELANE_SOAK_SECONDS = $(or $(SECONDS),1800)
+soak:
+	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::storms router::soak
 
 # The memory that threads share, under Miri: readers of tables while they change, and the pools of
 # frames. Needs nightly's miri.

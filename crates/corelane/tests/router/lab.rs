@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -130,7 +131,7 @@ impl Lab {
         let ready = out.recv_timeout(Duration::from_mins(1));
         let mut router = Router {
             child,
-            log,
+            log: Mutex::new(log),
             seen: String::new(),
             ready: String::new(),
             directory: self.directory.path().into(),
@@ -238,7 +239,8 @@ fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 /// A running router.
 pub(crate) struct Router {
     child: Child,
-    log: Receiver<String>,
+    /// So that several threads can ask the router.
+    log: Mutex<Receiver<String>>,
     seen: String,
     pub(crate) ready: String,
     directory: PathBuf,
@@ -247,7 +249,7 @@ pub(crate) struct Router {
 impl Router {
     /// What it logged so far.
     pub(crate) fn log(&mut self) -> &str {
-        for line in self.log.try_iter() {
+        for line in self.log.get_mut().unwrap().try_iter() {
             self.seen.push_str(&line);
             self.seen.push('\n');
         }
@@ -286,7 +288,8 @@ impl Router {
             .as_array()
             .unwrap()
             .iter()
-            .map(|port| port["forwarded"].as_u64().unwrap())
+            // One that is absent has no counts.
+            .filter_map(|port| port["forwarded"].as_u64())
             .sum()
     }
 

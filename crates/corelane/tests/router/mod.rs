@@ -2,6 +2,7 @@
 //! kernel, iperf3, traceroute, FRR and BIRD. Needs root; what needs a program that is not installed
 //! says so and passes.
 
+mod changes;
 mod lab;
 
 mod checksums;
@@ -24,6 +25,8 @@ mod protocols;
 mod raw;
 mod service;
 mod settings;
+mod soak;
+mod storms;
 mod tags;
 mod twins;
 mod watching;
