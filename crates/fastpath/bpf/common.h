@@ -36,6 +36,9 @@
  * can follow. */
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
+/* Has the verifier forget what it knows of x, with the help of any y that it knows nothing of. */
+#define FORGET(x, y) asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(x) : "r"(y))
+
 INLINE void *packet_start(const struct xdp_md *context) { return (void *)(__u64)context->data; }
 INLINE void *packet_end(const struct xdp_md *context) { return (void *)(__u64)context->data_end; }
 

@@ -158,20 +158,36 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	return aim(way);
 }
 
-INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)
+/* The header again, whose beginning was `start` and whose `length` bytes are there. How much more of the
+ * packet has been seen the verifier forgets by that. What it knows of a packet it carries along every
+ * way to the end: without this it would follow some hundred thousand instructions more, which takes
+ * most of a second for each port. */
+INLINE __u8 *again(struct xdp_md *context, __u32 start, __u32 length)
+{
+	__u8 *at = packet_start(context) + start;
+	return at + length > (const __u8 *)packet_end(context) ? 0 : at;
+}
+
+INLINE enum reason route4(struct xdp_md *context, struct way *way, __u32 start, __u8 *at, const __u8 *end)
 {
 	if (at + 20 > end)
 		return IPV4_TRUNCATED;
-	const struct ipv4 ip = *(struct ipv4 *)at;
+	struct ipv4 ip = *(struct ipv4 *)at;
 	see_all(context, way, ipv4_total_length(&ip));
 	enum reason fault = ipv4_fault(&ip, way->ip);
 	if (fault != REASONS)
 		return fault;
 	way->ip = ipv4_total_length(&ip);
 
-	if (PARTIAL && !ipv4_is_fragment(&ip) &&
-	    is_partial(at + 20, end, ipv4_protocol(&ip), (__u64)ip.word[3] + ip.word[4], way->ip - 20))
-		return PARTIAL_CHECKSUM;
+	if (PARTIAL) {
+		__u64 sum = (__u64)ip.word[3] + ip.word[4];
+		if (!ipv4_is_fragment(&ip) && is_partial(at + 20, end, ipv4_protocol(&ip), sum, way->ip - 20))
+			return PARTIAL_CHECKSUM;
+		at = again(context, start, 20);
+		if (!at)
+			return IPV4_TRUNCATED;
+		FORGET(ip.word[2], ip.word[4]);
+	}
 
 	if (KERNEL_FIB) {
 		struct flow flow = flow4(&ip, way->flows, way->start);
@@ -207,11 +223,11 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u8 *at, con
 	return REASONS;
 }
 
-INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, const __u8 *end)
+INLINE enum reason route6(struct xdp_md *context, struct way *way, __u32 start, __u8 *at, const __u8 *end)
 {
 	if (at + 40 > end)
 		return IPV6_TRUNCATED;
-	const struct ipv6 ip = *(struct ipv6 *)at;
+	struct ipv6 ip = *(struct ipv6 *)at;
 	see_all(context, way, 40 + ipv6_payload_length(&ip));
 	enum reason fault = ipv6_fault(&ip, way->ip);
 	if (fault != REASONS)
@@ -230,6 +246,10 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u8 *at, con
 			return PARTIAL_CHECKSUM;
 		if (fault != REASONS)
 			return fault;
+		at = again(context, start, 40);
+		if (!at)
+			return IPV6_TRUNCATED;
+		FORGET(ip.word[0], ip.word[4]);
 	}
 
 	if (KERNEL_FIB) {
@@ -315,11 +335,11 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	way.start = start;
 	way.flows = *(volatile const __u32 *)&port->flows;
 	if (way.type == bpf_htons(TYPE_IPV4))
-		reason = start == ETHERNET_LENGTH ? route4(context, &way, data + ETHERNET_LENGTH, end)
-						  : route4(context, &way, data + ETHERNET_LENGTH + TAG_LENGTH, end);
+		reason = start == ETHERNET_LENGTH ? route4(context, &way, ETHERNET_LENGTH, data + ETHERNET_LENGTH, end)
+						  : route4(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
 	else if (way.type == bpf_htons(TYPE_IPV6))
-		reason = start == ETHERNET_LENGTH ? route6(context, &way, data + ETHERNET_LENGTH, end)
-						  : route6(context, &way, data + ETHERNET_LENGTH + TAG_LENGTH, end);
+		reason = start == ETHERNET_LENGTH ? route6(context, &way, ETHERNET_LENGTH, data + ETHERNET_LENGTH, end)
+						  : route6(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
 	else
 		return leave(mine, OTHER_PROTOCOL);
 	if (reason != REASONS)
