@@ -31,7 +31,7 @@ build:
 test:
 	@scripts/setup test
 	@$(MAKE) --no-print-directory guest || echo "the guest program cannot be built here: the planes' end-to-end tests will skip"
-	cargo test --workspace --locked --quiet --no-fail-fast
+	@scripts/test
 
 # What a change must pass before it is shown to anybody, without root: formatting, clippy, unit
 # tests.

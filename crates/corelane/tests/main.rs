@@ -6,8 +6,3 @@ mod router;
 mod scale;
 mod study;
 mod tester;
-
-use std::sync::Mutex;
-
-/// Held by each test that measures: it would take the cores from another.
-static CORES: Mutex<()> = Mutex::new(());

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,12 +17,12 @@ const ROUTES: &str =
 
 struct Place {
     directory: Directory,
-    _alone: MutexGuard<'static, ()>,
+    _alone: needs::Cores,
 }
 
 impl Place {
     fn new() -> Self {
-        let alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = needs::cores();
         let directory = Directory::new("study").unwrap();
         std::fs::write(directory.path().join("routes.txt"), ROUTES).unwrap();
         Self {

@@ -14,12 +14,3 @@ mod process;
 mod settings;
 mod temporary;
 mod topology;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Held by tests that move threads between cores: an isolated core takes no thread of another test.
-static CORES: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    CORES.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -17,7 +17,7 @@ fn isolating_all_cores_is_refused() {
 /// isolated core, and come back to it when the partition is gone.
 #[test]
 fn free_threads_stay_off_the_isolated_core() {
-    let _alone = crate::alone();
+    let _alone = needs::cores();
     let all = allowed_cores().unwrap();
     if !process::is_root() || all.len() < 2 {
         needs::skipped!("needs root and two cores");

@@ -4,7 +4,7 @@ use host::{CoreId, Pinned, allowed_cores};
 
 #[test]
 fn pins_and_gives_back() {
-    let _alone = crate::alone();
+    let _alone = needs::cores();
     let before = allowed_cores().unwrap();
     let last = *before.last().unwrap();
     let pinned = Pinned::to(last).unwrap();

@@ -5,6 +5,7 @@
 //! a colon, and why the machine cannot do better. For tests only: nothing ships with it.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -59,6 +60,22 @@ pub fn two_cores() -> bool {
     that(cores.is_ok_and(|cores| cores.get() > 1), "two cores")
 }
 
+/// This machine's cores, which one test at a time measures on, of whatever test program.
+#[derive(Debug)]
+#[must_use = "the cores are given back when this is dropped"]
+pub struct Cores(#[allow(dead_code, reason = "the lock goes when it is closed")] File);
+
+/// Waits for the cores: for a test that measures, or that moves threads between them. Others would
+/// take them from it.
+///
+/// # Panics
+/// If this crate's files cannot be read, or locks do not work on them.
+pub fn cores() -> Cores {
+    let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
+    file.lock().unwrap();
+    Cores(file)
+}
+
 /// Whether `program` is installed, where Debian's packages put programs.
 pub fn program(program: &str) -> bool {
     let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/frr"];
@@ -69,6 +86,16 @@ pub fn program(program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cores_are_one_tests_at_a_time() {
+        let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
+        let cores = cores();
+        assert!(file.try_lock().is_err());
+        drop(cores);
+        // Another test may be quicker.
+        file.lock().unwrap();
+    }
 
     #[test]
     fn an_excuse_needs_its_reason() {

@@ -1,6 +1,5 @@
 //! Every deployment forwards for real, takes routes over its link, and gives back what it took.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent::protocol::UserPlaneMode;
@@ -28,12 +27,12 @@ struct Place {
     running: Running,
     site: Site,
     cores: Cores,
-    _alone: MutexGuard<'static, ()>,
+    _alone: needs::Cores,
 }
 
 /// Starts `deployment`; `None`, with a word why, where this machine cannot have it.
 fn start(deployment: Deployment, mode: UserPlaneMode) -> Option<Place> {
-    let alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let alone = needs::cores();
     let skipped = |why: &str| {
         needs::skipped!("{}: {why}", deployment.name());
         None

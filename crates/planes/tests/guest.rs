@@ -4,7 +4,6 @@
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command as Program, Stdio};
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use agent::protocol::{Command, Counters, Interface, Route, UserPlaneMode, pack_routes};
@@ -111,7 +110,7 @@ fn needs() -> Option<std::path::PathBuf> {
 }
 
 fn forwards_takes_routes_and_dies_alone(kind: Kind) {
-    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = needs::cores();
     let Some(program) = needs() else { return };
     let net = net();
     let plan = Plan {
@@ -181,7 +180,7 @@ fn a_virtual_machine_forwards_takes_routes_and_dies_alone() {
 /// A crash of a guest's kernel ends that guest. Host and the other guest do not notice.
 #[test]
 fn a_crash_stays_in_its_guest() {
-    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = needs::cores();
     let Some(program) = needs() else { return };
     let places = ["crash0", "crash1"].map(|name| Namespace::new(name).unwrap());
     let plans = places
@@ -243,7 +242,7 @@ fn processes_with(word: &str) -> Vec<String> {
 
 fn killed_control_leaves_nothing(kind: &str) {
     use std::io::BufRead;
-    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = needs::cores();
     if needs().is_none() {
         return;
     }
@@ -302,7 +301,7 @@ fn a_virtual_machine_does_not_outlive_its_killed_starter() {
 /// Whatever this machine has, there is a kind of guests and a reason for it, and that kind boots.
 #[test]
 fn the_kind_that_is_chosen_boots() {
-    let _alone = crate::CORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = needs::cores();
     let Some(program) = needs() else { return };
     let namespace = Namespace::new("chosen").unwrap();
     let core = plan(Kind::Kvm, &namespace, &program).core;

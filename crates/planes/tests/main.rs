@@ -6,8 +6,3 @@ mod deployments;
 mod flows;
 mod guest;
 mod plan;
-
-use std::sync::Mutex;
-
-/// Held by each test that measures: it would take the cores from another.
-static CORES: Mutex<()> = Mutex::new(());

@@ -2,7 +2,6 @@
 //! arrives, and where the rest went. Needs root.
 
 use std::net::Ipv4Addr;
-use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use fastpath::generate::Destinations;
@@ -26,13 +25,11 @@ const RATE: f64 = 100_000.0;
 
 /// Two cores at most, a kernel that forwards 10/9, and destinations by turns in both halves of 10/8
 /// or in the lower alone.
-fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, MutexGuard<'static, ()>)> {
+fn lanes(name: &str, both_halves: bool) -> Option<(Lanes, usize, needs::Cores)> {
     if !needs::root("for network namespaces and eBPF") {
         return None;
     }
-    let guard = crate::CORES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let guard = needs::cores();
     let mut cores: Vec<CoreId> = host::allowed_cores().unwrap();
     cores.truncate(2);
     let destinations: Vec<Ipv4Addr> = (0..1000)

@@ -8,8 +8,3 @@ mod search;
 mod support;
 mod traffic;
 mod veth;
-
-use std::sync::Mutex;
-
-/// Held by each test that measures: it would take the cores from another.
-static CORES: Mutex<()> = Mutex::new(());

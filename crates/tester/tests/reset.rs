@@ -10,9 +10,7 @@ use crate::support::subject;
 
 #[test]
 fn reset_time_is_the_set_outage_by_both_methods() {
-    let _alone = crate::CORES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = needs::cores();
     let device = Calibrated::new(Settings::default(), 2);
     let switch = device.switch();
     let mut rig = Engine::new(device, Vec::new(), 1518, 1e6, 1).unwrap();

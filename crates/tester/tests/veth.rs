@@ -39,9 +39,7 @@ fn cable_and_kernel_lose_nothing_at_a_low_rate() {
     if !root() {
         return;
     }
-    let _alone = crate::CORES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = needs::cores();
     let mut testbed = Testbed::new(1500, true).unwrap();
     {
         let mut wire = testbed.wire(1).unwrap();
@@ -115,9 +113,7 @@ fn a_kernel_that_does_not_forward_is_named() {
     if !root() {
         return;
     }
-    let _alone = crate::CORES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = needs::cores();
     let testbed = Testbed::new(1500, false).unwrap();
     let mut rig = testbed.rig("nothing", 1).unwrap();
     let trial = rig.run(&order(64, Family::Ipv4), "test", None).unwrap();
@@ -130,9 +126,7 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
     if !root() {
         return;
     }
-    let _alone = crate::CORES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = needs::cores();
     let testbed = Testbed::new(1500, true).unwrap();
     let mut rig = testbed.rig("the kernel", 1).unwrap();
     let profile = Profile {
@@ -176,9 +170,7 @@ fn packet_sockets_carry_every_byte() {
     if !root() {
         return;
     }
-    let _alone = crate::CORES
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = needs::cores();
     let testbed = Testbed::new(1500, true).unwrap();
     let [first, second] = &testbed.ends[..] else {
         panic!("two ends")

@@ -2,14 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::support::{SHORT, alone, directory, external, path, received, root, rows, text, trials};
+use super::support::{SHORT, directory, external, path, received, root, rows, text, trials};
 
 #[test]
 fn one_machine_sends_and_another_receives() {
     if !root() {
         return;
     }
-    let _alone = alone();
+    let _alone = needs::cores();
     // Sender, kernel router and receiver in namespaces of their own.
     let bed = external(["here", "there"]);
     let [here, there] = ["here", "there"].map(|place| bed.namespace(place).unwrap());

@@ -2,16 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{MutexGuard, PoisonError};
 
 use host::bed::{Bed, side};
 use host::offload::Offload;
 use serde_json::Value;
 use tester::addresses;
-
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    crate::CORES.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 pub(crate) fn root() -> bool {
     needs::root("for network namespaces and raw sockets")
