@@ -128,6 +128,7 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	query->dport = ports >> 16;
 	query->tot_len = way->ip;
 	query->ifindex = way->in->ifindex;
+	_Bool neighbour = 1;
 	switch (bpf_fib_lookup(context, query, sizeof(*query), 0)) {
 	case BPF_FIB_LKUP_RET_SUCCESS:
 		break;
@@ -141,13 +142,18 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 		return TOO_BIG;
 	case BPF_FIB_LKUP_RET_FWD_DISABLED:
 		return PORT_DISABLED;
-	default: /* not forwarded, unsupported encapsulation, no neighbour */
+	case BPF_FIB_LKUP_RET_NO_NEIGH:
+		neighbour = 0;
+		break;
+	default: /* not forwarded, unsupported encapsulation */
 		return PUNT;
 	}
 	__u32 ifindex = query->ifindex;
 	const struct egress *egress = bpf_map_lookup_elem(&egresses, &ifindex);
 	if (!egress)
 		return UNKNOWN_PORT;
+	if (!neighbour)
+		return UNRESOLVED;
 	if (is_refused(context, egress->flags))
 		return NO_REDIRECT;
 	way->next_hop = 0;

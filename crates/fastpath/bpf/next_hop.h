@@ -11,9 +11,19 @@
 #include "flow.h"
 #include "parse.h"
 
-enum kind { KIND_NONE, KIND_ADJACENCY, KIND_GROUP, KIND_PUNT, KIND_BLACKHOLE, KIND_UNREACHABLE, KIND_PROHIBIT };
+enum kind {
+	KIND_NONE,
+	KIND_ADJACENCY,
+	KIND_GROUP,
+	KIND_PUNT,
+	KIND_BLACKHOLE,
+	KIND_UNREACHABLE,
+	KIND_PROHIBIT,
+	KIND_LOCAL,
+	KIND_UNRESOLVED
+};
 
-/* `fib::NextHopEntry`. Here `port` is the egress's place in `out`. A group has in the first eight
+/* `fib::NextHopEntry`. Here `port` is the egress's place in `out`, also of KIND_UNRESOLVED. A group has in the first eight
  * bytes of `addresses` a bit for each port by which a member leaves untagged. */
 struct next_hop {
 	__u8 kind, flags;
@@ -31,8 +41,6 @@ struct next_hop {
 #define FLAG_UNKNOWN_PORT 2
 /* In `flags`: the egress device takes no frames of several buffers. */
 #define FLAG_ONE_BUFFER 8
-/* In `flags` of what is the kernel's: `port` and `vlan` say where the destination is. */
-#define FLAG_ON_LINK 4
 
 CONSTANT(BUCKETS); /* entries of `buckets` */
 
@@ -84,6 +92,10 @@ INLINE enum reason follow(void *context, __u16 *number, struct flow *flow, const
 	switch (entry->kind) {
 	case KIND_ADJACENCY:
 		return entry->flags & FLAG_UNKNOWN_PORT ? UNKNOWN_PORT : REASONS;
+	case KIND_UNRESOLVED:
+		return entry->flags & FLAG_UNKNOWN_PORT ? UNKNOWN_PORT : UNRESOLVED;
+	case KIND_LOCAL:
+		return LOCAL;
 	case KIND_PUNT:
 		return PUNT;
 	case KIND_BLACKHOLE:

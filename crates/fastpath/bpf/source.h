@@ -31,7 +31,7 @@ INLINE _Bool has_way_back(const struct table *table, __u64 station, __u32 source
 	__u32 kind = entry->kind;
 	if (kind == KIND_GROUP)
 		return station & STATION_LOOSE || (vlan == 0 && *(const __u64 *)entry->addresses >> (port & 63) & 1);
-	if (kind != KIND_ADJACENCY && !(kind == KIND_PUNT && entry->flags & FLAG_ON_LINK))
+	if (kind != KIND_ADJACENCY && kind != KIND_UNRESOLVED)
 		return 0;
 	return station & STATION_LOOSE || (entry->port == port && (entry->vlan & 0xfffU) == vlan);
 }

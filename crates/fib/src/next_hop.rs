@@ -35,7 +35,7 @@ pub enum Kind {
     /// Several next hops: choose one of the group's buckets by the flow's hash, and go on with
     /// that.
     Group = 2,
-    /// The kernel's: local delivery, unresolved neighbours, whatever is not plain forwarding.
+    /// The kernel's to forward: whatever is not plain forwarding.
     Punt = 3,
     /// Drop silently.
     Blackhole = 4,
@@ -43,6 +43,10 @@ pub enum Kind {
     Unreachable = 5,
     /// Drop; the kernel answers "administratively prohibited".
     Prohibit = 6,
+    /// The kernel's: an address of this machine.
+    Local = 7,
+    /// The kernel's: the Ethernet address of a neighbour is to be found; the egress is known.
+    Unresolved = 8,
 }
 
 /// All that forwarding to a next hop needs, 32 bytes, shared with the eBPF programs.

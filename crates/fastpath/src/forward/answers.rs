@@ -16,7 +16,6 @@ const SETTLE_EVERY: u32 = 4096;
 const FLAG_NO_REDIRECT: u8 = 1;
 const FLAG_ONE_BUFFER: u8 = 8;
 const FLAG_UNKNOWN_PORT: u8 = 2;
-const FLAG_ON_LINK: u8 = 4;
 /// A number that no port has.
 const NO_PORT: u32 = u32::MAX;
 /// How long workers get to end their bursts when memory is short. They need microseconds.
@@ -74,8 +73,8 @@ impl Forwarder {
     }
 
     /// The content of a next hop that is not a group. `port` is the interface index of the egress,
-    /// and `vlan` its tag: of an adjacency, and of what is the kernel's but on a link (a punt of
-    /// a connected network), by which sources are checked; `flags` is ours. Without room, its
+    /// and `vlan` its tag: of an adjacency, and of [`Kind::Unresolved`], by which sources are
+    /// checked; `flags` is ours. Without room, its
     /// frames are the kernel's until there is some ([`Forwarder::not_carried`]).
     ///
     /// # Errors
@@ -206,11 +205,6 @@ impl Forwarder {
             entry.flags = FLAG_UNKNOWN_PORT;
             return entry;
         };
-        if entry.kind != Kind::Adjacency {
-            entry.port = number as u32;
-            entry.flags = FLAG_ON_LINK;
-            return entry;
-        }
         entry.port = number as u32;
         entry.flags = match &self.ports[number] {
             Some(port) if self.target == Target::Ports => flags(port.redirects),
@@ -348,7 +342,7 @@ pub(super) fn flags(redirects: Redirects) -> u8 {
 
 /// A bit for the port that an entry, as the program reads it, leaves by untagged.
 fn ports_of(entry: &NextHopEntry) -> u64 {
-    let leaves = entry.kind == Kind::Adjacency || entry.flags & FLAG_ON_LINK != 0;
+    let leaves = matches!(entry.kind, Kind::Adjacency | Kind::Unresolved);
     if leaves && entry.vlan == 0 {
         1_u64.checked_shl(entry.port).unwrap_or(0)
     } else {

@@ -106,7 +106,11 @@ reasons! {
     PartialChecksum = "partial-checksum", NextHop, Kernel;
     /// No route to the destination; the kernel answers.
     NoRoute = "no-route", NextHop, Kernel;
-    /// The route says: the kernel's (local delivery, a neighbour not yet resolved).
+    /// An address of this machine.
+    Local = "local", NextHop, Kernel;
+    /// A neighbour whose Ethernet address is not known (yet); the kernel asks for it.
+    Unresolved = "unresolved", NextHop, Kernel;
+    /// The route says: the kernel's to forward.
     Punt = "punt", NextHop, Kernel;
     /// The route says: drop silently.
     Blackhole = "blackhole", NextHop, Dropped;

@@ -102,6 +102,7 @@ impl Bench {
             (4, Kind::Blackhole),
             (5, Kind::Unreachable),
             (6, Kind::Prohibit),
+            (12, Kind::Local),
         ] {
             let entry = NextHopEntry {
                 kind,
@@ -109,6 +110,11 @@ impl Bench {
             };
             forwarder.set_next_hop(NextHop(id), entry).unwrap();
         }
+        let unresolved = NextHopEntry {
+            kind: Kind::Unresolved,
+            ..adjacency(r1, 0)
+        };
+        forwarder.set_next_hop(NextHop(13), unresolved).unwrap();
         let stray = adjacency(9999, 0);
         forwarder.set_next_hop(NextHop(7), stray).unwrap();
         forwarder.set_group(NextHop(8), &[]).unwrap();
@@ -123,6 +129,8 @@ impl Bench {
             ("203.0.113.6/32", 6),
             ("203.0.113.7/32", 7),
             ("203.0.113.8/32", 8),
+            ("203.0.113.12/32", 12),
+            ("203.0.113.13/32", 13),
             ("203.0.113.16/28", 9),
         ] {
             let route = [(v4(text), NextHop(id))];
@@ -131,6 +139,7 @@ impl Bench {
         let routes = [
             (v6("2001:db8:19::/48"), ADJACENCY),
             (v6("2001:db8:20::/48"), TAGGED),
+            (v6("2001:db8:12::/48"), NextHop(12)),
         ];
         forwarder.set_routes_v6(MAIN, &routes);
         forwarder.set_routes_v4(

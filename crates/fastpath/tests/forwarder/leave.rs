@@ -101,6 +101,9 @@ fn routes_that_forward_nothing_have_their_reason() {
         bench.leaves(&to("192.0.2.1"), "no-route");
         bench.leaves(&frame("2001:db9::1", 78, None), "no-route");
         bench.leaves(&to("203.0.113.3"), "punt");
+        bench.leaves(&to("203.0.113.12"), "local");
+        bench.leaves(&frame("2001:db8:12::1", 78, None), "local");
+        bench.leaves(&to("203.0.113.13"), "unresolved");
         bench.leaves(&to("203.0.113.4"), "blackhole");
         bench.leaves(&to("203.0.113.5"), "unreachable");
         bench.leaves(&to("203.0.113.6"), "prohibit");

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fib::{NextHop, Prefix};
 
-use super::model::{DEFAULT_TABLE, LOCAL_TABLE, Placement, RouteKind, Way};
+use super::model::{DEFAULT_TABLE, LOCAL_TABLE, Placement, Way};
 use super::next_hops::Content;
 use super::routed::Routed;
 use super::routes::{Alternative, RouteTable, Stored, WayId, Ways};
@@ -125,10 +125,7 @@ impl<A: Routed> Family<A> {
     /// What the engine must answer for exactly this prefix; [`NextHop::NONE`]: nothing of its own.
     pub fn answer(&self, domain: u32, prefix: Prefix<A>) -> NextHop {
         if let Some((stored, _)) = self.best(LOCAL_TABLE, prefix) {
-            return match stored.way.kind {
-                RouteKind::Kernel => fixed::PUNT,
-                _ => stored.next_hop,
-            };
+            return stored.next_hop;
         }
         if let Some((stored, more)) = self.best(domain, prefix) {
             let mut local = self.wide_local.iter();

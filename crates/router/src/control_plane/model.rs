@@ -186,7 +186,9 @@ pub enum ObjectKind {
 pub enum RouteKind {
     /// Forwards.
     Unicast,
-    /// The kernel's own: local, broadcast, anycast, multicast, and all that is not listed here.
+    /// Delivers here: local, broadcast, anycast.
+    Local,
+    /// The kernel's own: multicast, and all that is not listed here.
     Kernel,
     /// Drops silently.
     Blackhole,

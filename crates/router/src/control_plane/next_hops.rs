@@ -96,11 +96,12 @@ pub struct NextHops {
 }
 
 /// The content of the fixed numbers, in order from [`fixed::PUNT`].
-const FIXED: [Kind; 4] = [
+const FIXED: [Kind; 5] = [
     Kind::Punt,
     Kind::Blackhole,
     Kind::Unreachable,
     Kind::Prohibit,
+    Kind::Local,
 ];
 
 impl NextHops {

@@ -36,6 +36,7 @@ impl Shared {
     pub fn resolve(&mut self, way: &Way, v6: bool, before: NextHop) -> (NextHop, Option<u32>) {
         let id = match way.kind {
             _ if way.special => fixed::PUNT,
+            RouteKind::Local => fixed::LOCAL,
             RouteKind::Kernel => fixed::PUNT,
             RouteKind::Blackhole => fixed::BLACKHOLE,
             RouteKind::Unreachable => fixed::UNREACHABLE,
@@ -65,13 +66,8 @@ impl Shared {
             // A route with its own MTU to a connected network is rare enough for the kernel to
             // serve.
             ([hop], []) if way.mtu == 0 => {
-                let id = if v6 {
-                    fixed::PUNT
-                } else {
-                    let here = Content::Hop(HopKey::on_link(hop.link));
-                    self.next_hops.share(here, NextHop::NONE)
-                };
-                (id, Some(hop.link))
+                let here = Content::Hop(HopKey::on_link(hop.link));
+                (self.next_hops.share(here, NextHop::NONE), Some(hop.link))
             }
             (_, []) => (fixed::PUNT, None),
             (_, [id]) => (*id, None),

@@ -3,8 +3,8 @@
 //!
 //! A frame can leave by a link when the link is a port or a VLAN sub-interface of one, is up, has
 //! carrier, and the kernel knows the neighbour's Ethernet address. Whenever one of these fails the
-//! entry says "punt", and the kernel does what it would have done without us: ask for the address,
-//! send elsewhere, or answer with an error.
+//! entry says "punt", or "unresolved" when it is only the address, and the kernel does what it
+//! would have done without us: ask for the address, send elsewhere, or answer with an error.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -266,7 +266,7 @@ impl Surroundings {
         };
         let Some(destination) = neighbour else {
             return NextHopEntry {
-                kind: Kind::Punt,
+                kind: Kind::Unresolved,
                 port: egress.port,
                 vlan: egress.vlan,
                 ..NextHopEntry::default()

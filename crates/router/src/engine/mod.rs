@@ -47,8 +47,10 @@ pub mod fixed {
     pub const UNREACHABLE: NextHop = NextHop(3);
     /// The kernel answers "administratively prohibited".
     pub const PROHIBIT: NextHop = NextHop(4);
+    /// An address of this machine: hand the frame to the kernel.
+    pub const LOCAL: NextHop = NextHop(5);
     /// The first number given to anything else.
-    pub const FIRST_FREE: u16 = 5;
+    pub const FIRST_FREE: u16 = 6;
 }
 
 /// One step from the forwarding state of before to that of after.

@@ -87,6 +87,8 @@ fn beyond<'a>(
     }
     Err(match kind {
         Kind::None => Reason::NoRoute,
+        Kind::Local => Reason::Local,
+        Kind::Unresolved => Reason::Unresolved,
         Kind::Punt => Reason::Punt,
         Kind::Blackhole => Reason::Blackhole,
         Kind::Unreachable => Reason::Unreachable,

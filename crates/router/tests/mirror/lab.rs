@@ -96,7 +96,7 @@ impl Lab {
                 address: ip(&format!("10.{net}.0.1")),
             }));
             let local = Way {
-                kind: RouteKind::Kernel,
+                kind: RouteKind::Local,
                 ..way(&[hop(index, "")])
             };
             lab.add(in_table(255, &format!("10.{net}.0.1/32"), local));

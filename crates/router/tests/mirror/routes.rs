@@ -31,27 +31,27 @@ fn a_route_by_a_resolved_gateway_is_an_adjacency() {
 fn an_unresolved_or_failed_gateway_is_the_kernels() {
     let mut lab = Lab::new();
     lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.8")]));
-    assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Unresolved);
     for (state, kind) in [
         (nud::REACHABLE, Kind::Adjacency),
         (nud::STALE, Kind::Adjacency),
         (nud::PROBE, Kind::Adjacency),
-        (nud::FAILED, Kind::Punt),
-        (nud::INCOMPLETE, Kind::Punt),
+        (nud::FAILED, Kind::Unresolved),
+        (nud::INCOMPLETE, Kind::Unresolved),
         (nud::PERMANENT, Kind::Adjacency),
     ] {
         lab.neighbour(2, "10.1.0.8", state);
         assert_eq!(lab.kind("192.0.2.1"), kind, "state {state:#x}");
     }
     lab.feed(Event::NeighbourGone(2, ip("10.1.0.8")));
-    assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Unresolved);
 }
 
 #[test]
 fn own_addresses_are_the_kernels_and_attached_neighbours_are_hosts() {
     let lab = Lab::new();
-    assert_eq!(lab.kind("10.1.0.1"), Kind::Punt);
-    assert_eq!(lab.kind("10.1.0.77"), Kind::Punt, "nobody there yet");
+    assert_eq!(lab.kind("10.1.0.1"), Kind::Local);
+    assert_eq!(lab.kind("10.1.0.77"), Kind::Unresolved, "nobody there yet");
     assert_eq!(lab.port("10.1.0.9"), Some(2));
 }
 
@@ -148,6 +148,7 @@ fn blackholes_and_their_like_keep_their_meaning() {
         (RouteKind::Blackhole, Kind::Blackhole),
         (RouteKind::Unreachable, Kind::Unreachable),
         (RouteKind::Prohibit, Kind::Prohibit),
+        (RouteKind::Local, Kind::Local),
         (RouteKind::Kernel, Kind::Punt),
     ] {
         let special = in_table(MAIN_TABLE, "198.51.100.0/24", Way { kind, ..way(&[]) });

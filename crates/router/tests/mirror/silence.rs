@@ -30,7 +30,11 @@ fn link_down_removes_routes_that_the_kernel_removed_in_silence() {
     assert_eq!(lab.port("192.0.2.1"), Some(3), "the backup takes over");
     assert_eq!(lab.kind("203.0.113.1"), Kind::None);
     assert_eq!(lab.kind("10.1.0.9"), Kind::None);
-    assert_eq!(lab.kind("10.1.0.1"), Kind::Punt, "the address itself stays");
+    assert_eq!(
+        lab.kind("10.1.0.1"),
+        Kind::Local,
+        "the address itself stays"
+    );
     assert!(lab.mirror.suspicions() > 0);
 }
 

@@ -85,7 +85,7 @@ impl Mirror {
             let links = around.links.keys().copied();
             let alive: HashSet<u32> = links.filter(|&link| around.alive(link, v6)).collect();
             move |way: &Way| {
-                way.kind != RouteKind::Kernel
+                !matches!(way.kind, RouteKind::Kernel | RouteKind::Local)
                     && way.object == 0
                     && way.hops().iter().any(|hop| hop.link == link)
                     && !way.hops().iter().any(|hop| alive.contains(&hop.link))
@@ -104,7 +104,9 @@ impl Mirror {
         if !self.shared.next_hops.around.has_address(address.address) {
             self.suspicions += 1;
             let source = Some(address.address);
-            let leaves = |way: &Way| way.source == source && way.kind != RouteKind::Kernel;
+            let leaves = |way: &Way| {
+                way.source == source && !matches!(way.kind, RouteKind::Kernel | RouteKind::Local)
+            };
             self.v4.purge(leaves, &mut self.shared);
         }
         if last {

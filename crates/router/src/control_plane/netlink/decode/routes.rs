@@ -126,6 +126,7 @@ fn route_kind(kind: u8) -> RouteKind {
         libc::RTN_BLACKHOLE => RouteKind::Blackhole,
         libc::RTN_UNREACHABLE => RouteKind::Unreachable,
         libc::RTN_PROHIBIT => RouteKind::Prohibit,
+        libc::RTN_LOCAL | libc::RTN_BROADCAST | libc::RTN_ANYCAST => RouteKind::Local,
         _ => RouteKind::Kernel,
     }
 }
