@@ -25,9 +25,9 @@ CONSTANT(PARTIAL);    /* 1: frames with checksums still to be completed can arri
 CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
 CONSTANT(SOCKETS);    /* longest frame that the sockets take, in bytes; 0: frames are redirected to ports */
 
+#include "police.h"
+
 #define QUEUES 64
-#define AF_INET 2
-#define AF_INET6 10
 
 /* Where a frame for one kernel interface leaves: only for KERNEL_FIB. */
 struct egress {
@@ -127,7 +127,6 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	query->sport = ports & 0xffff;
 	query->dport = ports >> 16;
 	query->tot_len = way->ip;
-	query->ifindex = way->in->ifindex;
 	_Bool neighbour = 1;
 	switch (bpf_fib_lookup(context, query, sizeof(*query), 0)) {
 	case BPF_FIB_LKUP_RET_SUCCESS:
@@ -145,7 +144,9 @@ INLINE enum reason resolve_by_kernel(struct xdp_md *context, struct way *way, st
 	case BPF_FIB_LKUP_RET_NO_NEIGH:
 		neighbour = 0;
 		break;
-	default: /* not forwarded, unsupported encapsulation */
+	case BPF_FIB_LKUP_RET_NOT_FWDED:
+		return not_forwarded(query);
+	default: /* unsupported encapsulation */
 		return PUNT;
 	}
 	__u32 ifindex = query->ifindex;
@@ -197,13 +198,7 @@ INLINE enum reason route4(struct xdp_md *context, struct way *way, __u32 start, 
 
 	if (KERNEL_FIB) {
 		struct flow flow = flow4(&ip, way->flows, way->start);
-		struct bpf_fib_lookup query = {
-			.family = AF_INET,
-			.l4_protocol = ipv4_protocol(&ip),
-			.tos = (ip.word[0] >> 8) & 0xff,
-			.ipv4_src = ip.word[3],
-			.ipv4_dst = ip.word[4],
-		};
+		struct bpf_fib_lookup query = query4(way->in, &ip);
 		fault = resolve_by_kernel(context, way, &query, &flow);
 		if (fault == REASONS && !source_passes(way->station, ipv4_source(&ip)))
 			return UNVERIFIED_SOURCE;
@@ -260,13 +255,7 @@ INLINE enum reason route6(struct xdp_md *context, struct way *way, __u32 start, 
 
 	if (KERNEL_FIB) {
 		struct flow flow = flow6(&ip, way->flows, way->start);
-		struct bpf_fib_lookup query = {
-			.family = AF_INET6,
-			.l4_protocol = ipv6_next_header(&ip),
-			.flowinfo = ip.word[0] & bpf_htonl(0x0fffffff),
-		};
-		__builtin_memcpy(query.ipv6_src, &ip.word[1], 16);
-		__builtin_memcpy(query.ipv6_dst, &ip.word[3], 16);
+		struct bpf_fib_lookup query = query6(way->in, &ip);
 		fault = resolve_by_kernel(context, way, &query, &flow);
 	} else {
 		__u32 table_number = way->in->table;
@@ -315,7 +304,7 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	if (is_stale(port))
 		return leave(mine, STALE);
 	if (data[0] & 1)
-		return leave(mine, LINK_GROUP);
+		return leave(mine, police(context, port, LINK_GROUP, way.type, start));
 	way.tag = taken_tag(context, way.type);
 	if (!way.tag && way.type == bpf_htons(TYPE_VLAN)) {
 		way.tag = 0x10000 | bpf_ntohs(*(__u16 *)(data + 14));
@@ -347,9 +336,9 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		reason = start == ETHERNET_LENGTH ? route6(context, &way, ETHERNET_LENGTH, data + ETHERNET_LENGTH, end)
 						  : route6(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
 	else
-		return leave(mine, OTHER_PROTOCOL);
+		reason = OTHER_PROTOCOL;
 	if (reason != REASONS)
-		return leave(mine, reason);
+		return leave(mine, police(context, way.in, reason, way.type, start));
 
 	__u32 tag_here = start == ETHERNET_LENGTH ? 0 : way.tag;
 	if (SOCKETS) {

@@ -46,6 +46,15 @@ enum reason {
 	TOO_BIG,
 	UNVERIFIED_SOURCE,
 	HAIRPIN,
+	POLICED_ROUTING,
+	POLICED_NEIGHBOUR,
+	POLICED_LOCAL,
+	POLICED_GROUP,
+	POLICED_EXPIRED,
+	POLICED_NO_ROUTE,
+	POLICED_UNRESOLVED,
+	POLICED_OPTIONS,
+	POLICED_TOO_BIG,
 	NO_HEADROOM,
 	TRANSMIT_FULL,
 	EGRESS_REFUSED,
@@ -57,6 +66,6 @@ enum reason {
 #define IS_DROPPED(reason)                                                                                                         \
 	((reason) == RUNT || ((reason) >= IPV4_TRUNCATED && (reason) <= IPV4_OVERRUN) ||                                           \
 	 ((reason) >= IPV6_TRUNCATED && (reason) <= IPV6_OVERRUN) || (reason) == BLACKHOLE || (reason) == EMPTY_GROUP ||           \
-	 (reason) == NO_HEADROOM || (reason) == TRANSMIT_FULL || (reason) == EGRESS_REFUSED)
+	 ((reason) >= POLICED_ROUTING && (reason) <= POLICED_TOO_BIG) || (reason) == NO_HEADROOM || (reason) == TRANSMIT_FULL || (reason) == EGRESS_REFUSED)
 
 #endif

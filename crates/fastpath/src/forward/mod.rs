@@ -41,6 +41,7 @@ mod flows;
 mod grace;
 mod left;
 mod ports;
+mod punts;
 mod reason;
 mod refusals;
 mod step;
@@ -68,6 +69,7 @@ use left::Left;
 pub use left::{NotCarried, Room};
 use ports::Port;
 pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
+pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
 pub use reason::Reason;
 use refusals::Refusals;
 pub use step::Step;
@@ -83,7 +85,7 @@ const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
-const SHARED: [&str; 17] = [
+const SHARED: [&str; 19] = [
     "tables",
     "root4",
     "root6",
@@ -101,6 +103,8 @@ const SHARED: [&str; 17] = [
     "counters",
     "carried",
     "arrived",
+    "policers",
+    "unresolved",
 ];
 
 /// Whose table answers.
@@ -200,6 +204,7 @@ pub struct Forwarder {
     left: Left,
     port_words: MappedArray<u64>,
     own: MappedArray<u64>,
+    policers: MappedArray<u64>,
     vouch: Vouch,
     _refusals: Option<Refusals>,
     tellers: Tellers,
@@ -272,6 +277,7 @@ impl Forwarder {
             ahead: None,
             port_words: loaded.map("ports")?.mapped()?,
             own: loaded.map("own4")?.mapped()?,
+            policers: loaded.map("policers")?.mapped()?,
             vouch,
             _refusals: refusals,
             tellers: Tellers::of(types.as_ref()),

@@ -133,6 +133,25 @@ reasons! {
     /// The way out is the way in; the kernel may tell the sender of a better one (RFC 792, RFC 4861
     /// §8).
     Hairpin = "hairpin", NextHop, Kernel;
+    /// Above the limit of its class ([`PuntLimits`](super::PuntLimits)): routing protocols for this
+    /// machine.
+    PolicedRouting = "policed-routing", NextHop, Dropped;
+    /// ARP and neighbour discovery.
+    PolicedNeighbour = "policed-neighbour", NextHop, Dropped;
+    /// Anything else for an address of this machine.
+    PolicedLocal = "policed-local", NextHop, Dropped;
+    /// Broadcast, and multicast that stays on its link.
+    PolicedGroup = "policed-group", NextHop, Dropped;
+    /// Time to live or hop limit used up.
+    PolicedExpired = "policed-expired", NextHop, Dropped;
+    /// No route, or one that says so.
+    PolicedNoRoute = "policed-no-route", NextHop, Dropped;
+    /// Neighbours whose Ethernet address is not known.
+    PolicedUnresolved = "policed-unresolved", NextHop, Dropped;
+    /// IPv4 options, IPv6 hop-by-hop options.
+    PolicedOptions = "policed-options", NextHop, Dropped;
+    /// Too big, and not to be fragmented.
+    PolicedTooBig = "policed-too-big", NextHop, Dropped;
     /// No room for a tag in front of the frame.
     NoHeadroom = "no-headroom", EthernetOutput, Dropped;
     /// The egress port took no more frames of a worker's.

@@ -5,6 +5,7 @@ mod bench;
 
 mod leave;
 mod limits;
+mod punts;
 mod rewrite;
 mod search;
 mod state;
