@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fastpath::forward::PuntLimits;
 use router::engine::{self, EngineKind, Require};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
@@ -59,6 +60,10 @@ pub(crate) struct Arguments {
     /// for ever [default: 2000]
     #[arg(long, value_name = "N")]
     stale_milliseconds: Option<Stale>,
+    /// How many punts of a class the kernel gets from a port in a second, such as
+    /// "expired=100, local=50000"; "none": all [default: see docs/router.md]
+    #[arg(long, value_name = "LIST")]
+    punt_limits: Option<PuntLimits>,
     /// Workers do the driver's receiving themselves, on their cores (engine af-xdp)
     #[arg(long)]
     busy_poll: bool,
@@ -124,6 +129,7 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     }
     config.metrics = arguments.metrics.unwrap_or(config.metrics);
     config.stale = arguments.stale_milliseconds.unwrap_or(config.stale);
+    config.punt_limits = arguments.punt_limits.unwrap_or(config.punt_limits);
     config.busy_poll |= arguments.busy_poll;
     config.check()?;
     Ok(config)

@@ -22,13 +22,20 @@ fn a_short_file_gets_the_defaults() {
 fn every_key_is_read() {
     let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter \
                 = true\ninstance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \
-                \"\"\nverify-seconds = 0\nstale-milliseconds = 750\nbusy-poll = true\n";
+                \"\"\nverify-seconds = 0\nstale-milliseconds = 750\npunt-limits = \"local=5, \
+                no-route = 0\"\nbusy-poll = true\n";
     let config = Config::parse(text, "a.toml").unwrap();
     assert_eq!(
         (config.engine, config.require),
         (EngineKind::AfXdp, Require::Native)
     );
     assert_eq!(config.stale.0, Some(Duration::from_millis(750)));
+    let defaults = "routing=0, neighbour=10000, local=0, group=10000, expired=1000, no-route=1000, \
+                    unresolved=200, options=1000, too-big=1000";
+    assert_eq!(Config::default().punt_limits.to_string(), defaults);
+    let changed = defaults.replace("local=0", "local=5");
+    let changed = changed.replace("no-route=1000", "no-route=0");
+    assert_eq!(config.punt_limits.to_string(), changed);
     assert!(config.busy_poll);
     assert!(config.bypass_netfilter && config.metrics.0.is_none() && config.verify.is_none());
     assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
@@ -104,6 +111,11 @@ fn errors_name_file_line_key_and_what_is_allowed() {
             "ports = [\"r0\"]\nbusy-poll = true\n",
             2,
             "only workers of engine = \"af-xdp\" poll",
+        ),
+        (
+            "ports = [\"r0\"]\npunt-limits = \"ssh=7\"\n",
+            2,
+            "punt-limits = \"ssh=7\": allowed are \"none\" and CLASS=FRAMES",
         ),
         ("forward everything\n", 1, "a line is KEY = VALUE"),
     ] {

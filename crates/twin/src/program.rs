@@ -45,6 +45,8 @@ impl Program {
         let log = File::create(directory.path().join("log")).map_err(Error::Tool)?;
         let mut command = namespace.command(&start.executable);
         command.args(["run", "--engine", &start.engine, "--metrics", ""]);
+        // The kernel has no limits for its own.
+        command.args(["--punt-limits", "none"]);
         for number in 0..HOSTS.len() {
             command.arg("--port").arg(format!("r{number}"));
         }

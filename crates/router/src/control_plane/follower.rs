@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use fastpath::forward::NotCarried;
+use fastpath::forward::{NotCarried, PuntLimits};
 use host::netlink::{ROUTE, Received, Socket};
 
 pub use super::health::{Checking, Health};
@@ -144,6 +144,11 @@ impl Follower {
     /// When the engine refuses.
     pub fn vouch(&mut self, bound: Option<Duration>) -> Result<(), FollowError> {
         Ok(self.engine.vouch(bound)?)
+    }
+
+    /// Tells the engine how many punts the kernel gets.
+    pub fn set_punt_limits(&mut self, limits: &PuntLimits) {
+        self.engine.set_punt_limits(limits);
     }
 
     /// Has the engine look whether all of it still runs, and mend what does not.

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use fastpath::forward::{NotCarried, PortCounts, PortSettings, Room};
+use fastpath::forward::{NotCarried, PortCounts, PortSettings, PuntLimits, Room};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -320,6 +320,9 @@ pub trait Engine: Send {
     fn vouch(&mut self, _bound: Option<Duration>) -> Result<(), EngineError> {
         Ok(())
     }
+
+    /// From now on the kernel gets so many punts of each class from each port; before, all.
+    fn set_punt_limits(&mut self, _limits: &PuntLimits) {}
 
     /// Why it leaves every frame to the kernel for the time being, if it does.
     fn resting(&self) -> Option<String> {

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, NotCarried, PortCounts, Room};
+use fastpath::forward::{Capacity, Forwarder, NotCarried, PortCounts, PuntLimits, Room};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
@@ -402,6 +402,10 @@ impl<S: Sockets> Engine for UserSpace<S> {
 
     fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
         tables::vouch(&self.forwarder, bound)
+    }
+
+    fn set_punt_limits(&mut self, limits: &PuntLimits) {
+        self.forwarder.set_punt_limits(limits);
     }
 
     fn answers(&self) -> &dyn Answers {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, Lookup, NotCarried, Room};
+use fastpath::forward::{Capacity, Forwarder, Lookup, NotCarried, PuntLimits, Room};
 
 use super::failed::Failed;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
@@ -203,6 +203,10 @@ impl Engine for Xdp {
 
     fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
         tables::vouch(&self.forwarder, bound)
+    }
+
+    fn set_punt_limits(&mut self, limits: &PuntLimits) {
+        self.forwarder.set_punt_limits(limits);
     }
 
     fn answers(&self) -> &dyn Answers {

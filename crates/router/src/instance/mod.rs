@@ -144,6 +144,8 @@ impl Instance {
             metrics: None,
             settings_due: now + SETTINGS_INTERVAL,
         };
+        let limits = instance.config.punt_limits;
+        instance.follower.set_punt_limits(&limits);
         instance.vouch()?;
         instance.guard(true)?;
         Ok(instance)

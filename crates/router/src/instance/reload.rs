@@ -18,7 +18,7 @@ impl Instance {
             );
             return Ok(());
         };
-        let config = match Config::read(file) {
+        let mut config = match Config::read(file) {
             Ok(config) => config,
             Err(error) => {
                 log!(
@@ -32,7 +32,7 @@ impl Instance {
         };
         // Only what the file says otherwise than before is changed, so that the command line keeps
         // winning.
-        let before = self.as_read.replace(config.clone()).unwrap_or_default();
+        let mut before = self.as_read.replace(config.clone()).unwrap_or_default();
         let fixed = |config: &Config| {
             let Config {
                 engine,
@@ -55,7 +55,7 @@ impl Instance {
         let ports = if config.ports == before.ports {
             self.config.ports.clone()
         } else {
-            config.ports
+            config.ports.clone()
         };
         let new: Vec<&str> = ports
             .iter()
@@ -69,35 +69,10 @@ impl Instance {
             new = new.join(",")
         );
         self.config.ports.clone_from(&ports);
-        for (now, new, old) in [
-            (
-                &mut self.config.bypass_netfilter,
-                config.bypass_netfilter,
-                before.bypass_netfilter,
-            ),
-            (
-                &mut self.config.bypass_ipsec,
-                config.bypass_ipsec,
-                before.bypass_ipsec,
-            ),
-            (
-                &mut self.config.bypass_policy_rules,
-                config.bypass_policy_rules,
-                before.bypass_policy_rules,
-            ),
-            (
-                &mut self.config.bypass_tc,
-                config.bypass_tc,
-                before.bypass_tc,
-            ),
-            (
-                &mut self.config.bypass_vlan_offload,
-                config.bypass_vlan_offload,
-                before.bypass_vlan_offload,
-            ),
-        ] {
+        let (new, old) = (bypasses(&mut config), bypasses(&mut before));
+        for ((now, new), old) in bypasses(&mut self.config).into_iter().zip(new).zip(old) {
             if new != old {
-                *now = new;
+                *now = *new;
             }
         }
         if config.verify != before.verify {
@@ -108,8 +83,23 @@ impl Instance {
             self.config.stale = config.stale;
             self.vouching.set_bound(config.stale.0);
         }
+        if config.punt_limits != before.punt_limits {
+            self.config.punt_limits = config.punt_limits;
+            self.follower.set_punt_limits(&config.punt_limits);
+        }
         self.follower.change(|mirror| mirror.set_ports(&ports))?;
         self.guard(true)?;
         Ok(())
     }
+}
+
+/// Which of the kernel's treatments are gone past.
+fn bypasses(config: &mut Config) -> [&mut bool; 5] {
+    [
+        &mut config.bypass_netfilter,
+        &mut config.bypass_ipsec,
+        &mut config.bypass_policy_rules,
+        &mut config.bypass_tc,
+        &mut config.bypass_vlan_offload,
+    ]
 }

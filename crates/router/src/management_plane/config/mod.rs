@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fastpath::forward::Capacity;
+use fastpath::forward::{Capacity, PUNT_LIMITS_ALLOWED, PuntLimits};
 use serde::Deserialize;
 
 use crate::control_plane::guard::Treatment;
@@ -57,6 +57,9 @@ pub struct Config {
     /// silent (default 2000); 0: for ever.
     #[serde(rename = "stale-milliseconds")]
     pub stale: Stale,
+    /// `punt-limits`: frames of each class that the kernel gets from a port in a second.
+    #[serde(deserialize_with = "values::from_text")]
+    pub punt_limits: PuntLimits,
     /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp`
     /// only).
     pub busy_poll: bool,
@@ -89,6 +92,7 @@ impl Default for Config {
             metrics: Metrics::default(),
             verify: Some(Duration::from_mins(5)),
             stale: Stale::default(),
+            punt_limits: PuntLimits::default(),
             busy_poll: false,
             table_words: capacity.main_v4 as u32,
             vrfs: capacity.more_tables as u32,
@@ -222,7 +226,7 @@ const SIZES: [(&str, u32, u32); 5] = [
 ];
 
 /// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 19] = [
+const KEYS: [(&str, &str); 20] = [
     (
         "ports",
         "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
@@ -242,6 +246,7 @@ const KEYS: [(&str, &str); 19] = [
     ("metrics", values::METRICS_ALLOWED),
     ("verify-seconds", "allowed are 0 (never) to 4294967295"),
     ("stale-milliseconds", values::STALE_ALLOWED),
+    ("punt-limits", PUNT_LIMITS_ALLOWED),
     ("busy-poll", "allowed are true, false"),
     ("table-words", "allowed are 4096 to 16777216"),
     ("vrfs", "allowed are 0 to 255"),
