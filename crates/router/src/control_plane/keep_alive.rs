@@ -5,6 +5,9 @@
 //! thrown away. So those that carry frames are confirmed once they are stale, and gateways of
 //! routes are resolved before a packet asks for them. While the kernel itself confirms a neighbour
 //! (states reachable, delay, probe) there is nothing to do.
+//!
+//! Each that does not answer has a place in the kernel's table for three seconds, of a thousand
+//! that there are by default. So of those without an answer some are asked about at a time.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,12 +22,16 @@ use crate::engine::Counters;
 /// How often next hops in use are looked at: a stale neighbour that carries frames is confirmed at
 /// most this much later.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// So many without an answer are asked about at a time, the others in later turns.
+const UNRESOLVED_AT_ONCE: usize = 200;
 
 /// When it was last looked at, and what each next hop had carried then.
 #[derive(Debug)]
 pub(super) struct KeepAlive {
     due: Instant,
     carried: HashMap<NextHop, u64>,
+    /// The last without an answer that was asked about.
+    asked: Option<(u32, IpAddr)>,
 }
 
 impl KeepAlive {
@@ -33,6 +40,7 @@ impl KeepAlive {
         Self {
             due: now,
             carried: HashMap::new(),
+            asked: None,
         }
     }
 
@@ -54,7 +62,7 @@ impl KeepAlive {
             .collect();
         let frames = |carried: &HashMap<NextHop, u64>, id| carried.get(&id).copied().unwrap_or(0);
         let around = mirror.around();
-        let mut due = Vec::new();
+        let (mut due, mut unresolved) = (Vec::new(), Vec::new());
         for (id, key) in mirror.next_hops().hops() {
             if key.gateway.is_unspecified() || !around.is_ours(key.link) {
                 continue;
@@ -65,13 +73,21 @@ impl KeepAlive {
                 .get(&(key.link, key.gateway))
                 .map_or(0, |neighbour| neighbour.state);
             let stale = state & nud::STALE != 0;
-            let unresolved = state & (nud::VALID | nud::INCOMPLETE) == 0;
-            if (active && stale) || unresolved {
+            if active && stale {
                 due.push((key.link, key.gateway));
+            } else if state & (nud::VALID | nud::INCOMPLETE) == 0 {
+                unresolved.push((key.link, key.gateway));
             }
         }
+        unresolved.sort_unstable();
+        unresolved.dedup();
+        let first = unresolved.partition_point(|&at| Some(at) <= self.asked);
+        unresolved.rotate_left(first);
+        unresolved.truncate(UNRESOLVED_AT_ONCE);
+        self.asked = unresolved.last().copied();
         due.sort_unstable();
         due.dedup();
+        due.append(&mut unresolved);
         self.carried = carried;
         due
     }
@@ -87,6 +103,27 @@ mod tests {
 
     const GATEWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 1, 0, 9));
 
+    fn route(prefix: &str, gateway: IpAddr) -> Route {
+        let way = Way {
+            kind: RouteKind::Unicast,
+            metric: 0,
+            object: 0,
+            hops: Hops::One(Hop {
+                link: 1,
+                gateway: Some(gateway),
+                weight: 1,
+            }),
+            source: None,
+            mtu: 0,
+            special: false,
+        };
+        Route {
+            table: MAIN_TABLE,
+            destination: prefix.parse().unwrap(),
+            way,
+        }
+    }
+
     fn mirror() -> Mirror {
         let mut mirror = Mirror::new(&["r1".to_owned()]);
         let link = Link {
@@ -99,26 +136,11 @@ mod tests {
             kind: LinkKind::Plain,
             master: None,
         };
-        let way = Way {
-            kind: RouteKind::Unicast,
-            metric: 0,
-            object: 0,
-            hops: Hops::One(Hop {
-                link: 1,
-                gateway: Some(GATEWAY),
-                weight: 1,
-            }),
-            source: None,
-            mtu: 0,
-            special: false,
-        };
-        let route = Route {
-            table: MAIN_TABLE,
-            destination: "192.0.2.0/24".parse().unwrap(),
-            way,
-        };
         mirror.apply(Event::Link(link));
-        mirror.apply(Event::Route(route, Placement::Last));
+        mirror.apply(Event::Route(
+            route("192.0.2.0/24", GATEWAY),
+            Placement::Last,
+        ));
         mirror
     }
 
@@ -161,6 +183,24 @@ mod tests {
         assert_eq!(due(&mirror, 1000), [], "nothing went there since");
         neighbour(&mut mirror, nud::FAILED);
         assert_eq!(due(&mirror, 1000), [(1, GATEWAY)]);
+    }
+
+    #[test]
+    fn many_without_an_answer_are_asked_about_by_turns() {
+        let mut mirror = mirror();
+        for number in 0..500 {
+            let gateway = IpAddr::V4(std::net::Ipv4Addr::from(0x0a02_0000 + number));
+            let prefix = format!("10.{}.{}.0/24", 100 + number / 250, number % 250);
+            mirror.apply(Event::Route(route(&prefix, gateway), Placement::Last));
+        }
+        let mut keep = KeepAlive::new(Instant::now());
+        let mut asked = std::collections::BTreeSet::new();
+        for _ in 0..3 {
+            let due = keep.neighbours(&mirror, counters(&mirror, 0));
+            assert_eq!(due.len(), UNRESOLVED_AT_ONCE);
+            asked.extend(due);
+        }
+        assert_eq!(asked.len(), 501, "all, and the first ones again");
     }
 
     #[test]
