@@ -337,8 +337,11 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 						  : route6(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
 	else
 		reason = OTHER_PROTOCOL;
-	if (reason != REASONS)
+	if (reason != REASONS) {
+		/* What follows is the same whatever the reason is. */
+		FORGET(reason, way.length);
 		return leave(mine, police(context, way.in, reason, way.type, start));
+	}
 
 	__u32 tag_here = start == ETHERNET_LENGTH ? 0 : way.tag;
 	if (SOCKETS) {

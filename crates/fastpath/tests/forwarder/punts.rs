@@ -130,8 +130,8 @@ fn each_class_has_a_limit_of_its_own() {
         assert!(bench.flood(&ospf, 1000, "link-group", "routing").1 > 800);
         assert!(bench.flood(&arp, 1000, "link-group", "neighbour").1 > 800);
 
-        // What the kernel forwards in our place has none: what it fragments, other protocols, groups
-        // beyond the link, what only it can follow.
+        // What the kernel forwards in our place has none: what it fragments, other protocols,
+        // groups beyond the link, what only it can follow.
         bench.is_free(&frame("198.19.1.2", 1515, None), "too-big");
         bench.is_free(&set(frame_short(), 12, &[0x88, 0x47]), "other-protocol");
         bench.is_free(
