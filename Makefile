@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-router bench-tester bench-scale
+.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-router bench-tester bench-scale
 
 # What there is to make, from the comments of this file.
 help:
@@ -115,6 +115,11 @@ bpf:
 # the kernel. Needs root and some five minutes; prints ratios beside what they must be.
 bench-router: build
 	scripts/bench-router $(addprefix --routes ,$(PREFIXES)) $(ARGS)
+
+# What a flood of what the kernel must answer does to a BGP session and to forwarding. Needs root
+# and bird; SECONDS=60.
+bench-flood:
+	scripts/bench-flood $(SECONDS)
 
 # What tracing costs, with what must be reached: slowdown, time for each event beside perf record,
 # bytes, analysis, page. Needs root, 40 s.

@@ -67,12 +67,16 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    std::fs::write(&file, "ports = [\"r0\", \"r1\", \"r2\"]\nmetrics = \"\"\n").unwrap();
+    assert!(ping(&lab.a, "10.0.0.1", 5), "no limit for what is local");
+    let more = "ports = [\"r0\", \"r1\", \"r2\"]\nmetrics = \"\"\npunt-limits = \"local=1\"\n";
+    std::fs::write(&file, more).unwrap();
     router.signal(libc::SIGHUP);
     wait_for("the new port", 5, || {
         router.show("ports").as_array().unwrap().len() == 3
     });
     assert_eq!(router.state("r2"), "forwarding");
+    assert!(!ping(&lab.a, "10.0.0.1", 5), "one in a second");
+    assert!(router.reason("policed-local") > 0);
     std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nport = 3\n").unwrap();
     router.signal(libc::SIGHUP);
     wait_for("the refusal", 5, || router.log().contains("router.toml:2"));

@@ -11,6 +11,7 @@ mod document;
 mod egress;
 mod engines;
 mod faults;
+mod floods;
 mod flows;
 mod forwarding;
 mod frames;

@@ -132,7 +132,7 @@ fn ospf_heals_a_cut_link_under_traffic() {
 }
 
 /// A BIRD daemon, ended when dropped.
-struct Bird(Child);
+pub(crate) struct Bird(Child);
 
 impl Drop for Bird {
     fn drop(&mut self) {
@@ -142,7 +142,7 @@ impl Drop for Bird {
     }
 }
 
-fn bird(namespace: &Namespace, name: &str, text: &str, base: &Path) -> Bird {
+pub(crate) fn bird(namespace: &Namespace, name: &str, text: &str, base: &Path) -> Bird {
     let config = base.join(format!("{name}.conf"));
     std::fs::write(&config, text).unwrap();
     let child = namespace
