@@ -66,57 +66,55 @@ pub fn frames(destinations: Destinations, frame_bytes: usize) -> Result<Replay, 
         });
     }
     let template = vec![0; frame_bytes - FCS_LENGTH];
-    // The payload is zero and stays so; the header is written anew for each frame.
-    let mut datagram = vec![0; template.len() + udp::HEADER_LENGTH - headers];
+    // Never longer than a frame. The payload is zero, and so is its sum.
+    let datagram = (template.len() + udp::HEADER_LENGTH - headers) as u16;
     let replay = match destinations {
         Destinations::V4(addresses) => {
-            let heads = addresses.iter().map(|&to| head_v4(&mut datagram, to));
+            let heads = addresses.iter().map(|&to| head_v4(datagram, to));
             Replay::uniform(&template, heads)
         }
         Destinations::V6(addresses) => {
-            let heads = addresses.iter().map(|&to| head_v6(&mut datagram, to));
+            let heads = addresses.iter().map(|&to| head_v6(datagram, to));
             Replay::uniform(&template, heads)
         }
     };
     Ok(replay?)
 }
 
-/// The first line of an IPv4 frame with this datagram.
-fn head_v4(datagram: &mut [u8], destination: u32) -> [u8; LINE] {
+/// The first line of an IPv4 frame with a datagram of so many bytes.
+fn head_v4(datagram: u16, destination: u32) -> [u8; LINE] {
     let header = ipv4::write(&ipv4::Fields {
         source: SOURCE_V4,
         destination,
         protocol: udp::PROTOCOL,
         time_to_live: HOPS,
-        total_length: (ipv4::HEADER_LENGTH + datagram.len()) as u16,
+        total_length: ipv4::HEADER_LENGTH as u16 + datagram,
     });
     let addresses = [SOURCE_V4, destination].map(u32::to_be_bytes);
     head(ethernet::TYPE_IPV4, &header, datagram, &addresses.concat())
 }
 
-/// The first line of an IPv6 frame with this datagram.
-fn head_v6(datagram: &mut [u8], destination: u128) -> [u8; LINE] {
+/// The first line of an IPv6 frame with a datagram of so many bytes.
+fn head_v6(datagram: u16, destination: u128) -> [u8; LINE] {
     let header = ipv6::write(&ipv6::Fields {
         source: SOURCE_V6,
         destination,
         next_header: udp::PROTOCOL,
         hop_limit: HOPS,
-        payload_length: datagram.len() as u16,
+        payload_length: datagram,
     });
     let addresses = [SOURCE_V6, destination].map(u128::to_be_bytes);
     head(ethernet::TYPE_IPV6, &header, datagram, &addresses.concat())
 }
 
-fn head(ethertype: u16, network: &[u8], datagram: &mut [u8], addresses: &[u8]) -> [u8; LINE] {
+fn head(ethertype: u16, network: &[u8], datagram: u16, addresses: &[u8]) -> [u8; LINE] {
     let mut head = [0; LINE];
-    let pseudo = checksum::pseudo_header(addresses, &[], udp::PROTOCOL, datagram.len() as u32);
-    // Both have room: frames hold their headers, and no frame is longer than a datagram may be.
-    let written = ethernet::write(&mut head, ROUTER, SENDER, ethertype)
-        && udp::write(datagram, DISCARD, DISCARD, pseudo);
+    let pseudo = checksum::pseudo_header(addresses, &[], udp::PROTOCOL, datagram.into());
+    let written = ethernet::write(&mut head, ROUTER, SENDER, ethertype);
     debug_assert!(written, "a frame without room for its headers");
     let transport = LINK + network.len();
     head[LINK..transport].copy_from_slice(network);
     head[transport..transport + udp::HEADER_LENGTH]
-        .copy_from_slice(&datagram[..udp::HEADER_LENGTH]);
+        .copy_from_slice(&udp::header(datagram, DISCARD, DISCARD, pseudo));
     head
 }
