@@ -16,7 +16,10 @@ use serde_json::Value;
 use crate::Error;
 use crate::half::HOSTS;
 
-/// How long it may take until it is ready, and until it has ended.
+/// How long it may take until it is ready: the kernel checks its programs, for which a niced search
+/// on a busy machine has little time. One that ends is noticed at once.
+const READY: Duration = Duration::from_mins(10);
+/// How long it may take until it has ended.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Lines of its log that an error has.
 const LAST_LINES: usize = 12;
@@ -65,7 +68,7 @@ impl Program {
             }
         });
         let program = Self { group, directory };
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(READY) {
             Ok(Ok(line)) if line.starts_with("ready ") => Ok(program),
             _ => Err(Error::NotReady(program.last_words())),
         }

@@ -179,7 +179,12 @@ fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result
             commands,
         };
         frames_before = frames_before.wrapping_add(FRAMES);
-        let outcome = match run(&mut twins, &case) {
+        // A bed that somebody broke is laid anew, and what was found so far is kept.
+        let outcome = run(&mut twins, &case).or_else(|_| {
+            twins = Twins::lay(start.clone())?;
+            run(&mut twins, &case)
+        });
+        let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => break Err(error),
         };

@@ -163,3 +163,33 @@ fn every_reason_and_key_is_explained() {
         );
     }
 }
+
+/// The sources of every crate's tests.
+fn sources(directory: &Path, found: &mut String) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_tests_that_back_its_promises_exist() {
+    let text = document();
+    let begin = text.find("### The promises and their tests").unwrap();
+    let table = text[begin..].split("\n## ").next().unwrap();
+    let mut tests = String::new();
+    for crate_name in ["corelane", "router", "fastpath"] {
+        let directory = repository().join("crates").join(crate_name).join("tests");
+        sources(&directory, &mut tests);
+    }
+    let words = table.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let names: Vec<&str> = words.filter(|word| word.matches('_').count() > 1).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(tests.contains(&format!("fn {name}(")), "no test {name}");
+    }
+}
