@@ -385,6 +385,16 @@ impl<A: Routed> Family<A> {
             })
     }
 
+    /// The links of all ways that leave by `link`, itself among them.
+    pub fn links_beside(&self, link: u32) -> HashSet<u32> {
+        let leaves = |stored: &Stored| stored.way.hops().iter().any(|hop| hop.link == link);
+        let ways = self.ways.all(leaves).into_iter();
+        let ways = ways.filter_map(|id| self.ways.get(id));
+        ways.flat_map(|stored| stored.way.hops())
+            .map(|hop| hop.link)
+            .collect()
+    }
+
     /// Removes every route by the ways for which `dead` holds, or begins to.
     pub fn purge(&mut self, dead: impl Fn(&Way) -> bool, shared: &mut Shared) {
         let ways = self.ways.all(|stored| dead(&stored.way));

@@ -442,8 +442,12 @@ impl Follower {
 
     /// Hands the changes to the engine if there are so many.
     fn flush_from(&mut self, least: usize) -> Result<(), FollowError> {
+        // What follows from several announcements together is found out only in the end.
+        if least > 1 && self.mirror.pending() < least {
+            return Ok(());
+        }
         let changes = self.mirror.changes();
-        if changes.len() < least {
+        if changes.is_empty() {
             return Ok(());
         }
         if !self.engine.keeps_table() {

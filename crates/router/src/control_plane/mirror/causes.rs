@@ -81,9 +81,9 @@ impl Mirror {
     /// The routes whose every way out is dead, one of them by `link`.
     fn purge_dead(&mut self, link: u32) {
         let around = &self.shared.next_hops.around;
-        let dead = |v6: bool| {
-            let links = around.links.keys().copied();
-            let alive: HashSet<u32> = links.filter(|&link| around.alive(link, v6)).collect();
+        let dead = |v6: bool, beside: HashSet<u32>| {
+            let beside = beside.into_iter();
+            let alive: HashSet<u32> = beside.filter(|&link| around.alive(link, v6)).collect();
             move |way: &Way| {
                 !matches!(way.kind, RouteKind::Kernel | RouteKind::Local)
                     && way.object == 0
@@ -91,7 +91,8 @@ impl Mirror {
                     && !way.hops().iter().any(|hop| alive.contains(&hop.link))
             }
         };
-        let (dead_v4, dead_v6) = (dead(false), dead(true));
+        let dead_v4 = dead(false, self.v4.links_beside(link));
+        let dead_v6 = dead(true, self.v6.links_beside(link));
         self.v4.purge(dead_v4, &mut self.shared);
         self.v6.purge(dead_v6, &mut self.shared);
     }

@@ -199,6 +199,11 @@ impl Mirror {
         }
     }
 
+    /// How many changes the engine will have to make, at least.
+    pub fn pending(&self) -> usize {
+        self.shared.next_hops.changes.len() + self.gone_objects.len()
+    }
+
     /// What the engine must do, in order; whoever hands it over empties it.
     pub fn changes(&mut self) -> &mut Vec<Change> {
         self.finish_objects();
