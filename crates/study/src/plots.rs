@@ -191,51 +191,5 @@ pub(crate) fn changes(study: &Study) -> Option<Plot> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::study;
-
-    #[test]
-    fn throughput_has_one_core_and_each_organisation_on_all() {
-        let plots = throughput(&study());
-        assert_eq!(plots.len(), 2);
-        let names: Vec<&str> = plots[0]
-            .series
-            .iter()
-            .map(|series| series.name.as_str())
-            .collect();
-        assert_eq!(
-            names,
-            [
-                "one core, shipped",
-                "both cores, shipped",
-                "both cores, locked",
-                "both cores, shared",
-                "both cores, per-core"
-            ]
-        );
-        let last = plots[0].series[1].points.last().unwrap();
-        assert_eq!((last.x, last.y), (1518.0, 59.4e6 * 1518.0 * 8.0));
-    }
-
-    #[test]
-    fn speed_up_has_the_ideal_and_starts_at_one() {
-        let plots = speed_up(&study());
-        assert_eq!(plots.len(), 1);
-        let series = &plots[0].series;
-        assert_eq!(series.len(), 1 + 4 + 1);
-        assert!(
-            series[1..]
-                .iter()
-                .all(|series| (series.points[0].y - 1.0).abs() < 1e-12)
-        );
-        assert!((series[1].points[1].y - 1.98).abs() < 1e-9);
-    }
-
-    #[test]
-    fn changes_are_shares_of_the_quiet_rate() {
-        let plot = changes(&study()).unwrap();
-        assert_eq!(plot.series.len(), 4);
-        assert!((plot.series[2].points[3].y - 97.0).abs() < 1e-9);
-    }
-}
+#[path = "../tests/unit/plots.rs"]
+mod tests;

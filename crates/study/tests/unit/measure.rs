@@ -1,0 +1,248 @@
+//! Of `study/src/measure.rs`.
+
+use std::time::Duration;
+
+use dut::case::FRAME_SIZES;
+use dut::kind::{Kind, Table};
+use dut::offer::Wanted;
+use fib::TableOrganisation;
+use tester::bench::{Subject, throughput};
+use tester::result::Entry;
+use tester::rig::{Event, Rig, RigError};
+use tester::session::Session;
+use tester::trial::{Counts, Order, Trial, Validity};
+use tester::veth::lanes::LanesRig;
+
+use super::*;
+
+/// What it passes for.
+const DOUBLE: Kind = Kind::Memory(Some(TableOrganisation::PerCore));
+
+/// Forwards a fixed rate per worker; makes half of the route changes; fails, or forwards
+/// nothing of a size, when told to. Searched for, it holds nine tenths of that rate, and
+/// cannot be searched with one worker.
+#[derive(Default)]
+struct Double {
+    measured: usize,
+    fail_at: usize,
+    deaf_to: u32,
+    searched: bool,
+}
+
+impl Device for Double {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            kinds: vec![DOUBLE],
+            sizes: &FRAME_SIZES,
+            most_workers: 8,
+            takes_changes: true,
+            searched: self.searched,
+            overhead: Duration::ZERO,
+        }
+    }
+
+    fn method(&self) -> String {
+        "It multiplies.".to_owned()
+    }
+
+    fn measure(&mut self, case: &Case, _: Duration) -> Result<Sample, Error> {
+        self.measured += 1;
+        if self.measured == self.fail_at {
+            return Err("the interface has vanished".into());
+        }
+        let deaf = case.frame_bytes == self.deaf_to;
+        Ok(Sample {
+            frames_per_second: if deaf { 0.0 } else { 1e6 * case.workers as f64 },
+            changes_per_second: case.changes as f64 / 2.0,
+        })
+    }
+
+    fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
+        if case.workers == 1 {
+            return Err("the queue is bewitched".into());
+        }
+        let mut rig = Scripted {
+            holds: 0.9e6 * case.workers as f64,
+        };
+        let order = LanesRig::order(case.frame_bytes)?;
+        let mut silent = |_: &str| ();
+        let session = Session::new(&mut rig, no_loss::PROFILE, order, &mut silent);
+        assert!(wanted.ceiling > 1e6 * case.workers as f64);
+        Ok(throughput::run(session, &Subject::default(), &[]))
+    }
+}
+
+/// Carries so many frames a second and no more.
+struct Scripted {
+    holds: f64,
+}
+
+impl Rig for Scripted {
+    fn run(
+        &mut self,
+        order: &Order,
+        purpose: &str,
+        _: Option<Event<'_>>,
+    ) -> Result<Trial, RigError> {
+        let segment = order.schedule.segments()[0];
+        let seconds = segment.frames as f64 / segment.rate;
+        let received = segment.frames.min((self.holds * seconds) as u64);
+        let counts = Counts {
+            intended: segment.frames,
+            sent: segment.frames,
+            received,
+            lost: segment.frames - received,
+            arrivals: received,
+            ..Counts::default()
+        };
+        Ok(Trial {
+            number: 1,
+            purpose: purpose.to_owned(),
+            frame_bytes: order.mean_size(),
+            intended_rate: Some(segment.rate),
+            offered_rate: segment.rate,
+            senders: 1,
+            intended_seconds: Some(seconds),
+            seconds,
+            counts,
+            latency: None,
+            response: None,
+            worst_lateness_ns: 0,
+            largest_burst: 1,
+            batch: 1,
+            last_lost_ns: None,
+            longest_silence_ns: None,
+            steal: 0.0,
+            waited: 0.0,
+            involuntary_switches: 0,
+            validity: Validity::Valid,
+        })
+    }
+
+    fn describe(&self) -> String {
+        "scripted".to_owned()
+    }
+
+    fn ceiling(&self) -> f64 {
+        2.0 * self.holds
+    }
+}
+
+fn run_double(double: Double) -> Result<Study, Error> {
+    run_for(double, Duration::from_secs(4))
+}
+
+fn run_for(double: Double, time: Duration) -> Result<Study, Error> {
+    let routes = Routes {
+        prefixes: fib::prefix_file::Prefixes::default(),
+        destinations: vec![1, 2, 3],
+        from: "nowhere".to_owned(),
+    };
+    let cores = [CoreId(0), CoreId(1)];
+    let mut engines: Vec<Box<dyn Device>> = vec![Box::new(double)];
+    let effort = Effort {
+        time,
+        ..Effort::QUICK
+    };
+    run(&mut engines, &cores, &routes, effort, 1)
+}
+
+#[test]
+fn every_case_becomes_a_row() {
+    let study = run_double(Double::default()).unwrap();
+    assert_eq!(study.forwarding.len(), 2 * 8 + 3);
+    let row = study.smallest("memory", Table::PerCore, 2).unwrap();
+    assert_eq!((row.frames_per_second.0, row.destinations), (2e6, 3));
+    assert_eq!(study.route_changes.len(), 3);
+    for changes in &study.route_changes {
+        assert!((changes.kept - 1.0).abs() < 1e-12);
+        assert!(
+            changes.fell_behind(),
+            "half the changes is too few to keep quiet about"
+        );
+    }
+    assert!(study.left_out.is_empty() && study.searches.is_empty());
+    assert_eq!(
+        study.speed_ups.len(),
+        8,
+        "two workers against one, each size"
+    );
+    for up in &study.speed_ups {
+        assert_eq!(up.rounds, if up.key.frame_bytes == 64 { 5 } else { 3 });
+        assert!((up.times - 2.0).abs() < 1e-12 && (up.high - 2.0).abs() < 1e-12);
+    }
+    assert_eq!(study.methods[0].text, "It multiplies.");
+}
+
+#[test]
+fn a_searched_row_has_its_rate_without_loss_and_one_without_says_why() {
+    let double = Double {
+        searched: true,
+        ..Double::default()
+    };
+    let study = run_double(double).unwrap();
+    for row in study
+        .forwarding
+        .iter()
+        .filter(|row| row.route_changes_per_second == 0)
+    {
+        let search = study.search(row);
+        let held = row.no_loss_frames_per_second;
+        match (row.key.workers, row.key.frame_bytes) {
+            (2, 64 | 1518) => {
+                let held = held.unwrap().0 / 1.8e6;
+                assert!((0.98..=1.0).contains(&held), "{held}");
+                assert_eq!(search.unwrap().because, "");
+            }
+            (1, 64 | 1518) => {
+                assert_eq!(held, None);
+                assert_eq!(search.unwrap().because, "the queue is bewitched");
+            }
+            _ => assert!(search.is_none() && held.is_none()),
+        }
+    }
+    let json = serde_json::to_string(&study).unwrap();
+    let again: Study = serde_json::from_str(&json).unwrap();
+    assert_eq!(again.searches, study.searches);
+}
+
+#[test]
+fn without_time_nothing_is_searched_and_every_case_says_so() {
+    let double = Double {
+        searched: true,
+        ..Double::default()
+    };
+    let study = run_for(double, Duration::ZERO).unwrap();
+    assert_eq!(study.searches.len(), 4);
+    let said = |search: &no_loss::Search| search.because.contains("--seconds");
+    assert!(study.searches.iter().all(said));
+}
+
+#[test]
+fn a_failure_names_the_case() {
+    let double = Double {
+        fail_at: 7,
+        ..Double::default()
+    };
+    let error = run_double(double).err().unwrap().to_string();
+    assert!(
+        error.contains("memory, per-core table") && error.contains("vanished"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_case_without_a_frame_is_a_row_with_a_reason() {
+    let double = Double {
+        deaf_to: 512,
+        ..Double::default()
+    };
+    let study = run_double(double).unwrap();
+    let row = study.row("memory", Table::PerCore, 2, 512, 0).unwrap();
+    assert!(row.frames_per_second.0.abs() < f64::EPSILON);
+    assert_eq!(study.left_out.len(), 2, "one worker and two");
+    assert!(study.left_out[0].contains("1 worker, 512 bytes: in 3 of 3 rounds none"));
+    // All that is shown can be made of it.
+    report::html::render(&crate::page::page(&study));
+    report::terminal::render(&crate::page::summary(&study));
+}

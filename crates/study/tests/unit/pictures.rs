@@ -1,0 +1,48 @@
+//! Of `study/src/pictures.rs`.
+
+use super::*;
+
+#[test]
+fn the_lock_is_named_where_there_is_one() {
+    if !needs::root("to open tracepoints") {
+        return;
+    }
+    let cores = host::allowed_cores().expect("Linux tells the cores");
+    if !needs::two_cores() {
+        return;
+    }
+    let expected: [&[&str]; 3] = [&[], &[fib::organisation::Locked::LOCK_NAME], &[]];
+    // A quarter of a second in which another program had a core shows that program, not the
+    // lock.
+    let disturbed = |picture: &Picture| {
+        let budget = &picture.trace.budget;
+        budget.other * 200 > budget.wall
+    };
+    // Without optimisation so much is done outside the lock that what it costs lies about where
+    // a lock begins to matter.
+    let unnamed = |picture: &Picture| !picture.trace.locks.iter().any(|lock| lock.blamed);
+    let mut pictures = take(&cores, 1).expect("root may take traces");
+    for _ in 0..4 {
+        if !pictures.iter().any(disturbed) && !unnamed(&pictures[1]) {
+            break;
+        }
+        pictures = take(&cores, 1).expect("root may take traces");
+    }
+    for (picture, expected) in pictures.iter().zip(expected) {
+        if disturbed(picture) {
+            needs::skipped!("another program has the cores; nothing can be said of the lock");
+            continue;
+        }
+        let locks = picture.trace.locks.iter();
+        let blamed: Vec<&str> = locks
+            .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"))
+            .map(|lock| lock.name.as_str())
+            .collect();
+        assert_eq!(blamed, expected, "{:?}", picture.trace.verdict);
+    }
+    assert!(
+        pictures
+            .iter()
+            .all(|picture| picture.timeline.contains("canvas"))
+    );
+}

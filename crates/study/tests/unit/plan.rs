@@ -1,0 +1,160 @@
+//! Of `study/src/plan.rs`.
+
+use dut::kind::Kind;
+use fib::TableOrganisation;
+
+use super::*;
+
+const TABLES: [Kind; 2] = [
+    Kind::Memory(Some(TableOrganisation::Locked)),
+    Kind::Memory(Some(TableOrganisation::PerCore)),
+];
+
+fn memory() -> Abilities {
+    Abilities {
+        kinds: TABLES.to_vec(),
+        sizes: &FRAME_SIZES,
+        most_workers: usize::MAX,
+        takes_changes: true,
+        searched: true,
+        overhead: Duration::from_millis(5),
+    }
+}
+
+fn three(seconds: u64) -> Effort {
+    Effort {
+        time: Duration::from_secs(seconds),
+        full: 3,
+        all: 3,
+    }
+}
+
+fn plan(cores: usize, seconds: u64) -> Plan {
+    Plan::new(&[memory()], cores, three(seconds), 1)
+}
+
+#[test]
+fn every_table_worker_and_size_is_there_once() {
+    let plan = plan(2, 10);
+    assert_eq!(plan.cases.len(), 2 * (2 * 8 + 3));
+    for (index, case) in plan.cases.iter().enumerate() {
+        assert!(!plan.cases[..index].contains(case), "{case} twice");
+    }
+}
+
+#[test]
+fn many_cores_are_swept_at_the_smallest_size() {
+    let plan = plan(64, 10);
+    assert_eq!(plan.cases.len(), 2 * (62 + 2 * 8 + 3));
+    assert!(
+        plan.cases
+            .iter()
+            .any(|case| case.workers == 33 && case.frame_bytes == 64)
+    );
+}
+
+#[test]
+fn a_round_is_a_permutation_and_rounds_differ() {
+    let plan = plan(2, 10);
+    let mut first = plan.order(0);
+    assert_ne!(first, plan.order(1));
+    assert_eq!(first, plan.order(0), "same seed, same order");
+    first.sort_unstable();
+    assert_eq!(first, (0..plan.cases.len()).collect::<Vec<_>>());
+}
+
+#[test]
+fn trials_share_the_time_within_bounds() {
+    assert_eq!(plan(2, 0).trial, TRIAL_MIN);
+    assert_eq!(plan(2, 1_000).trial, TRIAL_MAX);
+    let plan = plan(2, 10);
+    let total = (plan.trial + memory().overhead) * plan.measurements() as u32;
+    assert!(total <= Duration::from_secs(10) && total > Duration::from_secs(9));
+}
+
+#[test]
+fn rates_of_route_changes_are_measured_next_to_each_other() {
+    let plan = plan(2, 10);
+    for round in 0..3 {
+        let order = plan.order(round);
+        let place = |wanted: &Case| {
+            order
+                .iter()
+                .position(|&index| plan.cases[index] == *wanted)
+                .unwrap()
+        };
+        for kind in TABLES {
+            let places = CHANGE_RATES.map(|changes| {
+                place(&Case {
+                    kind,
+                    workers: 2,
+                    frame_bytes: SMALLEST,
+                    changes,
+                })
+            });
+            let (first, last) = (places.iter().min().unwrap(), places.iter().max().unwrap());
+            assert_eq!(last - first, CHANGE_RATES.len() - 1, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn one_and_all_workers_are_neighbours_in_every_round_and_short_rounds_have_them_alone() {
+    let seven = Effort {
+        all: 7,
+        ..three(10)
+    };
+    let plan = Plan::new(&[memory()], 3, seven, 1);
+    let full: Vec<bool> = (0..7).map(|round| plan.is_full(round)).collect();
+    assert_eq!(full.iter().filter(|&&full| full).count(), 3);
+    let mut measured = 0;
+    for (round, full) in full.into_iter().enumerate() {
+        let order = plan.order(round);
+        measured += order.len();
+        assert_eq!(order.len(), if full { plan.cases.len() } else { 2 * 3 });
+        for kind in TABLES {
+            let place = |wanted: usize| {
+                order.iter().position(|&index| {
+                    let case = &plan.cases[index];
+                    is_pair(case) && case.kind == kind && case.workers == wanted
+                })
+            };
+            let (one, all) = (place(1).unwrap(), place(3).unwrap());
+            assert_eq!(one.abs_diff(all), 1, "round {round}, {kind:?}");
+        }
+    }
+    assert_eq!(plan.measurements(), measured);
+}
+
+#[test]
+fn searches_begin_with_the_telling_sizes_and_take_all_when_there_is_time() {
+    let plan = plan(2, 10);
+    let sizes = |seconds| -> Vec<u32> {
+        let found = plan.searches(&[memory()], Duration::from_secs(seconds));
+        found
+            .iter()
+            .map(|&index| plan.cases[index].frame_bytes)
+            .collect()
+    };
+    assert_eq!(sizes(0), [64, 64, 64, 64, 1518, 1518, 1518, 1518]);
+    assert_eq!(sizes(100).len(), 2 * 2 * FRAME_SIZES.len());
+    let unsearched = Abilities {
+        searched: false,
+        ..memory()
+    };
+    assert!(
+        plan.searches(&[unsearched], Duration::from_secs(100))
+            .is_empty()
+    );
+}
+
+#[test]
+fn an_engine_with_one_worker_is_measured_with_one() {
+    let single = Abilities {
+        most_workers: 1,
+        takes_changes: false,
+        ..memory()
+    };
+    let plan = Plan::new(&[single], 4, three(1), 1);
+    assert!(plan.cases.iter().all(|case| case.workers == 1));
+}

@@ -1,0 +1,114 @@
+//! Of `study/src/sentences.rs`.
+
+use super::*;
+use crate::speed_up::SpeedUp;
+use crate::testing::{search_kernel, study};
+
+#[test]
+fn the_lock_is_named_with_its_cost() {
+    let text = locked(&study());
+    assert!(
+        text.starts_with(
+            "Memory ports: the lock costs 85 % of the frames: behind it both cores forward \
+             9.00 M frames/s of 64 bytes, without it 59.4 M frames/s; so more cores forward \
+             less: 0.40× one core's frames."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_verdict_says_what_the_second_core_brings() {
+    let lines = verdict(&study());
+    assert_eq!(
+        lines[0],
+        "The second core makes it 1.98× with the shipped table, 1.97× with a table per core, \
+         1.95× with one shared table and 0.40× with one table behind a lock (memory ports, \
+         64-byte frames, 901,899 routes)."
+    );
+    assert_eq!(
+        lines[1],
+        "Between Linux interfaces the kernel forwards 1.40 M frames/s in a closed loop."
+    );
+}
+
+#[test]
+fn a_speed_up_has_the_interval_of_its_rounds() {
+    let mut study = study();
+    study.speed_ups.push(SpeedUp {
+        key: study
+            .smallest("memory", Table::Shipped, 2)
+            .unwrap()
+            .key
+            .clone(),
+        rounds: 11,
+        times: 1.97,
+        low: 1.954,
+        high: 2.009,
+    });
+    assert!(verdict(&study)[0].starts_with(
+        "The second core makes it 1.97× (1.95 to 2.01) with the shipped table, 1.97× with a \
+         table per core, 1.95× with one shared table"
+    ));
+    assert!(unlocked(&study).contains("1.97× (1.95 to 2.01) with the shipped table"));
+}
+
+#[test]
+fn rates_without_loss_are_told_and_so_is_why_there_is_none() {
+    let mut study = study();
+    search_kernel(&mut study);
+    assert_eq!(
+        verdict(&study)[1],
+        "Between Linux interfaces the kernel forwards 1.26 M frames/s without loss."
+    );
+    assert_eq!(
+        no_loss(&study),
+        "RFC 2544's search found a rate without loss in 1 of 2 cases: 90 to 90 % of what the \
+         closed loop gives, 90 % in the middle. No rate was found: kernel (kernel table, 1 \
+         worker, 64 bytes): the device forwards nothing."
+    );
+}
+
+#[test]
+fn route_changes_that_were_not_made_are_not_hidden() {
+    let mut study = study();
+    assert!(
+        changes(&study)
+            .contains("memory with a table per core keeps 97.0 % (96.0 to 98.0 by round)")
+    );
+    assert!(!changes(&study).contains("made only"));
+    let last = study
+        .route_changes
+        .iter_mut()
+        .rfind(|cost| cost.table == Table::Locked);
+    last.unwrap().made = 61_234.5;
+    assert!(changes(&study).contains("made only 61,234 of the 100,000 changes a second asked for"));
+}
+
+#[test]
+fn one_core_makes_no_claim_about_a_second() {
+    let mut study = study();
+    study.forwarding.retain(|row| row.key.workers == 1);
+    study.cores = 1;
+    assert!(unlocked(&study).contains("says nothing about a second"));
+    assert!(locked(&study).contains("the lock costs a single core 25 %"));
+    assert!(verdict(&study)[0].contains("says nothing about a second"));
+}
+
+#[test]
+fn a_noisy_machine_is_called_so() {
+    let mut study = study();
+    study.noise.steal = 0.05;
+    assert!(
+        verdict(&study)
+            .iter()
+            .any(|line| line.starts_with("Noisy: the hypervisor gave 5.00 %"))
+    );
+}
+
+#[test]
+fn lists_read_well() {
+    let words = |words: &[&str]| list(&words.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(words(&["a"]), "a");
+    assert_eq!(words(&["a", "b", "c"]), "a, b and c");
+}

@@ -1,0 +1,59 @@
+//! Of `tracer/src/record/symbols.rs`.
+
+use super::*;
+
+static WITNESS: std::sync::Mutex<u32> = std::sync::Mutex::new(7);
+
+#[test]
+fn a_static_of_this_program_is_named() {
+    let address = &raw const WITNESS as u64;
+    let maps = mappings(std::process::id());
+    let mapping = containing(&maps, address).expect("a static is mapped");
+    let table = Table::read(Path::new(&mapping.path));
+    let variable = table
+        .variable(address - mapping.first)
+        .expect("test programs are not stripped");
+    assert!(variable.name.contains("WITNESS"), "{}", variable.name);
+    assert_eq!(variable.into, 0);
+    let function =
+        table.function(a_static_of_this_program_is_named as *const () as u64 - mapping.first);
+    assert!(function.is_some_and(|name| name.contains("a_static_of_this_program_is_named")));
+}
+
+#[test]
+fn a_path_may_have_blanks_and_zeroed_memory_belongs_to_the_file_before_it() {
+    let maps = parse_maps(
+        "1000-2000 r-xp 00000000 fd:01 42                         /opt/my program\n2000-3000 \
+         rw-p 00000000 00:00 0 \n5000-6000 rw-p 00000000 00:00 0                  [heap]\n",
+    );
+    let found = |address| containing(&maps, address).map(|mapping| mapping.path.as_str());
+    assert_eq!(found(0x1800), Some("/opt/my program"));
+    assert_eq!(found(0x2800), Some("/opt/my program"));
+    assert_eq!(found(0x5800), Some("[heap]"));
+    assert_eq!(maps[1].first, 0x1000);
+}
+
+#[test]
+fn other_files_have_no_symbols() {
+    let mut script = b"#!/bin/sh".to_vec();
+    script.resize(200, b'\n');
+    assert!(Table::parse(&*script).is_err());
+    assert!(Table::parse(&b"\x7fELF\x02\x01"[..]).is_err());
+    // Section headers that lie behind the end.
+    let mut cut = b"\x7fELF\x02\x01".to_vec();
+    cut.resize(64, 0xff);
+    assert!(Table::parse(&*cut).is_err());
+}
+
+#[test]
+fn the_kernels_symbols_reach_to_the_next_one() {
+    let kernel = Kernel::parse(
+        "ffffffff81000040 T second\nffffffff81000000 T first\t[module]\nffffffff81000100 t \
+         last\n0000000000000000 A hidden\n"
+            .to_owned(),
+    );
+    assert_eq!(kernel.name(0xffff_ffff_8100_0010, u64::MAX), Some("first"));
+    assert_eq!(kernel.name(0xffff_ffff_8100_00ff, u64::MAX), Some("second"));
+    assert_eq!(kernel.name(0xffff_ffff_8100_00ff, 0x10), None);
+    assert_eq!(kernel.name(0x1000, u64::MAX), None);
+}
