@@ -18,6 +18,7 @@
 #include "rewrite.h"
 #include "source.h"
 #include "tags.h"
+#include "vlans.h"
 
 CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
@@ -56,6 +57,7 @@ INLINE int leave(struct port_counters *counters, enum reason reason)
 struct way {
 	struct port_counters *counters;
 	const struct port *in;
+	struct link_counters *vlan_here; /* null without a tag */
 	__u64 station; /* of the port or VLAN it came by, as it was when the frame came */
 	__u32 tag;     /* incoming tag control information; bit 16: there is one */
 	__u32 type;    /* network order */
@@ -78,6 +80,8 @@ INLINE void see_all(struct xdp_md *context, struct way *way, __u32 packet)
 	way->length += more;
 	way->ip += more;
 	way->counters->received_bytes += more;
+	if (way->vlan_here)
+		way->vlan_here->received_bytes += more;
 }
 
 /* Does the egress device not take this frame? In generic mode any device takes all. */
@@ -320,6 +324,11 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		if (!way.in)
 			return leave(mine, UNKNOWN_VLAN);
 		wanted = *(volatile const __u64 *)&way.in->station;
+		way.vlan_here = vlan_counters_at(way.in->place, cpu);
+		if (!way.vlan_here)
+			return leave(mine, UNKNOWN_VLAN);
+		way.vlan_here->received++;
+		way.vlan_here->received_bytes += way.length;
 	}
 	way.station = wanted;
 	if (station != (wanted & MAC_MASK))
@@ -367,6 +376,10 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	}
 	mine->forwarded++;
 	mine->forwarded_bytes += way.length;
+	if (way.vlan_here) {
+		way.vlan_here->forwarded++;
+		way.vlan_here->forwarded_bytes += way.length;
+	}
 	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
 	if (carried_here) {
 		carried_here[way.next_hop].frames++;

@@ -16,7 +16,7 @@ struct port {
 	__u32 ifindex;  /* of the interface that the frames of this entry belong to */
 	__u64 until;    /* jiffies: beyond, nobody has vouched for the routes for too long; not in entries of `vlans` */
 	__u32 flows;    /* what makes a flow: FLOW_… for IPv4, and those for IPv6 << 16; not in entries of `vlans` */
-	__u32 reserved; /* so that no entry lies in two cache lines */
+	__u32 place;    /* in `vlan_counters`; only in entries of `vlans` */
 };
 #define STATION_V4 (1ULL << 48)      /* IPv4 is forwarded */
 #define STATION_V6 (1ULL << 49)      /* IPv6 is forwarded */

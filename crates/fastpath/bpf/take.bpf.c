@@ -15,6 +15,7 @@
 #include "parse.h"
 #include "ports.h"
 #include "source.h"
+#include "vlans.h"
 
 CONSTANT(PORT);    /* this port's place in `ports`, `notes` and the counters */
 CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag */
@@ -33,6 +34,7 @@ struct said {
 	__u32 length; /* of that frame; 0: nothing was said */
 	__u16 reason; /* REASONS: the worker has it */
 	__u16 next_hop;
+	__u32 vlan; /* its place in `vlan_counters` and one more; 0: untagged */
 };
 
 MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct said, PORTS, 0);
@@ -131,6 +133,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 			in = bpf_map_lookup_elem(&vlans, &key);
 			if (!in)
 				return UNKNOWN_VLAN;
+			said->vlan = in->place + 1;
 		}
 	}
 	__u64 station = *(__u16 *)(bytes + 2) | (__u64)*(__u16 *)(bytes + 4) << 16 | (__u64)*(__u16 *)(bytes + 6) << 32;
@@ -160,6 +163,7 @@ SEC("socket") int hear(struct __sk_buff *context)
 	struct said *said = bpf_map_lookup_elem(&notes, &number);
 	if (!said)
 		return 0;
+	said->vlan = 0;
 	enum reason reason = decide(context, said);
 	said->length = context->len;
 	said->reason = reason;
@@ -180,12 +184,21 @@ SEC("tc") int take(struct __sk_buff *context)
 
 	mine->received++;
 	mine->received_bytes += context->len;
+	struct link_counters *vlan = said->vlan && reason != NO_WORKER ? vlan_counters_at(said->vlan - 1, cpu) : 0;
+	if (vlan) {
+		vlan->received++;
+		vlan->received_bytes += context->len;
+	}
 	if (reason < REASONS) {
 		mine->reasons[reason]++;
 		return NEXT;
 	}
 	mine->forwarded++;
 	mine->forwarded_bytes += context->len;
+	if (vlan) {
+		vlan->forwarded++;
+		vlan->forwarded_bytes += context->len;
+	}
 	carried_here[said->next_hop].frames++;
 	carried_here[said->next_hop].bytes += context->len;
 	return DROP;

@@ -149,6 +149,17 @@ fn a_vrf_has_routes_of_its_own() {
     let before = router.forwarded();
     assert!(ping(&lab.a, "10.1.0.2", 10));
     assert!(router.forwarded() - before >= 20);
+    let tables = router.show("tables");
+    let blue = tables
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["vrf"] == "blue");
+    let blue = blue.unwrap_or_else(|| panic!("{tables:#}"));
+    assert!(
+        blue["table"] == 10 && blue["forwarded"].as_u64() >= Some(20),
+        "{blue}"
+    );
     assert_eq!(router.verify()["different"], 0);
 }
 
@@ -200,6 +211,13 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
     let before = router.forwarded();
     assert!(ping(&lab.a, "10.30.0.2", 10));
     assert!(router.forwarded() - before >= 20);
+    let vlans = router.show("vlans");
+    let row = &vlans[0];
+    assert!(
+        row["link"] == "r1.30" && row["port"] == "r1" && row["vlan"] == 30,
+        "{vlans:#}"
+    );
+    assert!(row["received"].as_u64() >= Some(10) && row["forwarded"].as_u64() >= Some(10));
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod service;
 mod settings;
 mod soak;
 mod storms;
+mod sums;
 mod tags;
 mod twins;
 mod watching;

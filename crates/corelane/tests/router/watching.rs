@@ -82,6 +82,8 @@ fn the_metrics_page_is_open_metrics_to_the_letter() {
             "gateway=\"2001:db8:1::2\"",
         ),
         ("corelane_routes", "family=\"ipv6\""),
+        ("corelane_table_received_frames_total", "table=\"254\""),
+        ("corelane_table_forwarded_bytes_total", "vrf=\"\""),
     ] {
         assert!(value(name, label) > 0.0, "{name}");
     }
@@ -116,6 +118,7 @@ fn every_subject_is_shown_as_table_and_as_json() {
     let directory = lab.directory.path().to_str().unwrap();
     for (subject, part) in [
         ("ports", "forwarding"),
+        ("tables", "254"),
         ("workers", "forwarded"),
         ("routes", "10.1.0.0/24"),
         ("routes 10.1.0.2", "adjacency"),
@@ -140,7 +143,7 @@ fn every_subject_is_shown_as_table_and_as_json() {
     }
     let unknown = ["show", "weather", "--run-directory", directory];
     let said = text(&corelane(&lab, &unknown).output().unwrap());
-    assert!(said.contains("known are ports, workers,"), "{said}");
+    assert!(said.contains("known are ports, vlans, tables,"), "{said}");
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod counters;
 mod flows;
 mod grace;
 mod left;
+mod links;
 mod ports;
 mod punts;
 mod reason;
@@ -67,6 +68,8 @@ pub use flows::{FlowFields, Flows};
 use grace::Grace;
 use left::Left;
 pub use left::{NotCarried, Room};
+pub use links::LinkCount;
+use links::Links;
 use ports::Port;
 pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
@@ -85,7 +88,7 @@ const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
-const SHARED: [&str; 19] = [
+const SHARED: [&str; 20] = [
     "tables",
     "root4",
     "root6",
@@ -101,6 +104,7 @@ const SHARED: [&str; 19] = [
     "out",
     "sockets",
     "counters",
+    "vlan_counters",
     "carried",
     "arrived",
     "policers",
@@ -151,6 +155,7 @@ impl Load {
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
             .constant("SOCKETS", u64::from(longest))
             .entries("counters", self.cpus as u32)?
+            .entries("vlan_counters", self.cpus as u32)?
             .entries("carried", self.cpus as u32)?
             // Ports are interfaces, too.
             .entries("egresses", (self.capacity.vlans + counters::PORTS) as u32)?;
@@ -209,6 +214,7 @@ pub struct Forwarder {
     _refusals: Option<Refusals>,
     tellers: Tellers,
     counters: MappedArray<u64>,
+    links: Links,
     carried: MappedArray<u64>,
     cpus: usize,
     grace: Grace,
@@ -282,6 +288,7 @@ impl Forwarder {
             _refusals: refusals,
             tellers: Tellers::of(types.as_ref()),
             counters: counters::rows(&loaded.map("counters")?)?,
+            links: Links::new(loaded.map("vlan_counters")?.mapped()?, cpus, capacity.vlans),
             carried: loaded.map("carried")?.mapped()?,
             maps,
             arrays,

@@ -283,6 +283,7 @@ impl Forwarder {
             for (key, words) in port.vlans {
                 self.remove_vlan(key, words);
             }
+            self.forget_counts(number);
         }
         let _gone = self.maps["egresses"].remove(ifindex);
         let _gone = self.maps["out"].remove(number as u32);
@@ -326,6 +327,7 @@ impl Forwarder {
         };
         let (ifindex, settings) = (port.ifindex, port.settings.clone());
         let enabled = settings.enabled && (settings.trusts_tags || !port.hides_tags);
+        self.count_by(number, &settings);
         let all = if enabled { u64::MAX } else { 0 };
         let table = self.table(settings.table).unwrap_or(0);
         let bits = self.carried_of(settings.accepts, settings.table).bits() & all;
@@ -334,13 +336,14 @@ impl Forwarder {
         for vlan in &settings.vlans {
             let table = self.table(vlan.table).unwrap_or(0);
             let bits = self.carried_of(vlan.accepts, vlan.table).bits() & all;
+            let key = (number as u32) << 16 | u32::from(vlan.vid);
             let words = [
                 self::station(vlan.mac) | bits,
                 table as u64 | u64::from(vlan.ifindex) << 32,
                 FOR_EVER,
-                0,
+                (self.links.place(key) as u64) << 32,
             ];
-            vlans.insert((number as u32) << 16 | u32::from(vlan.vid), words);
+            vlans.insert(key, words);
         }
         self.port_words
             .write(PORT_WORDS * number + 3, settings.flows.bits());

@@ -15,6 +15,9 @@ use fib::next_hop::{EntryCell, NEXT_HOPS, NextHopStorage};
 use fib::storage::{Region, Zeroable};
 use fib::table::TableStorage;
 
+/// Of `struct link_counters` in the C source.
+const LINK_BYTES: u32 = 32;
+
 /// How much room the forwarding state gets; the kernel allocates all of it at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
@@ -91,6 +94,8 @@ impl Capacity {
             .value_size("nodes6", bytes(nodes6, 8))?
             .entries("next_hops", self.slots as u32)?
             .entries("vlans", self.vlans as u32)?
+            .value_size("vlan_counters", self.vlans as u32 * LINK_BYTES)?
+            .constant("VLANS", self.vlans as u64)
             .value_size("buckets", bytes(self.buckets, 2).next_multiple_of(8))?
             .constant("ROOTS4", roots4 as u64)
             .constant("ROOTS6", roots6 as u64)

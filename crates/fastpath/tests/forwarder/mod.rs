@@ -5,6 +5,7 @@ mod bench;
 
 mod leave;
 mod limits;
+mod links;
 mod punts;
 mod rewrite;
 mod search;

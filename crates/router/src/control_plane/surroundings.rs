@@ -244,6 +244,13 @@ impl Surroundings {
         }
     }
 
+    /// The name of the VRF that looks up in a table.
+    pub fn vrf(&self, table: u32) -> Option<&str> {
+        let of_table = LinkKind::Vrf { table };
+        let found = self.links.values().find(|link| link.kind == of_table);
+        found.map(|link| link.name.as_str())
+    }
+
     /// Is this link one of ours to forward on: a port, or a VLAN sub-interface of one?
     pub fn is_ours(&self, link: u32) -> bool {
         self.egress(link).is_some()

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use fastpath::forward::{NotCarried, PortCounts, PortSettings, PuntLimits, Room};
+use fastpath::forward::{LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -178,6 +178,10 @@ pub struct Counters {
     pub ports: PortCounts,
     /// By port, core and reason; zero counts may be left out.
     pub reasons: Vec<ReasonCount>,
+    /// By the interface index of a VLAN sub-interface.
+    pub vlans: BTreeMap<u32, LinkCount>,
+    /// By the kernel's number of the table.
+    pub tables: BTreeMap<u32, LinkCount>,
     /// By next hop; zero counts may be left out.
     pub next_hops: Vec<NextHopCount>,
 }

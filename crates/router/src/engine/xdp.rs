@@ -218,6 +218,8 @@ impl Engine for Xdp {
         Ok(Counters {
             reasons: ports.iter().flat_map(tables::reasons).collect(),
             ports,
+            vlans: self.forwarder.vlan_counts(),
+            tables: self.forwarder.table_counts(),
             next_hops: tables::carried(&self.forwarder).collect(),
         })
     }

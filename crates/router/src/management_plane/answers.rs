@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::IpAddr;
 
+use fastpath::forward::LinkCount;
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use serde_json::{Value, json};
@@ -20,7 +21,8 @@ use crate::engine::{Counters, EngineError};
 const ROUTES_LISTED: usize = 1000;
 
 /// What `show` can be asked for, for help and errors.
-pub const SUBJECTS: &str = "ports, workers, routes [N | ADDRESS], neighbours, drops, engine";
+pub const SUBJECTS: &str =
+    "ports, vlans, tables, workers, routes [N | ADDRESS], neighbours, drops, engine";
 
 /// The answer about `subject`; `kept` says why ports or families stay with the kernel.
 ///
@@ -29,6 +31,8 @@ pub const SUBJECTS: &str = "ports, workers, routes [N | ADDRESS], neighbours, dr
 pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Value, EngineError> {
     let rows = match words {
         ["ports"] => ports(follower)?,
+        ["vlans"] => vlans(follower)?,
+        ["tables"] => tables(follower)?,
         ["workers"] => workers(&follower.engine().counters()?),
         ["routes"] => routes(follower, ROUTES_LISTED),
         ["routes", what] => match (what.parse::<usize>(), what.parse::<IpAddr>()) {
@@ -103,6 +107,41 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
         })
     };
     Ok(around.port_names().map(row).collect())
+}
+
+fn vlans(follower: &Follower) -> Result<Value, EngineError> {
+    let counters = follower.engine().counters()?;
+    let mut rows = Vec::new();
+    for port in follower.mirror().around().ports() {
+        for vlan in &port.settings.vlans {
+            let count = counters.vlans.get(&vlan.ifindex).copied();
+            let mut row = counted(count.unwrap_or_default());
+            row["link"] = link_name(follower, vlan.ifindex).into();
+            row["port"] = port.name.clone().into();
+            row["vlan"] = vlan.vid.into();
+            row["table"] = vlan.table.into();
+            rows.push(row);
+        }
+    }
+    Ok(rows.into())
+}
+
+fn tables(follower: &Follower) -> Result<Value, EngineError> {
+    let counters = follower.engine().counters()?;
+    let row = |(&table, &count): (&u32, &LinkCount)| {
+        let mut row = counted(count);
+        row["table"] = table.into();
+        row["vrf"] = follower.mirror().around().vrf(table).into();
+        row
+    };
+    Ok(counters.tables.iter().map(row).collect())
+}
+
+fn counted(count: LinkCount) -> Value {
+    json!({
+        "received": count.received, "received_bytes": count.received_bytes,
+        "forwarded": count.forwarded, "forwarded_bytes": count.forwarded_bytes,
+    })
 }
 
 fn workers(counters: &Counters) -> Value {

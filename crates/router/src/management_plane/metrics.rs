@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use fastpath::forward::PortCount;
+use fastpath::forward::{LinkCount, PortCount};
 
 use super::answers::resident;
 use crate::control_plane::follower::Follower;
+use crate::control_plane::model::LinkKind;
 use crate::engine::{Counters, EngineError};
 
 /// The page.
@@ -14,7 +15,9 @@ use crate::engine::{Counters, EngineError};
 /// When the engine's counters cannot be read.
 pub fn page(follower: &Follower) -> Result<String, EngineError> {
     let mut page = Page::default();
-    traffic(follower, &follower.engine().counters()?, &mut page);
+    let counters = follower.engine().counters()?;
+    traffic(follower, &counters, &mut page);
+    vlans_and_tables(follower, &counters, &mut page);
     mirror(follower, &mut page);
     if let Some(result) = follower.verified() {
         let equal = f64::from(u8::from(result.different == 0));
@@ -40,14 +43,11 @@ pub fn page(follower: &Follower) -> Result<String, EngineError> {
 
 /// Picks one figure of a port.
 type Value = fn(&PortCount) -> u64;
+/// The same of a VLAN or a table.
+type LinkValue = fn(LinkCount) -> u64;
 
 fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
-    let links = &follower.mirror().around().links;
-    let name = |index: u32| {
-        links
-            .get(&index)
-            .map_or_else(|| index.to_string(), |link| escaped(&link.name))
-    };
+    let name = |index| name(follower, index);
     let by_port: [(&str, &str, Value); 5] = [
         (
             "corelane_received_frames",
@@ -112,6 +112,57 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
                 ("gateway", key.gateway.to_string()),
             ];
             page.sample("_total", &labels, count.frames as f64);
+        }
+    }
+}
+
+/// The name of a link, as a label's value.
+fn name(follower: &Follower, index: u32) -> String {
+    let link = follower.mirror().around().links.get(&index);
+    link.map_or_else(|| index.to_string(), |link| escaped(&link.name))
+}
+
+fn vlans_and_tables(follower: &Follower, counters: &Counters, page: &mut Page) {
+    let around = follower.mirror().around();
+    let by_link: [(&str, &str, LinkValue); 4] = [
+        ("received_frames", "Frames received", |count| count.received),
+        ("received_bytes", "Bytes received without FCS", |count| {
+            count.received_bytes
+        }),
+        ("forwarded_frames", "Frames handed on to be sent", |count| {
+            count.forwarded
+        }),
+        (
+            "forwarded_bytes",
+            "Bytes handed on to be sent, without FCS",
+            |count| count.forwarded_bytes,
+        ),
+    ];
+    for (what, help, value) in by_link {
+        page.family(
+            format!("corelane_vlan_{what}"),
+            "counter",
+            &format!("{help}, by VLAN"),
+        );
+        for (&ifindex, &count) in &counters.vlans {
+            let Some(LinkKind::Vlan { parent, vid, .. }) =
+                around.links.get(&ifindex).map(|link| link.kind)
+            else {
+                continue;
+            };
+            let labels = [
+                ("link", name(follower, ifindex)),
+                ("port", name(follower, parent)),
+                ("vlan", vid.to_string()),
+            ];
+            page.sample("_total", &labels, value(count) as f64);
+        }
+        let help = format!("{help}, by table of the look-up; its VRF, if it is one's");
+        page.family(format!("corelane_table_{what}"), "counter", &help);
+        for (&table, &count) in &counters.tables {
+            let vrf = around.vrf(table).unwrap_or_default();
+            let labels = [("table", table.to_string()), ("vrf", escaped(vrf))];
+            page.sample("_total", &labels, value(count) as f64);
         }
     }
 }
@@ -199,12 +250,13 @@ fn escaped(value: &str) -> String {
 #[derive(Default)]
 struct Page {
     text: String,
-    family: &'static str,
+    family: String,
 }
 
 impl Page {
-    fn family(&mut self, name: &'static str, kind: &str, help: &str) {
-        self.family = name;
+    fn family(&mut self, name: impl Into<String>, kind: &str, help: &str) {
+        self.family = name.into();
+        let name = &self.family;
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "# TYPE {name} {kind}\n# HELP {name} {help}.");
     }

@@ -10,7 +10,11 @@ use crate::engine::{Counters, ReasonCount, tables};
 /// counted as received where its fate was decided, so the sums close, and those under way are not
 /// counted yet. The bytes of frames that workers lost are not counted.
 pub(super) fn add_up(forwarder: &Forwarder, workers: &Workers, past: &PortCounts) -> Counters {
-    let mut counters = Counters::default();
+    let mut counters = Counters {
+        vlans: forwarder.vlan_counts(),
+        tables: forwarder.table_counts(),
+        ..Counters::default()
+    };
     for (place, count) in &forwarder.port_counters() {
         let port = counters.ports.entry(*place).or_default();
         port.received += count.not_forwarded();
