@@ -151,6 +151,7 @@ fn add_vrf_and_vlan(mirror: &mut Mirror) {
     let kind = LinkKind::Vlan {
         parent: r0,
         vid: VID,
+        has_priorities: false,
     };
     mirror.apply(Event::Link(Link {
         mac,

@@ -10,6 +10,7 @@ mod discovery;
 mod document;
 mod egress;
 mod engines;
+mod expiring;
 mod faults;
 mod floods;
 mod flows;

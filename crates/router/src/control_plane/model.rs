@@ -60,6 +60,8 @@ pub enum LinkKind {
         parent: u32,
         /// VLAN identifier.
         vid: u16,
+        /// A map of its own (`egress-qos-map`) says which priority a frame gets.
+        has_priorities: bool,
     },
     /// A VRF master.
     Vrf {

@@ -301,8 +301,13 @@ impl Surroundings {
         }
         let (below, vlan) = match link.kind {
             LinkKind::Plain => (link, 0),
-            LinkKind::Vlan { parent, vid } => (self.links.get(&parent)?, vid),
-            LinkKind::Vrf { .. } => return None,
+            // The kernel knows a packet's priority.
+            LinkKind::Vlan {
+                has_priorities: true,
+                ..
+            }
+            | LinkKind::Vrf { .. } => return None,
+            LinkKind::Vlan { parent, vid, .. } => (self.links.get(&parent)?, vid),
         };
         if !below.up || !below.carrier || !self.enabled(below) || self.is_kept(&link.name) {
             return None;
@@ -335,7 +340,7 @@ impl Surroundings {
             .values()
             .filter(|other| other.up)
             .filter_map(|other| match other.kind {
-                LinkKind::Vlan { parent, vid } if parent == link.index => Some(VlanSettings {
+                LinkKind::Vlan { parent, vid, .. } if parent == link.index => Some(VlanSettings {
                     vid,
                     ifindex: other.index,
                     table: self.table_of(other.index)?,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use fib::next_hop::Kind;
-use router::control_plane::model::{Event, Link, LinkKind, nud};
+use router::control_plane::model::{Event, Link, LinkKind, Rule, nud};
 use router::engine::MAIN_TABLE;
 
 use super::lab::{Lab, hop, in_table, link, route, way};
@@ -36,11 +36,15 @@ fn ports_of_a_vrf_look_up_in_its_table() {
 fn vlan_sub_interfaces_tag() {
     let mut lab = Lab::new();
     let vlan = Link {
-        kind: LinkKind::Vlan { parent: 2, vid: 30 },
+        kind: LinkKind::Vlan {
+            parent: 2,
+            vid: 30,
+            has_priorities: false,
+        },
         mtu: 1496,
         ..link(60, "r1.30")
     };
-    lab.feed(Event::Link(vlan));
+    lab.feed(Event::Link(vlan.clone()));
     lab.add(route("192.0.2.0/24", &[hop(60, "10.9.0.9")]));
     lab.neighbour(60, "10.9.0.9", nud::REACHABLE);
     let entry = lab.entry(MAIN_TABLE, "192.0.2.1");
@@ -49,6 +53,59 @@ fn vlan_sub_interfaces_tag() {
         (Kind::Adjacency, 2, 30, 1496)
     );
     assert_eq!(lab.engine.ports[&2].settings.vlans[0].vid, 30);
+    // Which priority a frame gets is the kernel's to say; what comes in has nothing to do with it.
+    let kind = LinkKind::Vlan {
+        parent: 2,
+        vid: 30,
+        has_priorities: true,
+    };
+    lab.feed(Event::Link(Link { kind, ..vlan }));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
+    assert_eq!(lab.engine.ports[&2].settings.vlans[0].vid, 30);
+}
+
+#[test]
+fn only_the_usual_rules_in_their_order_choose_the_table_as_we_do() {
+    let rule = |priority, table| Rule {
+        family: 4,
+        priority,
+        table,
+        l3mdev: false,
+        selective: false,
+    };
+    let l3mdev = |priority| Rule {
+        l3mdev: true,
+        ..rule(priority, 0)
+    };
+    let (local, main, default) = (rule(0, 255), rule(32766, 254), rule(32767, 253));
+    let from = |rules: &[&Rule]| {
+        let mut lab = Lab::new();
+        for rule in rules {
+            lab.feed(Event::Rule((*rule).clone()));
+        }
+        let other = lab.mirror.policy_rules(4).count();
+        (other, lab.mirror.has_other_order(4))
+    };
+    assert_eq!(from(&[]), (0, false), "a kernel without rules");
+    assert_eq!(from(&[&local, &main, &default]), (0, false));
+    assert_eq!(from(&[&main, &local, &l3mdev(1000)]), (0, false));
+    let late = rule(32765, 255);
+    assert_eq!(from(&[&l3mdev(1000), &late, &main]), (0, false));
+    assert_eq!(from(&[&local, &default]), (0, true), "no main rule");
+    assert_eq!(from(&[&main, &default]), (0, true), "no local rule");
+    assert_eq!(from(&[&rule(32800, 255), &main]), (0, true), "local behind");
+    assert_eq!(from(&[&local, &rule(9, 253), &main]), (0, true));
+    assert_eq!(from(&[&local, &main, &l3mdev(32800)]), (0, true));
+    let of_some = Rule {
+        selective: true,
+        ..l3mdev(900)
+    };
+    assert_eq!(from(&[&local, &of_some, &main]), (1, false));
+    let mut lab = Lab::new();
+    lab.feed(Event::Rule(main.clone()));
+    lab.feed(Event::RuleGone(main));
+    assert!(lab.mirror.has_other_order(4), "the last rule is gone");
+    assert!(!lab.mirror.has_other_order(6));
 }
 
 #[test]

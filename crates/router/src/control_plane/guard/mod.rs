@@ -173,6 +173,16 @@ pub fn policy_rules(mirror: &super::mirror::Mirror) -> Vec<Finding> {
                 treatment: Treatment::PolicyRules,
             });
         }
+        if mirror.has_other_order(family) {
+            found.push(Finding {
+                scope,
+                what: format!(
+                    "the policy rules for local, main and VRFs are not all there, or in another \
+                     order (ip -{family} rule)"
+                ),
+                treatment: Treatment::PolicyRules,
+            });
+        }
     }
     found
 }

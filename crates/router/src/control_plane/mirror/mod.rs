@@ -34,6 +34,8 @@ pub struct Mirror {
     v6: Family<u128>,
     shared: Shared,
     rules: BTreeSet<Rule>,
+    /// Of IPv4 and of IPv6: whether any was ever there.
+    had_rules: [bool; 2],
     ports: HashMap<u32, Port>,
     round: Option<Round>,
     /// Nexthop objects of which only that was announced.
@@ -54,6 +56,7 @@ impl Mirror {
             v6: Family::default(),
             shared,
             rules: BTreeSet::new(),
+            had_rules: [false; 2],
             ports: HashMap::new(),
             round: None,
             gone_objects: Vec::new(),
@@ -133,6 +136,7 @@ impl Mirror {
             Event::Neighbour(neighbour) => self.neighbour(neighbour),
             Event::NeighbourGone(link, address) => self.neighbour_gone((link, address)),
             Event::Rule(rule) => {
+                self.had_rules[usize::from(rule.family == 6)] = true;
                 self.rules.insert(rule);
             }
             Event::RuleGone(rule) => {
@@ -248,14 +252,30 @@ impl Mirror {
 
     /// Policy rules of a family (4 or 6) that a look-up by destination cannot follow.
     pub fn policy_rules(&self, family: u8) -> impl Iterator<Item = &Rule> {
-        let plain = |rule: &Rule| {
-            rule.l3mdev
-                || (!rule.selective
-                    && matches!(rule.table, LOCAL_TABLE | MAIN_TABLE | DEFAULT_TABLE))
-        };
+        let usual = |table| matches!(table, LOCAL_TABLE | MAIN_TABLE | DEFAULT_TABLE);
+        let plain = move |rule: &Rule| !rule.selective && (rule.l3mdev || usual(rule.table));
         self.rules
             .iter()
             .filter(move |rule| rule.family == family && !plain(rule))
+    }
+
+    /// Is one of the usual rules of a family missing, or in another place? Local addresses and VRFs
+    /// come before the main table, the default table behind it. A kernel without rules has said
+    /// none, ever.
+    pub fn has_other_order(&self, family: u8) -> bool {
+        let mut rules: Vec<&Rule> = self.rules.iter().collect();
+        rules.retain(|rule| rule.family == family && !rule.selective);
+        rules.sort_by_key(|rule| rule.priority);
+        let main = |rule: &&Rule| rule.table == MAIN_TABLE && !rule.l3mdev;
+        let place = rules.iter().position(main).unwrap_or(rules.len());
+        let (before, behind) = rules.split_at(place);
+        let is_local = |rule: &&Rule| rule.table == LOCAL_TABLE;
+        let is_default = |rule: &&Rule| rule.table == DEFAULT_TABLE;
+        self.had_rules[usize::from(family == 6)]
+            && (behind.is_empty()
+                || !before.iter().any(is_local)
+                || before.iter().any(is_default)
+                || behind.iter().any(|rule| rule.l3mdev))
     }
 
     /// How many answers a table in which ports look up has in a family, at most.

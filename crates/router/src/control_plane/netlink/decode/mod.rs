@@ -112,6 +112,7 @@ fn link(payload: &[u8]) -> Option<Link> {
 
 const IFLA_VRF_TABLE: u16 = 1;
 const IFLA_VLAN_ID: u16 = 1;
+const IFLA_VLAN_EGRESS_QOS: u16 = 3;
 const IFLA_VLAN_PROTOCOL: u16 = 5;
 const ETHERTYPE_VLAN: [u8; 2] = [0x81, 0x00];
 
@@ -138,6 +139,7 @@ fn link_kind(info: &[u8], parent: u32) -> LinkKind {
             find(IFLA_VLAN_ID).map_or(LinkKind::Plain, |value| LinkKind::Vlan {
                 parent,
                 vid: short(value),
+                has_priorities: find(IFLA_VLAN_EGRESS_QOS).is_some_and(|map| !map.is_empty()),
             })
         }
         _ => LinkKind::Plain,

@@ -100,6 +100,8 @@ pub(super) fn route(payload: &[u8], living_only: bool) -> Option<Route> {
             libc::RTA_PREFSRC => way.source = ip(family, value),
             libc::RTA_METRICS => way.mtu = mtu(value),
             RTA_ENCAP => way.special = true,
+            // When it does, the kernel says so half a minute later.
+            libc::RTA_CACHEINFO => way.special |= expires(value),
             RTA_NH_ID => way.object = number(value),
             _ => {}
         }
@@ -118,6 +120,12 @@ pub(super) fn route(payload: &[u8], living_only: bool) -> Option<Route> {
         destination: prefix(family, destination, length)?,
         way,
     })
+}
+
+/// `struct rta_cacheinfo`: references, last use, then in how many ticks the route expires; 0:
+/// never.
+fn expires(value: &[u8]) -> bool {
+    field::<4>(value, 8).is_some_and(|ticks| ticks != [0; 4])
 }
 
 fn route_kind(kind: u8) -> RouteKind {
