@@ -88,7 +88,7 @@ struct Treatment {
     said: &'static str,
 }
 
-const TREATMENTS: [Treatment; 6] = [
+const TREATMENTS: [Treatment; 8] = [
     Treatment {
         set: "nft add table ip n; nft add chain ip n p '{ type nat hook postrouting priority 100; \
               }'; nft add rule ip n p masquerade",
@@ -99,6 +99,11 @@ const TREATMENTS: [Treatment; 6] = [
         set: "ip xfrm policy add dir fwd src 10.0.0.0/24 dst 10.8.0.0/24",
         unset: "ip xfrm policy flush",
         said: "IPsec policies",
+    },
+    Treatment {
+        set: "ip xfrm policy setdefault fwd block",
+        unset: "ip xfrm policy setdefault fwd accept",
+        said: "IPsec blocks what has no policy",
     },
     Treatment {
         set: "tc qdisc add dev r1 root tbf rate 100mbit burst 32kbit latency 50ms",
@@ -114,6 +119,11 @@ const TREATMENTS: [Treatment; 6] = [
         set: "ip rule add from 10.9.0.0/16 lookup 100",
         unset: "ip rule del from 10.9.0.0/16 lookup 100",
         said: "policy rule",
+    },
+    Treatment {
+        set: "ip rule add pref 32800 lookup main; ip rule del pref 32766",
+        unset: "ip rule add pref 32766 lookup main; ip rule del pref 32800",
+        said: "in another order",
     },
     Treatment {
         set: "sysctl -qw net.ipv6.conf.all.forwarding=0",

@@ -12,11 +12,12 @@ use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send,
-    socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
+    sockopt,
 };
 
 pub use self::attributes::{append, attributes, number, short, text};
+pub use rustix::net::Protocol;
 pub use rustix::net::netlink::{GENERIC, NETFILTER, XFRM};
 
 /// The protocol of links, addresses and routes, which is number 0.

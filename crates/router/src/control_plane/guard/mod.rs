@@ -1,19 +1,26 @@
 //! What the kernel does to forwarded packets besides routing them. A fast path would go past it; so
 //! the ports concerned stay with the kernel, and the log says why.
 //!
-//! Looked at: nftables chains on the way of forwarded packets, legacy iptables tables, xfrm
-//! (`IPsec`) policies, queueing disciplines that shape, tc filters, BPF programs at tc (tcx), and
-//! forwarding being switched off. Rules are not interpreted: any rule on the way counts for every
+//! Looked at: nftables chains on the way of forwarded packets, whoever else hooks into it (legacy
+//! iptables tables and IPVS where the kernel does not list these), xfrm (`IPsec`) policies,
+//! queueing disciplines that shape, tc filters, BPF programs at tc (tcx), and forwarding being
+//! switched off. Rules are not interpreted: any rule on the way counts for every
 //! port, because what a rule means may depend on any other.
 
+mod hooks;
 mod netfilter;
 mod traffic_control;
 mod xfrm;
 
+use std::io;
+
 use fastpath::forward::{Accepts, ReversePath};
-use host::netlink::Socket;
+use host::netlink::{Dumped, Message, Protocol, Socket};
 
 use crate::engine::MAIN_TABLE;
+
+/// How often a dump is asked for that the kernel changed meanwhile.
+const ATTEMPTS: u32 = 20;
 
 /// Groups of rtnetlink.
 const RTNLGRP_TC: u32 = 4;
@@ -105,8 +112,11 @@ pub fn watch() -> Vec<Socket> {
 pub fn look(links: &[Watched], own_at_tc: u32, validates: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     netfilter::nftables(&mut found);
-    netfilter::legacy_tables(&mut found);
-    xfrm::policies(&mut found);
+    if !hooks::look(&mut found) {
+        netfilter::legacy_tables(&mut found);
+        netfilter::virtual_services(&mut found);
+    }
+    xfrm::look(&mut found);
     traffic_control::disciplines_and_filters(links, &mut found);
     for link in links {
         traffic_control::programs(link, own_at_tc, &mut found);
@@ -115,6 +125,46 @@ pub fn look(links: &[Watched], own_at_tc: u32, validates: bool) -> Vec<Finding> 
     found.sort();
     found.dedup();
     found
+}
+
+/// A dump of one piece. Nothing when this kernel has nobody to answer.
+///
+/// # Errors
+/// When it cannot be read: then nobody knows what there is.
+fn list<T: Default>(
+    protocol: Option<Protocol>,
+    kind: u16,
+    body: &[u8],
+    take: impl Fn(&mut T, Message<'_>),
+) -> io::Result<Option<T>> {
+    let absent = |error: &io::Error| {
+        let codes = [libc::EINVAL, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT];
+        error
+            .raw_os_error()
+            .is_some_and(|code| codes.contains(&code))
+    };
+    let read = || {
+        let mut socket = Socket::open(protocol, &[])?;
+        for _ in 0..ATTEMPTS {
+            let mut all = T::default();
+            if socket.dump(kind, body, |message| take(&mut all, message))? == Dumped::Whole {
+                return Ok(all);
+            }
+        }
+        Err(io::Error::other("it changed while it was read, every time"))
+    };
+    match read() {
+        Err(error) if absent(&error) => Ok(None),
+        all => all.map(Some),
+    }
+}
+
+fn unread(what: &str, error: &io::Error, treatment: Treatment) -> Finding {
+    Finding {
+        scope: Scope::All,
+        what: format!("{what} could not be read: {error}"),
+        treatment,
+    }
 }
 
 fn settings(link: &Watched, validates: bool, found: &mut Vec<Finding>) {

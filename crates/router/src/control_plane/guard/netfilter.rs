@@ -1,11 +1,11 @@
-//! nftables chains and legacy iptables tables.
+//! nftables chains, and what the kernel does not list with them: legacy iptables tables, IPVS.
 
 use std::path::Path;
 use std::{fs, io};
 
-use host::netlink::{NETFILTER, Socket, attributes, text};
+use host::netlink::{Message, NETFILTER, Socket, attributes, text};
 
-use super::{Finding, Scope, Treatment};
+use super::{Finding, Scope, Treatment, list, unread};
 
 /// A socket that is readable when nftables rules changed.
 ///
@@ -22,9 +22,9 @@ const NFT_MSG_GETCHAIN: u16 = NFNL_SUBSYS_NFTABLES | 4;
 const NFT_MSG_NEWRULE: u16 = NFNL_SUBSYS_NFTABLES | 6;
 const NFT_MSG_GETRULE: u16 = NFNL_SUBSYS_NFTABLES | 7;
 const NFPROTO_INET: u8 = 1;
-const NFPROTO_IPV4: u8 = 2;
+pub(super) const NFPROTO_IPV4: u8 = 2;
 const NFPROTO_NETDEV: u8 = 5;
-const NFPROTO_IPV6: u8 = 10;
+pub(super) const NFPROTO_IPV6: u8 = 10;
 
 struct Chain {
     family: u8,
@@ -36,30 +36,29 @@ struct Chain {
 }
 
 pub(super) fn nftables(found: &mut Vec<Finding>) {
-    let Ok(mut socket) = Socket::open(Some(NETFILTER), &[]) else {
-        return;
+    let listed = || {
+        let take = |chains: &mut Vec<_>, message: Message<'_>| {
+            if message.kind == NFT_MSG_NEWCHAIN {
+                chains.extend(base_chain(message.payload));
+            }
+        };
+        let chains = list(Some(NETFILTER), NFT_MSG_GETCHAIN, &[0; 4], take)?;
+        let take = |rules: &mut Vec<_>, message: Message<'_>| {
+            if message.kind == NFT_MSG_NEWRULE {
+                rules.extend(rule_chain(message.payload));
+            }
+        };
+        let rules = list(Some(NETFILTER), NFT_MSG_GETRULE, &[0; 4], take)?;
+        io::Result::Ok((chains.unwrap_or_default(), rules.unwrap_or_default()))
     };
-    let mut chains = Vec::new();
-    let mut rules = Vec::new();
-    // A kernel without nftables refuses: then there are no rules of it.
-    let listed = socket.dump(NFT_MSG_GETCHAIN, &[0; 4], |message| {
-        if message.kind == NFT_MSG_NEWCHAIN {
-            chains.extend(base_chain(message.payload));
+    let (chains, rules): (Vec<Chain>, Vec<_>) = match listed() {
+        Ok(listed) => listed,
+        Err(error) => {
+            let what = "nftables rules (nft list ruleset)";
+            found.push(unread(what, &error, Treatment::Netfilter));
+            return;
         }
-    });
-    if failed(listed, found) {
-        return;
-    }
-    let listed = socket.dump(NFT_MSG_GETRULE, &[0; 4], |message| {
-        if message.kind == NFT_MSG_NEWRULE
-            && let Some(key) = rule_chain(message.payload)
-        {
-            rules.push(key);
-        }
-    });
-    if failed(listed, found) {
-        return;
-    }
+    };
     for chain in chains.iter().filter(|chain| on_the_way(chain)) {
         let count = rules
             .iter()
@@ -87,26 +86,6 @@ pub(super) fn nftables(found: &mut Vec<Finding>) {
             treatment: Treatment::Netfilter,
         }));
     }
-}
-
-/// Could the rules not be read? A kernel without nftables refuses, and has none; else they are
-/// there, and nobody knows what they say.
-fn failed<T>(listed: io::Result<T>, found: &mut Vec<Finding>) -> bool {
-    let Err(error) = listed else {
-        return false;
-    };
-    let absent = [libc::EINVAL, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT];
-    if !error
-        .raw_os_error()
-        .is_some_and(|code| absent.contains(&code))
-    {
-        found.push(Finding {
-            scope: Scope::All,
-            what: format!("nftables rules could not be read: {error} (nft list ruleset)"),
-            treatment: Treatment::Netfilter,
-        });
-    }
-    true
 }
 
 /// Does a forwarded packet pass this chain?
@@ -210,5 +189,19 @@ pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
                 treatment: Treatment::Netfilter,
             });
         }
+    }
+}
+
+/// IPVS: its services take packets off their way, replies too. The kernel lists them behind three
+/// lines of headings.
+pub(super) fn virtual_services(found: &mut Vec<Finding>) {
+    let services = fs::read_to_string("/proc/thread-self/net/ip_vs").unwrap_or_default();
+    let count = services.lines().skip(3).count();
+    if count > 0 {
+        found.push(Finding {
+            scope: Scope::All,
+            what: format!("IPVS has {count} services and servers (ipvsadm -Ln)"),
+            treatment: Treatment::Netfilter,
+        });
     }
 }

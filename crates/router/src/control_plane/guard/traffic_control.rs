@@ -1,9 +1,9 @@
 //! Queueing disciplines that shape, filters, and BPF programs at tc.
 
 use bpf::sys::{ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, programs_attached};
-use host::netlink::{ROUTE, Socket, attributes, text};
+use host::netlink::{Message, ROUTE, attributes, text};
 
-use super::{Finding, Scope, Treatment, Watched};
+use super::{Finding, Scope, Treatment, Watched, list, unread};
 
 const TCA_KIND: u16 = 1;
 /// Where filters hang when there is a discipline `clsact` or `ingress`: both ends.
@@ -22,51 +22,51 @@ const HARMLESS: [&str; 7] = [
 ];
 
 pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding>) {
-    let Ok(mut socket) = Socket::open(ROUTE, &[]) else {
-        return;
+    let take = |all: &mut Vec<_>, message: Message<'_>| {
+        all.extend(index_and_kind(message.payload));
     };
-    let mut say = |link: &Watched, what: String| {
-        found.push(Finding {
-            scope: Scope::Port(link.name.clone()),
+    let unread = |error| {
+        unread(
+            "queueing disciplines or filters",
+            &error,
+            Treatment::TrafficControl,
+        )
+    };
+    let disciplines: Vec<(u32, String)> = match list(ROUTE, libc::RTM_GETQDISC, &[0; 20], take) {
+        Ok(disciplines) => disciplines.unwrap_or_default(),
+        Err(error) => return found.push(unread(error)),
+    };
+    for (index, kind) in disciplines {
+        let Some(link) = links.iter().find(|link| link.index == index) else {
+            continue;
+        };
+        let name = &link.name;
+        let finding = |what| Finding {
+            scope: Scope::Port(name.clone()),
             what,
             treatment: Treatment::TrafficControl,
-        });
-    };
-    let mut with_filters = Vec::new();
-    // Where the kernel has no traffic control the request is refused, and there is nothing to find.
-    let _ = socket.dump(libc::RTM_GETQDISC, &[0; 20], |message| {
-        let Some((index, kind)) = index_and_kind(message.payload) else {
-            return;
         };
-        let Some(link) = links.iter().find(|link| link.index == index) else {
-            return;
-        };
-        if kind == "clsact" || kind == "ingress" {
-            with_filters.push(link);
-        } else if !HARMLESS.contains(&kind.as_str()) {
-            let name = &link.name;
-            say(
-                link,
-                format!("queueing discipline {kind} (tc qdisc show dev {name})"),
-            );
+        if HARMLESS.contains(&kind.as_str()) {
+            continue;
         }
-    });
-    for link in with_filters {
+        if kind != "clsact" && kind != "ingress" {
+            let what = format!("queueing discipline {kind} (tc qdisc show dev {name})");
+            found.push(finding(what));
+            continue;
+        }
         for parent in TC_PARENTS {
             let mut body = [0; 20];
-            body[4..8].copy_from_slice(&link.index.to_ne_bytes());
+            body[4..8].copy_from_slice(&index.to_ne_bytes());
             body[12..16].copy_from_slice(&parent.to_ne_bytes());
-            let _ = socket.dump(libc::RTM_GETTFILTER, &body, |message| {
-                let here = |index: &u32| *index == link.index || *index == SHARED_BLOCK;
-                let filter = index_and_kind(message.payload).filter(|(index, _)| here(index));
-                if let Some((_, kind)) = filter {
-                    let name = &link.name;
-                    say(
-                        link,
-                        format!("tc filter {kind} (tc filter show dev {name})"),
-                    );
-                }
-            });
+            let filters: Vec<(u32, String)> = match list(ROUTE, libc::RTM_GETTFILTER, &body, take) {
+                Ok(filters) => filters.unwrap_or_default(),
+                Err(error) => return found.push(unread(error)),
+            };
+            let here = |(at, _): &&(u32, String)| *at == index || *at == SHARED_BLOCK;
+            for (_, kind) in filters.iter().filter(here) {
+                let what = format!("tc filter {kind} (tc filter show dev {name})");
+                found.push(finding(what));
+            }
         }
     }
 }
@@ -81,10 +81,15 @@ fn index_and_kind(payload: &[u8]) -> Option<(u32, String)> {
 
 pub(super) fn programs(port: &Watched, own: u32, found: &mut Vec<Finding>) {
     for (at, own) in [(ATTACH_TCX_INGRESS, own), (ATTACH_TCX_EGRESS, 0)] {
-        // Before Linux 6.6 there are none of this kind.
-        let others = programs_attached(port.index, at)
-            .unwrap_or(0)
-            .saturating_sub(own);
+        let others = match programs_attached(port.index, at) {
+            Ok(programs) => programs.saturating_sub(own),
+            // Before Linux 6.6 there are none of this kind; an interface that is gone has none.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENODEV)) => 0,
+            Err(error) => {
+                found.push(unread("programs at tc", &error, Treatment::TrafficControl));
+                continue;
+            }
+        };
         if others > 0 {
             let name = &port.name;
             found.push(Finding {
