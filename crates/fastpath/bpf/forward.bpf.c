@@ -305,13 +305,14 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	__u64 station = *(__u64 *)data & MAC_MASK;
 	way.type = *(__u16 *)(data + 12);
 	__u32 start = ETHERNET_LENGTH;
+	enum reason reason = LINK_GROUP;
 	__u64 wanted = *(volatile const __u64 *)&port->station;
 	if (!(wanted & STATION_ENABLED))
 		return leave(mine, PORT_DISABLED);
 	if (is_stale(port))
 		return leave(mine, STALE);
 	if (data[0] & 1)
-		return leave(mine, police(context, port, LINK_GROUP, way.type, start));
+		goto punt;
 	way.tag = taken_tag(context, way.type);
 	if (!way.tag && way.type == bpf_htons(TYPE_VLAN)) {
 		way.tag = 0x10000 | bpf_ntohs(*(__u16 *)(data + 14));
@@ -337,7 +338,6 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	if (family && !(wanted & family))
 		return leave(mine, PORT_DISABLED);
 
-	enum reason reason;
 	way.ip = way.length - start;
 	way.start = start;
 	way.flows = *(volatile const __u32 *)&port->flows;
@@ -349,11 +349,8 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 						  : route6(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
 	else
 		reason = OTHER_PROTOCOL;
-	if (reason != REASONS) {
-		/* What follows is the same whatever the reason is. */
-		FORGET(reason, way.length);
-		return leave(mine, police(context, way.in, reason, way.type, start));
-	}
+	if (reason != REASONS)
+		goto punt;
 
 	__u32 tag_here = start == ETHERNET_LENGTH ? 0 : way.tag;
 	if (SOCKETS) {
@@ -386,4 +383,9 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		carried_here[way.next_hop].bytes += way.length;
 	}
 	return XDP_REDIRECT;
+
+punt:
+	/* What follows is the same whatever the reason is. */
+	FORGET(reason, way.length);
+	return leave(mine, police(context, way.in, reason, way.type, start));
 }
