@@ -76,6 +76,7 @@ fn the_report_fits_desk_and_phone_and_loads_nothing() {
         needs::skipped!("needs a browser, one of {}", BROWSERS.join(", "));
         return;
     };
+    let _alone = needs::cores();
     let directory = Directory::new("page").unwrap();
     let path = |name: &str| directory.path().join(name);
     std::fs::write(path("routes.txt"), "1.0.0.0/8\n").unwrap();

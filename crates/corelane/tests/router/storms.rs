@@ -89,7 +89,7 @@ fn interfaces_by_the_thousand_come_and_go() {
         };
         batch(&lab.r, &lines(0..pairs, add));
         wait_for("all interfaces", 20, || {
-            router.show("routes 172.16.0.1")["answers"][0]["entries"][0]["kind"] == "punt"
+            router.show("routes 172.16.0.1")["answers"][0]["entries"][0]["kind"] == "local"
         });
         batch(&lab.r, "link del group 7\n");
     });
