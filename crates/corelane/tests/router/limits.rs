@@ -175,7 +175,7 @@ fn a_port_that_flaps_ends_nothing_and_disturbs_no_other() {
     }
     let mut lab = lab();
     // Workers are started again each time, which takes its time.
-    for (engine, flaps) in [("xdp", 50), ("af-xdp", 4)] {
+    for (engine, flaps) in [("xdp", 50), ("af-xdp", 10)] {
         let mut router = lab.run(&["r0", "r1", "r2"], &["--engine", engine]);
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         let traffic = lab

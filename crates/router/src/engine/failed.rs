@@ -1,6 +1,7 @@
-//! Ports that could not be set up: another program is attached, the kernel refuses, the interface
-//! is in the middle of going. Each is the kernel's, the others forward; it is tried again after a
-//! pause that grows from a second to a minute.
+//! Ports that are not set up yet, each of which is the kernel's while the others forward: those
+//! that could not be (another program is attached, the kernel refuses, the interface is in the
+//! middle of going), tried again after a pause that grows from a second to a minute; and those
+//! whose program a thread is loading, tried again when it may have ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ const LONGEST_CAUSE: usize = 180;
 #[derive(Debug, Default)]
 pub(super) struct Failed {
     ports: BTreeMap<String, Failure>,
+    /// Ports whose program is being loaded, by name.
+    loading: BTreeMap<String, Port>,
     unsaid: VecDeque<EngineError>,
 }
 
@@ -31,9 +34,10 @@ struct Failure {
 }
 
 impl Failed {
-    /// Is it too early to try this port again? One that is to be left alone, or has become another
-    /// interface, has not failed any more.
+    /// A port is to be set up now: is it too early to try it again? One that is to be left alone,
+    /// or has become another interface, has not failed any more.
     pub(super) fn waits(&mut self, port: &Port, now: Instant) -> bool {
+        self.loading.remove(&port.name);
         let same = |failure: &Failure| failure.port.ifindex == port.ifindex;
         let Some(failure) = self.ports.get_mut(&port.name) else {
             return false;
@@ -69,15 +73,31 @@ impl Failed {
         self.ports.insert(port.name.clone(), failure);
     }
 
-    /// It is set up.
-    pub(super) fn remove(&mut self, name: &str) {
+    /// Its program is being loaded: it is to be tried again soon, and has failed no more and no
+    /// less than before.
+    pub(super) fn load(&mut self, port: &Port) {
+        self.loading.insert(port.name.clone(), port.clone());
+    }
+
+    /// Nothing stood in its way: it is set up, unless its program is still being loaded.
+    pub(super) fn succeeded(&mut self, name: &str) {
+        if !self.loading.contains_key(name) {
+            self.ports.remove(name);
+        }
+    }
+
+    /// It is a port no more.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.loading.remove(name);
         self.ports.remove(name);
     }
 
-    /// The ports whose pause is over.
-    pub(super) fn due(&self, now: Instant) -> Vec<Port> {
+    /// The ports whose pause is over or whose program may be loaded.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<Port> {
+        let loading = std::mem::take(&mut self.loading);
         let due = self.ports.values().filter(|failure| now >= failure.due);
-        due.map(|failure| failure.port.clone()).collect()
+        let due = due.map(|failure| failure.port.clone());
+        due.chain(loading.into_values()).collect()
     }
 
     /// Names and causes.

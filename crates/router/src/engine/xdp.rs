@@ -5,7 +5,6 @@
 //! and what it cannot do. Ports are attached when the engine is opened, and again when an interface
 //! has come back under another index.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
@@ -23,8 +22,6 @@ pub(super) struct Xdp {
     /// Index by name, as attached, in their order on the command line.
     ports: Vec<(String, u32)>,
     failed: Failed,
-    /// Ports whose program is being loaded, by name.
-    loading: BTreeMap<String, Port>,
 }
 
 impl Xdp {
@@ -61,7 +58,6 @@ impl Xdp {
             request,
             ports: Vec::with_capacity(ports.len()),
             failed: Failed::default(),
-            loading: BTreeMap::new(),
         };
         for name in ports {
             let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
@@ -82,14 +78,11 @@ impl Xdp {
     /// Sets a port up. One that cannot be is the kernel's, and is tried again.
     fn port(&mut self, port: &Port) {
         let now = Instant::now();
-        self.loading.remove(&port.name);
         if self.failed.waits(port, now) {
             return;
         }
         let Err(error) = self.set_up(port) else {
-            if !self.loading.contains_key(&port.name) {
-                self.failed.remove(&port.name);
-            }
+            self.failed.succeeded(&port.name);
             return;
         };
         self.forwarder.detach(port.ifindex);
@@ -101,8 +94,7 @@ impl Xdp {
 
     /// Goes on without a port.
     fn forget(&mut self, name: &str, ifindex: u32) {
-        self.loading.remove(name);
-        self.failed.remove(name);
+        self.failed.forget(name);
         self.ports.retain(|(known, _)| known != name);
         self.forwarder.detach(ifindex);
     }
@@ -125,7 +117,7 @@ impl Xdp {
             }
             // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
             if !self.forwarder.is_loaded(port.ifindex, self.request) {
-                self.loading.insert(port.name.clone(), port.clone());
+                self.failed.load(port);
                 return Ok(());
             }
             self.attach(&port.name, port.ifindex)?;
@@ -178,8 +170,7 @@ impl Engine for Xdp {
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
-        let loading = std::mem::take(&mut self.loading).into_values();
-        for port in self.failed.due(Instant::now()).into_iter().chain(loading) {
+        for port in self.failed.due(Instant::now()) {
             self.port(&port);
         }
         self.failed.next_unsaid()

@@ -45,7 +45,7 @@ impl<S: Sockets> UserSpace<S> {
             return;
         }
         let Err(error) = self.set_up(port) else {
-            self.failed.remove(&port.name);
+            self.failed.succeeded(&port.name);
             return;
         };
         // The others go on without it.
@@ -58,7 +58,7 @@ impl<S: Sockets> UserSpace<S> {
 
     /// A port is none any more.
     pub(super) fn forget(&mut self, name: &str, ifindex: u32) {
-        self.failed.remove(name);
+        self.failed.forget(name);
         if self.ports.iter().any(|one| one.ifindex == ifindex) {
             self.give_up(ifindex, Instant::now());
         }
@@ -89,18 +89,20 @@ impl<S: Sockets> UserSpace<S> {
             if !port.settings.enabled {
                 return Ok(());
             }
+            let old = self.ports.iter().find(|one| one.name == port.name);
+            if let Some(old) = old.map(|old| old.ifindex) {
+                self.give_up(old, Instant::now());
+            }
+            // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
+            let request = self.sockets.request();
+            if !self.forwarder.is_loaded(port.ifindex, request) {
+                self.failed.load(port);
+                return Ok(());
+            }
             // Sockets are opened for the ports as they are now; until then all frames are the
             // kernel's.
             self.retire();
-            let known = self.ports.iter().position(|one| one.name == port.name);
-            if let Some(known) = known {
-                let old = self.ports.remove(known);
-                self.forwarder.detach(old.ifindex);
-            }
             self.attach(&port.name, port.ifindex)?;
-            if let Some(known) = known {
-                self.ports[known..].rotate_right(1);
-            }
             self.start()?;
         }
         let Some(at) = at(self) else {
