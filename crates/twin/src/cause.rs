@@ -7,6 +7,9 @@ pub enum Cause {
     /// Of the same neighbour one bed's kernel had an answer, and the other's had given it up: the
     /// machine had no time for it.
     Unanswered,
+    /// The beds' kernels had other routes or anycast addresses after the same commands: some of
+    /// what they say is done later, by workers. The beds were laid anew.
+    Unlike,
     /// A host's socket had no room for frames that had arrived: the machine had no time for it.
     Unheard,
     /// Neither: the router was late, or lost a frame while something changed.

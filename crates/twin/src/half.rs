@@ -148,65 +148,14 @@ impl Half {
     /// Takes everything back that the last case did, does what this one says, and waits until links
     /// that came up carry frames.
     pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {
-        self.hands.configure(commands)?;
+        let Self { hands, netlink, .. } = self;
+        hands.configure(commands, || await_addresses(netlink))?;
         let flaps = commands.iter().any(|line| line.ends_with(" down"));
         if flaps || self.flapped {
             self.await_links()?;
         }
         self.flapped = flaps;
-        self.await_addresses()
-    }
-
-    /// The kernel delivers to a new IPv6 address only when a worker of its own has made the route,
-    /// which takes a while on a busy machine. An address of a link that is down has none.
-    fn await_addresses(&mut self) -> Result<(), Error> {
-        let deadline = Instant::now() + ADDRESS_PATIENCE;
-        loop {
-            let [mut addresses, mut routes] = [BTreeSet::new(), BTreeSet::new()];
-            self.dump(V6, libc::RTM_GETADDR, ADDRESS, |message| {
-                let found = attributes(&message[ADDRESS..]);
-                addresses.extend(
-                    found
-                        .filter(|(kind, _)| *kind == libc::IFA_ADDRESS)
-                        .map(own),
-                );
-            })?;
-            self.dump(V6, libc::RTM_GETROUTE, ROUTE, |message| {
-                let found = attributes(&message[ROUTE..]);
-                if message[ROUTE_TYPE] == libc::RTN_LOCAL {
-                    routes.extend(found.filter(|(kind, _)| *kind == libc::RTA_DST).map(own));
-                }
-            })?;
-            if addresses.is_subset(&routes) || Instant::now() > deadline {
-                // The worker has the lock until all that goes with the last one is there.
-                let up = libc::IFF_UP as u32;
-                let link = [0, LOOPBACK, up, up].map(u32::to_ne_bytes).concat();
-                let asked = self
-                    .netlink
-                    .ask(libc::RTM_SETLINK, ACKNOWLEDGE, &link, |_| ());
-                return asked.map_err(Error::Tool);
-            }
-            thread::sleep(LINK_PAUSE);
-        }
-    }
-
-    /// Hands everything of a family (0: of all) and kind to `take`; `fixed` are the bytes before
-    /// its attributes.
-    fn dump(
-        &mut self,
-        family: u8,
-        kind: u16,
-        fixed: usize,
-        mut take: impl FnMut(&[u8]),
-    ) -> Result<(), Error> {
-        let mut body = vec![0; fixed];
-        body[0] = family;
-        let dumped = self.netlink.dump(kind, &body, |message| {
-            if message.payload.len() >= fixed {
-                take(message.payload);
-            }
-        });
-        dumped.map(|_| ()).map_err(Error::Tool)
+        await_addresses(&mut self.netlink)
     }
 
     /// The kernel notices a carrier up to a second later; until then it drops what is sent.
@@ -232,13 +181,30 @@ impl Half {
     /// The states of the router's neighbours, by interface and address (`NUD_*`).
     pub(crate) fn neighbours(&mut self) -> Result<BTreeMap<Vec<u8>, u16>, Error> {
         let mut found = BTreeMap::new();
-        self.dump(0, libc::RTM_GETNEIGH, NEIGHBOUR, |message| {
+        let netlink = &mut self.netlink;
+        dump(netlink, 0, libc::RTM_GETNEIGH, NEIGHBOUR, |message| {
             let mut attributes = attributes(&message[NEIGHBOUR..]);
             if let Some((_, address)) = attributes.find(|(kind, _)| *kind == libc::NDA_DST) {
                 found.insert([&message[4..8], address].concat(), short(&message[8..]));
             }
         })?;
         Ok(found)
+    }
+
+    /// The router's routes in all tables and its anycast addresses, without what time changes.
+    pub(crate) fn ways(&self) -> Result<Vec<String>, Error> {
+        let anycast = || std::fs::read_to_string("/proc/thread-self/net/anycast6");
+        let mut lines: Vec<String> = Vec::new();
+        for text in [
+            self.router.ip("-4 route show table all")?,
+            self.router.ip("-6 route show table all")?,
+            self.router.enter(anycast)?.unwrap_or_default(),
+        ] {
+            let timeless = |line: &str| line.split(" expires ").next().map(str::to_owned);
+            lines.extend(text.lines().filter_map(timeless));
+        }
+        lines.sort();
+        Ok(lines)
     }
 
     /// Whether the kernel waits for a neighbour's answer: packets for it are held until it comes or
@@ -304,6 +270,53 @@ pub(crate) fn wait(halves: [&Half; 2], milliseconds: i64) {
         tv_nsec: milliseconds * 1_000_000,
     };
     let _ = poll(&mut sockets, Some(&patience));
+}
+
+/// The kernel delivers to a new IPv6 address only when a worker of its own has made the route,
+/// which takes a while on a busy machine. An address of a link that is down has none.
+fn await_addresses(netlink: &mut Socket) -> Result<(), Error> {
+    let deadline = Instant::now() + ADDRESS_PATIENCE;
+    loop {
+        let [mut addresses, mut routes] = [BTreeSet::new(), BTreeSet::new()];
+        dump(netlink, V6, libc::RTM_GETADDR, ADDRESS, |message| {
+            let found = attributes(&message[ADDRESS..]);
+            let found = found.filter(|(kind, _)| *kind == libc::IFA_ADDRESS);
+            addresses.extend(found.map(own));
+        })?;
+        dump(netlink, V6, libc::RTM_GETROUTE, ROUTE, |message| {
+            let found = attributes(&message[ROUTE..]);
+            if message[ROUTE_TYPE] == libc::RTN_LOCAL {
+                routes.extend(found.filter(|(kind, _)| *kind == libc::RTA_DST).map(own));
+            }
+        })?;
+        if addresses.is_subset(&routes) || Instant::now() > deadline {
+            // The worker has the lock until all that goes with the last one is there.
+            let up = libc::IFF_UP as u32;
+            let link = [0, LOOPBACK, up, up].map(u32::to_ne_bytes).concat();
+            let asked = netlink.ask(libc::RTM_SETLINK, ACKNOWLEDGE, &link, |_| ());
+            return asked.map_err(Error::Tool);
+        }
+        thread::sleep(LINK_PAUSE);
+    }
+}
+
+/// Hands everything of a family (0: of all) and kind to `take`; `fixed` are the bytes before its
+/// attributes.
+fn dump(
+    netlink: &mut Socket,
+    family: u8,
+    kind: u16,
+    fixed: usize,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), Error> {
+    let mut body = vec![0; fixed];
+    body[0] = family;
+    let dumped = netlink.dump(kind, &body, |message| {
+        if message.payload.len() >= fixed {
+            take(message.payload);
+        }
+    });
+    dumped.map(|_| ()).map_err(Error::Tool)
 }
 
 fn own((_, bytes): (u16, &[u8])) -> Vec<u8> {

@@ -17,6 +17,8 @@ use crate::half::HOSTS;
 const PUT_BACK: &str = "put-back";
 /// Words of commands that change settings, by themselves or by what they do to a link.
 const UNSETTLING: [&str; 4] = ["sysctl ", " mtu ", " down", " type vlan "];
+/// Those that take addresses away.
+const BEREAVING: [&str; 2] = ["ip addr del ", " down"];
 
 /// The settings of a bed's router as they were, and what has been done to it since.
 pub(crate) struct Hands {
@@ -36,18 +38,26 @@ impl Hands {
             settings: Vec::new(),
             commands: Vec::new(),
         };
-        hands.configure(&[])?;
+        hands.configure(&[], || Ok(()))?;
         // Not before: some follow the MTU.
         hands.settings = hands.router.enter(settings)?;
         Ok(hands)
     }
 
-    /// Takes everything back that the last case did, and does what this one says.
-    pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {
+    /// Takes everything back that the last case did, and does what this one says. `settle` waits
+    /// until the kernel has finished with new IPv6 addresses. It joins the anycast group of their
+    /// network in a worker: an address that goes before takes the membership of another with it, or
+    /// leaves one behind, and the bed is not as its twin.
+    pub(crate) fn configure(
+        &mut self,
+        commands: &[String],
+        mut settle: impl FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut lines = taking_back(&self.commands, &self.macs);
         self.commands = commands.to_vec();
         lines.extend_from_slice(commands);
-        for group in lines.chunk_by(|a, b| tool(a) == tool(b)) {
+        let bereaves = |line: &String| BEREAVING.iter().any(|word| line.contains(word));
+        for group in lines.chunk_by(|a, b| tool(a) == tool(b) && !bereaves(b)) {
             let text = group
                 .iter()
                 .filter_map(|line| line.split_once(' '))
@@ -75,9 +85,17 @@ impl Hands {
                 // The others are not the kernel's.
                 _ => {}
             }
+            if group.iter().any(|line| is_slow(line)) {
+                settle()?;
+            }
         }
         Ok(())
     }
+}
+
+/// Whether the kernel finishes what a command says after the command has ended.
+fn is_slow(line: &str) -> bool {
+    line.starts_with("ip addr add ") && line.contains(':')
 }
 
 /// The commands that undo these, whichever of them succeeded; `macs` are those of the ports.

@@ -110,6 +110,9 @@ impl Twins {
         if first.differences.is_empty() {
             return Ok(compared);
         }
+        if first.cause == Some(Cause::Unlike) {
+            self.lay_anew()?;
+        }
         let again = self.run(case, IN_DOUBT)?;
         let numbers = |differences: &[Difference]| -> BTreeSet<u16> {
             differences.iter().map(|one| one.number).collect()
@@ -135,7 +138,12 @@ impl Twins {
 
     /// Whether a case differs, tried once.
     pub(crate) fn differs(&mut self, case: &Case) -> Result<bool, Error> {
-        Ok(!self.run(case, Duration::ZERO)?.differences.is_empty())
+        let mut result = self.run(case, Duration::ZERO)?;
+        if result.cause == Some(Cause::Unlike) {
+            self.lay_anew()?;
+            result = self.run(case, Duration::ZERO)?;
+        }
+        Ok(!result.differences.is_empty())
     }
 
     fn run(&mut self, case: &Case, pause: Duration) -> Result<Comparison, Error> {
@@ -151,9 +159,7 @@ impl Twins {
         if self.spoilt && !rules {
             // Once a rule or a local route has been added, the kernel validates sources more
             // strictly for good (`fib_has_custom_rules`, `fib_has_custom_local_routes`).
-            let forwarded = self.forwarded();
-            *self = Self::lay(self.start.clone())?;
-            self.forwarded = forwarded;
+            self.lay_anew()?;
         }
         self.spoilt |= rules || case.commands.iter().any(|line| line.contains(" local "));
         if self.program.is_none() {
@@ -203,6 +209,13 @@ impl Twins {
             });
         }
         Ok(comparison)
+    }
+
+    fn lay_anew(&mut self) -> Result<(), Error> {
+        let forwarded = self.forwarded();
+        *self = Self::lay(self.start.clone())?;
+        self.forwarded = forwarded;
+        Ok(())
     }
 
     /// Waits until the router has taken in what was announced, and looked for what is due.
@@ -274,6 +287,9 @@ impl Twins {
         let missed = self.kernel.missed() + self.routed.missed();
         if missed > std::mem::replace(&mut self.missed, missed) {
             return Ok(Some(Cause::Unheard));
+        }
+        if self.kernel.ways()? != self.routed.ways()? {
+            return Ok(Some(Cause::Unlike));
         }
         let (kernel, routed) = (self.kernel.neighbours()?, self.routed.neighbours()?);
         let given_up = |state: &u16| *state == libc::NUD_FAILED;

@@ -1,8 +1,8 @@
 //! Configurations: addresses, routes, neighbours, settings and rules, drawn at random.
 //!
-//! A configuration with several ways to a destination has neither MTUs nor settings that treat the
-//! ways differently: which of them a flow takes is the one thing that may differ between the beds,
-//! so what becomes of a frame must not depend on it.
+//! A configuration with several ways to a destination has no MTUs, settings, filters or policies
+//! that treat the ways differently: which of them a flow takes is the one thing that may differ
+//! between the beds, so what becomes of a frame must not depend on it.
 
 mod choices;
 
@@ -64,7 +64,7 @@ pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
         draft.pick(&POLICY_RULES);
     }
     if draft.dice.one_in(12) {
-        draft.pick(&TREATMENTS);
+        draft.treat();
     }
     if draft.dice.one_in(12) {
         draft.filter();
@@ -290,8 +290,23 @@ impl Draft<'_> {
         self.say(format!("sysctl net.{}={value}", key.replace("{}", place)));
     }
 
+    fn treat(&mut self) {
+        let picked = self.dice.of(&TREATMENTS);
+        if !self.is_of_one_way(picked) {
+            self.lines.extend(picked.split(';').map(str::to_owned));
+        }
+    }
+
+    /// Whether a line is about one of several ways.
+    fn is_of_one_way(&self, line: &str) -> bool {
+        self.several && [" r1", " r2"].iter().any(|way| line.contains(way))
+    }
+
     fn filter(&mut self) {
         let picked = self.dice.of(&RULES);
+        if self.is_of_one_way(picked) {
+            return;
+        }
         let (chain, rule) = picked.split_once('|').unwrap_or((picked, "counter"));
         let (family, hook) = chain.split_once(' ').unwrap_or((chain, ""));
         let hook = hook.replacen(' ', " hook ", 1);
