@@ -10,6 +10,8 @@ pub enum Cause {
     /// The beds' kernels had other routes or anycast addresses after the same commands: some of
     /// what they say is done later, by workers. The beds were laid anew.
     Unlike,
+    /// The kernel's table of neighbours, one for the whole machine, was full or was swept for room.
+    Crowded,
     /// A host's socket had no room for frames that had arrived: the machine had no time for it.
     Unheard,
     /// Neither: the router was late, or lost a frame while something changed.

@@ -10,13 +10,11 @@
 //! and has no routes: it resolves, and is silent otherwise. Everything else is a case's: between
 //! cases the router has `fe80::1` on each port and nothing more.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Namespace;
 use host::bed::{Bed, mac_text, side};
-use host::netlink::{Socket, attributes, short};
 use host::offload::Offload;
 use port::packet::PacketPort;
 use port::pool::Layout;
@@ -25,6 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::Error;
 use crate::hands::Hands;
+use crate::kernel::Kernel;
 
 /// The hosts' names, by number.
 pub(crate) const HOSTS: [&str; 3] = ["a", "b", "c"];
@@ -35,8 +34,6 @@ const AT_ONCE: usize = 16;
 
 /// How long a link may take until it carries frames.
 const LINK_PATIENCE: Duration = Duration::from_secs(3);
-/// The same of an IPv6 address.
-const ADDRESS_PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two looks at it.
 const LINK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -61,23 +58,11 @@ const NEIGHBOURS: [(&str, &str); 7] = [
     ("base_reachable_time_ms", "600000"),
 ];
 
-/// Bytes of the fixed part of a neighbour in netlink (`struct ndmsg`).
-const NEIGHBOUR: usize = 12;
-/// The same of addresses and routes, and where a route's type is.
-const ADDRESS: usize = 8;
-const ROUTE: usize = 12;
-const ROUTE_TYPE: usize = 7;
-const V6: u8 = libc::AF_INET6 as u8;
-const ACKNOWLEDGE: u16 = libc::NLM_F_ACK as u16;
-/// The loopback interface's index, in every namespace.
-const LOOPBACK: u32 = 1;
-
 /// A bed, its router's hands, and the hosts' sockets.
 pub(crate) struct Half {
     bed: Bed,
     pub(crate) router: Namespace,
     hands: Hands,
-    netlink: Socket,
     ends: Vec<PacketPort>,
     pool: Pool,
     /// A link may have been down, and its neighbour's carrier not be back yet.
@@ -127,11 +112,9 @@ impl Half {
         let ports = (0..HOSTS.len()).map(|number| bed.end("r", &format!("r{number}")));
         let macs = ports.map(|end| Ok(mac_text(end?.mac)));
         let macs = macs.collect::<Result<Vec<_>, host::namespace::Error>>()?;
-        let netlink = router.enter(|| Socket::open(None, &[]))?;
         Ok(Self {
             bed,
             hands: Hands::new(router.clone(), macs)?,
-            netlink: netlink.map_err(Error::Tool)?,
             router,
             ends,
             pool: Pool::new(Layout::holding(256, HOST_MTU + 18))?,
@@ -148,14 +131,13 @@ impl Half {
     /// Takes everything back that the last case did, does what this one says, and waits until links
     /// that came up carry frames.
     pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {
-        let Self { hands, netlink, .. } = self;
-        hands.configure(commands, || await_addresses(netlink))?;
+        self.hands.configure(commands)?;
         let flaps = commands.iter().any(|line| line.ends_with(" down"));
         if flaps || self.flapped {
             self.await_links()?;
         }
         self.flapped = flaps;
-        await_addresses(&mut self.netlink)
+        self.kernel().await_addresses()
     }
 
     /// The kernel notices a carrier up to a second later; until then it drops what is sent.
@@ -178,17 +160,9 @@ impl Half {
         Ok(())
     }
 
-    /// The states of the router's neighbours, by interface and address (`NUD_*`).
-    pub(crate) fn neighbours(&mut self) -> Result<BTreeMap<Vec<u8>, u16>, Error> {
-        let mut found = BTreeMap::new();
-        let netlink = &mut self.netlink;
-        dump(netlink, 0, libc::RTM_GETNEIGH, NEIGHBOUR, |message| {
-            let mut attributes = attributes(&message[NEIGHBOUR..]);
-            if let Some((_, address)) = attributes.find(|(kind, _)| *kind == libc::NDA_DST) {
-                found.insert([&message[4..8], address].concat(), short(&message[8..]));
-            }
-        })?;
-        Ok(found)
+    /// What the router's kernel knows.
+    pub(crate) const fn kernel(&mut self) -> &mut Kernel {
+        self.hands.kernel()
     }
 
     /// The router's routes in all tables and its anycast addresses, without what time changes.
@@ -205,14 +179,6 @@ impl Half {
         }
         lines.sort();
         Ok(lines)
-    }
-
-    /// Whether the kernel waits for a neighbour's answer: packets for it are held until it comes or
-    /// is given up.
-    pub(crate) fn is_resolving(&mut self) -> Result<bool, Error> {
-        let neighbours = self.neighbours()?;
-        let mut states = neighbours.values();
-        Ok(states.any(|state| *state == libc::NUD_INCOMPLETE))
     }
 
     /// Frames that have found no room in the hosts' sockets.
@@ -270,55 +236,4 @@ pub(crate) fn wait(halves: [&Half; 2], milliseconds: i64) {
         tv_nsec: milliseconds * 1_000_000,
     };
     let _ = poll(&mut sockets, Some(&patience));
-}
-
-/// The kernel delivers to a new IPv6 address only when a worker of its own has made the route,
-/// which takes a while on a busy machine. An address of a link that is down has none.
-fn await_addresses(netlink: &mut Socket) -> Result<(), Error> {
-    let deadline = Instant::now() + ADDRESS_PATIENCE;
-    loop {
-        let [mut addresses, mut routes] = [BTreeSet::new(), BTreeSet::new()];
-        dump(netlink, V6, libc::RTM_GETADDR, ADDRESS, |message| {
-            let found = attributes(&message[ADDRESS..]);
-            let found = found.filter(|(kind, _)| *kind == libc::IFA_ADDRESS);
-            addresses.extend(found.map(own));
-        })?;
-        dump(netlink, V6, libc::RTM_GETROUTE, ROUTE, |message| {
-            let found = attributes(&message[ROUTE..]);
-            if message[ROUTE_TYPE] == libc::RTN_LOCAL {
-                routes.extend(found.filter(|(kind, _)| *kind == libc::RTA_DST).map(own));
-            }
-        })?;
-        if addresses.is_subset(&routes) || Instant::now() > deadline {
-            // The worker has the lock until all that goes with the last one is there.
-            let up = libc::IFF_UP as u32;
-            let link = [0, LOOPBACK, up, up].map(u32::to_ne_bytes).concat();
-            let asked = netlink.ask(libc::RTM_SETLINK, ACKNOWLEDGE, &link, |_| ());
-            return asked.map_err(Error::Tool);
-        }
-        thread::sleep(LINK_PAUSE);
-    }
-}
-
-/// Hands everything of a family (0: of all) and kind to `take`; `fixed` are the bytes before its
-/// attributes.
-fn dump(
-    netlink: &mut Socket,
-    family: u8,
-    kind: u16,
-    fixed: usize,
-    mut take: impl FnMut(&[u8]),
-) -> Result<(), Error> {
-    let mut body = vec![0; fixed];
-    body[0] = family;
-    let dumped = netlink.dump(kind, &body, |message| {
-        if message.payload.len() >= fixed {
-            take(message.payload);
-        }
-    });
-    dumped.map(|_| ()).map_err(Error::Tool)
-}
-
-fn own((_, bytes): (u16, &[u8])) -> Vec<u8> {
-    bytes.to_vec()
 }

@@ -12,9 +12,12 @@ use host::process::silent;
 
 use crate::Error;
 use crate::half::HOSTS;
+use crate::kernel::Kernel;
 
 /// What takes back settings; it stands among the commands.
 const PUT_BACK: &str = "put-back";
+/// What forgets neighbours.
+const FORGET: &str = "forget";
 /// Words of commands that change settings, by themselves or by what they do to a link.
 const UNSETTLING: [&str; 4] = ["sysctl ", " mtu ", " down", " type vlan "];
 /// Those that take addresses away.
@@ -23,6 +26,7 @@ const BEREAVING: [&str; 2] = ["ip addr del ", " down"];
 /// The settings of a bed's router as they were, and what has been done to it since.
 pub(crate) struct Hands {
     router: Namespace,
+    kernel: Kernel,
     /// The hardware addresses of its ports.
     macs: Vec<String>,
     settings: Vec<(PathBuf, String)>,
@@ -33,26 +37,24 @@ impl Hands {
     /// Takes a router over as it is; `macs` are the hardware addresses of its ports.
     pub(crate) fn new(router: Namespace, macs: Vec<String>) -> Result<Self, Error> {
         let mut hands = Self {
+            kernel: Kernel::of(&router)?,
             router,
             macs,
             settings: Vec::new(),
             commands: Vec::new(),
         };
-        hands.configure(&[], || Ok(()))?;
+        hands.configure(&[])?;
         // Not before: some follow the MTU.
         hands.settings = hands.router.enter(settings)?;
         Ok(hands)
     }
 
-    /// Takes everything back that the last case did, and does what this one says. `settle` waits
-    /// until the kernel has finished with new IPv6 addresses. It joins the anycast group of their
-    /// network in a worker: an address that goes before takes the membership of another with it, or
-    /// leaves one behind, and the bed is not as its twin.
-    pub(crate) fn configure(
-        &mut self,
-        commands: &[String],
-        mut settle: impl FnMut() -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub(crate) const fn kernel(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    /// Takes everything back that the last case did, and does what this one says.
+    pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {
         let mut lines = taking_back(&self.commands, &self.macs);
         self.commands = commands.to_vec();
         lines.extend_from_slice(commands);
@@ -75,6 +77,7 @@ impl Hands {
                         let _ = fs::write(path, value.trim());
                     }
                 })?,
+                FORGET => self.kernel.forget_neighbours()?,
                 PUT_BACK => self.router.enter(|| put_back(&self.settings))?,
                 "nft" => feed(self.router.command("nft").args(["-f", "-"]), &text)?,
                 "tc" => {
@@ -86,7 +89,7 @@ impl Hands {
                 _ => {}
             }
             if group.iter().any(|line| is_slow(line)) {
-                settle()?;
+                self.kernel.await_addresses()?;
             }
         }
         Ok(())
@@ -140,9 +143,7 @@ fn taking_back(commands: &[String], macs: &[String]) -> Vec<String> {
     say("ip nexthop flush");
     say("ip route flush table all proto boot");
     say("ip route flush table all proto boot root ::/0");
-    for port in &ports {
-        say(&format!("ip neigh flush dev {port} nud all"));
-    }
+    say(FORGET);
     let unsettles = |line: &String| UNSETTLING.iter().any(|word| line.contains(word));
     if commands.iter().any(unsettles) {
         say(PUT_BACK);

@@ -8,8 +8,8 @@
 //!
 //! - [`case`](Case): a configuration and frames, as text
 //! - `configuration`, `scene`, `frame`, `capture`: cases drawn at random
-//! - `half`: one bed; `hands`: its router, configured and taken back; `program`: the router under
-//!   test
+//! - `half`: one bed; `hands`: its router, configured and taken back; `kernel`: what is asked of it
+//!   directly; `program`: the router under test
 //! - `outcome`: what left, compared; every [`Exception`] has its sentence
 //! - `cause`: why something differed once
 //! - `shrink`: the smallest case that still differs
@@ -30,6 +30,7 @@ mod dice;
 mod frame;
 mod half;
 mod hands;
+mod kernel;
 mod outcome;
 mod program;
 mod scene;

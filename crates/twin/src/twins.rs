@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::cause::Cause;
 use crate::frame::Macs;
 use crate::half::{Half, wait};
+use crate::kernel::crowding;
 use crate::outcome::{Comparison, Difference, Exception, Limited, Originals, Outcome, compare};
 use crate::program::{Program, Start};
 
@@ -51,6 +52,8 @@ pub struct Twins {
     limited: [Limited; 2],
     /// Frames that the hosts' sockets had no room for.
     missed: u64,
+    /// How crowded the machine's tables of neighbours had been when the last case began.
+    crowding: u64,
     /// The last case did what a bed keeps for good.
     spoilt: bool,
     /// The last case had commands that are looked for by the clock.
@@ -73,6 +76,7 @@ impl Twins {
             forwarded: 0,
             limited: Default::default(),
             missed: 0,
+            crowding: 0,
             spoilt: false,
             silent: false,
         })
@@ -161,6 +165,7 @@ impl Twins {
             // strictly for good (`fib_has_custom_rules`, `fib_has_custom_local_routes`).
             self.lay_anew()?;
         }
+        self.crowding = crowding();
         self.spoilt |= rules || case.commands.iter().any(|line| line.contains(" local "));
         if self.program.is_none() {
             self.routed.configure(&[])?;
@@ -263,7 +268,7 @@ impl Twins {
             let doubt = outcomes[0] != outcomes[1];
             let quiet = Duration::from_millis(if doubt { QUIET_IN_DOUBT } else { QUIET });
             if last.elapsed() >= quiet {
-                if !kernel.is_resolving()? && !routed.is_resolving()? {
+                if !kernel.kernel().is_resolving()? && !routed.kernel().is_resolving()? {
                     break;
                 }
                 last = Instant::now();
@@ -291,7 +296,13 @@ impl Twins {
         if self.kernel.ways()? != self.routed.ways()? {
             return Ok(Some(Cause::Unlike));
         }
-        let (kernel, routed) = (self.kernel.neighbours()?, self.routed.neighbours()?);
+        if crowding() > self.crowding {
+            return Ok(Some(Cause::Crowded));
+        }
+        let (kernel, routed) = (
+            self.kernel.kernel().neighbours()?,
+            self.routed.kernel().neighbours()?,
+        );
         let given_up = |state: &u16| *state == libc::NUD_FAILED;
         let differs = kernel.iter().any(|(neighbour, state)| {
             let other = routed.get(neighbour);
