@@ -58,8 +58,7 @@ impl Hands {
         let mut lines = taking_back(&self.commands, &self.macs);
         self.commands = commands.to_vec();
         lines.extend_from_slice(commands);
-        let bereaves = |line: &String| BEREAVING.iter().any(|word| line.contains(word));
-        for group in lines.chunk_by(|a, b| tool(a) == tool(b) && !bereaves(b)) {
+        for group in groups(&lines) {
             let text = group
                 .iter()
                 .filter_map(|line| line.split_once(' '))
@@ -94,6 +93,12 @@ impl Hands {
         }
         Ok(())
     }
+}
+
+/// What is handed to one tool at once. Between two groups the kernel can finish.
+fn groups(lines: &[String]) -> impl Iterator<Item = &[String]> {
+    let bereaves = |line: &String| BEREAVING.iter().any(|word| line.contains(word));
+    lines.chunk_by(move |a, b| tool(a) == tool(b) && !bereaves(b))
 }
 
 /// Whether the kernel finishes what a command says after the command has ended.
@@ -203,5 +208,26 @@ fn put_back(settings: &[(PathBuf, String)]) {
             // Some show what cannot be written.
             let _ = fs::write(path, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_goes_when_the_kernel_has_finished_with_those_before() {
+        let lines = [
+            "ip addr add 10.0.0.1/24 dev r0",
+            "ip addr add fd00::9/64 dev r0 nodad noprefixroute",
+            "ip addr del fd00::9/64 dev r0 noprefixroute",
+            "ip link set dev r1 down",
+            "ip link set dev r1 up",
+            "sysctl net.ipv6.conf.r0.forwarding=0",
+        ];
+        let lines = lines.map(str::to_owned);
+        let groups: Vec<_> = groups(&lines).map(<[String]>::len).collect();
+        assert_eq!(groups, [2, 1, 2, 1]);
+        assert!(!is_slow(&lines[0]) && is_slow(&lines[1]) && !is_slow(&lines[2]));
     }
 }

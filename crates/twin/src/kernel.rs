@@ -132,20 +132,21 @@ pub(crate) fn crowding() -> u64 {
     let texts = files
         .iter()
         .filter_map(|file| std::fs::read_to_string(file).ok());
-    let in_text = |text: String| -> u64 {
-        let mut lines = text.lines();
-        let names: Vec<_> = lines
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .collect();
-        let counts = lines.flat_map(|line| names.iter().zip(line.split_whitespace()));
-        let counts = counts.filter(|(name, _)| ["forced_gc_runs", "table_fulls"].contains(name));
-        counts
-            .filter_map(|(_, count)| u64::from_str_radix(count, 16).ok())
-            .sum()
-    };
-    texts.map(in_text).sum()
+    texts.map(|text| crowding_in(&text)).sum()
+}
+
+fn crowding_in(text: &str) -> u64 {
+    let mut lines = text.lines();
+    let names: Vec<_> = lines
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let counts = lines.flat_map(|line| names.iter().zip(line.split_whitespace()));
+    let counts = counts.filter(|(name, _)| ["forced_gc_runs", "table_fulls"].contains(name));
+    counts
+        .filter_map(|(_, count)| u64::from_str_radix(count, 16).ok())
+        .sum()
 }
 
 /// A neighbour's address.
@@ -157,4 +158,18 @@ fn address(neighbour: &[u8]) -> Option<&[u8]> {
 
 fn own((_, bytes): (u16, &[u8])) -> Vec<u8> {
     bytes.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crowding_is_the_sum_over_the_cores() {
+        let text = "entries  hits forced_gc_runs table_fulls\n\
+                    00000038 0003 00000081       00000001\n\
+                    00000038 0004 000002b7       0000012d\n";
+        assert_eq!(crowding_in(text), 0x81 + 0x2b7 + 1 + 0x12d);
+        assert_eq!(crowding_in(""), 0);
+    }
 }

@@ -388,4 +388,23 @@ mod tests {
             assert!(text.contains(word), "{word}");
         }
     }
+
+    #[test]
+    fn nothing_is_drawn_that_treats_one_of_several_ways_alone() {
+        let mut dice = Dice::new(5);
+        for _ in 0..2000 {
+            let lines = draw(&mut dice, false, false);
+            if !lines.iter().any(|line| line.contains(" nexthop via")) {
+                continue;
+            }
+            let treats = |line: &&String| {
+                ["nft ", "tc ", "ip xfrm "]
+                    .iter()
+                    .any(|tool| line.starts_with(tool))
+            };
+            for line in lines.iter().filter(treats) {
+                assert!(!line.contains(" r1") && !line.contains(" r2"), "{line}");
+            }
+        }
+    }
 }
