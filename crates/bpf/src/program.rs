@@ -123,6 +123,23 @@ impl Loader {
     /// [`Error::CreateMap`], [`Error::Refused`] with the end of the verifier's log,
     /// [`Error::Object`] for a constant that was not set or that no program uses.
     pub fn load(mut self) -> Result<Loaded> {
+        let maps = self.create()?;
+        let load = |code| self.load_one(code, &maps);
+        let programs = self.object.programs.iter().map(load);
+        let programs = programs.collect::<Result<_>>()?;
+        Ok(Loaded { maps, programs })
+    }
+
+    /// Creates the maps alone, for programs that are loaded later: the verifier takes its time.
+    ///
+    /// # Errors
+    /// [`Error::CreateMap`], and [`Error::Object`] as with [`Loader::load`].
+    pub fn maps(mut self) -> Result<Loaded> {
+        let (maps, programs) = (self.create()?, Vec::new());
+        Ok(Loaded { maps, programs })
+    }
+
+    fn create(&mut self) -> Result<Vec<Map>> {
         self.set_constants()?;
         // Types only serve who looks at the maps from outside: without them all works.
         let types = sys::btf_load(self.object.types.bytes()).ok();
@@ -136,14 +153,7 @@ impl Loader {
                 map.freeze(&self.object.constant_bytes)?;
             }
         }
-        let load = |code| self.load_one(code, &maps);
-        let programs = self
-            .object
-            .programs
-            .iter()
-            .map(load)
-            .collect::<Result<_>>()?;
-        Ok(Loaded { maps, programs })
+        Ok(maps)
     }
 
     /// Writes the constants to where the programs read them: each of them, and no others.

@@ -144,6 +144,10 @@ struct Load {
 
 impl Load {
     fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
+        self.loader(maps)?.load()
+    }
+
+    fn loader(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loader> {
         let longest = match self.target {
             Target::Ports | Target::Copies { .. } => 0,
             Target::Sockets { longest } => longest,
@@ -166,7 +170,7 @@ impl Load {
         for (name, map) in maps {
             loader = loader.share(name, map.clone());
         }
-        self.teller.shape(self.capacity.shape(loader)?).load()
+        Ok(self.teller.shape(self.capacity.shape(loader)?))
     }
 
     /// The program at tc in front of packet sockets.
@@ -252,7 +256,8 @@ impl Forwarder {
             mode: Mode::Native,
             teller: Teller::Nobody,
         }
-        .load(&HashMap::new())?;
+        .loader(&HashMap::new())?
+        .maps()?;
         let mut maps = HashMap::new();
         for name in SHARED {
             maps.insert(name, loaded.map(name)?);
