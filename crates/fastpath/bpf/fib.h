@@ -82,6 +82,7 @@ INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 	 */
 	__u32 global = high >> 61 == 1, shift = global ? 18 : 6;
 	__u64 first = table->root6 + (global ? (high >> 46) & 0x7fff : 0x8000 + (high >> 58));
+	FORGET(shift, high);
 	if (!root || !nodes || first >= ROOTS6)
 		return 0;
 	__u32 entry = *(volatile const __u32 *)(root + first);

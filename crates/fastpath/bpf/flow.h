@@ -186,8 +186,10 @@ INLINE _Bool flow_hash(void *context, struct flow *flow, __u32 *hash)
 		take_quoted(context, flow);
 	else if (flow->v6 && !skip_extensions(context, flow))
 		return 0;
+	FORGET(flow->transport, flow->source);
 	if (fields & (FLOW_SOURCE_PORT | FLOW_DESTINATION_PORT))
 		ports = ports_of(context, flow);
+	FORGET(flow->protocol, flow->source);
 	__u64 source = fields & FLOW_SOURCE ? flow->source : 0;
 	__u64 destination = fields & FLOW_DESTINATION ? flow->destination : 0;
 	__u64 from = fields & FLOW_SOURCE_PORT ? ports & 0xffff : 0;
