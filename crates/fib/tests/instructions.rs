@@ -4,7 +4,9 @@
 //! Valgrind shows programs a processor without AVX-512, so this counts the form that works
 //! everywhere. The workload is run twice, with and without look-ups; the difference counts.
 
+use std::fmt::Write;
 use std::hint::black_box;
+use std::path::Path;
 use std::process::Command;
 
 use fib::generated::{addresses_hitting, internet, next_hops};
@@ -18,15 +20,25 @@ const V4_BOUND: f64 = 90.0;
 const V6_BOUND: f64 = 285.0;
 
 const PASSES: &str = "FIB_TEST_PASSES";
+/// A file of them: making a whole table takes callgrind long.
+const PREFIXES: &str = "FIB_TEST_PREFIXES";
 
-fn workload<A: Family>(prefixes: &[Prefix<A>]) {
+fn workload<A: Family>() {
     let Some(passes) = std::env::var(PASSES)
         .ok()
         .and_then(|passes| passes.parse().ok())
     else {
         return;
     };
-    let prefixes: Vec<_> = prefixes.iter().copied().step_by(16).collect();
+    let file = std::env::var(PREFIXES).expect("given with the passes");
+    let lines = std::fs::read_to_string(file).expect("written before");
+    let prefix = |line: &str| {
+        let (address, length) = line.split_once('/')?;
+        let address = A::from_left_aligned(address.parse().ok()?);
+        Prefix::new(address, length.parse().ok()?).ok()
+    };
+    let prefixes: Option<Vec<_>> = lines.lines().map(prefix).collect();
+    let prefixes = prefixes.expect("as they were written");
     let routes: Vec<_> = prefixes
         .iter()
         .copied()
@@ -47,22 +59,23 @@ fn workload<A: Family>(prefixes: &[Prefix<A>]) {
 #[test]
 #[ignore = "the workload of the tests below, which run it under callgrind"]
 fn workload_v4() {
-    workload(&internet(1).v4);
+    workload::<u32>();
 }
 
 #[test]
 #[ignore = "the workload of the tests below, which run it under callgrind"]
 fn workload_v6() {
-    workload(&internet(1).v6);
+    workload::<u128>();
 }
 
-fn instructions(test: &str, passes: usize) -> Option<f64> {
+fn instructions(test: &str, passes: usize, prefixes: &Path) -> Option<f64> {
     let this = std::env::current_exe().expect("a test is a program");
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(this)
         .args(["--exact", test, "--ignored", "--test-threads=1"])
         .env(PASSES, passes.to_string())
+        .env(PREFIXES, prefixes)
         .output()
         .ok()?;
     let said = String::from_utf8_lossy(&run.stderr);
@@ -73,8 +86,17 @@ fn instructions(test: &str, passes: usize) -> Option<f64> {
     collected.trim().parse().ok()
 }
 
-fn guard(test: &str, bound: f64) {
-    let (Some(without), Some(with)) = (instructions(test, 0), instructions(test, 1)) else {
+/// Every sixteenth prefix of a table of the Internet's size.
+fn guard<A: Family>(test: &str, prefixes: &[Prefix<A>], bound: f64) {
+    let mut lines = String::new();
+    for prefix in prefixes.iter().step_by(16) {
+        let address = prefix.address().left_aligned();
+        writeln!(lines, "{address}/{}", prefix.length()).expect("memory");
+    }
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test.replace("::", "-"));
+    std::fs::write(&file, lines).expect("room for a file");
+    let count = |passes| instructions(test, passes, &file);
+    let (Some(without), Some(with)) = (count(0), count(1)) else {
         needs::skipped!("needs valgrind (Debian package valgrind)");
         return;
     };
@@ -88,10 +110,10 @@ fn guard(test: &str, bound: f64) {
 
 #[test]
 fn a_v4_look_up_stays_within_its_instructions() {
-    guard("instructions::workload_v4", V4_BOUND);
+    guard("instructions::workload_v4", &internet(1).v4, V4_BOUND);
 }
 
 #[test]
 fn a_v6_look_up_stays_within_its_instructions() {
-    guard("instructions::workload_v6", V6_BOUND);
+    guard("instructions::workload_v6", &internet(1).v6, V6_BOUND);
 }

@@ -336,13 +336,14 @@ fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
             .unwrap();
         let said = text(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        for part in [
-            "the kernel refused eBPF program",
-            "prohibited",
-            "CAP_PERFMON",
-        ] {
+        for part in ["the kernel refused eBPF program", "CAP_PERFMON"] {
             assert!(said.contains(part), "{engine}: {said}");
         }
+        // With the others, programs come first that need the right for something else.
+        assert!(
+            engine != "af-xdp" || said.contains("prohibited"),
+            "{engine}: {said}"
+        );
         let links = lab.r.ip("-d link").unwrap();
         assert!(!links.contains("prog/xdp"), "{links}");
         assert!(ping(&lab.a, "10.1.0.2", 2), "the kernel forwards");

@@ -16,7 +16,6 @@ fn of_device<'a>(test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_stored_result_shows_the_same_again_and_meets_expectations() {
-    let _alone = needs::cores();
     let directory = directory();
     let (output, result) = stored(
         directory.path(),
@@ -62,7 +61,6 @@ fn a_stored_result_shows_the_same_again_and_meets_expectations() {
 
 #[test]
 fn the_hook_at_the_overload_runs_in_every_trial() {
-    let _alone = needs::cores();
     let directory = directory();
     let (notes, name) = path(&directory, "notes");
     let hook = format!("echo overloaded >> {name}");
@@ -75,7 +73,6 @@ fn the_hook_at_the_overload_runs_in_every_trial() {
 
 #[test]
 fn a_sweep_gives_throughput_delay_and_variation_by_payload() {
-    let _alone = needs::cores();
     let directory = directory();
     let words = of_device("sweep", &["--payloads", "64,1464"]);
     let (_, result) = stored(directory.path(), &words);
@@ -102,7 +99,6 @@ fn a_sweep_gives_throughput_delay_and_variation_by_payload() {
 
 #[test]
 fn a_faulty_device_is_named() {
-    let _alone = needs::cores();
     for (setting, count, words) in [
         ("loss=100%", "lost", "forwards nothing"),
         ("delay=300s", "lost", "forwards nothing"),

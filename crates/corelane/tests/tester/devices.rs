@@ -11,7 +11,6 @@ fn the_kernel_between_namespaces_of_our_own() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let directory = directory();
     let (_, result) = stored(
         directory.path(),
@@ -33,7 +32,6 @@ fn our_router_is_started_killed_and_started_again() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let directory = directory();
     let words = ["reset", "--dut", "corelane", "--sizes", "64"];
     let rate = ["--rate", "2000"];
@@ -56,7 +54,6 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let (_bed, tester) = lab();
     let directory = directory();
     let (notes, notes_name) = path(&directory, "notes");
@@ -105,7 +102,6 @@ fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     for generator in ["xdp", "packet"] {
         let (_bed, tester) = lab();
         let directory = directory();
@@ -138,7 +134,6 @@ fn a_failing_hook_ends_the_run_and_keeps_what_was_measured() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let directory = directory();
     let (file, name) = path(&directory, "result.json");
     let words = ["loss", "--rate", "1000", "--sizes", "64", "--json", &name];

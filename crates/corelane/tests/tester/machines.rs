@@ -9,7 +9,6 @@ fn one_machine_sends_and_another_receives() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     // Sender, kernel router and receiver in namespaces of their own.
     let bed = external(["here", "there"]);
     let [here, there] = ["here", "there"].map(|place| bed.namespace(place).unwrap());

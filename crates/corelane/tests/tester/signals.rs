@@ -10,7 +10,6 @@ fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let directory = directory();
     let (file, name) = path(&directory, "result.json");
     let (begun, begun_name) = path(&directory, "begun");
@@ -53,7 +52,6 @@ fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
 
 #[test]
 fn a_terminal_sees_the_bounds_of_the_search() {
-    let _alone = needs::cores();
     let line = format!(
         "TERM=xterm {} test throughput --dut calibrated --calibrated rate=20kpps,buffer=64 {} \
          --sizes 64",

@@ -18,7 +18,6 @@ fn sockets_carry_what_the_kernel_forwards() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     for (generator, words) in [("packet", "AF_PACKET"), ("af-xdp", "AF_XDP")] {
         let result = through_the_kernel(&["--generator", generator, "--sizes", "64,imix"]);
         let setup = result["setup"].to_string();
@@ -43,7 +42,6 @@ fn jumbo_frames_and_ipv6() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     through_the_kernel(&["--generator", "packet", "--sizes", "84,9216", "--ipv6"]);
     through_the_kernel(&["--sizes", "3404"]);
 }
@@ -53,7 +51,6 @@ fn four_ports_one_way_both_ways_and_meshed() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     for (option, direction, senders) in [
         (&[][..], "one-way", 2),
         (&["--both-ways"], "both-ways", 4),
@@ -82,7 +79,6 @@ fn both_protocols_modifiers_and_filters() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let mixed = through_the_kernel(&["--mix", "50:50", "--sizes", "84"]);
     assert!(mixed["setup"].to_string().contains("50:50"));
     for modifier in ["broadcast", "management", "routing"] {
@@ -111,7 +107,6 @@ fn one_destination_to_a_million_in_256_networks() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     for destinations in ["256", "1048576"] {
         let result = through_the_kernel(&["--destinations", destinations, "--sizes", "64"]);
         assert_eq!(result["destinations"].to_string(), destinations);
@@ -143,7 +138,6 @@ fn a_capture_replayed_at_a_rate() {
     if !root() {
         return;
     }
-    let _alone = needs::cores();
     let directory = directory();
     let (file, name) = super::support::path(&directory, "some.pcap");
     capture(&file);
@@ -161,7 +155,6 @@ fn a_capture_replayed_at_a_rate() {
 
 #[test]
 fn bursts_have_a_row_for_each_length() {
-    let _alone = needs::cores();
     let directory = directory();
     let words = ["bursts", "--dut", "calibrated", "--sizes", "64"];
     let device = ["--calibrated", "rate=200kpps,buffer=2000"];
