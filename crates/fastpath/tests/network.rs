@@ -91,7 +91,6 @@ impl Net {
                 let route = (Prefix::containing(u32::from(address), 32), NextHop(id));
                 forwarder.set_routes_v4(MAIN, &[route]);
             }
-            forwarder.refresh_ports();
             forwarder
         };
         self.router.enter(make).unwrap()

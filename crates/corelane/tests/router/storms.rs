@@ -73,9 +73,9 @@ fn interfaces_by_the_thousand_come_and_go() {
     if !is_root() {
         return;
     }
-    // While the kernel removes more than these by one command, it keeps everybody waiting for its
-    // lock (rtnl) for seconds: what is asked, and whoever changes a route.
-    let pairs = amount(50, 500);
+    // While the kernel removes so many by one command, it keeps everybody waiting for its lock
+    // (rtnl) for seconds: who asks it something, and who changes a route.
+    let pairs = amount(50, 2500);
     let lab = lab();
     let mut router = lab.run(&["r0", "r1", "r2"], &[]);
     weather(&lab, &mut router, "interfaces", |router| {
@@ -88,7 +88,7 @@ fn interfaces_by_the_thousand_come_and_go() {
             )
         };
         batch(&lab.r, &lines(0..pairs, add));
-        wait_for("all interfaces", 20, || {
+        wait_for("all interfaces", 60, || {
             router.show("routes 172.16.0.1")["answers"][0]["entries"][0]["kind"] == "local"
         });
         batch(&lab.r, "link del group 7\n");

@@ -207,7 +207,7 @@ impl Forwarder {
         };
         entry.port = number as u32;
         entry.flags = match &self.ports[number] {
-            Some(port) if self.target == Target::Ports => flags(port.redirects),
+            Some(port) if self.target == Target::Ports => flags(port.device.redirects),
             _ => 0,
         };
         entry

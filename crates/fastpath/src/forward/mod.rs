@@ -32,7 +32,7 @@
 //!   off` brings them to the fast path.
 //! - A veth takes redirected frames only while its peer has an XDP program or GRO (`ethtool -K PEER
 //!   gro on`). The forwarder asks the kernel whether a port does, and leaves frames to the kernel
-//!   as long as it does not ([`Forwarder::refresh_ports`]).
+//!   as long as it does not ([`Forwarder::set_device`]).
 
 mod ahead;
 mod answers;
@@ -71,7 +71,7 @@ pub use left::{NotCarried, Room};
 pub use links::LinkCount;
 use links::Links;
 use ports::Port;
-pub use ports::{Accepts, PortSettings, ReversePath, VlanSettings};
+pub use ports::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
 pub use reason::Reason;
 use refusals::Refusals;

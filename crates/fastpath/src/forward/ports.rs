@@ -10,7 +10,7 @@ use bpf::program::Program;
 use fib::NextHop;
 
 use super::answers::flags;
-use super::tags::{self, Teller};
+use super::tags::Teller;
 use super::{Flows, Forwarder, Load, Lookup, Target, counters};
 use crate::{Error, Result};
 
@@ -21,11 +21,36 @@ const OWN_BITS: u32 = 18;
 /// `until` of a port for whose routes nobody has to vouch.
 pub(super) const FOR_EVER: u64 = u64::MAX;
 
-/// Of a device that cannot be asked.
-const UNKNOWN: Redirects = Redirects {
-    frames: true,
-    several: false,
-};
+/// What the device of a port does with frames, which may change while its link stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    pub(super) redirects: Redirects,
+    /// May it take VLAN tags out of frames?
+    pub(super) takes_tags: bool,
+}
+
+impl Device {
+    /// Of one that cannot be asked.
+    const UNKNOWN: Self = Self {
+        redirects: Redirects {
+            frames: true,
+            several: false,
+        },
+        takes_tags: true,
+    };
+
+    /// Asks the device with this name and index, in the calling thread's network namespace. It
+    /// answers when nobody else changes links, which may be seconds later.
+    ///
+    /// # Errors
+    /// The kernel's: `ENODEV` when there is no such device.
+    pub fn ask(interface: &str, ifindex: u32) -> std::io::Result<Self> {
+        Ok(Self {
+            redirects: features::redirects(ifindex)?,
+            takes_tags: features::takes_tags(interface, ifindex).unwrap_or(true),
+        })
+    }
+}
 
 /// Which sources may come in by an interface (RFC 3704): the kernel's `rp_filter`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,9 +152,8 @@ pub(super) struct Port {
     /// The program on the port, or with packet sockets their filter.
     pub(super) program: Program,
     pub(super) attachment: Attachment,
-    pub(super) redirects: Redirects,
+    pub(super) device: Device,
     pub(super) teller: Teller,
-    pub(super) hides_tags: bool,
     /// The same without a driver to ask, to be run by hand.
     dry: OnceCell<Program>,
     pub(super) settings: PortSettings,
@@ -143,6 +167,11 @@ impl Port {
     /// How many VLANs of it the programs know.
     pub(super) fn vlans(&self) -> usize {
         self.vlans.len()
+    }
+
+    fn hides_tags(&self) -> bool {
+        let may_hide = self.attachment.mode() == Mode::Generic || self.device.takes_tags;
+        self.teller == Teller::Nobody && may_hide
     }
 }
 
@@ -191,15 +220,13 @@ impl Forwarder {
                 self.attach_xdp(interface, ifindex, request, number)?
             }
         };
-        let hides_tags = tags::hides(teller, attachment.mode(), interface, ifindex);
         self.maps["out"].set(number as u32, &ifindex)?;
         let port = Port {
             ifindex,
             program,
             attachment,
-            redirects: features::redirects(ifindex).unwrap_or(UNKNOWN),
+            device: Device::ask(interface, ifindex).unwrap_or(Device::UNKNOWN),
             teller,
-            hides_tags,
             dry: OnceCell::new(),
             settings: PortSettings::default(),
             vlans: BTreeMap::new(),
@@ -326,7 +353,7 @@ impl Forwarder {
             return;
         };
         let (ifindex, settings) = (port.ifindex, port.settings.clone());
-        let enabled = settings.enabled && (settings.trusts_tags || !port.hides_tags);
+        let enabled = settings.enabled && (settings.trusts_tags || !port.hides_tags());
         self.count_by(number, &settings);
         let all = if enabled { u64::MAX } else { 0 };
         let table = self.table(settings.table).unwrap_or(0);
@@ -410,7 +437,7 @@ impl Forwarder {
         if self.lookup == Lookup::Own {
             return;
         }
-        let flags = flags(port.redirects);
+        let flags = flags(port.device.redirects);
         let words = |vlan: u32| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
         let _full = self.maps["egresses"].set(port.ifindex, &words(0));
         for (key, of_vlan) in &port.vlans {
@@ -421,20 +448,30 @@ impl Forwarder {
         }
     }
 
-    /// Asks the kernel again which ports take redirected frames; call it when a link changes, and
-    /// now and then.
-    pub fn refresh_ports(&mut self) {
-        for number in 0..self.ports.len() {
-            let Some(port) = &mut self.ports[number] else {
-                continue;
-            };
-            // A port that is gone keeps its state until it is detached.
-            let now = features::redirects(port.ifindex).unwrap_or(port.redirects);
-            if now != port.redirects {
-                port.redirects = now;
-                self.port_changed(number);
-            }
+    /// What the device of a port does from now on; ask it now and then. When the port is attached,
+    /// it is asked for the first time. What is no port has none.
+    pub fn set_device(&mut self, ifindex: u32, device: Device) {
+        let Ok(number) = self.number_of(ifindex) else {
+            return;
+        };
+        let Some(port) = &mut self.ports[number] else {
+            return;
+        };
+        let before = std::mem::replace(&mut port.device, device);
+        if before.takes_tags != device.takes_tags {
+            self.write_settings(number);
         }
+        if before.redirects != device.redirects {
+            self.port_changed(number);
+        }
+    }
+
+    /// Can frames have come by a port with a VLAN tag that nobody tells the program of? What is no
+    /// port hides nothing.
+    pub fn hides_tags(&self, ifindex: u32) -> bool {
+        let number = self.number_of(ifindex).ok();
+        let port = number.and_then(|number| self.ports[number].as_ref());
+        port.is_some_and(Port::hides_tags)
     }
 
     /// Writes every adjacency again that leaves by this port or could not leave by any.

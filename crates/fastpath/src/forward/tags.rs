@@ -13,13 +13,12 @@
 
 use std::os::fd::OwnedFd;
 
-use bpf::attach::{self, Mode};
+use bpf::attach;
 use bpf::btf::Btf;
 use bpf::features;
 use bpf::map::Map;
 use bpf::program::Loader;
 
-use super::Forwarder;
 use crate::Result;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/arrive.bpf.o");
@@ -105,30 +104,4 @@ impl Tellers {
         self.arrivals = Some(attach::at_tracepoint(&program, TRACEPOINT)?);
         Ok(Teller::Stack)
     }
-}
-
-impl Forwarder {
-    /// Can frames have come by a port with a VLAN tag that nobody tells the program of? Asks the
-    /// device, which may be set otherwise than before; the answer holds from now on. What is no
-    /// port hides nothing.
-    pub fn hides_tags(&mut self, ifindex: u32) -> bool {
-        let Ok(number) = self.number_of(ifindex) else {
-            return false;
-        };
-        let Some(port) = &mut self.ports[number] else {
-            return false;
-        };
-        let at = &port.attachment;
-        let hides = hides(port.teller, at.mode(), at.interface(), ifindex);
-        if std::mem::replace(&mut port.hides_tags, hides) != hides {
-            self.write_settings(number);
-        }
-        hides
-    }
-}
-
-/// The same, asked of the device. One that cannot be asked may do so.
-pub(super) fn hides(teller: Teller, mode: Mode, interface: &str, ifindex: u32) -> bool {
-    teller == Teller::Nobody
-        && (mode == Mode::Generic || features::takes_tags(interface, ifindex).unwrap_or(true))
 }

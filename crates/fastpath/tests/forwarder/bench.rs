@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use bpf::attach::{Request, index_of};
-use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, PortSettings, Reason, VlanSettings};
+use fastpath::forward::{
+    Accepts, Capacity, Device, Forwarder, Lookup, PortSettings, Reason, VlanSettings,
+};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fib::next_hop::Kind;
 use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
@@ -80,6 +82,12 @@ pub(crate) fn vlan(vid: u16, table: u32) -> VlanSettings {
 impl Bench {
     pub(crate) fn new() -> Self {
         Self::with(Capacity::default())
+    }
+
+    /// What r1 takes may have changed.
+    pub(crate) fn ask_egress(&mut self) {
+        let device = Device::ask("r1", self.r1).unwrap();
+        self.forwarder.set_device(self.r1, device);
     }
 
     pub(crate) fn with(capacity: Capacity) -> Self {

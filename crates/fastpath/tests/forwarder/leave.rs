@@ -170,10 +170,10 @@ fn an_egress_that_takes_no_redirected_frames_is_left_to_the_kernel() {
     in_namespace(|| {
         let mut bench = Bench::new();
         common::run("ethtool -K p1 gro off");
-        bench.forwarder.refresh_ports();
+        bench.ask_egress();
         bench.leaves(&frame_short(), "no-redirect");
         common::run("ethtool -K p1 gro on");
-        bench.forwarder.refresh_ports();
+        bench.ask_egress();
         assert_eq!(bench.run(&frame_short()).0, REDIRECT);
 
         bench.forwarder.detach(bench.r1);

@@ -1,8 +1,9 @@
 //! Follows the kernel: reads what it announces, feeds the mirror, hands the changes to the engine.
 //!
-//! One thread owns the mirror and the engine; nobody else writes either. Two sockets: one listens
-//! to announcements from before the first dump on, the other dumps and asks. Whatever is announced
-//! during the first dump waits and is applied after it.
+//! One thread owns the mirror and the engine; nobody else writes either. Its socket listens to
+//! announcements from before the first dump on. Whatever is announced during the first dump waits
+//! and is applied after it. Who asks the kernel for something may have to wait until everybody
+//! else's links are changed, so other threads do that.
 //!
 //! A resynchronisation reads the tables again, a piece at a time, between which announcements are
 //! followed ([`super::reread`]). Forwarding never stops for it: it marks what it sees and removes,
@@ -11,16 +12,17 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fastpath::forward::{NotCarried, PuntLimits};
+use fastpath::forward::{Device, NotCarried, PuntLimits};
 use host::netlink::{ROUTE, Received, Socket};
 
 pub use super::health::{Checking, Health};
 use super::keep_alive::KeepAlive;
 use super::mirror::{Mirror, Swept};
 use super::netlink::decode::decode;
-use super::netlink::{GROUPS, use_neighbour};
+use super::netlink::{GROUPS, use_neighbours};
 use super::reread::{Progress, Reread};
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
@@ -30,7 +32,10 @@ use crate::log::{self, log};
 /// among it, waits no longer for a storm of them.
 const TURN: Duration = Duration::from_millis(50);
 
-/// Changes handed to the engine at once.
+/// In a storm, changes are handed to the engine so often, or so seldom that it takes a fifth of the
+/// time.
+const PROMPT: Duration = Duration::from_millis(2);
+/// Changes handed to the engine at once, at most.
 const BATCH: usize = 16 << 10;
 /// After an event that may have removed things in silence, the kernel is read again this much
 /// later.
@@ -57,7 +62,8 @@ pub struct Follower {
     mirror: Mirror,
     engine: Box<dyn Engine>,
     events: Socket,
-    dumps: Socket,
+    /// Asks the kernel to look after neighbours.
+    asking: Option<JoinHandle<()>>,
     health: Health,
     suspicions: u64,
     suspected: Option<Instant>,
@@ -98,7 +104,7 @@ impl Follower {
             mirror,
             engine,
             events: Socket::open(ROUTE, &GROUPS)?,
-            dumps: Socket::open(ROUTE, &[])?,
+            asking: None,
             health: Health::default(),
             suspicions: 0,
             suspected: None,
@@ -159,9 +165,11 @@ impl Follower {
         self.engine.check()
     }
 
-    /// Can frames have come by a port with a VLAN tag that the engine does not see?
-    pub fn hides_tags(&mut self, ifindex: u32) -> bool {
-        self.engine.hides_tags(ifindex)
+    /// Tells the engine what its ports' devices do, by interface index.
+    pub fn set_devices(&mut self, devices: &[(u32, Device)]) {
+        for &(ifindex, device) in devices {
+            self.engine.set_device(ifindex, device);
+        }
     }
 
     /// How much is the kernel's because it found no room, here or in the engine.
@@ -192,6 +200,7 @@ impl Follower {
     pub fn follow(&mut self) -> Result<(), FollowError> {
         let began = Instant::now();
         let mut any = false;
+        let (mut flushed, mut took) = (began, Duration::ZERO);
         loop {
             let mirror = &mut self.mirror;
             let received = self.events.receive(|message| {
@@ -203,9 +212,16 @@ impl Follower {
                 Received::Messages(count) => {
                     any = true;
                     self.health.messages += count as u64;
-                    self.flush_from(BATCH)?;
+                    let now = Instant::now();
+                    if now - flushed > PROMPT.max(4 * took) {
+                        self.flush()?;
+                        flushed = Instant::now();
+                        took = flushed - now;
+                    } else {
+                        self.flush_from(BATCH)?;
+                    }
                     // The rest is there in the next turn, after whoever else waits.
-                    if began.elapsed() > TURN {
+                    if now - began > TURN {
                         break;
                     }
                 }
@@ -279,7 +295,8 @@ impl Follower {
 
     /// Is there something that [`Follower::tick`] has to do at once?
     pub fn is_busy(&self) -> bool {
-        self.is_resyncing() || self.mirror.has_work()
+        let reads = self.reread.as_ref().is_some_and(|reread| !reread.waits);
+        reads || self.mirror.has_work()
     }
 
     /// Are the kernel's tables being read again?
@@ -296,16 +313,14 @@ impl Follower {
         self.follow()?;
         self.resync_wanted = None;
         self.suspected = None;
-        let reread = Reread::begin(reason, &mut self.mirror)?;
-        self.health.messages += reread.events();
-        self.reread = Some(reread);
+        self.reread = Some(Reread::begin(reason, &mut self.mirror)?);
         // What the kernel's own tables say is the answer to the suspicion, not a new one.
         self.suspicions = self.mirror.suspicions();
         self.flush()
     }
 
-    /// Does the next piece of a re-read that is under way: at most one buffer of the kernel's, or
-    /// the sweep of one part of the tables.
+    /// Does the next piece of a re-read that is under way, if there is one yet: at most one buffer
+    /// of the kernel's, or the sweep of one part of the tables.
     ///
     /// # Errors
     /// When the kernel or the engine refuses.
@@ -313,9 +328,9 @@ impl Follower {
         let Some(reread) = &mut self.reread else {
             return Ok(());
         };
-        let before = reread.events();
+        let before = reread.events;
         let progress = reread.advance(&mut self.mirror)?;
-        self.health.messages += reread.events() - before;
+        self.health.messages += reread.events - before;
         self.suspicions = self.mirror.suspicions();
         self.flush()?;
         if progress != Progress::Under
@@ -419,7 +434,7 @@ impl Follower {
     fn read_all(&mut self) -> Result<(), FollowError> {
         let mut reread = Reread::begin("start", &mut self.mirror)?;
         loop {
-            match reread.advance(&mut self.mirror)? {
+            match reread.wait(&mut self.mirror)? {
                 Progress::Under => self.flush_from(BATCH)?,
                 Progress::Done(swept) => {
                     self.health.swept = swept;
@@ -431,7 +446,7 @@ impl Follower {
                 }
             }
         }
-        self.health.messages += reread.events();
+        self.health.messages += reread.events;
         self.synced = Instant::now();
         self.flush()
     }
@@ -470,14 +485,21 @@ impl Follower {
     fn refresh_neighbours(&mut self) -> Result<(), FollowError> {
         let counters = self.engine.counters()?;
         let due = self.keep_alive.neighbours(&self.mirror, counters);
-        for (link, address) in due {
-            self.health.refreshed += 1;
-            // A full send buffer or a link that just went is no reason to stop: the next round
-            // tries again.
-            if use_neighbour(&mut self.dumps, link, address).is_err() {
-                break;
-            }
+        if due.is_empty()
+            || self
+                .asking
+                .as_ref()
+                .is_some_and(|thread| !thread.is_finished())
+        {
+            return Ok(());
         }
+        self.health.refreshed += due.len() as u64;
+        // The kernel listens when nobody else changes links, which may be seconds later.
+        let thread = std::thread::Builder::new().name("neighbours".to_owned());
+        self.asking = Some(thread.spawn(move || {
+            // What cannot be asked is asked about in the next round.
+            let _failed = use_neighbours(&due);
+        })?);
         Ok(())
     }
 }

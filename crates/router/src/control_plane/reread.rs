@@ -1,17 +1,24 @@
 //! Reading the kernel's tables again, a piece at a time: announcements are taken in between any two
 //! pieces, so that no route change waits for it, however many routes there are.
 //!
-//! First links, addresses, rules, neighbours and nexthop objects, in one go, because routes refer
-//! to them; then the routes, a buffer at a time; then the sweep of what was not seen, a part of the
-//! tables at a time. What the mirror makes of it: [`super::mirror`], `round`.
+//! A thread asks the kernel, because that answers some of it only when nobody else changes links,
+//! which may take seconds. First come links, addresses, rules, neighbours and nexthop objects,
+//! because routes refer to them, and the sweep of what of these was not seen; then the routes; then
+//! their sweep, a part of the tables at a time. What the mirror makes of it: [`super::mirror`],
+//! `round`.
 
 use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Instant;
 
 use host::netlink::{Dumped, Piece, ROUTE, Socket};
 
 use super::mirror::{Mirror, Swept};
+use super::model::Event;
 use super::netlink::dump::Dump;
+
+/// Pieces that may wait to be taken in: some hundred events each.
+const AHEAD: usize = 16;
 
 /// A re-read under way.
 #[derive(Debug)]
@@ -20,11 +27,26 @@ pub(super) struct Reread {
     pub(super) reason: &'static str,
     /// Since when.
     pub(super) began: Instant,
-    socket: Socket,
-    dump: Dump,
+    pieces: Receiver<io::Result<Buffer>>,
+    /// Is there nothing to take in yet?
+    pub(super) waits: bool,
+    /// Messages taken in so far.
+    pub(super) events: u64,
+    has_come_to_routes: bool,
     /// The next part to be swept, once everything is read.
     sweep: Option<usize>,
     swept: Swept,
+}
+
+/// One piece of a dump.
+#[derive(Debug)]
+struct Buffer {
+    events: Vec<Event>,
+    /// Do only routes follow?
+    has_come_to_routes: bool,
+    /// Was everything so far of one piece?
+    outcome: Dumped,
+    is_last: bool,
 }
 
 /// What a re-read has come to.
@@ -39,66 +61,115 @@ pub(super) enum Progress {
 }
 
 impl Reread {
-    /// Begins, on a socket of its own in the calling thread's network namespace, and takes in
-    /// everything but routes. Everything announced so far should have been taken in.
+    /// Begins, in the calling thread's network namespace. Everything announced so far should have
+    /// been taken in.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the system has no thread for it.
     pub(super) fn begin(reason: &'static str, mirror: &mut Mirror) -> io::Result<Self> {
-        let mut reread = Self {
+        let (sender, pieces) = sync_channel(AHEAD);
+        let thread = std::thread::Builder::new().name("reread".to_owned());
+        thread.spawn(move || {
+            if let Err(error) = read(&sender) {
+                // Who asked may have begun anew.
+                let _unwanted = sender.send(Err(error));
+            }
+        })?;
+        mirror.begin_round();
+        Ok(Self {
             reason,
             began: Instant::now(),
-            socket: Socket::open(ROUTE, &[])?,
-            dump: Dump::new(false),
+            pieces,
+            waits: false,
+            events: 0,
+            has_come_to_routes: false,
             sweep: None,
             swept: Swept::default(),
-        };
-        mirror.begin_round();
-        while !reread.dump.has_come_to_routes() {
-            reread.piece(mirror)?;
-        }
-        if reread.dump.outcome() == Dumped::Whole {
-            reread.swept.others = mirror.sweep_surroundings();
-        }
-        Ok(reread)
+        })
     }
 
-    /// Messages taken in so far.
-    pub(super) fn events(&self) -> u64 {
-        self.dump.events()
-    }
-
-    /// Does the next step: at most one buffer of routes, or the sweep of one part.
+    /// Does the next step, if there is one yet: takes in at most one buffer of the kernel's, or
+    /// sweeps one part.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub(super) fn advance(&mut self, mirror: &mut Mirror) -> io::Result<Progress> {
-        let Some(part) = self.sweep else {
-            if self.piece(mirror)? == Piece::Last {
-                if self.dump.outcome() == Dumped::Interrupted {
-                    return Ok(Progress::Interrupted);
-                }
-                self.sweep = Some(0);
-            }
-            return Ok(Progress::Under);
-        };
+        let piece = self.pieces.try_recv();
+        self.waits = self.sweep.is_none() && matches!(piece, Err(TryRecvError::Empty));
+        match (self.sweep, piece) {
+            (Some(part), _) => Ok(self.sweep(part, mirror)),
+            (None, Ok(piece)) => Ok(self.take(piece?, mirror)),
+            (None, Err(TryRecvError::Empty)) => Ok(Progress::Under),
+            (None, Err(TryRecvError::Disconnected)) => Err(ended()),
+        }
+    }
+
+    /// As [`Reread::advance`], and waits for a step.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(super) fn wait(&mut self, mirror: &mut Mirror) -> io::Result<Progress> {
+        if let Some(part) = self.sweep {
+            return Ok(self.sweep(part, mirror));
+        }
+        let piece = self.pieces.recv().map_err(|_| ended())?;
+        Ok(self.take(piece?, mirror))
+    }
+
+    fn take(&mut self, piece: Buffer, mirror: &mut Mirror) -> Progress {
+        self.events += piece.events.len() as u64;
+        for event in piece.events {
+            mirror.apply_dumped(event);
+        }
+        let is_whole = piece.outcome == Dumped::Whole;
+        if piece.has_come_to_routes && !self.has_come_to_routes && is_whole {
+            self.swept.others = mirror.sweep_surroundings();
+        }
+        self.has_come_to_routes = piece.has_come_to_routes;
+        match (piece.is_last, is_whole) {
+            (true, false) => return Progress::Interrupted,
+            (true, true) => self.sweep = Some(0),
+            (false, _) => {}
+        }
+        Progress::Under
+    }
+
+    fn sweep(&mut self, part: usize, mirror: &mut Mirror) -> Progress {
         self.sweep = Some(part + 1);
-        Ok(match mirror.sweep_routes(part) {
+        match mirror.sweep_routes(part) {
             Some(routes) => {
                 self.swept.routes += routes;
                 Progress::Under
             }
             None => Progress::Done(self.swept),
-        })
+        }
     }
+}
 
-    fn piece(&mut self, mirror: &mut Mirror) -> io::Result<Piece> {
-        let take = |event| mirror.apply_dumped(event);
-        let piece = self.dump.piece(&mut self.socket, take)?;
+fn ended() -> io::Error {
+    io::Error::other("the thread that reads the kernel's tables ended")
+}
+
+/// Reads everything, and hands it over.
+fn read(pieces: &SyncSender<io::Result<Buffer>>) -> io::Result<()> {
+    let (mut socket, mut dump) = (Socket::open(ROUTE, &[])?, Dump::new(false));
+    loop {
+        let mut events = Vec::new();
+        let piece = dump.piece(&mut socket, |event| events.push(event))?;
         if piece == Piece::None {
             // The kernel answers while it is asked, so this is no wait in practice.
-            self.socket.wait_for_answer()?;
+            socket.wait_for_answer()?;
+            continue;
         }
-        Ok(piece)
+        let is_last = piece == Piece::Last;
+        let buffer = Buffer {
+            events,
+            has_come_to_routes: dump.has_come_to_routes(),
+            outcome: dump.outcome(),
+            is_last,
+        };
+        if pieces.send(Ok(buffer)).is_err() || is_last {
+            return Ok(());
+        }
     }
 }

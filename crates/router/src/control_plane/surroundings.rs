@@ -36,6 +36,8 @@ pub struct Surroundings {
     kept: HashSet<String>,
     /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
     accepts: Option<HashMap<u32, Accepts>>,
+    /// By which links frames come in since then, of which that was not read.
+    unread: HashSet<u32>,
     flows: Flows,
     /// Do frames come with their VLAN tags, whatever devices do?
     pub trusts_tags: bool,
@@ -126,6 +128,7 @@ impl Surroundings {
     /// What links accept by the kernel's settings, by interface index; the others accept nothing.
     /// True when that is new.
     pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) -> bool {
+        self.unread.clear();
         self.accepts.replace(accepts.clone()) != Some(accepts)
     }
 
@@ -143,9 +146,16 @@ impl Surroundings {
 
     /// Is it known of each link that frames come in by what it accepts?
     pub fn knows_accepts(&self) -> bool {
-        let accepts = self.accepts.as_ref();
-        self.receiving()
-            .all(|link| accepts.is_some_and(|accepts| accepts.contains_key(&link.index)))
+        self.unread.is_empty()
+    }
+
+    /// A link is there, or has changed; returns what it was before.
+    pub fn put_link(&mut self, link: Link) -> Option<Link> {
+        let is_known = |accepts: &HashMap<u32, Accepts>| accepts.contains_key(&link.index);
+        if !self.accepts.as_ref().is_some_and(is_known) && self.is_looked_at(&link) {
+            self.unread.insert(link.index);
+        }
+        self.links.insert(link.index, link)
     }
 
     /// What may go on of what comes in by a link.

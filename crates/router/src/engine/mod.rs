@@ -26,7 +26,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use fastpath::forward::{LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room};
+use fastpath::forward::{
+    Device, LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room,
+};
 use fib::{NextHop, NextHopEntry, Prefix};
 
 pub use open::{EngineKind, Require, open};
@@ -278,9 +280,12 @@ pub trait Engine: Send {
         0
     }
 
+    /// What the device of a port does with frames, as it said now.
+    fn set_device(&mut self, _ifindex: u32, _device: Device) {}
+
     /// Can frames have come by a port with a VLAN tag that the engine does not see? Then the port
-    /// is the kernel's, unless its settings trust the sender. Asks the device.
-    fn hides_tags(&mut self, _ifindex: u32) -> bool {
+    /// is the kernel's, unless its settings trust the sender.
+    fn hides_tags(&self, _ifindex: u32) -> bool {
         false
     }
 

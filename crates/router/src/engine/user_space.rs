@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, NotCarried, PortCounts, PuntLimits, Room};
+use fastpath::forward::{Capacity, Device, Forwarder, NotCarried, PortCounts, PuntLimits, Room};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
@@ -345,7 +345,11 @@ impl<S: Sockets> Engine for UserSpace<S> {
         S::AT_TC
     }
 
-    fn hides_tags(&mut self, ifindex: u32) -> bool {
+    fn set_device(&mut self, ifindex: u32, device: Device) {
+        self.forwarder.set_device(ifindex, device);
+    }
+
+    fn hides_tags(&self, ifindex: u32) -> bool {
         self.forwarder.hides_tags(ifindex)
     }
 

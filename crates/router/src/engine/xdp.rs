@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Forwarder, Lookup, NotCarried, PuntLimits, Room};
+use fastpath::forward::{Capacity, Device, Forwarder, Lookup, NotCarried, PuntLimits, Room};
 
 use super::failed::Failed;
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
@@ -123,9 +123,7 @@ impl Xdp {
             self.attach(&port.name, port.ifindex)?;
         }
         let done = self.forwarder.set_port(port.ifindex, &port.settings);
-        done.map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))?;
-        self.forwarder.refresh_ports();
-        Ok(())
+        done.map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
     }
 }
 
@@ -165,7 +163,11 @@ impl Engine for Xdp {
         tables::apply_all(self, changes, |this| &mut this.forwarder, port, gone)
     }
 
-    fn hides_tags(&mut self, ifindex: u32) -> bool {
+    fn set_device(&mut self, ifindex: u32, device: Device) {
+        self.forwarder.set_device(ifindex, device);
+    }
+
+    fn hides_tags(&self, ifindex: u32) -> bool {
         self.forwarder.hides_tags(ifindex)
     }
 

@@ -24,7 +24,7 @@ use serde_json::json;
 use self::checks::Checks;
 use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, FollowError, Follower};
-use crate::control_plane::guard::{self, Finding};
+use crate::control_plane::guard::{self, Finding, Look};
 use crate::control_plane::mirror::Mirror;
 use crate::engine::Engine;
 use crate::log::{Level, log};
@@ -44,8 +44,8 @@ const METRICS_PAUSE: Duration = Duration::from_millis(100);
 
 /// How often the kernel's rules are looked at, besides at once when it announces a change.
 const GUARD_INTERVAL: Duration = Duration::from_secs(2);
-/// The longest sleep while another thread reads the kernel's tables for a comparison.
-const WAITING: Duration = Duration::from_millis(5);
+/// The longest sleep while another thread reads the kernel's tables.
+const WAITING: Duration = Duration::from_millis(2);
 
 /// Why a router did not start or stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +90,12 @@ pub struct Instance {
     follower: Follower,
     server: Server,
     rules: Vec<Socket>,
+    look: Option<Look>,
+    /// What the latest look found, and with it all that the latest decision was made by.
+    seen: Vec<Finding>,
     findings: Vec<Finding>,
+    /// By the configuration as it is.
+    has_decided: bool,
     /// Kinds of things without room, of which that has been said.
     said: [bool; 4],
     guard_due: Instant,
@@ -137,7 +142,10 @@ impl Instance {
             follower,
             server,
             rules: guard::watch(),
+            look: None,
+            seen: Vec::new(),
             findings: Vec::new(),
+            has_decided: false,
             said: [false; 4],
             guard_due: now + GUARD_INTERVAL,
             guarded: now,
@@ -147,7 +155,10 @@ impl Instance {
         let limits = instance.config.punt_limits;
         instance.follower.set_punt_limits(&limits);
         instance.vouch()?;
-        instance.guard(true)?;
+        instance.begin_look()?;
+        if let Some(look) = instance.look.take() {
+            instance.take_seen(look.wait())?;
+        }
         Ok(instance)
     }
 
@@ -183,7 +194,10 @@ impl Instance {
                 || !self.follower.mirror().around().knows_accepts()
             {
                 self.settings_due = Instant::now() + SETTINGS_INTERVAL;
-                self.settings()?;
+                let links = self.settings()?;
+                if self.has_decided {
+                    self.decide(&links)?;
+                }
             }
             self.vouch()?;
             for asked in self.server.take() {
@@ -204,13 +218,12 @@ impl Instance {
             if changed {
                 self.guard_due = self.guard_due.min(self.guarded + GUARD_PAUSE);
             }
-            if now >= self.guard_due {
-                // Policy rules come by the mirror, which may hear of them a moment later.
-                let again = if changed { GUARD_PAUSE } else { GUARD_INTERVAL };
-                self.guard_due = now + again;
+            if now >= self.guard_due && self.look.is_none() {
+                self.guard_due = now + GUARD_INTERVAL;
                 self.guarded = now;
-                self.guard(false)?;
+                self.begin_look()?;
             }
+            self.end_look()?;
             self.check(now)?;
             self.supervisor.alive(now);
         }
@@ -221,6 +234,7 @@ impl Instance {
 
     fn sleep(&self) {
         let longest = match self.follower.checking() {
+            Checking::No if self.follower.is_resyncing() => WAITING,
             Checking::No => vouching::INTERVAL,
             Checking::Waiting => WAITING,
             Checking::Comparing => Duration::ZERO,
@@ -237,6 +251,7 @@ impl Instance {
             entry(self.server.descriptor()),
         ];
         polls.extend(self.rules.iter().map(|rules| entry(rules.as_fd())));
+        polls.extend(self.look.iter().map(|look| entry(look.as_fd())));
         // Whoever has something is asked by all that follows.
         let _ready = event::poll(&mut polls, longest.as_ref());
     }

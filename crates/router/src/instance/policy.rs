@@ -6,18 +6,15 @@ use std::collections::HashSet;
 use fastpath::forward::{Accepts, FlowFields, Flows};
 
 use super::{Instance, InstanceError};
-use crate::control_plane::guard::{self, Finding, Scope, Treatment, Watched};
+use crate::control_plane::guard::{self, Finding, Look, Scope, Seen, Treatment, Watched};
+use crate::control_plane::model::LinkKind;
 use crate::control_plane::sysctl;
 use crate::log::{Level, log};
 
 impl Instance {
     /// Reads the kernel's settings of the ports and their VLANs; what changed holds at once.
-    pub(super) fn settings(&mut self) -> Result<(), InstanceError> {
-        self.read_settings().map(drop)
-    }
-
-    /// Does that, and returns what was read.
-    fn read_settings(&mut self) -> Result<Vec<Watched>, InstanceError> {
+    /// Returns the links.
+    pub(super) fn settings(&mut self) -> Result<Vec<Watched>, InstanceError> {
         let (all, flows) = (sysctl::All::read(), sysctl::flows());
         let around = self.follower.mirror().around();
         let watched: Vec<_> = around
@@ -25,8 +22,8 @@ impl Instance {
             .map(|link| Watched {
                 name: link.name.clone(),
                 index: link.index,
+                is_port: link.kind == LinkKind::Plain,
                 accepts: all.accepts(&link.name),
-                hides_tags: false,
             })
             .collect();
         let mtu6 = watched
@@ -60,20 +57,47 @@ impl Instance {
         }
     }
 
-    /// Looks at what the kernel does besides routing, and decides which links and families stay
-    /// with it.
-    pub(super) fn guard(&mut self, first: bool) -> Result<(), InstanceError> {
-        let mut watched = self.read_settings()?;
-        watched.sort_by_key(|link| link.index);
-        for link in &mut watched {
-            link.hides_tags = self.follower.hides_tags(link.index);
+    /// Begins to look at what the kernel does besides routing.
+    pub(super) fn begin_look(&mut self) -> Result<(), InstanceError> {
+        let links = self.settings()?;
+        let own_at_tc = self.follower.engine().programs_at_tc();
+        self.look = Some(Look::begin(links, own_at_tc)?);
+        Ok(())
+    }
+
+    /// Takes in what the look under way has found, if it is over.
+    pub(super) fn end_look(&mut self) -> Result<(), InstanceError> {
+        let Some(seen) = self.look.as_ref().and_then(Look::seen) else {
+            return Ok(());
+        };
+        self.look = None;
+        self.take_seen(seen)
+    }
+
+    /// Acts by what a look has found.
+    pub(super) fn take_seen(&mut self, seen: Seen) -> Result<(), InstanceError> {
+        self.follower.set_devices(&seen.devices);
+        self.seen = seen.findings;
+        let watched = self.settings()?;
+        self.decide(&watched)
+    }
+
+    /// Decides, by what was found and by the settings of these links, which links and families stay
+    /// with the kernel.
+    pub(super) fn decide(&mut self, watched: &[Watched]) -> Result<(), InstanceError> {
+        let mut findings = self.seen.clone();
+        let validates = self.follower.engine().keeps_table();
+        for link in watched {
+            let hides_tags = self.follower.engine().hides_tags(link.index);
+            guard::settings(link, hides_tags, validates, &mut findings);
         }
-        let engine = self.follower.engine();
-        let mut findings = guard::look(&watched, engine.programs_at_tc(), engine.keeps_table());
         findings.extend(guard::policy_rules(self.follower.mirror()));
-        if !first && findings == self.findings {
+        findings.sort();
+        findings.dedup();
+        if self.has_decided && findings == self.findings {
             return Ok(());
         }
+        self.has_decided = true;
         for finding in findings
             .iter()
             .filter(|finding| !self.findings.contains(finding))

@@ -88,8 +88,9 @@ impl Instance {
             self.follower.set_punt_limits(&config.punt_limits);
         }
         self.follower.change(|mirror| mirror.set_ports(&ports))?;
-        self.guard(true)?;
-        Ok(())
+        // New ports are the kernel's until that look is over, and nothing is decided by an older.
+        self.has_decided = false;
+        self.begin_look()
     }
 }
 

@@ -286,3 +286,29 @@ fn what_is_announced_during_a_resynchronisation_is_newer_than_what_the_dump_says
     assert_eq!(lab.port("172.16.0.1"), Some(3), "another metric");
     assert_eq!(lab.mirror.v4().routes_in(MAIN_TABLE), 6);
 }
+
+/// The dump was read before these went, and is taken in after that was announced.
+#[test]
+fn what_goes_during_a_resynchronisation_does_not_come_back_by_an_older_dump() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    let neighbour = Neighbour {
+        link: 2,
+        address: ip("10.1.0.9"),
+        state: nud::REACHABLE,
+        mac: Some(mac(102)),
+    };
+    lab.mirror.begin_round();
+    lab.feed(Event::NeighbourGone(2, neighbour.address));
+    lab.feed(Event::LinkGone(3));
+    for index in 1..=3 {
+        lab.dumped(Event::Link(link(index, &format!("r{}", index - 1))));
+    }
+    lab.dumped(Event::Neighbour(neighbour));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Unresolved);
+    assert!(lab.mirror.around().links.contains_key(&2));
+    assert!(!lab.mirror.around().links.contains_key(&3));
+    lab.mirror.sweep_surroundings();
+    lab.flush();
+    assert!(!lab.mirror.around().links.contains_key(&3));
+}

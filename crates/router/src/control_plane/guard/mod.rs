@@ -6,8 +6,12 @@
 //! queueing disciplines that shape, tc filters, BPF programs at tc (tcx), and forwarding being
 //! switched off. Rules are not interpreted: any rule on the way counts for every
 //! port, because what a rule means may depend on any other.
+//!
+//! The kernel answers some of the questions only when nobody else changes links, which may take
+//! seconds. So a thread looks, and the control plane goes on meanwhile ([`Look`]).
 
 mod hooks;
+mod look;
 mod netfilter;
 mod traffic_control;
 mod xfrm;
@@ -17,6 +21,7 @@ use std::io;
 use fastpath::forward::{Accepts, ReversePath};
 use host::netlink::{Dumped, Message, Protocol, Socket};
 
+pub use self::look::{Look, Seen};
 use crate::engine::MAIN_TABLE;
 
 /// How often a dump is asked for that the kernel changed meanwhile.
@@ -89,10 +94,10 @@ pub struct Watched {
     pub name: String,
     /// Interface index.
     pub index: u32,
+    /// Is it a port?
+    pub is_port: bool,
     /// What it accepts by its settings.
     pub accepts: Accepts,
-    /// Can frames have lost a tag before the engine sees them?
-    pub hides_tags: bool,
 }
 
 /// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
@@ -104,27 +109,6 @@ pub fn watch() -> Vec<Socket> {
         Socket::open(None, &[RTNLGRP_TC, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE]),
     ];
     watched.into_iter().flatten().collect()
-}
-
-/// Everything found in the calling thread's network namespace, in a fixed order. `own_at_tc` is how
-/// many programs of the engine's own each port has at tc; `validates` whether the engine checks
-/// sources itself.
-pub fn look(links: &[Watched], own_at_tc: u32, validates: bool) -> Vec<Finding> {
-    let mut found = Vec::new();
-    netfilter::nftables(&mut found);
-    if !hooks::look(&mut found) {
-        netfilter::legacy_tables(&mut found);
-        netfilter::virtual_services(&mut found);
-    }
-    xfrm::look(&mut found);
-    traffic_control::disciplines_and_filters(links, &mut found);
-    for link in links {
-        traffic_control::programs(link, own_at_tc, &mut found);
-        settings(link, validates, &mut found);
-    }
-    found.sort();
-    found.dedup();
-    found
 }
 
 /// A dump of one piece. Nothing when this kernel has nobody to answer.
@@ -167,7 +151,9 @@ fn unread(what: &str, error: &io::Error, treatment: Treatment) -> Finding {
     }
 }
 
-fn settings(link: &Watched, validates: bool, found: &mut Vec<Finding>) {
+/// What a link's settings say. `hides_tags`: can frames have lost a tag before the engine sees
+/// them? `validates`: does the engine check sources itself?
+pub fn settings(link: &Watched, hides_tags: bool, validates: bool, found: &mut Vec<Finding>) {
     let Watched { name, accepts, .. } = link;
     let mut say = |what: String, treatment| {
         found.push(Finding {
@@ -187,7 +173,7 @@ fn settings(link: &Watched, validates: bool, found: &mut Vec<Finding>) {
         );
         say(what, Treatment::Setting);
     }
-    if link.hides_tags {
+    if hides_tags {
         let what = format!(
             "VLAN tags may be gone from frames before the program sees them (ethtool -K {name} \
              rxvlan off; of a veth only its peer decides: ethtool -K PEER txvlan off)"

@@ -21,7 +21,7 @@ impl Mirror {
     pub(super) fn link(&mut self, link: Link) {
         let index = link.index;
         let now = link.clone();
-        let before = self.shared.next_hops.around.links.insert(index, link);
+        let before = self.shared.next_hops.around.put_link(link);
         if before.as_ref() == Some(&now) {
             return;
         }

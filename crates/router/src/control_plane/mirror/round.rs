@@ -1,10 +1,11 @@
 //! Resynchronisation by mark and sweep: a whole dump is taken in, and only at its end goes what was
 //! not in it. So forwarding never stops, and a dump that failed is simply begun again.
 //!
-//! Announcements may be taken in between any two routes of the dump. What one says of a route is
-//! newer than, or as new as, what the dump says of it: the announcements come in the kernel's
-//! order, and those that are still to come say what happened since. So a route that was announced
-//! in this round is no longer the dump's to tell; it only confirms what is here already.
+//! Announcements may be taken in between any two messages of the dump. What one says of a route, a
+//! link or anything else is newer than, or as new as, what the dump says of it: the announcements
+//! come in the kernel's order, and those that are still to come say what happened since. So what
+//! was announced in this round is no longer the dump's to tell; of a route, the dump only confirms
+//! what is here already.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
@@ -14,7 +15,7 @@ use std::net::IpAddr;
 use fib::IpPrefix;
 
 use super::Mirror;
-use crate::control_plane::model::{Event, LinkAddress, Route, Rule};
+use crate::control_plane::model::{Event, Link, LinkAddress, Neighbour, NextHopObject, Rule};
 use crate::control_plane::slots::PARTS;
 
 /// What a resynchronisation has seen so far; routes carry marks of their own.
@@ -25,8 +26,20 @@ pub(super) struct Round {
     pub(super) neighbours: HashSet<(u32, IpAddr)>,
     pub(super) objects: HashSet<u32>,
     pub(super) rules: BTreeSet<Rule>,
-    /// Routes that were announced since it began: table, prefix, metric.
-    announced: HashSet<(u32, IpPrefix, u32)>,
+    /// What was announced since it began.
+    announced: HashSet<Key>,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Link(u32),
+    Address(LinkAddress),
+    Neighbour(u32, IpAddr),
+    Rule(Rule),
+    Object(u32),
+    /// Table, prefix, metric.
+    Route(u32, IpPrefix, u32),
 }
 
 impl Round {
@@ -52,21 +65,28 @@ impl Round {
         }
     }
 
-    /// Was this route announced since the round began?
-    pub(super) fn was_announced(&self, route: &Route) -> bool {
-        self.announced.contains(&key(route))
-    }
-
-    /// Notes that a route was announced.
+    /// Notes what was announced.
     pub(super) fn announce(&mut self, event: &Event) {
-        if let Event::Route(route, _) | Event::RouteGone(route) = event {
-            self.announced.insert(key(route));
+        if let Event::RuleGone(rule) = event {
+            self.rules.remove(rule);
         }
+        self.announced.insert(key(event));
     }
 }
 
-fn key(route: &Route) -> (u32, IpPrefix, u32) {
-    (route.table, route.destination, route.way.metric)
+fn key(event: &Event) -> Key {
+    match event {
+        Event::Link(Link { index, .. }) | Event::LinkGone(index) => Key::Link(*index),
+        Event::Address(address) | Event::AddressGone(address) => Key::Address(*address),
+        Event::Neighbour(Neighbour { link, address, .. }) | Event::NeighbourGone(link, address) => {
+            Key::Neighbour(*link, *address)
+        }
+        Event::Rule(rule) | Event::RuleGone(rule) => Key::Rule(rule.clone()),
+        Event::Object(NextHopObject { id, .. }) | Event::ObjectGone(id) => Key::Object(*id),
+        Event::Route(route, _) | Event::RouteGone(route) => {
+            Key::Route(route.table, route.destination, route.way.metric)
+        }
+    }
 }
 
 /// What a resynchronisation found that no message had told.
@@ -90,16 +110,16 @@ impl Mirror {
     /// Takes in one event of the dump.
     pub fn apply_dumped(&mut self, event: Event) {
         if let Some(round) = &mut self.round {
-            round.note(&event);
-            if let Event::Route(route, _) = &event
-                && round.was_announced(route)
-            {
-                match route.destination {
-                    IpPrefix::V4(prefix) => self.v4.see(route.table, prefix, &route.way),
-                    IpPrefix::V6(prefix) => self.v6.see(route.table, prefix, &route.way),
+            if round.announced.contains(&key(&event)) {
+                if let Event::Route(route, _) = &event {
+                    match route.destination {
+                        IpPrefix::V4(prefix) => self.v4.see(route.table, prefix, &route.way),
+                        IpPrefix::V6(prefix) => self.v6.see(route.table, prefix, &route.way),
+                    }
                 }
                 return;
             }
+            round.note(&event);
         }
         self.take_in(event);
     }
@@ -107,10 +127,13 @@ impl Mirror {
     /// The dump has come to the routes: removes everything else that was not in it; says how much
     /// that was.
     pub fn sweep_surroundings(&mut self) -> usize {
-        let Some(round) = &mut self.round else {
+        let Some(mut round) = self.round.take() else {
             return 0;
         };
-        let round = std::mem::take(round);
+        self.round = Some(Round {
+            announced: std::mem::take(&mut round.announced),
+            ..Round::default()
+        });
         let around = &self.shared.next_hops.around;
         let links = unseen(around.links.keys(), &round.links);
         let mut others = links.len();

@@ -7,7 +7,7 @@ pub mod dump;
 use std::io;
 use std::net::IpAddr;
 
-use host::netlink::{Dumped, Message, Piece, Socket, append};
+use host::netlink::{Dumped, Message, Piece, ROUTE, Socket, append};
 
 use self::decode::decode;
 use self::dump::Dump;
@@ -50,19 +50,23 @@ pub fn dump_all(
 
 const NTF_USE: u8 = 1;
 
-/// Tells the kernel that a neighbour is in use: it resolves it, or confirms it when it was not
-/// confirmed lately.
+/// Tells the kernel that neighbours (link, address) are in use: it resolves each, or confirms it
+/// when it was not confirmed lately.
 ///
 /// # Errors
-/// When the kernel refuses the message.
-pub fn use_neighbour(socket: &mut Socket, link: u32, address: IpAddr) -> io::Result<()> {
-    let (family, address) = octets(address);
-    let mut body = vec![0; 12];
-    body[0] = family;
-    body[4..8].copy_from_slice(&link.to_ne_bytes());
-    body[10] = NTF_USE;
-    append(&mut body, libc::NDA_DST, &address);
-    socket.request(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE as u16, &body)
+/// At the first message that the kernel does not take.
+pub fn use_neighbours(neighbours: &[(u32, IpAddr)]) -> io::Result<()> {
+    let mut socket = Socket::open(ROUTE, &[])?;
+    for &(link, address) in neighbours {
+        let (family, address) = octets(address);
+        let mut body = vec![0; 12];
+        body[0] = family;
+        body[4..8].copy_from_slice(&link.to_ne_bytes());
+        body[10] = NTF_USE;
+        append(&mut body, libc::NDA_DST, &address);
+        socket.request(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE as u16, &body)?;
+    }
+    Ok(())
 }
 
 /// The family of an address, and its bytes.

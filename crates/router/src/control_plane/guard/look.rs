@@ -1,0 +1,101 @@
+//! A look at what the kernel does to forwarded packets besides routing them, by a thread of its
+//! own, and what it found.
+
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use fastpath::forward::Device;
+
+use super::{Finding, Treatment, Watched, hooks, netfilter, traffic_control, unread, xfrm};
+
+/// What a look found.
+#[derive(Debug)]
+pub struct Seen {
+    /// What the kernel does, in no order.
+    pub findings: Vec<Finding>,
+    /// What the ports' devices do, by interface index, as far as they said.
+    pub devices: Vec<(u32, Device)>,
+}
+
+/// A look under way.
+#[derive(Debug)]
+pub struct Look {
+    seen: Receiver<Seen>,
+    /// Its other end is closed when there is something.
+    bell: PipeReader,
+}
+
+impl AsFd for Look {
+    /// Readable when it is over.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl Look {
+    /// Begins, in the calling thread's network namespace. `own_at_tc` is how many programs of the
+    /// engine's own each port has at tc.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn begin(links: Vec<Watched>, own_at_tc: u32) -> io::Result<Self> {
+        let (sender, seen) = sync_channel(1);
+        let (bell, ringer) = io::pipe()?;
+        std::thread::Builder::new()
+            .name("guard".to_owned())
+            .spawn(move || {
+                // Who asked may have thought otherwise.
+                let _unwanted = sender.send(look(&links, own_at_tc));
+                drop(ringer);
+            })?;
+        Ok(Self { seen, bell })
+    }
+
+    /// What it found, if it is over.
+    pub fn seen(&self) -> Option<Seen> {
+        match self.seen.try_recv() {
+            Err(TryRecvError::Empty) => None,
+            seen => Some(seen.unwrap_or_else(|_| Seen::nothing())),
+        }
+    }
+
+    /// Waits until it is over.
+    pub fn wait(self) -> Seen {
+        self.seen.recv().unwrap_or_else(|_| Seen::nothing())
+    }
+}
+
+impl Seen {
+    /// Nobody knows what there is.
+    fn nothing() -> Self {
+        let error = io::Error::other("the thread that looks ended");
+        Self {
+            findings: vec![unread("the kernel's rules", &error, Treatment::Netfilter)],
+            devices: Vec::new(),
+        }
+    }
+}
+
+fn look(links: &[Watched], own_at_tc: u32) -> Seen {
+    let mut found = Vec::new();
+    netfilter::nftables(&mut found);
+    if !hooks::look(&mut found) {
+        netfilter::legacy_tables(&mut found);
+        netfilter::virtual_services(&mut found);
+    }
+    xfrm::look(&mut found);
+    traffic_control::disciplines_and_filters(links, &mut found);
+    for link in links {
+        traffic_control::programs(link, own_at_tc, &mut found);
+    }
+    let ports = links.iter().filter(|link| link.is_port);
+    let devices = ports.filter_map(|port| {
+        let device = Device::ask(&port.name, port.index).ok()?;
+        Some((port.index, device))
+    });
+    Seen {
+        findings: found,
+        devices: devices.collect(),
+    }
+}
