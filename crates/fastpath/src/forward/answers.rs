@@ -89,7 +89,7 @@ impl Forwarder {
             self.adjacencies.insert(id.0, entry);
         }
         if moved {
-            self.write_groups(|buckets| buckets.contains(&id));
+            self.write_groups_of(id);
         }
         Ok(())
     }
@@ -103,6 +103,8 @@ impl Forwarder {
         is_given_out(id)?;
         self.forget(id);
         self.groups.insert(id.0, buckets.to_vec());
+        self.memberships
+            .extend(buckets.iter().map(|member| (member.0, id.0)));
         let entry = self.group_entry(buckets);
         // Who comes when others have none does not wait for room.
         let wait = self.left.groups.is_empty();
@@ -137,7 +139,9 @@ impl Forwarder {
 
     fn forget(&mut self, id: NextHop) {
         self.adjacencies.remove(&id.0);
-        self.groups.remove(&id.0);
+        for member in self.groups.remove(&id.0).unwrap_or_default() {
+            self.memberships.remove(&(member.0, id.0));
+        }
         self.left.next_hops.remove(&id.0);
         self.left.groups.remove(&id.0);
     }
@@ -159,12 +163,20 @@ impl Forwarder {
         entry
     }
 
-    /// Writes those groups again of which a member's port has changed.
-    pub(super) fn write_groups(&mut self, wanted: impl Fn(&[NextHop]) -> bool) {
-        let there = |id: &u16| !self.left.groups.contains(id);
-        let groups = self.groups.iter().filter(|(id, _)| there(id));
-        let entries = groups.filter(|(_, buckets)| wanted(buckets));
-        let concerned: Vec<_> = entries
+    /// Writes the groups of this member again, because its port has changed.
+    pub(super) fn write_groups_of(&mut self, member: NextHop) {
+        let all = (member.0, 0)..=(member.0, u16::MAX);
+        let groups = self.memberships.range(all).map(|&(_, group)| group);
+        let groups: Vec<_> = groups.collect();
+        self.write_groups(&groups);
+    }
+
+    /// Writes those of these groups again of which a member's port has changed.
+    pub(super) fn write_groups(&mut self, groups: &[u16]) {
+        let there = |id: &&u16| !self.left.groups.contains(id);
+        let groups = groups.iter().filter(there);
+        let buckets = groups.filter_map(|id| self.groups.get_key_value(id));
+        let concerned: Vec<_> = buckets
             .map(|(&id, buckets)| (NextHop(id), self.group_entry(buckets)))
             .filter(|&(id, entry)| {
                 let now = self.next_hops.get(id);

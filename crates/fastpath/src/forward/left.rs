@@ -234,7 +234,7 @@ impl Forwarder {
                 break;
             }
             self.left.next_hops.remove(&id.0);
-            self.write_groups(|buckets| buckets.contains(&id));
+            self.write_groups_of(id);
         }
         let mut tries = TRIES;
         for id in self.left.groups.clone() {

@@ -51,7 +51,7 @@ mod tags;
 mod vouch;
 mod workers;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use ahead::Ahead;
@@ -207,6 +207,8 @@ pub struct Forwarder {
     ahead: Option<Ahead>,
     maps: HashMap<&'static str, Map>,
     groups: BTreeMap<u16, Vec<NextHop>>,
+    /// Members of these groups, each with its group.
+    memberships: BTreeSet<(u16, u16)>,
     /// Numbers that were released, until readers have reached the epoch: one may still be about to
     /// look up what is behind them.
     resting: HashMap<u16, u64>,
@@ -282,6 +284,7 @@ impl Forwarder {
             next_hops,
             adjacencies: BTreeMap::new(),
             groups: BTreeMap::new(),
+            memberships: BTreeSet::new(),
             resting: HashMap::new(),
             left: Left::default(),
             ports: Vec::new(),

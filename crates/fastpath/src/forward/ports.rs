@@ -486,7 +486,8 @@ impl Forwarder {
         for (id, entry) in concerned {
             self.write_next_hop(id, entry);
         }
-        self.write_groups(|_| true);
+        let groups: Vec<_> = self.groups.keys().copied().collect();
+        self.write_groups(&groups);
         self.settle();
     }
 }

@@ -38,16 +38,16 @@ pub struct Capacity {
 }
 
 impl Default for Capacity {
-    /// 48 MiB: four times the Internet's table of 2026 in the first table, and seven VRFs of some
-    /// ten thousand routes; every number of a next hop, and room to replace 4096 in a grace period;
-    /// 16,384 groups of 64 buckets.
+    /// 50 MiB: four times the Internet's table of 2026 in the first table, and seven VRFs of some
+    /// ten thousand routes; every number of a next hop, and room to replace all of them in a grace
+    /// period; 16,384 groups of 64 buckets.
     fn default() -> Self {
         Self {
             main_v4: 2 << 20,
             main_v6: 2 << 20,
             more_tables: 7,
             more_words: 64 << 10,
-            slots: (64 << 10) + 4096,
+            slots: 128 << 10,
             buckets: 1 << 20,
             vlans: 4096,
         }
