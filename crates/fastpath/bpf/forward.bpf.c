@@ -320,13 +320,13 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		start = ETHERNET_LENGTH + TAG_LENGTH;
 	}
 	if (way.tag) {
-		__u32 key = PORT << 16 | (way.tag & 0xfff);
+		__u32 key = PORT << 12 | (way.tag & 0xfff);
 		way.in = bpf_map_lookup_elem(&vlans, &key);
 		if (!way.in)
 			return leave(mine, UNKNOWN_VLAN);
 		wanted = *(volatile const __u64 *)&way.in->station;
 		way.vlan_here = vlan_counters_at(way.in->place, cpu);
-		if (!way.vlan_here)
+		if (!wanted || !way.vlan_here)
 			return leave(mine, UNKNOWN_VLAN);
 		way.vlan_here->received++;
 		way.vlan_here->received_bytes += way.length;

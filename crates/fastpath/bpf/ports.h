@@ -45,8 +45,9 @@ INLINE _Bool is_stale(const struct port *port)
 }
 
 MAP(ports, BPF_MAP_TYPE_ARRAY, __u32, struct port, PORTS, BPF_F_MMAPABLE);
-/* Tagged frames: key is port << 16 | VLAN identifier. */
-MAP(vlans, BPF_MAP_TYPE_HASH, __u32, struct port, 4096, 0);
+/* Tagged frames: key is port << 12 | VLAN identifier. Without a station, there is no such VLAN; all
+ * else changes only when no program can be about to read what it was. */
+MAP(vlans, BPF_MAP_TYPE_ARRAY, __u32, struct port, PORTS << 12, BPF_F_MMAPABLE);
 /* One element for each CPU. */
 MAP(counters, BPF_MAP_TYPE_ARRAY, __u32, struct port_counters[PORTS], 1, BPF_F_MMAPABLE);
 MAP(carried, BPF_MAP_TYPE_ARRAY, __u32, struct carried[1 << 16], 1, BPF_F_MMAPABLE);

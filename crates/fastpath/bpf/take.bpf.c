@@ -129,9 +129,9 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 			return OTHER_PROTOCOL;
 		/* Identifier 0 marks a priority only (IEEE 802.1Q §9.6). */
 		if (arrival.vid) {
-			__u32 key = PORT << 16 | arrival.vid;
+			__u32 key = PORT << 12 | arrival.vid;
 			in = bpf_map_lookup_elem(&vlans, &key);
-			if (!in)
+			if (!in || !*(volatile const __u64 *)&in->station)
 				return UNKNOWN_VLAN;
 			said->vlan = in->place + 1;
 		}

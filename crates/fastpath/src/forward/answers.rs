@@ -270,11 +270,18 @@ impl Forwarder {
         if std::mem::take(&mut self.has_new_room) {
             self.try_left_again();
         }
+        if std::mem::take(&mut self.has_new_vlans) {
+            self.write_waiting_vlans();
+        }
     }
 
     fn reclaim(&mut self) {
         let completed = self.grace.completed().min(self.domain.reached());
         self.resting.retain(|_, epoch| *epoch > completed);
+        let before = self.resting_vlans.len();
+        self.resting_vlans.retain(|_, epoch| *epoch > completed);
+        self.has_new_vlans |= self.resting_vlans.len() < before;
+        self.has_new_vlans |= self.links.reclaim(completed);
         for table in &mut self.tables {
             // SAFETY: programs that could read what was sealed under these epochs have ended
             // ([`super::grace`]), and every worker's reader has been quiescent since;

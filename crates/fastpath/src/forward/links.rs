@@ -78,6 +78,8 @@ pub(super) struct Links {
     places: usize,
     /// Places of VLANs, the next to be taken last.
     free: Vec<usize>,
+    /// Places given back, free when programs have reached the epoch.
+    retired: Vec<(u64, usize)>,
     /// By port and VLAN identifier, as in the program's map.
     vlans: HashMap<u32, Link>,
     ports: HashMap<usize, Link>,
@@ -92,6 +94,7 @@ impl Links {
             cpus,
             places,
             free: (0..places).rev().collect(),
+            retired: Vec::new(),
             vlans: HashMap::new(),
             ports: HashMap::new(),
             tables: BTreeMap::new(),
@@ -113,9 +116,23 @@ impl Links {
         self.row(vlan.place).since(vlan.base)
     }
 
-    /// The place of a VLAN. One that has none finds no room in the program's map either.
-    pub(super) fn place(&self, key: u32) -> usize {
-        self.vlans.get(&key).map_or(0, |vlan| vlan.place)
+    /// The place of a VLAN, if there was one left.
+    pub(super) fn place(&self, key: u32) -> Option<usize> {
+        self.vlans.get(&key).map(|vlan| vlan.place)
+    }
+
+    /// Are there places that will come back?
+    pub(super) fn has_retired(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
+    /// Programs have reached this epoch. True when places came back.
+    pub(super) fn reclaim(&mut self, completed: u64) -> bool {
+        let over = |retired: &mut (u64, usize)| retired.0 <= completed;
+        let before = self.free.len();
+        let free = self.retired.extract_if(.., over).map(|(_, place)| place);
+        self.free.extend(free);
+        self.free.len() > before
     }
 
     fn vlans_of(&self, number: usize) -> impl Iterator<Item = (&u32, &Link)> {
@@ -168,8 +185,9 @@ impl Links {
         (gone, moved)
     }
 
-    /// A port has these VLANs from now on, without those that are `gone`, after all was settled.
-    fn keep_vlans(&mut self, number: usize, wanted: &[VlanSettings], gone: Vec<u32>) {
+    /// A port has these VLANs from now on, without those that are `gone`, after all was settled;
+    /// from `epoch` on nobody counts for these.
+    fn keep_vlans(&mut self, number: usize, wanted: &[VlanSettings], gone: Vec<u32>, epoch: u64) {
         let key = |vlan: &VlanSettings| (number as u32) << 16 | u32::from(vlan.vid);
         for key in gone {
             let Some(vlan) = self.vlans.remove(&key) else {
@@ -180,7 +198,7 @@ impl Links {
             if let Some(port) = self.ports.get_mut(&number) {
                 port.base += count;
             }
-            self.free.push(vlan.place);
+            self.retired.push((epoch, vlan.place));
         }
         for vlan in wanted {
             if let Some(link) = self.vlans.get_mut(&key(vlan)) {
@@ -260,7 +278,8 @@ impl Forwarder {
             });
             port.table = settings.table;
         }
-        self.links.keep_vlans(number, &settings.vlans, gone);
+        let epoch = self.epoch + 1;
+        self.links.keep_vlans(number, &settings.vlans, gone, epoch);
     }
 
     /// A port goes, and its VLANs.
@@ -268,7 +287,7 @@ impl Forwarder {
         let total = self.total(number);
         self.links.settle(number, total);
         let (gone, _) = self.links.changes(number, &[]);
-        self.links.keep_vlans(number, &[], gone);
+        self.links.keep_vlans(number, &[], gone, self.epoch + 1);
         self.links.ports.remove(&number);
     }
 }

@@ -214,6 +214,9 @@ pub struct Forwarder {
     resting: HashMap<u16, u64>,
     left: Left,
     port_words: MappedArray<u64>,
+    vlan_words: MappedArray<u64>,
+    /// VLANs that went, by port and identifier, until readers have reached the epoch.
+    resting_vlans: HashMap<u32, u64>,
     own: MappedArray<u64>,
     policers: MappedArray<u64>,
     vouch: Vouch,
@@ -231,6 +234,8 @@ pub struct Forwarder {
     changes: u32,
     /// Next hops or buckets became free since this was last asked.
     has_new_room: bool,
+    /// VLANs that went are forgotten since this was last asked, or their places are free.
+    has_new_vlans: bool,
 }
 
 impl Forwarder {
@@ -290,6 +295,8 @@ impl Forwarder {
             ports: Vec::new(),
             ahead: None,
             port_words: loaded.map("ports")?.mapped()?,
+            vlan_words: loaded.map("vlans")?.mapped()?,
+            resting_vlans: HashMap::new(),
             own: loaded.map("own4")?.mapped()?,
             policers: loaded.map("policers")?.mapped()?,
             vouch,
@@ -306,6 +313,7 @@ impl Forwarder {
             epoch: 1,
             changes: 0,
             has_new_room: false,
+            has_new_vlans: false,
         };
         forwarder.vouch(None)?;
         Ok(forwarder)

@@ -157,10 +157,12 @@ pub(super) struct Port {
     /// The same without a driver to ask, to be run by hand.
     dry: OnceCell<Program>,
     pub(super) settings: PortSettings,
-    /// What stands in `vlans`: key and value.
+    /// What stands in `vlans`: port and VLAN identifier, and the words.
     vlans: BTreeMap<u32, [u64; PORT_WORDS]>,
     /// How many found no room there.
     pub(super) vlans_left: usize,
+    /// Some wait until no program can be about to read what they were.
+    pub(super) vlans_wait: bool,
 }
 
 impl Port {
@@ -231,6 +233,7 @@ impl Forwarder {
             settings: PortSettings::default(),
             vlans: BTreeMap::new(),
             vlans_left: 0,
+            vlans_wait: false,
         };
         if number == self.ports.len() {
             self.ports.push(Some(port));
@@ -332,10 +335,11 @@ impl Forwarder {
         self.port_words.write(first, station);
     }
 
-    /// Says how a port receives. What it accepts changes by one store, each of its VLANs by one
-    /// replaced element. A change of its table disables the port for a moment; its frames are not
-    /// lost by it, they take the kernel's way. What looks up in a table that has no room, and a
-    /// VLAN that has none, is the kernel's.
+    /// Says how a port receives. What it accepts changes by one store, and so does what each of its
+    /// VLANs does. A change of its table disables the port for a moment, and a VLAN until running
+    /// programs have ended and [`Forwarder::tend`] was called; frames are not lost by it, they take
+    /// the kernel's way. What looks up in a table that has no room, and a VLAN that has none, is
+    /// the kernel's.
     ///
     /// # Errors
     /// [`Error::NoPort`].
@@ -364,17 +368,21 @@ impl Forwarder {
             let table = self.table(vlan.table).unwrap_or(0);
             let bits = self.carried_of(vlan.accepts, vlan.table).bits() & all;
             let key = (number as u32) << 16 | u32::from(vlan.vid);
+            let Some(place) = self.links.place(key) else {
+                continue;
+            };
             let words = [
                 self::station(vlan.mac) | bits,
                 table as u64 | u64::from(vlan.ifindex) << 32,
                 FOR_EVER,
-                (self.links.place(key) as u64) << 32,
+                (place as u64) << 32,
             ];
             vlans.insert(key, words);
         }
         self.port_words
             .write(PORT_WORDS * number + 3, settings.flows.bits());
-        self.write_vlans(number, vlans);
+        let left = settings.vlans.len() - vlans.len();
+        self.write_vlans(number, vlans, left);
         let place = table as u64 | u64::from(ifindex) << 32;
         if self.port_words.read(PORT_WORDS * number + 1) != place {
             self.write_port(number, 0, table, ifindex);
@@ -382,35 +390,67 @@ impl Forwarder {
         self.port_words.write(PORT_WORDS * number, station);
     }
 
-    /// Has the programs know these VLANs of a port, and no other.
-    fn write_vlans(&mut self, number: usize, mut vlans: BTreeMap<u32, [u64; PORT_WORDS]>) {
+    /// Has the programs know these VLANs of a port, and no other; `left` have no room.
+    fn write_vlans(
+        &mut self,
+        number: usize,
+        mut vlans: BTreeMap<u32, [u64; PORT_WORDS]>,
+        left: usize,
+    ) {
         let Some(port) = &mut self.ports[number] else {
             return;
         };
-        if port.vlans == vlans && port.vlans_left == 0 {
-            return;
-        }
+        port.vlans_left = left;
         let old = std::mem::take(&mut port.vlans);
-        let link = |words: &[u64; PORT_WORDS]| words[1] >> 32;
+        let rest = |words: &[u64; PORT_WORDS]| [words[1], words[3]];
         for (&key, words) in &old {
-            if vlans.get(&key).map(link) != Some(link(words)) {
+            if vlans.get(&key).map(rest) != Some(rest(words)) {
                 self.remove_vlan(key, *words);
             }
         }
         let wanted = vlans.len();
-        vlans.retain(|key, words| {
-            old.get(key) == Some(words) || self.maps["vlans"].set(*key, words).is_ok()
-        });
+        vlans.retain(|key, _| !self.resting_vlans.contains_key(key));
+        for (&key, words) in &vlans {
+            if old.get(&key) != Some(words) {
+                for at in (0..PORT_WORDS).rev() {
+                    self.vlan_words.write(vlan_at(key) + at, words[at]);
+                }
+            }
+        }
+        let is_new = vlans != old;
         if let Some(port) = &mut self.ports[number] {
-            port.vlans_left = wanted - vlans.len();
+            port.vlans_wait = vlans.len() < wanted;
             port.vlans = vlans;
         }
-        self.write_egresses(number);
+        if is_new {
+            self.write_egresses(number);
+        }
     }
 
-    fn remove_vlan(&self, key: u32, words: [u64; PORT_WORDS]) {
-        let _gone = self.maps["vlans"].remove(key);
+    fn remove_vlan(&mut self, key: u32, words: [u64; PORT_WORDS]) {
+        self.vlan_words.write(vlan_at(key), 0);
+        self.resting_vlans.insert(key, self.epoch + 1);
         let _gone = self.maps["egresses"].remove((words[1] >> 32) as u32);
+    }
+
+    /// Does what had to wait until running programs have ended, if they have. Call it now and then.
+    /// True while something still waits.
+    pub fn tend(&mut self) -> bool {
+        let waits = |this: &Self| !this.resting_vlans.is_empty() || this.links.has_retired();
+        if waits(self) {
+            self.settle();
+        }
+        waits(self)
+    }
+
+    /// Writes the VLANs that waited for programs to end, or for room.
+    pub(super) fn write_waiting_vlans(&mut self) {
+        let waits = |port: &Port| port.vlans_wait || port.vlans_left > 0;
+        for number in 0..self.ports.len() {
+            if self.ports[number].as_ref().is_some_and(waits) {
+                self.write_settings(number);
+            }
+        }
     }
 
     /// The IPv4 addresses of this network namespace: as sources they are the kernel's, except where
@@ -490,6 +530,11 @@ impl Forwarder {
         self.write_groups(&groups);
         self.settle();
     }
+}
+
+/// Where the words of a VLAN begin, by its port and identifier.
+fn vlan_at(key: u32) -> usize {
+    PORT_WORDS * ((key >> 16) << 12 | key & 0xfff) as usize
 }
 
 /// A MAC address as the program compares it: six bytes as they lie in memory.

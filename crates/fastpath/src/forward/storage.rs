@@ -93,7 +93,6 @@ impl Capacity {
             .value_size("nodes4", bytes(nodes4, 8))?
             .value_size("nodes6", bytes(nodes6, 8))?
             .entries("next_hops", self.slots as u32)?
-            .entries("vlans", self.vlans as u32)?
             .value_size("vlan_counters", self.vlans as u32 * LINK_BYTES)?
             .constant("VLANS", self.vlans as u64)
             .value_size("buckets", bytes(self.buckets, 2).next_multiple_of(8))?

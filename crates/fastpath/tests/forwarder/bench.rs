@@ -84,6 +84,15 @@ impl Bench {
         Self::with(Capacity::default())
     }
 
+    /// Waits until VLANs that changed are known again.
+    pub(crate) fn rest(&mut self) {
+        let waits = |_: &u32| self.forwarder.tend();
+        for _ in (0..5000).take_while(waits) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(!self.forwarder.tend(), "programs never end");
+    }
+
     /// What r1 takes may have changed.
     pub(crate) fn ask_egress(&mut self) {
         let device = Device::ask("r1", self.r1).unwrap();

@@ -215,6 +215,7 @@ fn tables_without_a_place_are_the_kernels_until_another_goes() {
             fill(&mut bench, table);
         }
         bench.forwarder.set_port(bench.r0, &fewer).unwrap();
+        bench.rest();
         for vid in 105..110 {
             assert_eq!(bench.run(&frame("198.19.1.2", 64, Some(vid))).0, REDIRECT);
         }
@@ -240,6 +241,7 @@ fn vlans_that_go_leave_nothing_behind_and_those_without_room_are_unknown() {
                 .forwarder
                 .set_port(bench.r0, &many(1, 1000, round))
                 .unwrap();
+            bench.rest();
             assert!(is_all_carried(&bench), "round {round}");
             bench.forwarder.detach(bench.r0);
             bench.forwarder.attach("r0", Request::Native).unwrap();
@@ -252,6 +254,7 @@ fn vlans_that_go_leave_nothing_behind_and_those_without_room_are_unknown() {
             .forwarder
             .set_port(bench.r1, &many(1, 11, 10))
             .unwrap();
+        bench.rest();
         assert_eq!(bench.forwarder.not_carried().vlans, 4094 + 10 - 4096);
         bench
             .forwarder
@@ -261,6 +264,7 @@ fn vlans_that_go_leave_nothing_behind_and_those_without_room_are_unknown() {
             .forwarder
             .set_port(bench.r1, &many(1, 11, 10))
             .unwrap();
+        bench.rest();
         assert!(is_all_carried(&bench));
         assert_eq!(bench.run(&frame("198.19.1.2", 64, Some(100))).0, REDIRECT);
     });

@@ -2,7 +2,7 @@
 
 use fastpath::forward::LinkCount;
 
-use super::bench::{Bench, MAIN, frame, settings, vlan};
+use super::bench::{Bench, MAIN, REDIRECT, frame, settings, vlan};
 use crate::common::in_namespace;
 
 /// Frames that came and frames that went on.
@@ -38,6 +38,7 @@ fn every_frame_counts_once_where_it_was_looked_up() {
         let mut moved = settings();
         moved.vlans[0].table = 8;
         bench.forwarder.set_port(bench.r0, &moved).unwrap();
+        bench.rest();
         send(&bench, "198.19.1.2", Some(100), 4);
         assert_eq!(tables(&bench), [(6, 5), (5, 3), (4, 0)]);
         assert_eq!(frames(bench.forwarder.vlan_counts().get(&0)), (9, 3));
@@ -45,10 +46,40 @@ fn every_frame_counts_once_where_it_was_looked_up() {
         moved.vlans = vec![vlan(101, 7)];
         bench.forwarder.set_port(bench.r0, &moved).unwrap();
         assert_eq!(frames(bench.forwarder.vlan_counts().get(&0)), (0, 0));
+        bench.rest();
         send(&bench, "198.19.1.2", Some(101), 1);
         assert_eq!(tables(&bench), [(6, 5), (6, 4), (4, 0)]);
         bench.forwarder.detach(bench.r0);
         let counts = bench.forwarder.table_counts();
         assert_eq!(frames(counts.get(&7)), (6, 4), "after the port");
+    });
+}
+
+#[test]
+fn a_vlan_that_changes_is_the_kernels_until_nobody_can_mean_what_it_was() {
+    in_namespace(|| {
+        let mut bench = Bench::new();
+        let tagged = frame("198.19.1.2", 64, Some(100));
+        assert_eq!(bench.run(&tagged).0, REDIRECT);
+        let mut without = settings();
+        without.vlans.clear();
+        bench.forwarder.set_port(bench.r0, &without).unwrap();
+        bench.leaves(&tagged, "unknown-vlan");
+        bench.forwarder.set_port(bench.r0, &settings()).unwrap();
+        bench.leaves(&tagged, "unknown-vlan");
+        bench.rest();
+        assert_eq!(bench.run(&tagged).0, REDIRECT);
+        let mut moved = settings();
+        moved.vlans[0].table = MAIN;
+        bench.forwarder.set_port(bench.r0, &moved).unwrap();
+        bench.leaves(&tagged, "unknown-vlan");
+        bench.rest();
+        assert_eq!(bench.run(&tagged).0, REDIRECT);
+        moved.vlans[0].accepts.v4 = false;
+        bench.forwarder.set_port(bench.r0, &moved).unwrap();
+        bench.leaves(&tagged, "port-disabled");
+        moved.vlans[0].accepts.v4 = true;
+        bench.forwarder.set_port(bench.r0, &moved).unwrap();
+        assert_eq!(bench.run(&tagged).0, REDIRECT, "at once");
     });
 }

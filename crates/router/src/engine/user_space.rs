@@ -354,6 +354,7 @@ impl<S: Sockets> Engine for UserSpace<S> {
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
+        let _in_the_next_turn = self.forwarder.tend();
         let now = Instant::now();
         for port in self.failed.due(now) {
             self.port(&port);

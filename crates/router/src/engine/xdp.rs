@@ -172,6 +172,7 @@ impl Engine for Xdp {
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
+        let _in_the_next_turn = self.forwarder.tend();
         for port in self.failed.due(Instant::now()) {
             self.port(&port);
         }
