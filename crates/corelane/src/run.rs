@@ -9,7 +9,7 @@ use router::engine::{self, EngineKind, Require};
 use router::instance::{Instance, Signals};
 use router::log::{self, Level};
 use router::management_plane::config::{Config, InstanceName, Metrics, Stale};
-use router::privileges;
+use router::{privileges, system_calls};
 
 use crate::common::Outcome;
 
@@ -75,6 +75,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let sockets = config.engine.has_workers();
     // First, since engines start threads, and rights belong to threads.
     privileges::reduce(sockets)?;
+    if let Err(error) = system_calls::restrict() {
+        let what = "every system call stays possible".to_owned();
+        let pairs = [("what", what), ("error", error.to_string())];
+        log::write(Level::Warning, "rights", &pairs);
+    }
     let ports = config.ports.clone();
     let engine = engine::open(
         config.engine,

@@ -21,4 +21,6 @@ pub mod log;
 #[cfg(feature = "kernel")]
 pub mod management_plane;
 pub mod privileges;
+#[cfg(feature = "kernel")]
+pub mod system_calls;
 pub mod user_plane;

@@ -9,6 +9,7 @@ mod memory_engine;
 mod mirror;
 mod plain_sockets;
 mod recording;
+mod rights;
 mod supervisor;
 mod support;
 mod test_traffic;

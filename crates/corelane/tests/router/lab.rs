@@ -117,7 +117,12 @@ impl Lab {
         self.start(program, words)
     }
 
-    fn start(&self, mut program: Command, words: &[impl AsRef<std::ffi::OsStr>]) -> Router {
+    /// Starts a router by a command to which these arguments are added.
+    pub(crate) fn start(
+        &self,
+        mut program: Command,
+        words: &[impl AsRef<std::ffi::OsStr>],
+    ) -> Router {
         let mut child = program
             .args(words)
             .arg("--run-directory")

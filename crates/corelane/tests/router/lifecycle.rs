@@ -4,7 +4,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::lab::{Lab, Router, is_root, ping, text, wait_for};
+use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
 fn the_kernel_forwards_again_after_a_stop_and_after_a_crash() {
@@ -143,20 +143,33 @@ fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
     }
 }
 
-/// What every thread of a process holds: `CapEff`, `CapPrm`, `CapInh`, `NoNewPrivs`.
-fn rights(router: &Router) -> Vec<[u64; 4]> {
-    let threads = std::fs::read_dir(format!("/proc/{}/task", router.id())).unwrap();
+/// What a thread holds, and could ever gain; and whether and how its system calls are filtered.
+const RIGHTS: [&str; 8] = [
+    "CapEff",
+    "CapPrm",
+    "CapInh",
+    "CapAmb",
+    "CapBnd",
+    "NoNewPrivs",
+    "Seccomp",
+    "Seccomp_filters",
+];
+
+/// [`RIGHTS`] of every thread of a process.
+fn rights(process: u32) -> Vec<[u64; 8]> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let status = |thread: std::fs::DirEntry| {
         std::fs::read_to_string(thread.path().join("status")).unwrap_or_default()
     };
     let field = |status: &str, name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        u64::from_str_radix(line.unwrap().trim_start_matches(':').trim(), 16).unwrap()
+        let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = lines.find(|(field, _)| *field == name).unwrap();
+        u64::from_str_radix(value.trim(), 16).unwrap()
     };
     threads
         .map(|thread| status(thread.unwrap()))
         .filter(|status| !status.is_empty())
-        .map(|status| ["CapEff", "CapPrm", "CapInh", "NoNewPrivs"].map(|name| field(&status, name)))
+        .map(|status| RIGHTS.map(|name| field(&status, name)))
         .collect()
 }
 
@@ -189,12 +202,15 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
     for (wrapper, engine, rights_of_it) in starts {
         let router = lab.run_under(&wrapper, &by(engine));
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
-        let held = rights(&router);
+        let held = rights(router.id());
         assert!(held.len() >= 3, "the main thread and those that answer");
+        // Whoever runs this test may be under filters too.
+        let filters = rights(std::process::id())[0][7] + 2;
         for thread in held {
             let worker = engine == "af-xdp" && thread[1] == 0;
             let wanted = if worker { 0 } else { rights_of_it };
-            assert_eq!(thread, [wanted, wanted, 0, 1], "{wrapper:?} {engine}");
+            let all = [wanted, wanted, 0, 0, rights_of_it, 1, 2, filters];
+            assert_eq!(thread, all, "{RIGHTS:?} {wrapper:?} {engine}");
         }
         // What needs them later works: an interface that comes back, neighbours, the kernel's
         // rules.

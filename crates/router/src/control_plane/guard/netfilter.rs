@@ -175,8 +175,20 @@ pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
         ("ip_tables_names", Scope::V4, "iptables-legacy"),
         ("ip6_tables_names", Scope::V6, "ip6tables-legacy"),
     ] {
-        let names =
-            fs::read_to_string(Path::new("/proc/thread-self/net").join(file)).unwrap_or_default();
+        let names = match fs::read_to_string(Path::new("/proc/thread-self/net").join(file)) {
+            Ok(names) => names,
+            // Root and its group may read it, and need no capability for that.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let what = format!("legacy iptables tables ({command}-save; /proc/net/{file})");
+                found.push(Finding {
+                    scope,
+                    ..unread(&what, &error, Treatment::Netfilter)
+                });
+                continue;
+            }
+            // Nobody has ever had one.
+            Err(_) => continue,
+        };
         let names: Vec<&str> = names.split_whitespace().collect();
         if !names.is_empty() {
             let what = format!(
