@@ -17,7 +17,7 @@ const KERNEL: &str = "/usr/bin/linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
 /// What the tests need of the guest's kernel, as Debian has it: as modules.
 const WANTED: [&str; 4] = ["ipv6", "veth", "8021q", "vrf"];
-/// Boot, two tests, and a busy machine beside it.
+/// Boot, four tests, and a busy machine beside it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The guest's processes, gone when it is dropped.
@@ -133,8 +133,10 @@ fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
     let tests = [
         "router::forwarding::a_vlan_is_tagged_on_its_way_out_and_in",
         "router::forwarding::a_vrf_has_routes_of_its_own",
+        "router::sizes::tables_that_are_too_few_or_too_small_leave_a_vrf_to_the_kernel",
+        "router::sizes::vlans_that_are_too_few_leave_others_to_the_kernel",
     ];
     let printed = in_guest(&tests, &modules);
-    let passed = printed.contains("2 passed; 0 failed") && printed.contains("outcome 0");
+    let passed = printed.contains("4 passed; 0 failed") && printed.contains("outcome 0");
     assert!(passed && !printed.contains("skipped:"), "{printed}");
 }

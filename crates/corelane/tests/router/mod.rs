@@ -27,6 +27,7 @@ mod protocols;
 mod raw;
 mod service;
 mod settings;
+mod sizes;
 mod soak;
 mod storms;
 mod sums;
