@@ -66,6 +66,12 @@ fn a_table_that_is_too_small_leaves_its_family_to_the_kernel() {
     left(&lab, &mut router, "tables", 1);
     assert!(lab.ping("2001:db8:1::2"), "the kernel carries it");
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+    let fewer = networks(2990).replace("route add", "route del");
+    lab.r.batch(&fewer, OnFailure::Stop).unwrap();
+    wait_for("room", 20, || {
+        router.show("engine")["not_carried"]["tables"] == 0
+    });
+    lab.wait_for_fast_path(&router, &["2001:db8:1::2"]);
 }
 
 #[test]

@@ -67,8 +67,9 @@ impl Forwarder {
         }
         let made = self.with_room(true, |this| of(&mut this.tables[place]).insert_all(routes));
         if made.is_err() {
-            let fitted = of(&mut self.tables[place]).len();
-            self.leave_table(number, v6, fitted);
+            // Of these none has fitted; fewer might.
+            let might_fit = of(&mut self.tables[place]).len() + routes.len() / 2;
+            self.leave_table(number, v6, might_fit);
         }
     }
 

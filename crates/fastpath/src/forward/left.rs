@@ -60,7 +60,7 @@ pub(super) struct Left {
     /// As the program would read them.
     pub(super) next_hops: BTreeMap<u16, NextHopEntry>,
     pub(super) groups: BTreeSet<u16>,
-    /// By the caller's number, and whether it is IPv6: how many routes had fitted.
+    /// By the caller's number, and whether it is IPv6: how many routes might fit.
     pub(super) tables: BTreeMap<(u32, bool), usize>,
 }
 
@@ -114,11 +114,11 @@ impl Forwarder {
     pub fn tables_with_room(&self, size: impl Fn(u32, bool) -> usize) -> Vec<u32> {
         let mut places = self.free_places.len() + self.retired_places.len();
         let mut found: Vec<u32> = Vec::new();
-        for (&(number, v6), &fitted) in &self.left.tables {
+        for (&(number, v6), &might_fit) in &self.left.tables {
             let has_room = if found.last() == Some(&number) {
                 false
             } else if self.table_numbers.contains_key(&number) {
-                size(number, v6) <= fitted
+                size(number, v6) <= might_fit
             } else {
                 let one = places > 0;
                 places = places.saturating_sub(1);
@@ -199,8 +199,8 @@ impl Forwarder {
     }
 
     /// A family of a table did not fit: it is the kernel's from now on.
-    pub(super) fn leave_table(&mut self, number: u32, v6: bool, fitted: usize) {
-        self.left.tables.insert((number, v6), fitted);
+    pub(super) fn leave_table(&mut self, number: u32, v6: bool, might_fit: usize) {
+        self.left.tables.insert((number, v6), might_fit);
         for port in self.ports_of(number).collect::<Vec<_>>() {
             self.write_settings(port);
         }
