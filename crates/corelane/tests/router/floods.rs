@@ -265,6 +265,23 @@ fn a_scan_of_a_connected_network_fills_no_table_and_keeps_nobody_from_being_foun
     assert_eq!(router.verify()["different"], 0);
 }
 
+/// Whoever moves the frames behind the program.
+#[test]
+fn punts_are_policed_with_both_engines() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    for engine in ["xdp", "af-xdp"] {
+        let more = ["--engine", engine, "--punt-limits", "local=1"];
+        let router = lab.run(&["r0", "r1"], &more);
+        lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+        assert!(!ping(&lab.a, "10.0.0.1", 20), "{engine}: one in a second");
+        assert!(router.reason("policed-local") >= 10, "{engine}");
+        assert!(ping(&lab.a, "10.1.0.2", 20), "{engine}: what is forwarded");
+    }
+}
+
 /// Neighbours of IPv6 that the kernel asks about just now.
 fn unresolved(r: &Namespace) -> u64 {
     let listed = r.ip("-6 neigh show dev r1 nud incomplete").unwrap();
