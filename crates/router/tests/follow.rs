@@ -3,15 +3,18 @@
 //! otherwise.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use fib::Prefix;
 use host::Namespace;
 use host::bed::{Bed, side};
 use host::namespace::OnFailure;
-use host::netlink::READ_SIZE;
+use host::netlink::{Dumped, Piece, READ_SIZE, ROUTE, Socket};
 use router::control_plane::follower::{Checking, Follower};
 use router::control_plane::mirror::Mirror;
+use router::control_plane::model::Event;
+use router::control_plane::netlink::dump::Dump;
 use router::engine::{Change, MAIN_TABLE, fixed};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
@@ -368,4 +371,56 @@ fn a_comparison_finds_what_differs_and_says_where() {
             assert!(at("192.0.2.255") && at("2001:db8:77::"), "{result:?}");
         }
     });
+}
+
+#[test]
+fn a_table_that_changes_while_it_is_read_is_read_again() {
+    const ADDRESSES: u32 = 2000;
+    if !is_root() {
+        return;
+    }
+    let net = net();
+    let lines = (0..ADDRESSES).fold(String::new(), |mut lines, number| {
+        writeln!(
+            lines,
+            "addr add 10.9.{}.{}/32 dev lo",
+            number >> 8,
+            number & 255
+        )
+        .unwrap();
+        lines
+    });
+    batch(&net.router, &lines);
+    let mut socket = net
+        .router
+        .enter(|| Socket::open(ROUTE, &[]))
+        .unwrap()
+        .unwrap();
+    let added: IpAddr = "10.8.0.1".parse().unwrap();
+    let (mut dump, mut seen, mut is_changed) = (Dump::new(false), Vec::new(), false);
+    loop {
+        let piece = dump.piece(&mut socket, |event| {
+            if let Event::Address(address) = event {
+                seen.push(address.address);
+            }
+        });
+        match piece.unwrap() {
+            Piece::Last => break,
+            Piece::More if !is_changed && seen.len() > 100 => {
+                net.router
+                    .ip(format!("addr add {added}/32 dev r0"))
+                    .unwrap();
+                is_changed = true;
+            }
+            Piece::More => {}
+            Piece::None => socket.wait_for_answer().unwrap(),
+        }
+    }
+    assert_eq!(dump.outcome(), Dumped::Whole);
+    assert!(seen.contains(&added));
+    let of = |address: &str| {
+        let address: IpAddr = address.parse().unwrap();
+        seen.iter().filter(|other| **other == address).count()
+    };
+    assert_eq!((of("10.9.0.0"), of("10.9.7.207")), (2, 2));
 }

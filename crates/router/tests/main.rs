@@ -4,12 +4,15 @@ mod agreement;
 mod config;
 mod follow;
 mod fuzz;
+mod inputs;
 mod instructions;
 mod memory_engine;
 mod mirror;
 mod plain_sockets;
 mod recording;
 mod rights;
+#[path = "inputs/shape.rs"]
+mod shape;
 mod supervisor;
 mod support;
 mod test_traffic;

@@ -309,9 +309,9 @@ pub fn refused(payload: &[u8]) -> Option<io::Error> {
     (code < 0).then(|| io::Error::from_raw_os_error(-code))
 }
 
-/// The messages in a buffer, or those that answer one request; stops at the first that does not
-/// fit.
-fn messages(
+/// The messages in a buffer, or those that answer the request of this number; stops at the first
+/// that does not fit.
+pub fn messages(
     mut rest: &[u8],
     answering: Option<u32>,
     dumped: bool,
