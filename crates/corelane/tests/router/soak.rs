@@ -299,6 +299,9 @@ fn what_comes_and_goes_for_long_loses_nothing_and_leaves_nothing() {
         "soak: {sent} frames, {lost} lost; {} answers compared, {} differ",
         verified["compared"], verified["different"]
     );
+    if lost > 0 {
+        println!("soak: not forwarded: {}", router.show("drops"));
+    }
     println!("soak: resident {before} bytes after {WARM_UP} rounds, {after} at the end; {held:?}");
     changes.report("soak");
     assert_eq!(lost, 0, "frames that had nothing to do with it");
