@@ -12,6 +12,9 @@ pub enum Cause {
     Unlike,
     /// The kernel's table of neighbours, one for the whole machine, was full or was swept for room.
     Crowded,
+    /// The frames took longer than the kernel waits for a neighbour. It loses what is queued for
+    /// one that it gives up while more arrives (`neigh_invalidate`).
+    Slow,
     /// A host's socket had no room for frames that had arrived: the machine had no time for it.
     Unheard,
     /// Neither: the router was late, or lost a frame while something changed.

@@ -48,15 +48,19 @@ const TIMELESS: [(&str, &str); 5] = [
 ];
 /// The same of neighbours: an absent one is given up after one question, which any machine has
 /// time to answer, and all that waits for it is kept.
-const NEIGHBOURS: [(&str, &str); 7] = [
+const NEIGHBOURS: [(&str, &str); 6] = [
     ("mcast_solicit", "1"),
     ("ucast_solicit", "1"),
-    ("retrans_time_ms", "100"),
     ("unres_qlen_bytes", "16777216"),
     ("proxy_delay", "0"),
     ("locktime", "0"),
     ("base_reachable_time_ms", "600000"),
 ];
+
+/// How long the kernel waits for an answer of a neighbour; and while outcomes are in doubt, because
+/// a busy machine may have had no time for it.
+pub(crate) const ANSWERED: Duration = Duration::from_millis(100);
+pub(crate) const ANSWERED_IN_DOUBT: Duration = Duration::from_secs(1);
 
 /// A bed, its router's hands, and the hosts' sockets.
 pub(crate) struct Half {
@@ -98,12 +102,9 @@ impl Half {
             let _ = router.set(key, value);
         }
         for (key, value) in NEIGHBOURS {
-            for family in ["ipv4", "ipv6"] {
-                for number in 0..HOSTS.len() {
-                    let _ = router.set(&format!("net.{family}.neigh.r{number}.{key}"), value);
-                }
-            }
+            set_for_neighbours(&router, key, value);
         }
+        await_answers(&router, ANSWERED);
         let mut ends = Vec::new();
         for (number, place) in HOSTS.into_iter().enumerate() {
             let open = || PacketPort::open(&format!("e{number}"), None);
@@ -221,6 +222,20 @@ impl Half {
             }
         }
         Ok(())
+    }
+}
+
+/// Sets how long the router waits for an answer of a neighbour.
+pub(crate) fn await_answers(router: &Namespace, longest: Duration) {
+    let milliseconds = longest.as_millis().to_string();
+    set_for_neighbours(router, "retrans_time_ms", &milliseconds);
+}
+
+fn set_for_neighbours(router: &Namespace, key: &str, value: &str) {
+    for family in ["ipv4", "ipv6"] {
+        for number in 0..HOSTS.len() {
+            let _ = router.set(&format!("net.{family}.neigh.r{number}.{key}"), value);
+        }
     }
 }
 

@@ -200,15 +200,19 @@ impl Seen {
     }
 }
 
-/// The protocol above IP and where it begins; no extension headers.
+/// The protocol above IP and where it begins; no fragments of IPv6.
 fn upper(frame: &[u8]) -> Option<(u8, usize)> {
     let words = usize::from(frame.get(ETHERNET)? & 15);
-    let at = match frame.get(12..14)? {
-        [8, 0] => (*frame.get(23)?, ETHERNET + words * 4),
+    let (mut next, mut at) = match frame.get(12..14)? {
+        [8, 0] => return Some((*frame.get(23)?, ETHERNET + words * 4)),
         [0x86, 0xdd] => (*frame.get(20)?, ETHERNET + 40),
         _ => return None,
     };
-    (frame.len() > at.1).then_some(at)
+    while matches!(next, HOP_BY_HOP | ROUTING | DESTINATION) {
+        let header = frame.get(at..at + 2)?;
+        (next, at) = (header[0], at + usize::from(header[1]) * 8 + 8);
+    }
+    Some((next, at))
 }
 
 /// A message of a limited rate whose like came in the other bed.
@@ -419,6 +423,10 @@ mod tests {
             &outer(1, 1, &inner(1, host)),
             &outer(1, 1, &inner(2, host))
         ));
+        // A redirect is known behind the headers that the kernel puts before it.
+        let mut redirect = outer(1, 1, &[]);
+        redirect[40] = ICMPV6;
+        assert_eq!(upper(&frame(&redirect)), Some((ICMPV6, ETHERNET + 48)));
         // Behind the first fragment there is no header.
         assert!(!same(
             &outer(1, 8, &inner(1, own)),

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::case::Case;
 use crate::cause::Cause;
 use crate::frame::Macs;
-use crate::half::{Half, wait};
+use crate::half::{ANSWERED, ANSWERED_IN_DOUBT, Half, await_answers, wait};
 use crate::kernel::crowding;
 use crate::outcome::{Comparison, Difference, Exception, Limited, Originals, Outcome, compare};
 use crate::program::{Program, Start};
@@ -118,6 +118,7 @@ impl Twins {
             self.lay_anew()?;
         }
         let again = self.run(case, IN_DOUBT)?;
+        self.await_answers(ANSWERED);
         let numbers = |differences: &[Difference]| -> BTreeSet<u16> {
             differences.iter().map(|one| one.number).collect()
         };
@@ -185,6 +186,9 @@ impl Twins {
                 thread::sleep(Duration::from_millis(milliseconds));
             }
         }
+        if !pause.is_zero() {
+            self.await_answers(ANSWERED_IN_DOUBT);
+        }
         thread::sleep(pause);
         // What messages were limited in this case, whoever got them, is known by their kind.
         for limited in &mut self.limited {
@@ -214,6 +218,11 @@ impl Twins {
             });
         }
         Ok(comparison)
+    }
+
+    fn await_answers(&self, longest: Duration) {
+        await_answers(&self.kernel.router, longest);
+        await_answers(&self.routed.router, longest);
     }
 
     fn lay_anew(&mut self) -> Result<(), Error> {
@@ -252,14 +261,18 @@ impl Twins {
             }
             Ok::<bool, Error>(heard)
         };
+        let begin = Instant::now();
         for some in case.frames.chunks(32) {
             kernel.send(some)?;
             routed.send(some)?;
             hear(kernel, routed, &mut outcomes)?;
         }
+        let mut slowest = begin.elapsed();
         let deadline = Instant::now() + PATIENCE;
-        let mut last = Instant::now();
+        let (mut last, mut turn) = (Instant::now(), Instant::now());
         while Instant::now() < deadline {
+            slowest = slowest.max(turn.elapsed());
+            turn = Instant::now();
             if hear(kernel, routed, &mut outcomes)? {
                 last = Instant::now();
                 continue;
@@ -282,7 +295,8 @@ impl Twins {
         let [by_kernel, by_router] = &outcomes;
         let mut comparison = compare(case, by_kernel, by_router, &self.limited);
         if !comparison.differences.is_empty() {
-            comparison.cause = self.cause()?;
+            let slow = (slowest > ANSWERED).then_some(Cause::Slow);
+            comparison.cause = self.cause()?.or(slow);
         }
         Ok(comparison)
     }

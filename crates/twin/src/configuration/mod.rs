@@ -297,9 +297,11 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether a line is about one of several ways.
+    /// Whether a line is about one of several ways: a port, or neighbours of IPv6 alone, whose
+    /// answers are input.
     fn is_of_one_way(&self, line: &str) -> bool {
-        self.several && [" r1", " r2"].iter().any(|way| line.contains(way))
+        let words = [" r1", " r2", " input priority 0|drop"];
+        self.several && words.iter().any(|word| line.contains(word))
     }
 
     fn filter(&mut self) {
@@ -404,6 +406,10 @@ mod tests {
             };
             for line in lines.iter().filter(treats) {
                 assert!(!line.contains(" r1") && !line.contains(" r2"), "{line}");
+                assert!(
+                    !line.contains("hook input") || line.contains(" arp "),
+                    "{line}"
+                );
             }
         }
     }
