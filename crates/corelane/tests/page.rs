@@ -74,8 +74,8 @@ fn probe(browser: &str, page: &Path, profile: &Path) -> Vec<[u32; 3]> {
     views
 }
 
-#[test]
-fn the_report_fits_desk_and_phone_and_loads_nothing() {
+/// Looks at a report on a desk and on a phone.
+pub(crate) fn fits_desk_and_phone_and_loads_nothing(report: &Path) {
     let runs = |browser: &&str| {
         Command::new(browser)
             .arg("--version")
@@ -86,28 +86,9 @@ fn the_report_fits_desk_and_phone_and_loads_nothing() {
         needs::skipped!("needs a browser, one of {}", BROWSERS.join(", "));
         return;
     };
-    let _alone = needs::cores();
     let directory = Directory::new("page").unwrap();
     let path = |name: &str| directory.path().join(name);
-    std::fs::write(path("routes.txt"), "1.0.0.0/8\n").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
-        .args([
-            "study",
-            "--quick",
-            "--engine",
-            "memory",
-            "--cores",
-            "1",
-            "--seconds",
-            "0",
-            "--routes",
-            "routes.txt",
-        ])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let page = std::fs::read_to_string(path("report.html")).unwrap();
+    let page = std::fs::read_to_string(report).unwrap();
     std::fs::write(path("probe.html"), page.replace("</body>", PROBE)).unwrap();
     let widths = [390, 1280];
     std::fs::write(path("frames.html"), frames(widths)).unwrap();
