@@ -1,0 +1,61 @@
+//! Of `twin/src/configuration/mod.rs`.
+
+use super::*;
+
+#[test]
+fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
+    let all = |seed| {
+        let mut dice = Dice::new(seed);
+        let drawn: Vec<String> = (0..300).flat_map(|_| draw(&mut dice, true, true)).collect();
+        drawn.join("\n")
+    };
+    assert_eq!(all(3), all(3));
+    let text = all(4);
+    for word in [
+        "blackhole",
+        "throw",
+        "nhid",
+        "nexthop via",
+        "group",
+        "inet6",
+        "onlink",
+        "metric",
+        "mtu",
+        "nud permanent",
+        "rp_filter=1",
+        "disable_ipv6=1",
+        "bc_forwarding",
+        "vlan",
+        "nft add rule",
+        "ip rule",
+        "ip xfrm",
+        "tc qdisc",
+        "restart",
+        " del ",
+    ] {
+        assert!(text.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn nothing_is_drawn_that_treats_one_of_several_ways_alone() {
+    let mut dice = Dice::new(5);
+    for _ in 0..2000 {
+        let lines = draw(&mut dice, false, false);
+        if !lines.iter().any(|line| line.contains(" nexthop via")) {
+            continue;
+        }
+        let treats = |line: &&String| {
+            ["nft ", "tc ", "ip xfrm "]
+                .iter()
+                .any(|tool| line.starts_with(tool))
+        };
+        for line in lines.iter().filter(treats) {
+            assert!(!line.contains(" r1") && !line.contains(" r2"), "{line}");
+            assert!(
+                !line.contains("hook input") || line.contains(" arp "),
+                "{line}"
+            );
+        }
+    }
+}
