@@ -180,14 +180,16 @@ impl XskPort {
                     Copying::Always => SocketAddrXdpFlags::XDP_COPY,
                 }
         };
-        port.socket
-            .bind(
-                ifindex,
-                queue,
-                flags,
-                memory.first.as_ref().map(|s| s.as_fd()),
-            )
-            .map_err(failed("bind to the queue"))?;
+        let first = memory.first.as_ref().map(|socket| socket.as_fd());
+        if let Err(error) = port.socket.bind(ifindex, queue, flags, first) {
+            // Whoever tries again needs the buffers.
+            while let Some(offset) = port.rings.fill.take_back() {
+                if let Some(frame) = pool.reclaim(offset, 0) {
+                    pool.release(frame);
+                }
+            }
+            return Err(failed("bind to the queue")(error));
+        }
         port.zero_copy = port
             .socket
             .is_zero_copy()

@@ -127,6 +127,18 @@ impl<T: Copy> Ring<T> {
         self.producer().store(self.own, Ordering::Release);
     }
 
+    /// As producer: what was put last, as long as there is something that the kernel has not taken.
+    /// Only while it cannot take anything: before the socket is bound, or when that has failed.
+    pub(super) fn take_back(&mut self) -> Option<T> {
+        self.other = self.consumer().load(Ordering::Acquire);
+        if self.own == self.other {
+            return None;
+        }
+        self.own = self.own.wrapping_sub(1);
+        // SAFETY: we wrote this element, and the kernel does not use it.
+        Some(unsafe { self.element(self.own).read() })
+    }
+
     /// As producer: has the kernel taken everything?
     #[inline]
     pub(super) fn is_drained(&mut self) -> bool {
