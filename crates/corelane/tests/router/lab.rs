@@ -165,7 +165,7 @@ impl Lab {
     /// and the router has heard of it.
     pub(crate) fn wait_for_fast_path(&self, router: &Router, addresses: &[&str]) {
         for address in addresses {
-            wait_for(&format!("the fast path to {address}"), 10, || {
+            wait_for(&format!("the fast path to {address}"), 30, || {
                 let before = router.forwarded();
                 self.ping(address) && router.forwarded() >= before + 2
             });

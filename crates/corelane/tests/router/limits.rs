@@ -85,7 +85,7 @@ fn ten_thousand_groups_with_weights_are_carried_as_far_as_there_is_room() {
         format!("route del {}", route(number))
     });
     batch(&lab.r, &most);
-    wait_for("room", 10, || not_carried(&router, "groups") == 0);
+    wait_for("room", 30, || not_carried(&router, "groups") == 0);
     lab.wait_for_fast_path(&router, &[&address(GROUPS - 1)]);
     assert_eq!(router.verify()["different"], 0);
     assert_eq!(said(&mut router, "carried-again"), 1);
@@ -162,7 +162,7 @@ fn a_family_of_too_many_routes_is_the_kernels_until_they_are_fewer() {
     assert_eq!(said(&mut router, "not-carried"), 1);
     let most = lines(10..ROUTES, |number| format!("route del {}", route(number)));
     batch(&lab.r, &most);
-    wait_for("room", 15, || not_carried(&router, "tables") == 0);
+    wait_for("room", 30, || not_carried(&router, "tables") == 0);
     lab.wait_for_fast_path(&router, &["2001:db8:1::2", "10.1.0.2"]);
     assert_eq!(router.verify()["different"], 0);
     assert!(!router.ended());

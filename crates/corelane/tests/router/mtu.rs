@@ -98,9 +98,20 @@ fn what_is_too_big_is_so_by_the_kernels_limits() {
         lab.wait_for_fast_path(&router, &gateways);
         for (setting, wanted) in SETTINGS.iter().zip(&alone) {
             set(setting);
-            // The kernel announces no change of settings.
-            std::thread::sleep(Duration::from_millis(250));
-            assert_eq!(pass(&wires), *wanted, "{engine}, {setting}");
+            // The kernel announces no change of settings; other tests may have the cores.
+            let mut patience = 10;
+            loop {
+                std::thread::sleep(Duration::from_millis(250));
+                let seen = pass(&wires);
+                patience -= 1;
+                if seen == *wanted {
+                    break;
+                }
+                assert!(
+                    patience > 0,
+                    "{engine}, {setting}: {seen:?}, alone {wanted:?}"
+                );
+            }
             assert_eq!(router.verify()["different"], 0, "{engine}, {setting}");
         }
         assert!(router.forwarded() > 0);

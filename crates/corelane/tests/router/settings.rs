@@ -127,11 +127,23 @@ fn every_setting_holds_as_in_the_kernel_alone() {
         lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
         for (settings, wanted) in SETTINGS.iter().zip(&alone) {
             set(&lab, settings);
-            // What the kernel does not announce holds after 200 ms at the latest.
-            std::thread::sleep(Duration::from_millis(200));
-            pass(&wires);
-            let before = router.forwarded();
-            assert_eq!(pass(&wires), *wanted, "{engine}, after {settings}");
+            // What the kernel does not announce holds after 200 ms at the latest, where other tests
+            // leave the cores to the router.
+            let mut patience = 10;
+            let before = loop {
+                std::thread::sleep(Duration::from_millis(200));
+                pass(&wires);
+                let before = router.forwarded();
+                let seen = pass(&wires);
+                patience -= 1;
+                if seen == *wanted {
+                    break before;
+                }
+                assert!(
+                    patience > 0,
+                    "{engine}, after {settings}: {seen:?}, alone {wanted:?}"
+                );
+            };
             check_speed(&router, engine, settings, router.forwarded() - before);
         }
         drop(router);
