@@ -22,11 +22,9 @@ use port::{Burst, Pool, Port};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::Error;
-use crate::hands::Hands;
+use crate::hands::{HOSTS, Hands};
 use crate::kernel::Kernel;
 
-/// The hosts' names, by number.
-pub(crate) const HOSTS: [&str; 3] = ["a", "b", "c"];
 /// MTU of the hosts' ends, bytes: frames can be longer than the router takes.
 pub(crate) const HOST_MTU: u32 = 2000;
 /// Frames that are on their way to a port at once: a veth holds 256.

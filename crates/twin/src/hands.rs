@@ -11,8 +11,10 @@ use host::namespace::OnFailure;
 use host::process::silent;
 
 use crate::Error;
-use crate::half::HOSTS;
 use crate::kernel::Kernel;
+
+/// The hosts' names, by number.
+pub(crate) const HOSTS: [&str; 3] = ["a", "b", "c"];
 
 /// What takes back settings; it stands among the commands.
 const PUT_BACK: &str = "put-back";

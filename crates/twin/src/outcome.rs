@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::{Case, hex, number};
 use crate::cause::Cause;
-use crate::half::HOSTS;
+use crate::hands::HOSTS;
 
 const ETHERNET: usize = 14;
 /// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).

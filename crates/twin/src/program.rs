@@ -14,7 +14,7 @@ use router::management_plane::client;
 use serde_json::Value;
 
 use crate::Error;
-use crate::half::HOSTS;
+use crate::hands::HOSTS;
 
 /// How long it may take until it is ready: the kernel checks its programs, for which a niced search
 /// on a busy machine has little time. One that ends is noticed at once.

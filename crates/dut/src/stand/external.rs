@@ -8,10 +8,9 @@ use tester::addresses;
 use tester::engine::Macs;
 use tester::rig::{Rig, RigError};
 use tester::veth::{End, Testbed};
-use wire::ethernet::MacAddress;
 
 use super::Stand;
-use super::far::There;
+use super::far::{There, hardware_address, mac};
 use super::namespaces::cores;
 use super::rigs::Maker;
 use crate::error::Error;
@@ -104,12 +103,6 @@ fn ends(description: &Description<'_>) -> Result<Vec<End>, Error> {
     Ok(ends)
 }
 
-/// The hardware address of an interface here.
-pub(super) fn hardware_address(interface: &str) -> Option<[u8; 6]> {
-    let text = fs::read_to_string(format!("/sys/class/net/{interface}/address")).ok()?;
-    mac(text.trim())
-}
-
 /// `RTF_REJECT` of `linux/route.h`: the kernel's own "no route to anywhere" stands on the loopback
 /// interface.
 const REJECT: u32 = 0x200;
@@ -156,10 +149,6 @@ fn neighbour(interface: &str, number: u8) -> Option<[u8; 6]> {
             .args(["-c", "1", "-W", "1", "-I", interface, &address])
             .output();
     }
-}
-
-fn mac(text: &str) -> Option<[u8; 6]> {
-    text.parse().ok().map(|MacAddress(bytes)| bytes)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Two machines: the line to the other, and what runs there.
 
+use std::fs;
 use std::io;
 
 use tester::engine::{self, Course, Far, Macs, Open};
 use tester::rig::{Rig, RigError};
 use tester::veth::End;
+use wire::ethernet::MacAddress;
 
-use super::external;
 use super::rigs::{Generator, Maker};
 use crate::error::Error;
 
@@ -53,7 +54,7 @@ pub fn serve() -> Result<(), Error> {
             remedy: "use --generator packet or af-xdp",
         };
         let macs = Macs {
-            tester: external::hardware_address(&port.interface).unwrap_or_default(),
+            tester: hardware_address(&port.interface).unwrap_or_default(),
             ..Macs::default()
         };
         let maker = Maker {
@@ -67,4 +68,14 @@ pub fn serve() -> Result<(), Error> {
         maker.sockets(&[end], "a device")
     })?;
     Ok(())
+}
+
+/// The hardware address of an interface here.
+pub(super) fn hardware_address(interface: &str) -> Option<[u8; 6]> {
+    let text = fs::read_to_string(format!("/sys/class/net/{interface}/address")).ok()?;
+    mac(text.trim())
+}
+
+pub(super) fn mac(text: &str) -> Option<[u8; 6]> {
+    text.parse().ok().map(|MacAddress(bytes)| bytes)
 }
