@@ -75,6 +75,8 @@ fn damaged_text(random: &mut Random, texts: &[&str]) -> Vec<u8> {
 
 #[test]
 fn announcements_of_any_kind_are_followed_or_left() {
+    // A link with the largest index that its field can hold.
+    announcements::run(b"\x01\xbf\x24\x95\x00\x01\xbf\xff\xff\xff\xff\xff\xff\xff\xff\xff\x24");
     let mut random = Random::new(3);
     for _ in 0..3000 {
         announcements::run(&random_bytes(&mut random, 2000));

@@ -10,7 +10,7 @@
 //! no buckets.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry};
@@ -255,11 +255,10 @@ impl NextHops {
     /// Does anything look different when this link changes? It does when frames come in by it, or
     /// when a gateway is on it, whose share of a multipath route others take while it is down.
     pub fn depends_on(&self, link: &Link) -> bool {
-        let here = |address: Ipv4Addr| (link.index, IpAddr::V4(address));
-        let next = (link.index + 1, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         // Whatever is on the link itself has the unspecified address.
-        let first = here(Ipv4Addr::from_bits(1));
-        self.around.is_looked_at(link) || self.neighbours.range(first..next).next().is_some()
+        let first = (link.index, IpAddr::V4(Ipv4Addr::from_bits(1)));
+        let last = (link.index, IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)));
+        self.around.is_looked_at(link) || self.neighbours.range(first..=last).next().is_some()
     }
 
     /// A link or port changed: writes every entry and group that looks different now.
