@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 
 use bpf::map::MappedArray;
 
-use super::{Forwarder, PortSettings, Reason, VlanSettings, counters};
+use super::{Forwarder, PortSettings, Reason, VlanSettings, counters, vlans};
 
 /// 64-bit words of `struct link_counters`.
 const WORDS: usize = 4;
@@ -137,7 +137,7 @@ impl Links {
 
     fn vlans_of(&self, number: usize) -> impl Iterator<Item = (&u32, &Link)> {
         let vlans = self.vlans.iter();
-        vlans.filter(move |(key, _)| **key >> 16 == number as u32)
+        vlans.filter(move |(key, _)| vlans::port_of(**key) == number)
     }
 
     /// What came by each VLAN of a port, by its key, and by the port without a tag; `total` is what
@@ -170,7 +170,7 @@ impl Links {
 
     /// VLANs of a port that are not among `wanted`, and whether another looks up elsewhere now.
     fn changes(&self, number: usize, wanted: &[VlanSettings]) -> (Vec<u32>, bool) {
-        let key = |vlan: &VlanSettings| (number as u32) << 16 | u32::from(vlan.vid);
+        let key = |vlan: &VlanSettings| vlans::key(number, vlan.vid);
         let stay = wanted
             .iter()
             .map(|vlan| ((key(vlan), vlan.ifindex), vlan.table));
@@ -188,7 +188,7 @@ impl Links {
     /// A port has these VLANs from now on, without those that are `gone`, after all was settled;
     /// from `epoch` on nobody counts for these.
     fn keep_vlans(&mut self, number: usize, wanted: &[VlanSettings], gone: Vec<u32>, epoch: u64) {
-        let key = |vlan: &VlanSettings| (number as u32) << 16 | u32::from(vlan.vid);
+        let key = |vlan: &VlanSettings| vlans::key(number, vlan.vid);
         for key in gone {
             let Some(vlan) = self.vlans.remove(&key) else {
                 continue;
@@ -223,7 +223,7 @@ impl Forwarder {
         let mut counts = BTreeMap::new();
         for (number, port) in self.ports.iter().enumerate() {
             for vlan in port.iter().flat_map(|port| &port.settings.vlans) {
-                let key = (number as u32) << 16 | u32::from(vlan.vid);
+                let key = vlans::key(number, vlan.vid);
                 if let Some(link) = self.links.vlans.get(&key) {
                     counts.insert(vlan.ifindex, self.links.of_vlan(link));
                 }

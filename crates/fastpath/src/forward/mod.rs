@@ -48,6 +48,7 @@ mod refusals;
 mod step;
 mod storage;
 mod tags;
+mod vlans;
 mod vouch;
 mod workers;
 

@@ -11,7 +11,7 @@ use fib::NextHop;
 
 use super::answers::flags;
 use super::tags::Teller;
-use super::{Flows, Forwarder, Load, Lookup, Target, counters};
+use super::{Flows, Forwarder, Load, Lookup, Target, counters, vlans};
 use crate::{Error, Result};
 
 /// 64-bit words of `struct port` of the C source.
@@ -157,8 +157,8 @@ pub(super) struct Port {
     /// The same without a driver to ask, to be run by hand.
     dry: OnceCell<Program>,
     pub(super) settings: PortSettings,
-    /// What stands in `vlans`: port and VLAN identifier, and the words.
-    vlans: BTreeMap<u32, [u64; PORT_WORDS]>,
+    /// What stands in `vlans`: key and words.
+    pub(super) vlans: BTreeMap<u32, [u64; PORT_WORDS]>,
     /// How many found no room there.
     pub(super) vlans_left: usize,
     /// Some wait until no program can be about to read what they were.
@@ -367,7 +367,7 @@ impl Forwarder {
         for vlan in &settings.vlans {
             let table = self.table(vlan.table).unwrap_or(0);
             let bits = self.carried_of(vlan.accepts, vlan.table).bits() & all;
-            let key = (number as u32) << 16 | u32::from(vlan.vid);
+            let key = vlans::key(number, vlan.vid);
             let Some(place) = self.links.place(key) else {
                 continue;
             };
@@ -390,69 +390,6 @@ impl Forwarder {
         self.port_words.write(PORT_WORDS * number, station);
     }
 
-    /// Has the programs know these VLANs of a port, and no other; `left` have no room.
-    fn write_vlans(
-        &mut self,
-        number: usize,
-        mut vlans: BTreeMap<u32, [u64; PORT_WORDS]>,
-        left: usize,
-    ) {
-        let Some(port) = &mut self.ports[number] else {
-            return;
-        };
-        port.vlans_left = left;
-        let old = std::mem::take(&mut port.vlans);
-        let rest = |words: &[u64; PORT_WORDS]| [words[1], words[3]];
-        for (&key, words) in &old {
-            if vlans.get(&key).map(rest) != Some(rest(words)) {
-                self.remove_vlan(key, *words);
-            }
-        }
-        let wanted = vlans.len();
-        vlans.retain(|key, _| !self.resting_vlans.contains_key(key));
-        for (&key, words) in &vlans {
-            if old.get(&key) != Some(words) {
-                for at in (0..PORT_WORDS).rev() {
-                    self.vlan_words.write(vlan_at(key) + at, words[at]);
-                }
-            }
-        }
-        let is_new = vlans != old;
-        if let Some(port) = &mut self.ports[number] {
-            port.vlans_wait = vlans.len() < wanted;
-            port.vlans = vlans;
-        }
-        if is_new {
-            self.write_egresses(number);
-        }
-    }
-
-    fn remove_vlan(&mut self, key: u32, words: [u64; PORT_WORDS]) {
-        self.vlan_words.write(vlan_at(key), 0);
-        self.resting_vlans.insert(key, self.epoch + 1);
-        let _gone = self.maps["egresses"].remove((words[1] >> 32) as u32);
-    }
-
-    /// Does what had to wait until running programs have ended, if they have. Call it now and then.
-    /// True while something still waits.
-    pub fn tend(&mut self) -> bool {
-        let waits = |this: &Self| !this.resting_vlans.is_empty() || this.links.has_retired();
-        if waits(self) {
-            self.settle();
-        }
-        waits(self)
-    }
-
-    /// Writes the VLANs that waited for programs to end, or for room.
-    pub(super) fn write_waiting_vlans(&mut self) {
-        let waits = |port: &Port| port.vlans_wait || port.vlans_left > 0;
-        for number in 0..self.ports.len() {
-            if self.ports[number].as_ref().is_some_and(waits) {
-                self.write_settings(number);
-            }
-        }
-    }
-
     /// The IPv4 addresses of this network namespace: as sources they are the kernel's, except where
     /// [`Accepts::own_sources`] holds.
     pub fn set_own_addresses(&mut self, addresses: impl IntoIterator<Item = u32>) {
@@ -470,7 +407,7 @@ impl Forwarder {
 
     /// For the kernel's lookup: which port a frame for an interface of the kernel leaves by. Frames
     /// for an interface that finds no room are the kernel's.
-    fn write_egresses(&self, number: usize) {
+    pub(super) fn write_egresses(&self, number: usize) {
         let Some(port) = &self.ports[number] else {
             return;
         };
@@ -483,7 +420,7 @@ impl Forwarder {
         for (key, of_vlan) in &port.vlans {
             let ifindex = (of_vlan[1] >> 32) as u32;
             if ifindex != 0 {
-                let _full = self.maps["egresses"].set(ifindex, &words(key & 0xffff));
+                let _full = self.maps["egresses"].set(ifindex, &words(key & vlans::VID));
             }
         }
     }
@@ -530,11 +467,6 @@ impl Forwarder {
         self.write_groups(&groups);
         self.settle();
     }
-}
-
-/// Where the words of a VLAN begin, by its port and identifier.
-fn vlan_at(key: u32) -> usize {
-    PORT_WORDS * ((key >> 16) << 12 | key & 0xfff) as usize
 }
 
 /// A MAC address as the program compares it: six bytes as they lie in memory.
