@@ -1,4 +1,5 @@
-//! Requests for the metrics: `cargo +nightly fuzz run requests`.
+//! Questions on the control socket and requests for the metrics, as the first byte says: `cargo
+//! +nightly fuzz run requests`.
 
 #![no_main]
 
@@ -15,4 +16,10 @@ thread_local! {
     static ANSWERING: RefCell<Answering> = RefCell::new(Answering::new());
 }
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ANSWERING.with_borrow_mut(|it| it.request(bytes)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    ANSWERING.with_borrow_mut(|it| match bytes.split_first() {
+        Some((choice, line)) if choice % 2 == 0 => it.question(line),
+        Some((_, request)) => it.request(request),
+        None => (),
+    });
+});
