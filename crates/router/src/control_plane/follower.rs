@@ -12,7 +12,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fastpath::forward::{Device, NotCarried, PuntLimits};
@@ -21,8 +20,8 @@ use host::netlink::{ROUTE, Received, Socket};
 pub use super::health::{Checking, Health};
 use super::keep_alive::KeepAlive;
 use super::mirror::{Mirror, Swept};
+use super::netlink::GROUPS;
 use super::netlink::decode::decode;
-use super::netlink::{GROUPS, use_neighbours};
 use super::reread::{Progress, Reread};
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
@@ -62,8 +61,6 @@ pub struct Follower {
     mirror: Mirror,
     engine: Box<dyn Engine>,
     events: Socket,
-    /// Asks the kernel to look after neighbours.
-    asking: Option<JoinHandle<()>>,
     health: Health,
     suspicions: u64,
     suspected: Option<Instant>,
@@ -104,7 +101,6 @@ impl Follower {
             mirror,
             engine,
             events: Socket::open(ROUTE, &GROUPS)?,
-            asking: None,
             health: Health::default(),
             suspicions: 0,
             suspected: None,
@@ -313,7 +309,12 @@ impl Follower {
         self.follow()?;
         self.resync_wanted = None;
         self.suspected = None;
-        self.reread = Some(Reread::begin(reason, &mut self.mirror)?);
+        let Ok(reread) = Reread::begin(reason, &mut self.mirror) else {
+            // No thread for it now: the next turn tries again.
+            self.want_resync(reason);
+            return self.flush();
+        };
+        self.reread = Some(reread);
         // What the kernel's own tables say is the answer to the suspicion, not a new one.
         self.suspicions = self.mirror.suspicions();
         self.flush()
@@ -483,23 +484,13 @@ impl Follower {
     /// traffic are confirmed: the kernel does not see the frames that go past it, and would let
     /// the entries grow stale.
     fn refresh_neighbours(&mut self) -> Result<(), FollowError> {
-        let counters = self.engine.counters()?;
-        let due = self.keep_alive.neighbours(&self.mirror, counters);
-        if due.is_empty()
-            || self
-                .asking
-                .as_ref()
-                .is_some_and(|thread| !thread.is_finished())
-        {
-            return Ok(());
+        // What is used meanwhile is seen in the next round.
+        if !self.keep_alive.is_asking() {
+            let counters = self.engine.counters()?;
+            let due = self.keep_alive.neighbours(&self.mirror, counters);
+            self.health.refreshed += due.len() as u64;
+            self.keep_alive.ask(due);
         }
-        self.health.refreshed += due.len() as u64;
-        // The kernel listens when nobody else changes links, which may be seconds later.
-        let thread = std::thread::Builder::new().name("neighbours".to_owned());
-        self.asking = Some(thread.spawn(move || {
-            // What cannot be asked is asked about in the next round.
-            let _failed = use_neighbours(&due);
-        })?);
         Ok(())
     }
 }

@@ -11,12 +11,14 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fib::NextHop;
 
 use super::mirror::Mirror;
 use super::model::nud;
+use super::netlink::use_neighbours;
 use crate::engine::Counters;
 
 /// How often next hops in use are looked at: a stale neighbour that carries frames is confirmed at
@@ -32,6 +34,7 @@ pub(super) struct KeepAlive {
     carried: HashMap<NextHop, u64>,
     /// The last without an answer that was asked about.
     asked: Option<(u32, IpAddr)>,
+    asking: Option<JoinHandle<()>>,
 }
 
 impl KeepAlive {
@@ -41,6 +44,7 @@ impl KeepAlive {
             due: now,
             carried: HashMap::new(),
             asked: None,
+            asking: None,
         }
     }
 
@@ -90,6 +94,24 @@ impl KeepAlive {
         due.append(&mut unresolved);
         self.carried = carried;
         due
+    }
+
+    /// Is the kernel still being told of those of before?
+    pub(super) fn is_asking(&self) -> bool {
+        let asking = self.asking.as_ref();
+        asking.is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Has a thread tell the kernel, which listens when nobody else changes links: that may be
+    /// seconds later.
+    pub(super) fn ask(&mut self, neighbours: Vec<(u32, IpAddr)>) {
+        if neighbours.is_empty() {
+            return;
+        }
+        let thread = std::thread::Builder::new().name("neighbours".to_owned());
+        // What cannot be asked is asked about in the next round.
+        let thread = thread.spawn(move || drop(use_neighbours(&neighbours)));
+        self.asking = thread.ok();
     }
 }
 

@@ -61,7 +61,10 @@ impl Instance {
     pub(super) fn begin_look(&mut self) -> Result<(), InstanceError> {
         let links = self.settings()?;
         let own_at_tc = self.follower.engine().programs_at_tc();
-        self.look = Some(Look::begin(links, own_at_tc)?);
+        match Look::begin(links, own_at_tc) {
+            Ok(look) => self.look = Some(look),
+            Err(error) => self.take_seen(Seen::nothing(&error))?,
+        }
         Ok(())
     }
 

@@ -56,25 +56,28 @@ impl Look {
     pub fn seen(&self) -> Option<Seen> {
         match self.seen.try_recv() {
             Err(TryRecvError::Empty) => None,
-            seen => Some(seen.unwrap_or_else(|_| Seen::nothing())),
+            seen => Some(seen.unwrap_or_else(|_| Seen::nothing(&ended()))),
         }
     }
 
     /// Waits until it is over.
     pub fn wait(self) -> Seen {
-        self.seen.recv().unwrap_or_else(|_| Seen::nothing())
+        self.seen.recv().unwrap_or_else(|_| Seen::nothing(&ended()))
     }
 }
 
 impl Seen {
-    /// Nobody knows what there is.
-    fn nothing() -> Self {
-        let error = io::Error::other("the thread that looks ended");
+    /// Nobody could look, so nobody knows what there is.
+    pub fn nothing(error: &io::Error) -> Self {
         Self {
-            findings: vec![unread("the kernel's rules", &error, Treatment::Netfilter)],
+            findings: vec![unread("the kernel's rules", error, Treatment::Netfilter)],
             devices: Vec::new(),
         }
     }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("the thread that looks ended")
 }
 
 fn look(links: &[Watched], own_at_tc: u32) -> Seen {
