@@ -265,10 +265,6 @@ impl Follower {
         self.advance_resync()?;
         if self.keep_alive.is_due(now) {
             self.try_left_again();
-            // What a port can do may change without its link changing, so the engine looks again
-            // now and then.
-            let ports = self.mirror.around().ports().into_iter();
-            self.mirror.changes().extend(ports.map(Change::Port));
             self.flush()?;
             self.refresh_neighbours()?;
         }
