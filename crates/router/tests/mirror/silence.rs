@@ -2,7 +2,7 @@
 
 use fib::next_hop::Kind;
 use router::control_plane::model::{
-    Event, Link, LinkAddress, Neighbour, ObjectKind, Placement, Way, nud,
+    Event, Link, LinkAddress, Neighbour, NextHopObject, ObjectKind, Placement, Way, nud,
 };
 use router::engine::MAIN_TABLE;
 
@@ -311,4 +311,66 @@ fn what_goes_during_a_resynchronisation_does_not_come_back_by_an_older_dump() {
     lab.mirror.sweep_surroundings();
     lab.flush();
     assert!(!lab.mirror.around().links.contains_key(&3));
+}
+
+/// A dump that is older than what was announced does not bring back what the kernel has removed in
+/// silence since; a later one, from a round of its own, does if it is there again.
+#[test]
+fn what_went_in_silence_during_a_resynchronisation_is_not_brought_back_by_an_older_dump() {
+    let address = LinkAddress {
+        link: 2,
+        address: ip("10.1.0.1"),
+    };
+    let down = Event::Link(Link {
+        up: false,
+        ..link(2, "r1")
+    });
+    let of_link = route("192.0.2.0/24", &[hop(2, "10.1.0.9")]);
+    let of_object = by_object("192.0.2.0/24", 7);
+    let mut object = Lab::new();
+    object.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    for (mut lab, dumped, cause, again) in [
+        (
+            Lab::new(),
+            of_link.clone(),
+            down,
+            Event::Link(link(2, "r1")),
+        ),
+        (
+            Lab::new(),
+            of_link,
+            Event::AddressGone(address),
+            Event::Address(address),
+        ),
+        (
+            object,
+            of_object,
+            Event::ObjectGone(7),
+            Event::Object(NextHopObject {
+                id: 7,
+                kind: ObjectKind::Hop(hop(2, "10.1.0.9")),
+            }),
+        ),
+    ] {
+        lab.add(dumped.clone());
+        assert_eq!(lab.port("192.0.2.1"), Some(2));
+        let surroundings: Vec<Event> = (1..=3)
+            .map(|index| Event::Link(link(index, &format!("r{}", index - 1))))
+            .collect();
+        let before = lab.mirror.suspicions();
+        lab.mirror.begin_round();
+        for event in &surroundings {
+            lab.dumped(event.clone());
+        }
+        lab.feed(cause.clone());
+        lab.feed(again);
+        let dumped = Event::Route(dumped, Placement::Last);
+        lab.dumped(dumped.clone());
+        assert_eq!(lab.kind("192.0.2.1"), Kind::None, "{cause:?}");
+        assert!(lab.mirror.suspicions() > before, "it is read once more");
+        lab.sweep_routes();
+        lab.mirror.begin_round();
+        lab.dumped(dumped);
+        assert_eq!(lab.port("192.0.2.1"), Some(2), "{cause:?}");
+    }
 }

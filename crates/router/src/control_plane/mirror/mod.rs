@@ -66,11 +66,17 @@ impl Mirror {
 
     /// Takes in one event as announced.
     pub fn apply(&mut self, event: Event) {
-        if let Some(round) = &mut self.round {
+        let before = self.suspicions;
+        let announced = self.round.as_mut().map(|round| {
             round.note(&event);
             round.announce(&event);
-        }
+            event.clone()
+        });
         self.take_in(event);
+        let suspicious = self.suspicions != before || !self.gone_objects.is_empty();
+        if let (Some(round), Some(event), true) = (&mut self.round, announced, suspicious) {
+            round.bereave(&event);
+        }
     }
 
     /// Is there something left to do, a piece at a time ([`Mirror::work`])?

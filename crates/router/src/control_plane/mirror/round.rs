@@ -5,7 +5,8 @@
 //! link or anything else is newer than, or as new as, what the dump says of it: the announcements
 //! come in the kernel's order, and those that are still to come say what happened since. So what
 //! was announced in this round is no longer the dump's to tell; of a route, the dump only confirms
-//! what is here already.
+//! what is here already. The same holds for what the kernel may have removed in silence since
+//! ([`super::causes`]): the dump may be older, and the suspicion has the tables read once more.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
@@ -15,7 +16,9 @@ use std::net::IpAddr;
 use fib::IpPrefix;
 
 use super::Mirror;
-use crate::control_plane::model::{Event, Link, LinkAddress, Neighbour, NextHopObject, Rule};
+use crate::control_plane::model::{
+    Event, Link, LinkAddress, Neighbour, NextHopObject, ObjectKind, Rule, Way,
+};
 use crate::control_plane::slots::PARTS;
 
 /// What a resynchronisation has seen so far; routes carry marks of their own.
@@ -28,6 +31,61 @@ pub(super) struct Round {
     pub(super) rules: BTreeSet<Rule>,
     /// What was announced since it began.
     announced: HashSet<Key>,
+    bereaved: Bereaved,
+}
+
+/// What lost something in this round with which the kernel removes more in silence.
+#[derive(Debug, Default)]
+struct Bereaved {
+    /// Links that went, went down or lost an IPv4 address; and those that lost their carrier.
+    links: HashSet<u32>,
+    without_carrier: HashSet<u32>,
+    addresses: HashSet<IpAddr>,
+    objects: HashSet<u32>,
+}
+
+impl Bereaved {
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Link(link) if !link.up => {
+                self.links.insert(link.index);
+            }
+            Event::Link(link) if !link.carrier => {
+                self.without_carrier.insert(link.index);
+            }
+            Event::LinkGone(index) => {
+                self.links.insert(*index);
+            }
+            Event::AddressGone(gone) if gone.address.is_ipv4() => {
+                self.links.insert(gone.link);
+                self.addresses.insert(gone.address);
+            }
+            Event::ObjectGone(id) => {
+                self.objects.insert(*id);
+            }
+            _ => {}
+        }
+    }
+
+    /// May this route be gone?
+    fn concerns(&self, way: &Way) -> bool {
+        self.objects.contains(&way.object)
+            || way.hops().iter().any(|hop| self.links.contains(&hop.link))
+            || way
+                .source
+                .is_some_and(|source| self.addresses.contains(&source))
+    }
+
+    /// May this object be gone, or have lost a member?
+    fn concerns_object(&self, kind: &ObjectKind) -> bool {
+        match kind {
+            ObjectKind::Hop(hop) => {
+                self.links.contains(&hop.link) || self.without_carrier.contains(&hop.link)
+            }
+            ObjectKind::Group(members) => members.iter().any(|(id, _)| self.objects.contains(id)),
+            ObjectKind::Blackhole | ObjectKind::Other => false,
+        }
+    }
 }
 
 /// What an event is about.
@@ -72,6 +130,21 @@ impl Round {
         }
         self.announced.insert(key(event));
     }
+
+    /// Notes what was announced with which the kernel may have removed more.
+    pub(super) fn bereave(&mut self, event: &Event) {
+        self.bereaved.note(event);
+    }
+
+    /// Is what the dump says here older than what was announced, or may it be?
+    fn knows_better(&self, event: &Event) -> bool {
+        self.announced.contains(&key(event))
+            || match event {
+                Event::Route(route, _) => self.bereaved.concerns(&route.way),
+                Event::Object(object) => self.bereaved.concerns_object(&object.kind),
+                _ => false,
+            }
+    }
 }
 
 fn key(event: &Event) -> Key {
@@ -110,7 +183,7 @@ impl Mirror {
     /// Takes in one event of the dump.
     pub fn apply_dumped(&mut self, event: Event) {
         if let Some(round) = &mut self.round {
-            if round.announced.contains(&key(&event)) {
+            if round.knows_better(&event) {
                 if let Event::Route(route, _) = &event {
                     match route.destination {
                         IpPrefix::V4(prefix) => self.v4.see(route.table, prefix, &route.way),
@@ -132,6 +205,7 @@ impl Mirror {
         };
         self.round = Some(Round {
             announced: std::mem::take(&mut round.announced),
+            bereaved: std::mem::take(&mut round.bereaved),
             ..Round::default()
         });
         let around = &self.shared.next_hops.around;
