@@ -17,6 +17,9 @@ pub enum Cause {
     Slow,
     /// A host's socket had no room for frames that had arrived: the machine had no time for it.
     Unheard,
+    /// A queue on the way had no room, says who keeps it: an interface of a bed, or the router of a
+    /// worker's socket or a port's ring. The machine had no time for who empties it.
+    NoRoom,
     /// Neither: the router was late, or lost a frame while something changed.
     Unexplained,
 }

@@ -65,6 +65,7 @@ pub(crate) struct Half {
     bed: Bed,
     pub(crate) router: Namespace,
     hands: Hands,
+    hosts: Vec<Kernel>,
     ends: Vec<PacketPort>,
     pool: Pool,
     /// A link may have been down, and its neighbour's carrier not be back yet.
@@ -103,10 +104,13 @@ impl Half {
             set_for_neighbours(&router, key, value);
         }
         await_answers(&router, ANSWERED);
-        let mut ends = Vec::new();
+        let (mut ends, mut hosts) = (Vec::new(), Vec::new());
         for (number, place) in HOSTS.into_iter().enumerate() {
-            let open = || PacketPort::open(&format!("e{number}"), None);
-            ends.push(bed.namespace(place)?.enter(open)??);
+            let (host, open) = (bed.namespace(place)?, || {
+                PacketPort::open(&format!("e{number}"), None)
+            });
+            ends.push(host.enter(open)??);
+            hosts.push(Kernel::of(host)?);
         }
         let ports = (0..HOSTS.len()).map(|number| bed.end("r", &format!("r{number}")));
         let macs = ports.map(|end| Ok(mac_text(end?.mac)));
@@ -115,6 +119,7 @@ impl Half {
             bed,
             hands: Hands::new(router.clone(), macs)?,
             router,
+            hosts,
             ends,
             pool: Pool::new(Layout::holding(256, HOST_MTU + 18))?,
             flapped: false,
@@ -183,6 +188,15 @@ impl Half {
     /// Frames that have found no room in the hosts' sockets.
     pub(crate) fn missed(&mut self) -> u64 {
         self.ends.iter_mut().map(Port::missed).sum()
+    }
+
+    /// Frames that the bed's interfaces could not send.
+    pub(crate) fn not_sent(&mut self) -> Result<u64, Error> {
+        let mut sum = self.hands.kernel().not_sent()?;
+        for host in &mut self.hosts {
+            sum += host.not_sent()?;
+        }
+        Ok(sum)
     }
 
     /// Sends frames from host a. What its interface refuses is lost, in both beds.

@@ -17,6 +17,10 @@ const STATE: usize = 8;
 const ADDRESS: usize = 8;
 const ROUTE: usize = 12;
 const ROUTE_TYPE: usize = 7;
+/// The same of links, and where the count of frames that one could not send is in its statistics
+/// (`struct rtnl_link_stats64`).
+const LINK: usize = 16;
+const NOT_SENT: std::ops::Range<usize> = 56..64;
 const V6: u8 = libc::AF_INET6 as u8;
 const ACKNOWLEDGE: u16 = libc::NLM_F_ACK as u16;
 /// The loopback interface's index, in every namespace.
@@ -73,6 +77,18 @@ impl Kernel {
             }
         })?;
         Ok(found)
+    }
+
+    /// Frames that the interfaces could not send: the other end of a veth had no room.
+    pub(crate) fn not_sent(&mut self) -> Result<u64, Error> {
+        let mut sum = 0;
+        self.dump(0, libc::RTM_GETLINK, LINK, |message| {
+            let statistics = attributes(&message[LINK..])
+                .find(|(kind, _)| *kind == libc::IFLA_STATS64)
+                .and_then(|(_, statistics)| statistics.get(NOT_SENT)?.try_into().ok());
+            sum += statistics.map_or(0, u64::from_ne_bytes);
+        })?;
+        Ok(sum)
     }
 
     /// Whether the kernel waits for a neighbour's answer: packets for it are held until it comes or

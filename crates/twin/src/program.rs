@@ -23,6 +23,8 @@ const READY: Duration = Duration::from_mins(10);
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Lines of its log that an error has.
 const LAST_LINES: usize = 12;
+/// Reasons for which it loses frames that it would have carried.
+const NO_ROOM: [&str; 2] = ["socket-full", "egress-refused"];
 
 /// How the program is started.
 #[derive(Clone, Debug)]
@@ -91,6 +93,17 @@ impl Program {
         let ports = ask(self.directory.path(), "ports");
         let ports = ports["ports"].as_array().into_iter().flatten();
         ports.filter_map(|port| port["forwarded"].as_u64()).sum()
+    }
+
+    /// Frames for which a port's ring or a worker's socket had no room, as it counts them.
+    pub(crate) fn no_room(&self) -> u64 {
+        let reasons = ask(self.directory.path(), "drops");
+        let reasons = reasons["drops"].as_array().into_iter().flatten();
+        let full = |reason: &&Value| NO_ROOM.iter().any(|name| reason["reason"] == **name);
+        reasons
+            .filter(full)
+            .filter_map(|reason| reason["frames"].as_u64())
+            .sum()
     }
 
     /// Returns when its control plane has gone round once, at least: an answer is given by a turn,

@@ -52,6 +52,8 @@ pub struct Twins {
     limited: [Limited; 2],
     /// Frames that the hosts' sockets had no room for.
     missed: u64,
+    /// Frames for which there had been no room on the way when the last case began.
+    no_room: u64,
     /// How crowded the machine's tables of neighbours had been when the last case began.
     crowding: u64,
     /// The last case did what a bed keeps for good.
@@ -76,6 +78,7 @@ impl Twins {
             forwarded: 0,
             limited: Default::default(),
             missed: 0,
+            no_room: 0,
             crowding: 0,
             spoilt: false,
             silent: false,
@@ -172,6 +175,7 @@ impl Twins {
             self.routed.configure(&[])?;
             self.program = Some(Program::start(&self.start, &self.routed.router)?);
         }
+        self.no_room = self.no_room()?;
         let (kernel, routed) = (&mut self.kernel, &mut self.routed);
         thread::scope(|scope| {
             let other = scope.spawn(|| kernel.configure(&case.commands));
@@ -301,6 +305,12 @@ impl Twins {
         Ok(comparison)
     }
 
+    /// Frames for which there was no room on the way, in both beds, so far.
+    fn no_room(&mut self) -> Result<u64, Error> {
+        let by_router = self.program.as_ref().map_or(0, Program::no_room);
+        Ok(self.kernel.not_sent()? + self.routed.not_sent()? + by_router)
+    }
+
     /// What the beds have to say about a difference.
     fn cause(&mut self) -> Result<Option<Cause>, Error> {
         let missed = self.kernel.missed() + self.routed.missed();
@@ -309,6 +319,9 @@ impl Twins {
         }
         if self.kernel.ways()? != self.routed.ways()? {
             return Ok(Some(Cause::Unlike));
+        }
+        if self.no_room()? > self.no_room {
+            return Ok(Some(Cause::NoRoom));
         }
         if crowding() > self.crowding {
             return Ok(Some(Cause::Crowded));
