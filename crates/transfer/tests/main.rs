@@ -1,0 +1,3 @@
+//! Transfers across a link whose truth is known.
+
+mod known;
