@@ -4,6 +4,7 @@
 //! cores. [`stand::Stand`] is what the tests of the RFCs measure: a device between the tester's
 //! ports. Each device has a file with a function `open`.
 
+pub mod between_hosts;
 pub mod case;
 pub mod changer;
 pub mod device;

@@ -1,0 +1,138 @@
+//! Devices between two hosts that transfer over the kernel's own sockets.
+//!
+//! Here the router has its control plane, for programs' packets need more of it than a bench's:
+//! neighbours, local addresses, ports as the kernel has them. It follows the kernel's own routes,
+//! one to each host.
+
+use std::time::Duration;
+
+use fastpath::forward::Capacity;
+use host::CoreId;
+use router::control_plane::follower::Follower;
+use router::engine::{self, EngineKind, Require};
+use transfer::site::PORTS;
+use transfer::{Carried, Offloads, Site, Transfer};
+
+use crate::error::Error;
+use crate::kind::Kind;
+
+/// Something that forwards between the hosts.
+pub struct BetweenHosts {
+    /// Dropped before the interfaces that its engine is attached to.
+    router: Option<Follower>,
+    site: Site,
+    cores: Vec<CoreId>,
+}
+
+/// What a transfer gave, and who forwarded it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// What arrived, and at which cost.
+    pub carried: Carried,
+    /// Share of what came to the router's ports that its engine forwarded; the kernel forwarded the
+    /// rest. `None` for Linux alone, and where nothing came.
+    pub by_engine: Option<f64>,
+}
+
+impl BetweenHosts {
+    /// Lays hosts and cables of `mtu` bytes and opens what is to forward between them, by a thread
+    /// that may use `cores` alone. Senders and receivers share these.
+    ///
+    /// # Errors
+    /// Without root, for a kind that knows no network, or when the kernel or the engine refuses.
+    pub fn open(kind: Kind, mtu: u16, offloads: Offloads, cores: &[CoreId]) -> Result<Self, Error> {
+        let site = Site::lay(kind.engine(), mtu, offloads)?;
+        let router = match kind {
+            Kind::Memory(_) => return Err("memory ports carry nothing between hosts".into()),
+            Kind::Kernel => None,
+            Kind::Router(kind) => Some(start(kind, &site, cores)?),
+        };
+        Ok(Self {
+            router,
+            site,
+            cores: cores.to_vec(),
+        })
+    }
+
+    /// Transfers for `warm_up`, then for `duration`, which alone counts.
+    ///
+    /// # Errors
+    /// As [`transfer::carry`]; the engine has failed; a signal came.
+    pub fn carry(
+        &mut self,
+        transfer: Transfer,
+        warm_up: Duration,
+        duration: Duration,
+    ) -> Result<Sample, Error> {
+        if let Some(router) = &mut self.router {
+            self.site.router().enter(|| router.follow())??;
+        }
+        let before = self.counts()?;
+        let carried = transfer::carry(&self.site, &self.cores, transfer, warm_up, duration)?;
+        let after = self.counts()?;
+        if let Some(router) = &mut self.router {
+            router.check_engine()?;
+        }
+        let [received, forwarded] = [0, 1].map(|at| after[at].saturating_sub(before[at]));
+        let by_engine = (received > 0).then(|| forwarded as f64 / received as f64);
+        Ok(Sample { carried, by_engine })
+    }
+
+    /// What has come to the router's ports, and what of it its engine has forwarded.
+    fn counts(&self) -> Result<[u64; 2], Error> {
+        let Some(router) = &self.router else {
+            return Ok([0; 2]);
+        };
+        let counters = router.engine().counters()?;
+        let sum = |of: fn(&fastpath::forward::PortCount) -> u64| counters.ports.values().map(of);
+        Ok([
+            sum(|port| port.received).sum(),
+            sum(|port| port.forwarded).sum(),
+        ])
+    }
+}
+
+/// Opens an engine as `corelane run` does, and has it filled from the kernel's tables.
+fn start(kind: EngineKind, site: &Site, cores: &[CoreId]) -> Result<Follower, Error> {
+    let ports = PORTS.map(str::to_owned);
+    site.router().enter(|| {
+        host::cores::bind(0, cores)?;
+        let engine = engine::open(kind, &ports, Require::Any, false, Capacity::default())?;
+        Ok(Follower::start(&ports, engine)?)
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use transfer::Load;
+
+    use super::*;
+
+    const TCP: Transfer = Transfer {
+        load: Load::Tcp,
+        flows: 1,
+    };
+
+    fn sample(kind: Kind, offloads: Offloads) -> Sample {
+        let cores = host::allowed_cores().unwrap();
+        let mut device = BetweenHosts::open(kind, 1500, offloads, &cores).unwrap();
+        let (warm_up, duration) = (Duration::from_millis(50), Duration::from_millis(100));
+        device.carry(TCP, warm_up, duration).unwrap()
+    }
+
+    #[test]
+    fn the_engine_forwards_what_is_finished_and_the_kernel_what_is_not() {
+        if !needs::root("for network namespaces and eBPF") {
+            return;
+        }
+        let _cores = needs::cores();
+        let linux = sample(Kind::Kernel, Offloads::On);
+        assert!(linux.carried.payload_bits_per_second > 0.0 && linux.by_engine.is_none());
+        let xdp = Kind::Router(EngineKind::Xdp);
+        let finished = sample(xdp, Offloads::Off);
+        assert!(finished.by_engine > Some(0.9), "{finished:?}");
+        let unfinished = sample(xdp, Offloads::On);
+        assert!(unfinished.by_engine < Some(0.1), "{unfinished:?}");
+        assert!(unfinished.carried.payload_bits_per_second > 0.0);
+    }
+}
