@@ -19,7 +19,7 @@ use crate::common::{self, Outcome, ResultOptions};
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
-/// Prints three tables, and writes report.html and study.json (or the files named by --html and
+/// Prints its tables, and writes report.html and study.json (or the files named by --html and
 /// --json).
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     routes: Option<PathBuf>,
     /// Time to spend measuring; three quarters of it again go to rates without loss between
-    /// interfaces [default: 52; with --quick: 15]
+    /// interfaces, and as long to transfers between hosts [default: 52; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
     /// Write each plot as an SVG file into DIRECTORY

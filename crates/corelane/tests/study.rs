@@ -84,7 +84,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     );
 
     let study = json(&place.path("study.json"));
-    assert_eq!(study["schema"], "corelane-study/2");
+    assert_eq!(study["schema"], "corelane-study/3");
     assert_eq!(study["environment"]["seed"], 7);
     assert!(
         study["environment"]["kernel"]
@@ -158,7 +158,7 @@ fn a_result_that_is_none_is_refused() {
     assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
-/// The keys and values that `corelane-study/2` promises.
+/// The keys and values that `corelane-study/3` promises.
 fn check_row(row: &Value) {
     let keys = [
         "engine",
@@ -459,8 +459,17 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
         });
         assert_eq!(&row.unwrap()["no_loss_frames_per_second"], found);
     }
+    let transfers = study["transfers"]["rows"].as_array().unwrap();
+    assert_eq!(transfers.len(), 5 * 2, "a row for each case and engine");
+    for row in transfers {
+        assert!(row["payload_bits_per_second"].as_f64() > Some(0.0), "{row}");
+        assert!(row["cpu_seconds_per_gigabit"].is_number(), "{row}");
+        // Linux alone was not asked for.
+        assert!(row["against_linux"].is_null(), "{row}");
+    }
     let page = std::fs::read_to_string(place.path("report.html")).unwrap();
     assert!(page.contains("Table 5.") && page.contains("bisection (RFC 2544"));
+    assert!(page.contains("Table 6.") && page.contains("IMIX, 8 flows, offloads on, MTU 1500"));
     for method in study["methods"].as_array().unwrap() {
         let method = method["text"].as_str().unwrap();
         assert!(

@@ -2,7 +2,8 @@
 //!
 //! The way of a study: wishes become a [`choice`], the choice a [`plan`]; [`measure`] runs it on
 //! devices of the crate `dut`, its rows are the [`result`], and everything shown is a function of
-//! that result: [`tables`], [`sentences`], [`plots`], put together by [`page`].
+//! that result: [`tables`], [`sentences`], [`plots`], put together by [`page`]. [`transfers`] go
+//! between hosts, beside that way.
 
 pub mod bounds;
 pub mod choice;
@@ -23,3 +24,4 @@ mod tables;
 #[cfg(test)]
 #[path = "../tests/unit/testing.rs"]
 mod testing;
+mod transfers;

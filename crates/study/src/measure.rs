@@ -17,10 +17,13 @@ use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
 use crate::row::Row;
 use crate::speed_up::SpeedUp;
-use crate::{no_loss, pictures};
+use crate::transfers::plan::{self, Pace};
+use crate::{no_loss, pictures, transfers};
 
 /// The time for searches, as a part of that for measuring.
 const SEARCH_SHARE: f64 = 0.75;
+/// That for transfers between hosts.
+const TRANSFER_SHARE: f64 = 1.0;
 
 /// Runs the whole study.
 ///
@@ -41,6 +44,11 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     let mut study = run(&mut engines, &choice.cores, &setting.routes, effort, seed)?;
     study.left_out.splice(0..0, choice.left_out.iter().cloned());
     drop(engines);
+    let cases = plan::cases(effort.extent);
+    let time = effort.time.mul_f64(TRANSFER_SHARE);
+    let pace = Pace::within(time, effort.full, cases.len() * choice.engines.len());
+    study.transfers =
+        transfers::measure::measure(&choice.engines, &cases, &choice.cores, pace, seed)?;
     match pictures::take(&choice.cores, seed) {
         Ok(pictures) => study.traces = pictures,
         Err(reason) => study.left_out.push(reason),
@@ -117,6 +125,7 @@ fn run(
         speed_ups: SpeedUp::all(&plan.cases, &rounds),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
         searches,
+        transfers: None,
         noise,
         traces: Vec::new(),
         left_out: nothing_came(&plan.cases, &rounds),

@@ -4,6 +4,7 @@ use report::{Block, Document};
 use tester::profile::Profile;
 
 use crate::result::Study;
+use crate::transfers::Transfers;
 use crate::{plots, sentences, tables};
 
 /// What is printed: verdict and tables.
@@ -20,6 +21,8 @@ pub fn page(study: &Study) -> Document {
     document.blocks.extend(plots.next());
     document = document.heading("Tables");
     document.blocks.extend(table_blocks(study));
+    let details = study.transfers.as_ref().map(Transfers::details);
+    document.blocks.extend(details.map(Block::Table));
     document = document.heading("Plots");
     document.blocks.extend(plots);
     document.blocks.extend(trace_blocks(study));
@@ -27,6 +30,9 @@ pub fn page(study: &Study) -> Document {
     document = document.text(rounds(study));
     if let Some(profile) = &study.search_profile {
         document = document.text(search(profile));
+    }
+    if let Some(transfers) = &study.transfers {
+        document = document.text(transfers.method());
     }
     document = document.text(format!("Routing table: {}.", study.routes_from));
     let methods = study.methods.iter();
@@ -91,6 +97,7 @@ fn table_blocks(study: &Study) -> Vec<Block> {
     shown
         .chain(tables::changes(study))
         .chain(tables::no_loss(study))
+        .chain(study.transfers.as_ref().map(Transfers::table))
         .map(Block::Table)
         .collect()
 }

@@ -12,6 +12,8 @@ use dut::case::{Case, FRAME_SIZES, SMALLEST};
 use dut::device::Abilities;
 use figures::Random;
 
+use crate::transfers::plan::Extent;
+
 /// Up to this many cores every number of workers is measured at every frame size; beyond it the
 /// numbers between one and all are measured at the smallest size only.
 const CORES_IN_FULL: usize = 4;
@@ -42,12 +44,15 @@ pub(crate) struct Plan {
 /// What a study may spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Time to spend measuring; rates without loss take three quarters of it again.
+    /// Time to spend measuring; rates without loss take three quarters of it again, transfers as
+    /// long.
     pub time: Duration,
     /// Interleaved rounds of every case.
     pub(crate) full: usize,
     /// These and those of the smallest frames alone; at least as many.
     pub(crate) all: usize,
+    /// Which transfers between hosts are made, in as many rounds as full ones.
+    pub(crate) extent: Extent,
 }
 
 impl Effort {
@@ -56,12 +61,14 @@ impl Effort {
         time: Duration::from_secs(15),
         full: 3,
         all: 5,
+        extent: Extent::Some,
     };
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {
         time: Duration::from_secs(52),
         full: 3,
         all: 11,
+        extent: Extent::All,
     };
 }
 

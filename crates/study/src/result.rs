@@ -13,9 +13,10 @@ use crate::no_loss::Search;
 use crate::route_changes::RouteChanges;
 use crate::row::Row;
 use crate::speed_up::SpeedUp;
+use crate::transfers::Transfers;
 
 /// Name and version of the JSON form.
-pub(crate) const SCHEMA: &str = "corelane-study/2";
+pub(crate) const SCHEMA: &str = "corelane-study/3";
 
 /// The tables without a lock, the most telling first: what is shipped before what is tried.
 pub(crate) const UNLOCKED: [Table; 4] =
@@ -49,6 +50,8 @@ pub struct Study {
     /// The searches, in their order.
     #[serde(default)]
     pub(crate) searches: Vec<Search>,
+    /// What programs get through each engine; `None` without one that needs a network.
+    pub(crate) transfers: Option<Transfers>,
     /// What disturbed the run.
     pub(crate) noise: Noise,
     /// What the cores did, in the profiler's words; empty without root.

@@ -11,6 +11,7 @@ use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
 use crate::row::Row;
+use crate::transfers::Transfers;
 
 const ONE_CORE: &str = "This run had one core, so it says nothing about a second.";
 /// A share of the frames at and above which nothing is said to be lost.
@@ -157,6 +158,7 @@ pub(crate) fn verdict(study: &Study) -> Vec<String> {
         lines.extend(core_buys(study, first));
     }
     lines.extend(between_engines(study));
+    lines.extend(study.transfers.as_ref().and_then(Transfers::verdict));
     if study.noise.is_noisy() {
         lines.push(format!(
             "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and \

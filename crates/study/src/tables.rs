@@ -12,7 +12,7 @@ use crate::row::Row;
 use crate::sentences;
 
 /// A cell without a value.
-const NOTHING: &str = "-";
+pub(crate) const NOTHING: &str = "-";
 
 /// Table 1: one core, no lock; beside it what the lock alone costs one core.
 pub(crate) fn one_core(study: &Study) -> Shown {

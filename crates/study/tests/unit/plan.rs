@@ -26,6 +26,7 @@ fn three(seconds: u64) -> Effort {
         time: Duration::from_secs(seconds),
         full: 3,
         all: 3,
+        ..Effort::QUICK
     }
 }
 

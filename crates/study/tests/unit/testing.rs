@@ -94,6 +94,7 @@ pub(crate) fn study() -> Study {
         speed_ups: Vec::new(),
         search_profile: None,
         searches: Vec::new(),
+        transfers: None,
         noise: Noise::default(),
         traces: Vec::new(),
         left_out: Vec::new(),

@@ -1,0 +1,143 @@
+//! Transfers between two hosts: what programs get through a device, with TCP, UDP in segments and a
+//! mix of datagrams, beside Linux alone.
+//!
+//! [`plan`] says what is transferred, [`measure`] does it, [`Row`]s are what is kept, and [`shown`]
+//! makes tables and sentences of them.
+
+pub(crate) mod measure;
+pub(crate) mod plan;
+pub(crate) mod shown;
+
+use dut::between_hosts::Sample;
+use figures::{Estimate, Rounds};
+use serde::{Deserialize, Serialize};
+
+use self::plan::Case;
+
+/// The device that others are compared with.
+pub(crate) const LINUX: &str = "kernel";
+
+/// What was transferred and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Transfers {
+    /// Interleaved rounds behind each row.
+    pub(crate) rounds: usize,
+    /// Length of one transfer without its warm-up, milliseconds.
+    pub(crate) trial_milliseconds: f64,
+    /// Cases in their order, devices of a case side by side.
+    pub(crate) rows: Vec<Row>,
+    /// What was not measured, and why.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// What a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Key {
+    /// What is sent.
+    pub(crate) load: Load,
+    /// By how many flows.
+    pub(crate) flows: usize,
+    /// Whether segments and checksums are left to the hosts' interfaces.
+    pub(crate) offloads: bool,
+    /// Of all cables, bytes.
+    pub(crate) mtu: u16,
+}
+
+/// What is sent, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Load {
+    /// TCP.
+    Tcp,
+    /// UDP that the hosts' kernels cut into segments and join again.
+    UdpSegments,
+    /// UDP of the tester's mix of frame sizes.
+    Imix,
+}
+
+/// A device with a case: medians of the rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) engine: String,
+    #[serde(flatten)]
+    pub(crate) key: Key,
+    /// Payload that arrived; 0 when the transfer failed.
+    pub(crate) payload_bits_per_second: f64,
+    /// Lowest round.
+    pub(crate) low: f64,
+    /// Highest round.
+    pub(crate) high: f64,
+    /// With headers and FCS, where the sizes of the frames are known.
+    pub(crate) layer_2_bits_per_second: Option<f64>,
+    /// Busy time of the whole machine for each 10^9 bits of payload.
+    pub(crate) cpu_seconds_per_gigabit: Option<f64>,
+    /// Share of the machine's time that the hypervisor gave to others.
+    pub(crate) steal: f64,
+    /// TCP segments sent again.
+    pub(crate) repeated_segments: f64,
+    /// Share of the datagrams' payload that never arrived.
+    pub(crate) lost: f64,
+    /// Share of what came to the router's ports that its engine forwarded.
+    pub(crate) by_engine: Option<f64>,
+    /// Payload against Linux alone, within the rounds.
+    pub(crate) against_linux: Option<Estimate>,
+    /// Rounds in which a flow stood still through the second half.
+    pub(crate) silent_rounds: usize,
+}
+
+/// The rows of a case: `devices` by name, `rounds` of them in the same order.
+fn rows(key: Key, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64) -> Vec<Row> {
+    let linux = devices.iter().position(|name| *name == LINUX);
+    // A transfer that failed carried nothing.
+    let rate = |sample: &Option<Sample>| {
+        sample.map_or(0.0, |sample| sample.carried.payload_bits_per_second)
+    };
+    let row = |(device, name): (usize, &&str)| {
+        let samples: Vec<Sample> = rounds.of(device).flatten().copied().collect();
+        let median = |of: &dyn Fn(&Sample) -> Option<f64>| {
+            let values: Vec<f64> = samples.iter().filter_map(of).collect();
+            (!values.is_empty()).then(|| figures::median(&values))
+        };
+        let rates = rounds.values(device, rate);
+        let (low, high) = figures::range(&rates);
+        let against = linux.filter(|&linux| linux != device).map(|linux| {
+            let ratios = rounds.ratios(device, linux, rate);
+            (!ratios.is_empty()).then(|| Estimate::of(&ratios, seed))
+        });
+        Row {
+            engine: (*name).to_owned(),
+            key,
+            payload_bits_per_second: figures::median(&rates),
+            low,
+            high,
+            layer_2_bits_per_second: median(&|sample| sample.carried.layer_2_bits_per_second),
+            cpu_seconds_per_gigabit: median(&|sample| sample.carried.cpu_seconds_per_gigabit),
+            steal: median(&|sample| Some(sample.carried.steal)).unwrap_or(0.0),
+            repeated_segments: median(&|sample| Some(sample.carried.repeated_segments as f64))
+                .unwrap_or(0.0),
+            lost: median(&|sample| Some(sample.carried.lost)).unwrap_or(0.0),
+            by_engine: median(&|sample| sample.by_engine),
+            against_linux: against.flatten(),
+            silent_rounds: samples
+                .iter()
+                .filter(|sample| sample.carried.silent_flows > 0)
+                .count(),
+        }
+    };
+    devices.iter().enumerate().map(row).collect()
+}
+
+impl From<&Case> for Key {
+    fn from(case: &Case) -> Self {
+        Self {
+            load: case.load,
+            flows: case.flows,
+            offloads: case.ground.offloads,
+            mtu: case.ground.mtu,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/transfers.rs"]
+mod tests;

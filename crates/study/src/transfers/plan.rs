@@ -1,0 +1,146 @@
+//! What is transferred, how often and for how long. Pure: no clock, no machine.
+
+use std::time::Duration;
+
+use tester::mix::IMIX;
+use transfer::Offloads;
+
+use super::{Key, Load};
+
+/// The MTU of Ethernet, and that of jumbo frames.
+const MTUS: [u16; 2] = [1500, 9000];
+/// Flows of one transfer: a single one, and enough for every core to have some.
+const FLOWS: [usize; 2] = [1, 8];
+/// Connections fill their windows before anything counts.
+pub(super) const WARM_UP: Duration = Duration::from_millis(50);
+/// Time of a transfer beyond warm-up and trial: sockets and threads come and go.
+const OVERHEAD: Duration = Duration::from_millis(20);
+/// Shortest trial: the kernel counts time in hundredths of a second.
+const TRIAL_MIN: Duration = Duration::from_millis(60);
+/// Longest trial: more rounds say more than longer ones.
+const TRIAL_MAX: Duration = Duration::from_millis(400);
+
+/// What hosts and cables are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ground {
+    pub(crate) offloads: bool,
+    pub(crate) mtu: u16,
+}
+
+impl Ground {
+    pub(super) fn offloads(self) -> Offloads {
+        if self.offloads {
+            Offloads::On
+        } else {
+            Offloads::Off
+        }
+    }
+}
+
+/// A transfer on a ground.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) ground: Ground,
+    pub(crate) load: Load,
+    pub(crate) flows: usize,
+}
+
+impl Case {
+    /// As the transfer that it is.
+    pub(super) fn transfer(self) -> transfer::Transfer {
+        transfer::Transfer {
+            load: match self.load {
+                Load::Tcp => transfer::Load::Tcp,
+                Load::UdpSegments => transfer::Load::Segments,
+                Load::Imix => transfer::Load::Mix(&IMIX),
+            },
+            flows: self.flows,
+        }
+    }
+}
+
+/// Which of the cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What most people have.
+    Some,
+    /// Every one.
+    All,
+}
+
+/// The cases, those of a ground side by side: TCP on every ground, datagrams where frames have
+/// Ethernet's MTU.
+pub(crate) fn cases(extent: Extent) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for mtu in MTUS {
+        for offloads in [true, false] {
+            let ground = Ground { offloads, mtu };
+            let mut add = |load, flows| {
+                cases.push(Case {
+                    ground,
+                    load,
+                    flows,
+                });
+            };
+            for flows in FLOWS {
+                add(Load::Tcp, flows);
+            }
+            if mtu == MTUS[0] {
+                add(Load::UdpSegments, FLOWS[0]);
+                add(Load::Imix, FLOWS[1]);
+            }
+        }
+    }
+    if extent == Extent::Some {
+        cases.retain(|case| {
+            let with = case.ground.offloads || (case.load, case.flows) == (Load::Tcp, FLOWS[0]);
+            case.ground.mtu == MTUS[0] && with
+        });
+    }
+    cases
+}
+
+/// How often each device transfers each case, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    pub(crate) rounds: usize,
+    pub(crate) trial: Duration,
+}
+
+impl Pace {
+    /// So many `transfers` a round, at most `rounds` of these, that take about `time`; fewer rounds
+    /// where it is too short.
+    pub(crate) fn within(time: Duration, rounds: usize, transfers: usize) -> Self {
+        let transfers = transfers.max(1) as u32;
+        let round = (WARM_UP + TRIAL_MIN + OVERHEAD) * transfers;
+        let fit = (time.as_secs_f64() / round.as_secs_f64()) as usize;
+        let rounds = fit.clamp(1, rounds.max(1));
+        let each = time / (transfers * rounds as u32);
+        Self {
+            rounds,
+            trial: each
+                .saturating_sub(WARM_UP + OVERHEAD)
+                .clamp(TRIAL_MIN, TRIAL_MAX),
+        }
+    }
+}
+
+impl Key {
+    /// `TCP, 8 flows, offloads off, MTU 9000`.
+    pub(crate) fn in_words(self) -> String {
+        let Self {
+            flows,
+            offloads,
+            mtu,
+            ..
+        } = self;
+        let load = match self.load {
+            Load::Tcp => "TCP",
+            Load::UdpSegments => "UDP with GSO",
+            Load::Imix => "IMIX",
+        };
+        let plural = if flows == 1 { "" } else { "s" };
+        let offloads = if offloads { "on" } else { "off" };
+        format!("{load}, {flows} flow{plural}, offloads {offloads}, MTU {mtu}")
+    }
+}
