@@ -4,7 +4,7 @@
 //! measures; a ratio is taken within a round and shown with the interval of its median. Engines in
 //! the kernel share each core with generator and sink. `af-xdp` and its peer `testpmd` have the
 //! last core to themselves, on cables of one queue, and the generator sends from the first core
-//! more than they can take.
+//! more than they can take. Transfers between hosts follow when these are gone.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,13 +22,19 @@ use serde::Serialize;
 
 use crate::choice::Choice;
 use crate::claims::{Limit, Place, SHARED, Subject, Target, claims};
+use crate::transfers::plan::{self, Extent, Pace};
+use crate::transfers::{self, Transfers};
 
 /// Name and version of the JSON form.
-const SCHEMA: &str = "corelane-study-bounds/1";
+const SCHEMA: &str = "corelane-study-bounds/2";
 /// How often everything is measured.
 const ROUNDS: usize = 11;
+/// The same where an order is enough.
+const QUICK_ROUNDS: usize = 5;
 /// Length of a trial.
 const TRIAL: Duration = Duration::from_millis(700);
+/// Length of a transfer, its warm-up included.
+const TRANSFER: Duration = Duration::from_millis(250);
 /// How long a device may take until its first frame arrives.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A trial that asks whether it has.
@@ -46,6 +52,8 @@ pub struct Bounds {
     /// What the ratios are made of.
     rates: Vec<Rates>,
     bounds: Vec<Bound>,
+    /// What programs get through each engine; `None` without one that needs a network.
+    transfers: Option<Transfers>,
     /// What was not measured, and why.
     left_out: Vec<String>,
 }
@@ -66,10 +74,21 @@ struct Bound {
     interval: Option<Interval>,
 }
 
+impl From<(Target, Estimate)> for Bound {
+    fn from((target, estimate): (Target, Estimate)) -> Self {
+        Self {
+            target,
+            median: estimate.value,
+            interval: Some(estimate.interval),
+        }
+    }
+}
+
 impl Bound {
     /// `goal`, `must` or `missed`: the best that it reaches. A goal alone cannot be missed.
     fn word(&self) -> &'static str {
-        let holds = |limit: Option<Limit>| limit.is_some_and(|limit| limit.holds(self.median));
+        let (median, interval) = (self.median, self.interval.as_ref());
+        let holds = |limit: Option<Limit>| limit.is_some_and(|it| it.holds(median, interval));
         let Target { must, goal, .. } = self.target;
         match (must, goal) {
             (_, Some(_)) if holds(goal) => "goal",
@@ -127,7 +146,7 @@ pub fn measure(
             devices.push((subject.place, device));
         }
     }
-    let rounds = if quick { 5 } else { ROUNDS };
+    let rounds = if quick { QUICK_ROUNDS } else { ROUNDS };
     let trial = time.map_or(TRIAL, |time| time / (rounds * subjects.len().max(1)) as u32);
     let mut measured: Rounds<Sample> = Rounds::new(subjects.len(), seed);
     let mut progress = Progress::new(rounds * subjects.len());
@@ -139,6 +158,8 @@ pub fn measure(
         device.measure(&subject.case(), trial)
     })?;
     drop(progress);
+    // Their threads would take the cores from what follows.
+    drop(devices);
     let rate = |sample: &Sample| sample.frames_per_second;
     let index = |subject| subjects.iter().position(|other| *other == subject);
     let mut bounds: Vec<Bound> = claims
@@ -148,12 +169,7 @@ pub fn measure(
             if claim.lost {
                 ratios = ratios.iter().map(|kept| 1.0 - kept).collect();
             }
-            let estimate = Estimate::of(&ratios, seed);
-            Some(Bound {
-                target: claim.target,
-                median: estimate.value,
-                interval: Some(estimate.interval),
-            })
+            Some((claim.target, Estimate::of(&ratios, seed)).into())
         })
         .collect();
     if choice
@@ -162,6 +178,11 @@ pub fn measure(
         .any(|kind| kind.engine() == SHARED.engine())
     {
         bounds.extend(tables(&setting)?);
+    }
+    let transfers = transfer(choice, quick, time, seed)?;
+    if let Some(transfers) = &transfers {
+        left_out.extend(transfers.left_out.iter().cloned());
+        bounds.extend(transfers.targets().into_iter().map(Bound::from));
     }
     let rates = subjects.iter().enumerate().map(|(index, subject)| {
         let Subject {
@@ -182,8 +203,28 @@ pub fn measure(
         environment: Environment::read(env!("CARGO_PKG_VERSION"), seed),
         rates: rates.collect(),
         bounds,
+        transfers,
         left_out,
     })
+}
+
+/// Transfers through the engines of `choice`, for `time` where it is given.
+fn transfer(
+    choice: &Choice,
+    quick: bool,
+    time: Option<Duration>,
+    seed: u64,
+) -> Result<Option<Transfers>, Error> {
+    let (extent, rounds) = if quick {
+        (Extent::Some, QUICK_ROUNDS)
+    } else {
+        (Extent::All, ROUNDS)
+    };
+    let cases = plan::cases(extent);
+    let transfers = cases.len() * choice.engines.len();
+    let time = time.unwrap_or(TRANSFER * (transfers * rounds) as u32);
+    let pace = Pace::within(time, rounds, transfers);
+    transfers::measure::measure(&choice.engines, &cases, &choice.cores, pace, seed)
 }
 
 /// The opened device of a place; one without a network has all tables.
@@ -306,5 +347,12 @@ mod tests {
         assert_eq!(bound(most(0.05), None, 0.04).word(), "must");
         assert_eq!(bound(most(0.05), None, 0.06).word(), "missed");
         assert_eq!(bound(None, most(0.02), 0.06).word(), "");
+        let same = Some(Limit::NotBelow(1.0));
+        let with = |high| Bound {
+            interval: Some(Interval::new(0.9, high)),
+            ..bound(same, None, 0.95)
+        };
+        assert_eq!(with(1.0).word(), "must");
+        assert_eq!(with(0.99).word(), "missed");
     }
 }

@@ -1,9 +1,10 @@
 //! Transfers between two hosts: what programs get through a device, with TCP, UDP in segments and a
 //! mix of datagrams, beside Linux alone.
 //!
-//! [`plan`] says what is transferred, [`measure`] does it, [`Row`]s are what is kept, and [`shown`]
-//! makes tables and sentences of them.
+//! [`plan`] says what is transferred, [`measure`] does it, [`Row`]s are what is kept, [`shown`]
+//! makes tables and sentences of them, and [`bounds`] says what they must hold.
 
+mod bounds;
 pub(crate) mod measure;
 pub(crate) mod plan;
 pub(crate) mod shown;
