@@ -132,9 +132,13 @@ impl Transfers {
     /// were not.
     fn caption(&self) -> String {
         let mut sentences = vec![format!(
-            "Payload over the kernel's own sockets, in {} interleaved rounds of {:.0} ms; CPU is \
-             the busy time of the whole machine, hosts included.",
-            self.rounds, self.trial_milliseconds
+            "Payload over the kernel's own sockets, in {} of {:.0} ms; CPU is the busy time of \
+             the whole machine, hosts included.",
+            match self.rounds {
+                1 => "one round".to_owned(),
+                rounds => format!("{rounds} interleaved rounds"),
+            },
+            self.trial_milliseconds
         )];
         let engines = self.engines();
         sentences.extend(engines.iter().filter_map(|engine| self.slower(engine)));
