@@ -39,8 +39,12 @@
 /* Has the verifier forget what it knows of x, with the help of any y that it knows nothing of. */
 #define FORGET(x, y) asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(x) : "r"(y))
 
-INLINE void *packet_start(const struct xdp_md *context) { return (void *)(__u64)context->data; }
-INLINE void *packet_end(const struct xdp_md *context) { return (void *)(__u64)context->data_end; }
+/* What the kernel shows of a frame: programs at tc have another. */
+#ifndef CONTEXT
+#define CONTEXT struct xdp_md
+#endif
+INLINE void *packet_start(const CONTEXT *context) { return (void *)(__u64)context->data; }
+INLINE void *packet_end(const CONTEXT *context) { return (void *)(__u64)context->data_end; }
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 

@@ -1,27 +1,9 @@
-/* What changes in a frame that goes on: time to live with its checksum, the Ethernet header, the
- * VLAN tag. */
+/* What an XDP program changes in a frame that goes on, beside its hop: the Ethernet header, the VLAN
+ * tag, the end. */
 #ifndef CORELANE_REWRITE_H
 #define CORELANE_REWRITE_H
 
-#include "parse.h"
-
-/* One hop less. RFC 1624: the sum grows by what the time to live lost, 0x0100 in network order,
- * with the carry brought round. */
-INLINE void ipv4_hop(struct ipv4 *at, const struct ipv4 *ip)
-{
-	__u32 word = ip->word[2], sum = (word >> 16) + bpf_htons(0x0100);
-	sum += sum >= 0xffff;
-	at->word[2] = (sum << 16) | ((word & 0xffff) - 1);
-}
-
-INLINE void ipv6_hop(struct ipv6 *at, const struct ipv6 *ip)
-{
-	((__u8 *)at)[7] = ipv6_hop_limit(ip) - 1;
-}
-
-/* Without FCS, the shortest frame that Ethernet knows (IEEE 802.3 §4.2.3.3), and so the most that is
- * left of what lies behind a packet: the kernel, too, cuts that off (ip_rcv_core, ip6_rcv_core). */
-#define SHORTEST_FRAME 60
+#include "hop.h"
 
 /* Ends a frame of `length` bytes where its packet ends, at `packet`. The new length; 0 when the
  * kernel does not cut. */

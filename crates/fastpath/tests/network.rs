@@ -400,7 +400,6 @@ fn a_refused_program_says_what_the_verifier_said() {
         for name in [
             "PORT",
             "GENERIC",
-            "PARTIAL",
             "KERNEL_FIB",
             "SOCKETS",
             "TELLER",

@@ -156,7 +156,6 @@ impl Load {
         let mut loader = Loader::new(OBJECT)?
             .constant("PORT", self.port as u64)
             .constant("GENERIC", u64::from(self.mode == Mode::Generic))
-            .constant("PARTIAL", 1)
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
             .constant("SOCKETS", u64::from(longest))
             .entries("counters", self.cpus as u32)?

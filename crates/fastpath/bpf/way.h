@@ -1,0 +1,58 @@
+/* A frame on its way through a program: what is known of it so far, and how it is counted.
+ *
+ * Whoever includes this has DROP and PASS, what a program says of a frame that is lost here, and of one that
+ * is the kernel's. */
+#ifndef CORELANE_WAY_H
+#define CORELANE_WAY_H
+
+#include "ports.h"
+#include "vlans.h"
+
+/* Counts what goes no further here, and says what becomes of it. */
+INLINE int leave(struct port_counters *counters, enum reason reason, __u32 frames)
+{
+	/* One register for the comparison and the index, or the verifier does not see that they are one. */
+	__u64 index = reason;
+	OPAQUE(index);
+	if (index < REASONS)
+		counters->reasons[index] += frames;
+	return IS_DROPPED(reason) ? DROP : PASS;
+}
+
+/* A frame on its way, as far as it is known. */
+struct way {
+	struct port_counters *counters;
+	const struct port *in;
+	struct link_counters *vlan_here; /* null without a tag */
+	__u64 station; /* of the port or VLAN it came by, as it was when the frame came */
+	__u32 tag;     /* incoming tag control information; bit 16: there is one */
+	__u32 type;    /* network order */
+	__u32 length;  /* on the wire, bytes without FCS */
+	__u32 ip;      /* bytes of the IP packet */
+	__u32 frames;  /* on the wire; where one can be several */
+	__u32 largest; /* bytes of the largest IP packet among these; where one can be several */
+	__u32 flows;   /* of the port */
+	__u32 start;   /* of the IP packet in the frame */
+	__u8 addresses[12] __attribute__((aligned(8))); /* a stack knows no other */
+	__u16 next_hop;
+	__u32 port, vlan;
+};
+
+/* Counts what is forwarded: `frames` on the wire, on this CPU. */
+INLINE void count_forwarded(const struct way *way, __u32 cpu, __u32 frames)
+{
+	struct port_counters *mine = way->counters;
+	mine->forwarded += frames;
+	mine->forwarded_bytes += way->length;
+	if (way->vlan_here) {
+		way->vlan_here->forwarded += frames;
+		way->vlan_here->forwarded_bytes += way->length;
+	}
+	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
+	if (carried_here) {
+		carried_here[way->next_hop].frames += frames;
+		carried_here[way->next_hop].bytes += way->length;
+	}
+}
+
+#endif
