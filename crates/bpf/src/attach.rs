@@ -22,6 +22,8 @@ pub enum Mode {
     Native,
     /// After it, on any device; slower, and frames are copied.
     Generic,
+    /// Not XDP: at tc, on any device, with whole segments.
+    Tc,
 }
 
 impl fmt::Display for Mode {
@@ -29,6 +31,7 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Self::Native => "native",
             Self::Generic => "generic",
+            Self::Tc => "tc",
         })
     }
 }
@@ -111,8 +114,7 @@ impl Attachment {
     }
 
     /// Attaches `program` at tc, where frames arrive that packet sockets have had their copy of:
-    /// after the kernel has made a socket buffer, as in generic mode. Other programs at tc are
-    /// not in its way.
+    /// after the kernel has made a socket buffer. Other programs at tc are not in its way.
     ///
     /// # Errors
     /// [`Error::Attach`]: `EINVAL` before Linux 6.6.
@@ -121,7 +123,7 @@ impl Attachment {
         Ok(Self {
             interface: interface.to_owned(),
             ifindex,
-            mode: Mode::Generic,
+            mode: Mode::Tc,
             fallback: None,
             link: link.map_err(|error| Error::Attach {
                 interface: interface.to_owned(),

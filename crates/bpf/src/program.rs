@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::map::Map;
 use crate::object::{CONSTANTS, Code, Object};
-use crate::sys::{self, Instruction, MapDefinition, RunResult};
+use crate::sys::{self, Instruction, MapDefinition, RunResult, SocketBuffer};
 use crate::{Error, Result};
 
 /// How much of a refused program's log an error carries, in lines.
@@ -294,6 +294,17 @@ impl Program {
     /// [`Error::Run`].
     pub fn run(&self, frame: &[u8], ingress_ifindex: u32, repeat: u32) -> Result<RunResult> {
         sys::run_dry(self.as_fd(), frame, ingress_ifindex, repeat).map_err(|error| Error::Run {
+            program: self.name.to_string(),
+            error,
+        })
+    }
+
+    /// Runs one at tc on a frame and what the kernel knows beside it.
+    ///
+    /// # Errors
+    /// [`Error::Run`].
+    pub fn run_buffer(&self, frame: &[u8], buffer: &mut SocketBuffer) -> Result<RunResult> {
+        sys::run_buffer(self.as_fd(), frame, buffer).map_err(|error| Error::Run {
             program: self.name.to_string(),
             error,
         })

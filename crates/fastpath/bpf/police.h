@@ -152,7 +152,7 @@ INLINE enum reason answer_of(__u16 number)
 INLINE _Bool is_about_packet(enum reason reason)
 {
 	return reason == IPV4_OPTIONS || reason == IPV4_TIME_TO_LIVE || reason == IPV6_HOP_BY_HOP || reason == IPV6_HOP_LIMIT ||
-	       reason == IPV6_SOURCE_MARTIAN || reason == PARTIAL_CHECKSUM;
+	       reason == IPV6_SOURCE_MARTIAN || reason == PARTIAL_CHECKSUM || reason == SEGMENTS;
 }
 
 /* What the reason would be if nothing but the destination counted, where that decides the class. What has

@@ -36,6 +36,7 @@ struct way {
 	__u8 addresses[12] __attribute__((aligned(8))); /* a stack knows no other */
 	__u16 next_hop;
 	__u32 port, vlan;
+	__u32 device; /* interface index that it leaves by; where a redirect goes by that */
 };
 
 /* Counts what is forwarded: `frames` on the wire, on this CPU. */

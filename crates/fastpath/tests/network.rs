@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request, index_of};
 use bpf::program::Loader;
-use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, PortSettings};
+use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, Place, PortSettings};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use fib::next_hop::Kind;
@@ -62,14 +62,14 @@ impl Net {
     }
 
     /// A forwarder that knows both hosts.
-    fn forwarder(&self, request: Request) -> Forwarder {
+    fn forwarder(&self, places: [Place; 2]) -> Forwarder {
         let make = || {
             let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
-            for (port, peer, id, address) in [
-                (&self.left.b, &self.left.a, 10, LEFT),
-                (&self.right.a, &self.right.b, 11, RIGHT),
+            for (place, port, peer, id, address) in [
+                (places[0], &self.left.b, &self.left.a, 10, LEFT),
+                (places[1], &self.right.a, &self.right.b, 11, RIGHT),
             ] {
-                forwarder.attach(&port.interface, request).unwrap();
+                forwarder.attach(&port.interface, place).unwrap();
                 let settings = PortSettings {
                     enabled: true,
                     accepts: Accepts::default(),
@@ -159,7 +159,7 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
                 .switch(&end.interface, Offload::Checksums, true)
                 .unwrap();
         }
-        let forwarder = net.forwarder(request);
+        let forwarder = net.forwarder([request.into(); 2]);
         net.transfer(4 << 20);
         let partial = reason(&forwarder, "partial-checksum");
         assert!(
@@ -184,6 +184,48 @@ fn tcp_works_with_offloads_on_and_off_in_both_modes() {
         assert!(reason(&forwarder, "partial-checksum") - partial < 20);
         for port in forwarder.port_counters().values() {
             assert!(port.closes(), "{port:?}");
+        }
+    }
+}
+
+/// Frames that came by each port and were forwarded.
+fn by_port(net: &Net, forwarder: &Forwarder) -> [u64; 2] {
+    [&net.left.b, &net.right.a].map(|end| {
+        let counts = forwarder.port_counters();
+        let of_port = (end.index, 0)..=(end.index, u32::MAX);
+        counts
+            .range(of_port)
+            .map(|(_, count)| count.forwarded)
+            .sum()
+    })
+}
+
+#[test]
+fn tcp_crosses_between_ports_at_tc_and_ports_with_xdp() {
+    if cannot_run() {
+        return;
+    }
+    let net = Net::new();
+    let native = Place::Xdp(Request::Native);
+    for (places, with_sums) in [
+        ([Place::Tc, Place::Tc], true),
+        ([Place::Tc, native], false),
+        ([native, Place::Tc], false),
+    ] {
+        for end in [&net.left.a, &net.right.b] {
+            end.namespace
+                .switch(&end.interface, Offload::Checksums, with_sums)
+                .unwrap();
+        }
+        let forwarder = net.forwarder(places);
+        net.transfer(4 << 20);
+        // Segments one way, acknowledgements the other.
+        let [right, left] = by_port(&net, &forwarder);
+        assert!(right > 2000 && left > 20, "{places:?}: {right}, {left}");
+        for count in forwarder.port_counters().values() {
+            assert!(count.closes(), "{places:?}: {count:?}");
+            let left: u64 = count.not_forwarded() - count.reason("link-group");
+            assert!(left < 20, "{places:?}: {count:?}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub use program::{
     ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, Hook, Instruction, PROGRAM_UNALIGNED, link_create,
     link_detach, program_load, programs_attached, tracepoint_attach, tracing_program_load,
 };
-pub use run::{Context, RunResult, run_dry, run_live};
+pub use run::{Context, RunResult, SocketBuffer, run_buffer, run_dry, run_live};
 
 fn call<T>(command: i32, argument: &mut T) -> io::Result<i64> {
     // SAFETY: `argument` is one of the repr(C) records of this module's files, laid out as the

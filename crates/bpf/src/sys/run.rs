@@ -138,3 +138,56 @@ pub fn run_dry(
         duration_ns: run.duration_ns,
     })
 }
+
+/// The kernel's `struct __sk_buff`, as far as a program at tc that is run by hand can be given it.
+/// All else is zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SocketBuffer {
+    length_to_mark: [u32; 3],
+    queue_to_tag: [u32; 5],
+    /// For queueing (`skb->priority`).
+    pub priority: u32,
+    index_to_meta: [u32; 27],
+    flow_keys_and_time: [u64; 2],
+    wire_length: u32,
+    /// Segments that the frame stands for; 0 with [`SocketBuffer::segment_size`]: nobody counted.
+    pub segments: u32,
+    socket: u64,
+    /// Bytes of data in each; 0: the frame is one.
+    pub segment_size: u32,
+    time_kind: u32,
+    hardware_time: u64,
+}
+
+/// Runs a program at tc once on a copy of `frame`, with what `buffer` says beside it, and leaves
+/// there what the program has written; nothing is sent.
+///
+/// # Errors
+/// The kernel's.
+pub fn run_buffer(
+    program: BorrowedFd<'_>,
+    frame: &[u8],
+    buffer: &mut SocketBuffer,
+) -> io::Result<RunResult> {
+    const { assert!(size_of::<SocketBuffer>() == 192) };
+    let mut out = vec![0_u8; frame.len() + 512];
+    let at = std::ptr::from_mut(buffer) as u64;
+    let size = size_of::<SocketBuffer>() as u32;
+    let mut run = Run {
+        data_size_out: out.len() as u32,
+        data_out: out.as_mut_ptr() as u64,
+        context_in: at,
+        context_size_in: size,
+        context_out: at,
+        context_size_out: size,
+        ..Run::new(program, frame, 1, &Context::default())
+    };
+    call(PROG_TEST_RUN, &mut run)?;
+    out.truncate(run.data_size_out as usize);
+    Ok(RunResult {
+        verdict: run.verdict,
+        frame: out,
+        duration_ns: run.duration_ns,
+    })
+}

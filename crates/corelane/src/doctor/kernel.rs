@@ -77,7 +77,7 @@ fn xdp_on_veth() -> Finding {
     let what = "XDP on veth";
     match attempt() {
         Ok(Mode::Native) => Finding::good(what, "native"),
-        Ok(Mode::Generic) => Finding::limited(what, "generic", "Linux 4.20 or later for native"),
+        Ok(_) => Finding::limited(what, "generic", "Linux 4.20 or later for native"),
         Err(error) => Finding::missing(what, error, "run as root"),
     }
 }

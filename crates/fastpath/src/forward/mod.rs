@@ -27,10 +27,10 @@
 //!   ([`Capacity`]): maps do not grow.
 //! - A port whose device takes VLAN tags out of frames (VLAN offload), while nobody tells the
 //!   program of them, is the kernel's ([`Forwarder::hides_tags`]): `ethtool -K PORT rxvlan off`.
-//! - Frames with partial checksums (veth, virtio and tap peers with offloads on) are recognised and
-//!   left to the kernel, which completes them: right, at the kernel's speed. `ethtool -K PEER tx
-//!   off` brings them to the fast path.
-//! - A veth takes redirected frames only while its peer has an XDP program or GRO (`ethtool -K PEER
+//! - An XDP program leaves frames with partial checksums (veth, virtio and tap peers with offloads
+//!   on) to the kernel, which completes them: right, at the kernel's speed. At tc they are
+//!   forwarded, and segments whole ([`Place::Tc`]).
+//! - A veth takes frames that XDP redirects only while its peer has an XDP program or GRO (`ethtool -K PEER
 //!   gro on`). The forwarder asks the kernel whether a port does, and leaves frames to the kernel
 //!   as long as it does not ([`Forwarder::set_device`]).
 
@@ -41,6 +41,7 @@ mod flows;
 mod grace;
 mod left;
 mod links;
+mod place;
 mod ports;
 mod punts;
 mod reason;
@@ -60,8 +61,8 @@ use answers::Tables;
 use bpf::attach::{Attachment, Mode};
 use bpf::btf::Btf;
 use bpf::map::{Map, MappedArray, possible_cpus};
-use bpf::program::{Loaded, Loader};
-use bpf::sys::RunResult;
+use bpf::program::{Loaded, Loader, Program};
+use bpf::sys::{RunResult, SocketBuffer};
 pub use counters::{Carried, PortCount, PortCounts};
 use fib::quiescence::Domain;
 use fib::{NextHop, NextHopEntry, NextHopTable};
@@ -71,6 +72,7 @@ use left::Left;
 pub use left::{NotCarried, Room};
 pub use links::LinkCount;
 use links::Links;
+pub use place::Place;
 use ports::Port;
 pub use ports::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
@@ -87,6 +89,7 @@ use crate::Result;
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
 /// Where the kernel describes itself, if it does.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
+const SEGMENT: &[u8] = include_bytes!("../../bpf/built/segment.bpf.o");
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
 const SHARED: [&str; 20] = [
@@ -144,8 +147,14 @@ struct Load {
 }
 
 impl Load {
-    fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
-        self.loader(maps)?.load()
+    /// The program of a port that forwards, or gives to sockets what can be forwarded.
+    fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Program> {
+        if self.mode == Mode::Tc {
+            let loader = Loader::new(SEGMENT)?.constant("PORT", self.port as u64);
+            let loader = self.capacity.shape(shared(loader, maps))?;
+            return loader.load()?.program("segment");
+        }
+        self.loader(maps)?.load()?.program("forward")
     }
 
     fn loader(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loader> {
@@ -167,22 +176,22 @@ impl Load {
             // Kernels without AF_XDP do not know the kind that sockets need.
             loader = loader.unused("sockets")?;
         }
-        for (name, map) in maps {
-            loader = loader.share(name, map.clone());
-        }
+        loader = shared(loader, maps);
         Ok(self.teller.shape(self.capacity.shape(loader)?))
     }
 
     /// The program at tc in front of packet sockets.
     fn load_take(&self, longest: u16, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loaded> {
-        let mut loader = Loader::new(TAKE)?
+        let loader = Loader::new(TAKE)?
             .constant("PORT", self.port as u64)
             .constant("LONGEST", u64::from(longest));
-        for (name, map) in maps {
-            loader = loader.share(name, map.clone());
-        }
-        self.capacity.shape(loader)?.load()
+        self.capacity.shape(shared(loader, maps))?.load()
     }
+}
+
+fn shared(loader: Loader, maps: &HashMap<&'static str, Map>) -> Loader {
+    let share = |loader: Loader, (name, map): (&&str, &Map)| loader.share(name, map.clone());
+    maps.iter().fold(loader, share)
 }
 
 /// The forwarder. Its methods are for one thread, in the ports' network namespace; the program runs
@@ -353,5 +362,18 @@ impl Forwarder {
     /// [`Error::NoPort`], [`bpf::Error::Run`].
     pub fn run(&self, ifindex: u32, frame: &[u8], repeat: u32) -> Result<RunResult> {
         Ok(self.dry(ifindex)?.run(frame, 0, repeat)?)
+    }
+
+    /// Runs the program of a port at tc once on a frame and what the kernel knows beside it.
+    ///
+    /// # Errors
+    /// As [`Forwarder::run`].
+    pub fn run_buffer(
+        &self,
+        ifindex: u32,
+        frame: &[u8],
+        buffer: &mut SocketBuffer,
+    ) -> Result<RunResult> {
+        Ok(self.dry(ifindex)?.run_buffer(frame, buffer)?)
     }
 }

@@ -11,7 +11,7 @@ use fib::NextHop;
 
 use super::answers::flags;
 use super::tags::Teller;
-use super::{Flows, Forwarder, Load, Lookup, Target, counters, vlans};
+use super::{Flows, Forwarder, Load, Lookup, Place, Target, counters, vlans};
 use crate::{Error, Result};
 
 /// 64-bit words of `struct port` of the C source.
@@ -184,8 +184,8 @@ impl Forwarder {
     /// # Errors
     /// [`bpf::Error::Refused`] when the kernel does not take the program, else as
     /// [`Attachment::new`]; [`Error::Value`] when all 64 places are taken.
-    pub fn attach(&mut self, interface: &str, request: Request) -> Result<&Attachment> {
-        self.attach_at(interface, attach::index_of(interface)?, request)
+    pub fn attach(&mut self, interface: &str, place: impl Into<Place>) -> Result<&Attachment> {
+        self.attach_at(interface, attach::index_of(interface)?, place)
     }
 
     /// The same to the interface with this index, which `interface` is the name of: never to
@@ -197,7 +197,7 @@ impl Forwarder {
         &mut self,
         interface: &str,
         ifindex: u32,
-        request: Request,
+        place: impl Into<Place>,
     ) -> Result<&Attachment> {
         self.detach(ifindex);
         let number = self.next_number();
@@ -209,18 +209,17 @@ impl Forwarder {
             });
         }
         self.write_port(number, 0, 0, ifindex);
-        let (program, attachment, teller) = match self.target {
-            Target::Copies { longest } => {
-                let load = self.load_for(number, Mode::Generic, Teller::Nobody);
+        let (program, attachment, teller) = match (self.target, place.into()) {
+            (Target::Copies { longest }, _) => {
+                let load = self.load_for(number, Mode::Tc, Teller::Nobody);
                 let loaded = load.load_take(longest, &self.maps)?;
                 let program = loaded.program("take")?;
                 let attachment = Attachment::at_tc(&program, interface, ifindex)?;
                 // There the kernel has the tag of every frame beside it.
                 (loaded.program("hear")?, attachment, Teller::Stack)
             }
-            Target::Ports | Target::Sockets { .. } => {
-                self.attach_xdp(interface, ifindex, request, number)?
-            }
+            (_, Place::Tc) => self.attach_tc(interface, ifindex, number)?,
+            (_, Place::Xdp(request)) => self.attach_xdp(interface, ifindex, request, number)?,
         };
         self.maps["out"].set(number as u32, &ifindex)?;
         let port = Port {
@@ -268,12 +267,11 @@ impl Forwarder {
         number: usize,
     ) -> Result<(Program, Attachment, Teller)> {
         let program = |this: &Self, mode, teller| -> bpf::Result<Program> {
-            let loaded = this.load_for(number, mode, teller).load(&this.maps);
-            loaded?.program("forward")
+            this.load_for(number, mode, teller).load(&this.maps)
         };
         if request != Request::Generic {
             let teller = self.tellers.native(ifindex);
-            let loaded = self.loaded(ifindex, number);
+            let loaded = self.loaded(ifindex, number, Mode::Native);
             let native = loaded.unwrap_or_else(|| program(self, Mode::Native, teller))?;
             match Attachment::at(&native, interface, ifindex, Request::Native) {
                 Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
@@ -298,7 +296,7 @@ impl Forwarder {
             return Ok(dry);
         }
         let load = self.load_for(number, port.attachment.mode(), Teller::Nobody);
-        let program = load.load(&self.maps)?.program("forward")?;
+        let program = load.load(&self.maps)?;
         Ok(port.dry.get_or_init(|| program))
     }
 

@@ -104,6 +104,8 @@ reasons! {
     Ipv6Discovery = "ipv6-discovery", Ipv6Input, Kernel;
     /// RFC 1071 in part: the sum of the transport header is still to be completed.
     PartialChecksum = "partial-checksum", NextHop, Kernel;
+    /// Segments in one frame whose size only the kernel can say: tunnels, BIG TCP (program at tc).
+    Segments = "segments", NextHop, Kernel;
     /// No route to the destination; the kernel answers.
     NoRoute = "no-route", NextHop, Kernel;
     /// An address of this machine.

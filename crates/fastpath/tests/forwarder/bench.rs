@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use bpf::attach::{Request, index_of};
 use fastpath::forward::{
-    Accepts, Capacity, Device, Forwarder, Lookup, PortSettings, Reason, VlanSettings,
+    Accepts, Capacity, Device, Forwarder, Lookup, Place, PortSettings, Reason, VlanSettings,
 };
 use fastpath::generate::{Destinations, Frames, Generator};
 use fib::next_hop::Kind;
@@ -16,6 +16,9 @@ use crate::common::{self, veth};
 pub(crate) const DROP: u32 = 1;
 pub(crate) const PASS: u32 = 2;
 pub(crate) const REDIRECT: u32 = 4;
+const TC_PASS: u32 = u32::MAX;
+const TC_DROP: u32 = 2;
+pub(crate) const TC_REDIRECT: u32 = 7;
 pub(crate) const MAIN: u32 = 254;
 pub(crate) const STATION: [u8; 6] = [2, 0, 0, 0, 0, 0x10];
 pub(crate) const VLAN_STATION: [u8; 6] = [2, 0, 0, 0, 0, 0x20];
@@ -27,6 +30,7 @@ pub(crate) const TAGGED: NextHop = NextHop(11);
 /// A forwarder with port r0 (untagged, and VLAN 100 in a table of its own) and egress r1.
 pub(crate) struct Bench {
     pub(crate) forwarder: Forwarder,
+    pub(crate) place: Place,
     pub(crate) r0: u32,
     pub(crate) r1: u32,
 }
@@ -100,6 +104,10 @@ impl Bench {
     }
 
     pub(crate) fn with(capacity: Capacity) -> Self {
+        Self::at(Place::Xdp(Request::Native), capacity)
+    }
+
+    pub(crate) fn at(place: Place, capacity: Capacity) -> Self {
         veth("r0", "p0");
         veth("r1", "p1");
         // r1 takes redirected frames when its peer has GRO.
@@ -107,7 +115,7 @@ impl Bench {
         let mut forwarder = Forwarder::new(Lookup::Own, capacity).unwrap();
         let (r0, r1) = (index_of("r0").unwrap(), index_of("r1").unwrap());
         for port in ["r0", "r1"] {
-            forwarder.attach(port, Request::Native).unwrap();
+            forwarder.attach(port, place).unwrap();
         }
         forwarder.set_port(r0, &settings()).unwrap();
         forwarder.set_next_hop(ADJACENCY, adjacency(r1, 0)).unwrap();
@@ -167,7 +175,12 @@ impl Bench {
             ],
         );
         forwarder.settle();
-        Self { forwarder, r0, r1 }
+        Self {
+            forwarder,
+            place,
+            r0,
+            r1,
+        }
     }
 
     pub(crate) fn run(&self, frame: &[u8]) -> (u32, Vec<u8>) {
@@ -184,11 +197,13 @@ impl Bench {
             .iter()
             .find(|reason| reason.name() == name)
             .unwrap();
-        assert_eq!(
-            verdict,
-            if reason.is_punted() { PASS } else { DROP },
-            "{name}"
-        );
+        let wanted = match (self.place, reason.is_punted()) {
+            (Place::Xdp(_), true) => PASS,
+            (Place::Xdp(_), false) => DROP,
+            (Place::Tc, true) => TC_PASS,
+            (Place::Tc, false) => TC_DROP,
+        };
+        assert_eq!(verdict, wanted, "{name}");
         assert_eq!(after, frame, "{name}: changed");
     }
 

@@ -9,4 +9,5 @@ mod links;
 mod punts;
 mod rewrite;
 mod search;
+mod segments;
 mod state;

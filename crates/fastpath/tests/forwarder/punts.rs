@@ -238,6 +238,7 @@ fn with_the_kernels_lookup_the_same_holds_as_far_as_it_tells() {
         forwarder.set_own_addresses([u32::from(Ipv4Addr::new(203, 0, 113, 12))]);
         let mut bench = Bench {
             forwarder,
+            place: Request::Native.into(),
             r0,
             r1: 0,
         };

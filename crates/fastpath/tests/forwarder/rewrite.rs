@@ -1,13 +1,13 @@
 //! What the program rewrites, byte for byte.
 
 use bpf::attach::Request;
-use fastpath::forward::{Capacity, Forwarder, Lookup};
+use fastpath::forward::{Capacity, Forwarder, Lookup, Place};
 
 use super::bench::{ADJACENCY, Bench, REDIRECT, TAGGED, expected, frame, frame_short, with_ipv4};
 use crate::common::{in_namespace, veth};
 
 #[test]
-fn both_programs_are_accepted_by_the_verifier() {
+fn all_programs_are_accepted_by_the_verifier() {
     in_namespace(|| {
         veth("r0", "p0");
         for lookup in [Lookup::Own, Lookup::Kernel] {
@@ -15,6 +15,8 @@ fn both_programs_are_accepted_by_the_verifier() {
             for request in [Request::Native, Request::Generic] {
                 forwarder.attach("r0", request).unwrap();
             }
+            let at_tc = forwarder.attach("r0", Place::Tc);
+            assert_eq!(at_tc.is_ok(), lookup == Lookup::Own);
         }
     });
 }

@@ -1,5 +1,6 @@
 //! How the program's state changes: groups, and memory that is used again.
 
+use bpf::attach::Request;
 use fastpath::forward::{Capacity, Forwarder, Lookup};
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
@@ -57,6 +58,7 @@ fn a_group_keeps_flows_and_moves_only_those_of_a_lost_member() {
 fn replaced_state_is_reused_after_its_grace_period() {
     in_namespace(|| {
         let mut bench = Bench {
+            place: Request::Native.into(),
             forwarder: Forwarder::new(
                 Lookup::Own,
                 Capacity {

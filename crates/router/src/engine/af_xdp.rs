@@ -136,10 +136,10 @@ impl Sockets for XskSockets {
             (Mode::Native, true, true) => "native,zero-copy,busy-poll",
             (Mode::Native, false, false) => "native,copy",
             (Mode::Native, false, true) => "native,copy,busy-poll",
-            (Mode::Generic, true, false) => "generic,zero-copy",
-            (Mode::Generic, true, true) => "generic,zero-copy,busy-poll",
-            (Mode::Generic, false, false) => "generic,copy",
-            (Mode::Generic, false, true) => "generic,copy,busy-poll",
+            (_, true, false) => "generic,zero-copy",
+            (_, true, true) => "generic,zero-copy,busy-poll",
+            (_, false, false) => "generic,copy",
+            (_, false, true) => "generic,copy,busy-poll",
         }
     }
 }

@@ -148,6 +148,7 @@ impl Engine for Xdp {
                     mode: match attachment.mode() {
                         Mode::Native => "native",
                         Mode::Generic => "generic",
+                        Mode::Tc => "tc",
                     },
                 })
             })

@@ -1,0 +1,57 @@
+//! Where a port's program runs: in the driver, or behind the kernel's own receiving.
+//!
+//! In the driver (XDP) a frame costs least, and each is one on the wire. At tc one can stand for
+//! many: a sender with offloads on hands over segments of up to 64 KiB with one header, which are
+//! looked up once and go on whole. Frames cross between both kinds of port: what comes by XDP leaves
+//! by whatever takes redirected frames, what comes by tc leaves by any device, through its queueing
+//! discipline.
+//!
+//! At tc a device's queue may lose frames that were counted as forwarded, as those of the kernel's
+//! own forwarding; its statistics say so (`tc -s qdisc`).
+
+use bpf::attach::{Attachment, Mode, Request};
+use bpf::program::Program;
+
+use super::tags::Teller;
+use super::{Forwarder, Lookup, Target};
+use crate::{Error, Result};
+
+/// Where a port's program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before the kernel has made a socket buffer of a frame, or right after it (generic mode).
+    Xdp(Request),
+    /// At tc, with whole segments. Needs a table of our own ([`Lookup::Own`]), and Linux 6.6.
+    Tc,
+}
+
+impl From<Request> for Place {
+    fn from(request: Request) -> Self {
+        Self::Xdp(request)
+    }
+}
+
+impl Forwarder {
+    pub(super) fn attach_tc(
+        &mut self,
+        interface: &str,
+        ifindex: u32,
+        number: usize,
+    ) -> Result<(Program, Attachment, Teller)> {
+        if self.lookup == Lookup::Kernel || self.target != Target::Ports {
+            return Err(Error::Value {
+                what: "place of a program",
+                value: "tc".to_owned(),
+                remedy: "the kernel's table and AF_XDP sockets need XDP".to_owned(),
+            });
+        }
+        let loaded = self.loaded(ifindex, number, Mode::Tc);
+        let program = loaded.unwrap_or_else(|| {
+            let load = self.load_for(number, Mode::Tc, Teller::Stack);
+            load.load(&self.maps)
+        })?;
+        let attachment = Attachment::at_tc(&program, interface, ifindex)?;
+        // There the kernel has the tag of every frame beside it.
+        Ok((program, attachment, Teller::Stack))
+    }
+}
