@@ -244,7 +244,14 @@ fn as_nobody(place: &Place, arguments: &[&str]) -> Option<Output> {
 #[test]
 fn without_root_an_engine_that_needs_it_is_refused_and_the_others_are_measured() {
     let place = Place::new();
-    for engine in ["kernel", "xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
+    for engine in [
+        "kernel",
+        "xdp",
+        "xdp-kernel-fib",
+        "tc",
+        "af-xdp",
+        "af-packet",
+    ] {
         let Some(output) = as_nobody(&place, &["--engine", engine]) else {
             return;
         };

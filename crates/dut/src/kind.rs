@@ -48,7 +48,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order in which reports name them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Memory(None),
         Self::Memory(Some(TableOrganisation::Locked)),
         Self::Memory(Some(TableOrganisation::Shared)),
@@ -56,6 +56,7 @@ impl Kind {
         Self::Kernel,
         Self::Router(EngineKind::Xdp),
         Self::Router(EngineKind::XdpKernelFib),
+        Self::Router(EngineKind::Tc),
         Self::Router(EngineKind::AfXdp),
         Self::Router(EngineKind::AfPacket),
     ];
@@ -77,9 +78,7 @@ impl Kind {
             Self::Memory(Some(TableOrganisation::PerCore)) => Table::PerCore,
             Self::Memory(Some(TableOrganisation::Shared)) => Table::Shared,
             Self::Kernel | Self::Router(EngineKind::XdpKernelFib) => Table::Kernel,
-            Self::Router(EngineKind::Xdp | EngineKind::AfXdp | EngineKind::AfPacket) => {
-                Table::Shared
-            }
+            Self::Router(_) => Table::Shared,
         }
     }
 

@@ -254,6 +254,9 @@ impl Device for Router {
             EngineKind::Xdp => {
                 format!("Our program in the kernel, our table ({table}, both address families)")
             }
+            EngineKind::Tc => {
+                format!("Our program in the kernel at tc, our table ({table}, both families)")
+            }
             EngineKind::XdpKernelFib => "Our program in the kernel, which asks the kernel's table \
                                          for every packet"
                 .to_owned(),

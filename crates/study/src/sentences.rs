@@ -290,6 +290,7 @@ pub(crate) fn engine_in_words(engine: &str) -> &str {
         "kernel" => "the Linux kernel",
         "xdp" => "XDP with our table",
         "xdp-kernel-fib" => "XDP with the kernel's table",
+        "tc" => "tc",
         "af-xdp" => "XDP sockets (af-xdp)",
         "af-packet" => "packet sockets (af-packet)",
         other => other,

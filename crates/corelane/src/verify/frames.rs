@@ -14,7 +14,7 @@ use crate::common::{Outcome, print};
 
 const SCHEMA: &str = "corelane-verify-frames/1";
 const DIFFERENT: u8 = 1;
-const ENGINES: [EngineKind; 2] = [EngineKind::Xdp, EngineKind::AfXdp];
+const ENGINES: [EngineKind; 3] = [EngineKind::Xdp, EngineKind::Tc, EngineKind::AfXdp];
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     host::cleanup::on_signal()?;

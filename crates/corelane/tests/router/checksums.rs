@@ -10,7 +10,7 @@ use host::Namespace;
 
 use super::lab::{Lab, is_root, wait_for};
 
-const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
+const ENGINES: [&str; 5] = ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"];
 const DATAGRAMS: usize = 20;
 
 /// Where a sends datagrams to at b; the last two are in tunnels at a port of their own, with a sum

@@ -3,7 +3,7 @@
 use super::lab::{Lab, is_root, wait_for};
 use super::raw::{Raw, checksum, mac};
 
-const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
+const ENGINES: [&str; 5] = ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"];
 const FRAMES: usize = 10;
 const TARGET: &str = "2001:db8:1::2";
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::lab::{Lab, Router, is_root, wait_for};
 use super::raw::{Raw, ipv4, mac};
 
-const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
+const ENGINES: [&str; 5] = ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"];
 const FRAMES: usize = 40;
 
 /// Sends frames of so many bytes of payload from a to b; says how many came through.

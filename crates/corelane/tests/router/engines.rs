@@ -323,7 +323,7 @@ fn a_program_that_the_verifier_refuses_starts_nothing_and_says_why() {
         return;
     }
     let lab = Lab::new();
-    for engine in ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
+    for engine in ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"] {
         let output = lab
             .r
             .command("setpriv")

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::lab::{Lab, is_root, wait_for};
 use super::raw::{Raw, checksum, mac};
 
-const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
+const ENGINES: [&str; 5] = ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"];
 
 /// Policy and fields.
 const POLICIES: [(u8, u16); 13] = [

@@ -37,6 +37,7 @@ fn frames_leave_byte_for_byte_as_they_must() {
         ["--engine", "xdp", "--require", "native"],
         ["--engine", "xdp", "--require", "generic"],
         ["--engine", "xdp-kernel-fib", "--require", "native"],
+        ["--engine", "tc", "--require", "any"],
         ["--engine", "af-xdp", "--require", "native"],
     ];
     for words in ways {

@@ -116,7 +116,7 @@ fn a_process_that_is_stopped_leaves_everything_to_the_kernel_after_the_bound() {
         printed.trim().parse().unwrap()
     };
     lab.b.ip("addr add 192.0.2.1/24 dev lo").unwrap();
-    for engine in ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"] {
+    for engine in ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"] {
         via(1);
         let more = ["--engine", engine, "--stale-milliseconds", "1000"];
         let mut router = lab.run(&["r0", "r1", "r2"], &more);

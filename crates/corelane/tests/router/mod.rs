@@ -25,6 +25,7 @@ mod open_metrics;
 mod policy;
 mod protocols;
 mod raw;
+mod segments;
 mod service;
 mod settings;
 mod sizes;

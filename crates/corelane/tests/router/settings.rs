@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::lab::{Lab, Router, is_root, wait_for};
 use super::raw::{Wires, ipv4, ipv6};
 
-const ENGINES: [&str; 4] = ["xdp", "xdp-kernel-fib", "af-xdp", "af-packet"];
+const ENGINES: [&str; 5] = ["xdp", "xdp-kernel-fib", "tc", "af-xdp", "af-packet"];
 
 /// What host a sends, by name: source and destination.
 const FRAMES: [(&str, &str, &str); 14] = [

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::Request;
 use bpf::sys::{Hook, Instruction, link_create, program_load};
-use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, PortSettings, VlanSettings};
+use fastpath::forward::{Accepts, Capacity, Forwarder, Lookup, Place, PortSettings, VlanSettings};
 use fib::next_hop::Kind;
 use fib::{NextHop, NextHopEntry, Prefix};
 
@@ -77,6 +77,7 @@ fn a_vlan_without_a_sub_interface_is_not_forwarded_as_the_port() {
         ["--engine", "xdp", "--require", "native"],
         ["--engine", "xdp", "--require", "generic"],
         ["--engine", "xdp-kernel-fib", "--require", "native"],
+        ["--engine", "tc", "--require", "any"],
         ["--engine", "af-xdp", "--require", "native"],
         ["--engine", "af-xdp", "--require", "generic"],
         ["--engine", "af-packet", "--require", "any"],
@@ -94,7 +95,7 @@ fn a_vlan_without_a_sub_interface_is_not_forwarded_as_the_port() {
     }
 }
 
-/// What the driver tells is as good as a tag in the frame: the VLAN's table answers.
+/// What the driver or the kernel tells is as good as a tag in the frame: the VLAN's table answers.
 #[test]
 fn a_tag_beside_the_frame_chooses_the_vlan() {
     if !is_root() {
@@ -102,11 +103,11 @@ fn a_tag_beside_the_frame_chooses_the_vlan() {
     }
     let lab = Lab::new();
     let stations = [mac(&lab.r, "r0"), mac(&lab.r, "r1")];
-    let run = || {
+    let run = |place: Place| {
         let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
         let [r0, r1] = ["r0", "r1"].map(|port| bpf::attach::index_of(port).unwrap());
         for (name, port, mac) in [("r0", r0, stations[0]), ("r1", r1, stations[1])] {
-            forwarder.attach(name, Request::Native).unwrap();
+            forwarder.attach(name, place).unwrap();
             assert!(!forwarder.hides_tags(port), "{name}");
             let vlan = VlanSettings {
                 vid: VID,
@@ -141,7 +142,13 @@ fn a_tag_beside_the_frame_chooses_the_vlan() {
         forwarder.settle();
         forwarder
     };
-    let _forwarder = lab.r.enter(run).unwrap();
-    assert_eq!(pass(&lab, None), [[2, 0, 0, 0, 0, 10]; FRAMES]);
-    assert_eq!(pass(&lab, Some(VID)), [[2, 0, 0, 0, 0, 11]; FRAMES]);
+    for place in [Place::Xdp(Request::Native), Place::Tc] {
+        let forwarder = lab.r.enter(|| run(place)).unwrap();
+        assert_eq!(pass(&lab, None), [[2, 0, 0, 0, 0, 10]; FRAMES], "{place:?}");
+        let tagged = pass(&lab, Some(VID));
+        assert_eq!(tagged, [[2, 0, 0, 0, 0, 11]; FRAMES], "{place:?}");
+        let counts = forwarder.port_counters();
+        let forwarded: u64 = counts.values().map(|count| count.forwarded).sum();
+        assert_eq!(forwarded, 2 * FRAMES as u64, "{place:?}");
+    }
 }

@@ -13,7 +13,7 @@ use super::lab::{is_root, wait_for};
 use super::raw::ipv4;
 
 /// The engines that are compared with the kernel.
-const ENGINES: [&str; 2] = ["xdp", "af-xdp"];
+const ENGINES: [&str; 3] = ["xdp", "tc", "af-xdp"];
 /// What a test of some seconds can try.
 const CONFIGURATIONS: u64 = 10;
 /// On a machine however busy.

@@ -16,11 +16,11 @@ pub mod user_space;
 
 mod af_xdp;
 mod failed;
+mod in_kernel;
 mod open;
 mod recovery;
 mod tables;
 pub(crate) mod workers;
-mod xdp;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -253,7 +253,7 @@ pub trait Answers {
 /// What moves the frames. Dropping an engine detaches it: from then on the kernel forwards by
 /// itself.
 pub trait Engine: Send {
-    /// `xdp`, `xdp-kernel-fib`, `af-xdp` or `af-packet`.
+    /// As in [`EngineKind::name`].
     fn name(&self) -> &'static str;
 
     /// How each port is attached, ports in their order on the command line.
@@ -274,9 +274,9 @@ pub trait Engine: Send {
     /// after it are not tried.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
 
-    /// How many programs of its own it has at tc on each port, where others' programs would be gone
-    /// past.
-    fn programs_at_tc(&self) -> u32 {
+    /// How many programs of its own it has at tc on an interface, where others' programs would be
+    /// gone past.
+    fn programs_at_tc(&self, _ifindex: u32) -> u32 {
         0
     }
 

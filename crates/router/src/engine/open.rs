@@ -2,14 +2,14 @@
 
 use bpf::attach::Request;
 use clap::ValueEnum;
-use fastpath::forward::{Capacity, Lookup};
+use fastpath::forward::Capacity;
 use port::xsk::Copying;
 use serde::Deserialize;
 
 use super::af_packet::PacketSockets;
 use super::af_xdp::XskSockets;
+use super::in_kernel::InKernel;
 use super::user_space::UserSpace;
-use super::xdp::Xdp;
 use super::{Engine, EngineError};
 
 /// What moves the frames.
@@ -21,6 +21,8 @@ pub enum EngineKind {
     Xdp,
     /// Our program in the kernel, the kernel's table.
     XdpKernelFib,
+    /// Our program in the kernel behind its receiving (tc), our table: segments pass whole.
+    Tc,
     /// Workers in user space behind `AF_XDP` sockets, our table.
     AfXdp,
     /// Workers in user space behind packet sockets, our table.
@@ -33,6 +35,7 @@ impl EngineKind {
         match self {
             Self::Xdp => "xdp",
             Self::XdpKernelFib => "xdp-kernel-fib",
+            Self::Tc => "tc",
             Self::AfXdp => "af-xdp",
             Self::AfPacket => "af-packet",
         }
@@ -84,9 +87,12 @@ pub fn open(
                    any, native, generic";
         return refuse("zero-copy", why);
     }
-    if require != Require::Any && kind == EngineKind::AfPacket {
-        let why = "engine af-packet has no XDP program; allowed here is any";
-        return refuse("native or generic", why);
+    if require != Require::Any && matches!(kind, EngineKind::Tc | EngineKind::AfPacket) {
+        let why = format!(
+            "engine {} has no XDP program; allowed here is any",
+            kind.name()
+        );
+        return refuse("native or generic", &why);
     }
     let request = match require {
         Require::Any => Request::Any,
@@ -98,8 +104,9 @@ pub fn open(
         _ => Copying::Any,
     };
     Ok(match kind {
-        EngineKind::Xdp => Box::new(Xdp::open(Lookup::Own, ports, request, capacity)?),
-        EngineKind::XdpKernelFib => Box::new(Xdp::open(Lookup::Kernel, ports, request, capacity)?),
+        EngineKind::Xdp | EngineKind::XdpKernelFib | EngineKind::Tc => {
+            Box::new(InKernel::open(kind, ports, request, capacity)?)
+        }
         EngineKind::AfXdp => {
             let sockets = XskSockets::new(request, copying, busy_poll);
             Box::new(UserSpace::open(ports, sockets, capacity)?)

@@ -341,8 +341,9 @@ impl<S: Sockets> Engine for UserSpace<S> {
         tables::apply_all(self, changes, |this| &mut this.forwarder, port, gone)
     }
 
-    fn programs_at_tc(&self) -> u32 {
-        S::AT_TC
+    fn programs_at_tc(&self, ifindex: u32) -> u32 {
+        let is_port = self.forwarder.place(ifindex).is_ok();
+        if is_port { S::AT_TC } else { 0 }
     }
 
     fn set_device(&mut self, ifindex: u32, device: Device) {

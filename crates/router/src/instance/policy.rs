@@ -17,12 +17,14 @@ impl Instance {
     pub(super) fn settings(&mut self) -> Result<Vec<Watched>, InstanceError> {
         let (all, flows) = (sysctl::All::read(), sysctl::flows());
         let around = self.follower.mirror().around();
+        let engine = self.follower.engine();
         let watched: Vec<_> = around
             .receiving()
             .map(|link| Watched {
                 name: link.name.clone(),
                 index: link.index,
                 is_port: link.kind == LinkKind::Plain,
+                own_at_tc: engine.programs_at_tc(link.index),
                 accepts: all.accepts(&link.name),
             })
             .collect();
@@ -60,8 +62,7 @@ impl Instance {
     /// Begins to look at what the kernel does besides routing.
     pub(super) fn begin_look(&mut self) -> Result<(), InstanceError> {
         let links = self.settings()?;
-        let own_at_tc = self.follower.engine().programs_at_tc();
-        match Look::begin(links, own_at_tc) {
+        match Look::begin(links) {
             Ok(look) => self.look = Some(look),
             Err(error) => self.take_seen(Seen::nothing(&error))?,
         }

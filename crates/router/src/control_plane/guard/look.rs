@@ -34,19 +34,18 @@ impl AsFd for Look {
 }
 
 impl Look {
-    /// Begins, in the calling thread's network namespace. `own_at_tc` is how many programs of the
-    /// engine's own each port has at tc.
+    /// Begins, in the calling thread's network namespace.
     ///
     /// # Errors
     /// When the system has no thread for it.
-    pub fn begin(links: Vec<Watched>, own_at_tc: u32) -> io::Result<Self> {
+    pub fn begin(links: Vec<Watched>) -> io::Result<Self> {
         let (sender, seen) = sync_channel(1);
         let (bell, ringer) = io::pipe()?;
         std::thread::Builder::new()
             .name("guard".to_owned())
             .spawn(move || {
                 // Who asked may have thought otherwise.
-                let _unwanted = sender.send(look(&links, own_at_tc));
+                let _unwanted = sender.send(look(&links));
                 drop(ringer);
             })?;
         Ok(Self { seen, bell })
@@ -80,7 +79,7 @@ fn ended() -> io::Error {
     io::Error::other("the thread that looks ended")
 }
 
-fn look(links: &[Watched], own_at_tc: u32) -> Seen {
+fn look(links: &[Watched]) -> Seen {
     let mut found = Vec::new();
     netfilter::nftables(&mut found);
     if !hooks::look(&mut found) {
@@ -90,7 +89,7 @@ fn look(links: &[Watched], own_at_tc: u32) -> Seen {
     xfrm::look(&mut found);
     traffic_control::disciplines_and_filters(links, &mut found);
     for link in links {
-        traffic_control::programs(link, own_at_tc, &mut found);
+        traffic_control::programs(link, &mut found);
     }
     let ports = links.iter().filter(|link| link.is_port);
     let devices = ports.filter_map(|port| {

@@ -96,6 +96,8 @@ pub struct Watched {
     pub index: u32,
     /// Is it a port?
     pub is_port: bool,
+    /// How many programs the engine has of its own at tc there.
+    pub own_at_tc: u32,
     /// What it accepts by its settings.
     pub accepts: Accepts,
 }

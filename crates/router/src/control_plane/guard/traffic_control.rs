@@ -79,8 +79,8 @@ fn index_and_kind(payload: &[u8]) -> Option<(u32, String)> {
     Some((u32::from_ne_bytes(*index), text(kind)))
 }
 
-pub(super) fn programs(port: &Watched, own: u32, found: &mut Vec<Finding>) {
-    for (at, own) in [(ATTACH_TCX_INGRESS, own), (ATTACH_TCX_EGRESS, 0)] {
+pub(super) fn programs(port: &Watched, found: &mut Vec<Finding>) {
+    for (at, own) in [(ATTACH_TCX_INGRESS, port.own_at_tc), (ATTACH_TCX_EGRESS, 0)] {
         let others = match programs_attached(port.index, at) {
             Ok(programs) => programs.saturating_sub(own),
             // Before Linux 6.6 there are none of this kind; an interface that is gone has none.

@@ -1,30 +1,30 @@
-//! The engines inside the kernel: `xdp`, with our own table, and `xdp-kernel-fib`, which asks the
-//! kernel for every packet.
+//! The engines inside the kernel: `xdp`, with our own table, `xdp-kernel-fib`, which asks the
+//! kernel for every packet, and `tc`, where segments pass whole.
 //!
-//! Both are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory
+//! All are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory
 //! and what it cannot do. Ports are attached when the engine is opened, and again when an interface
 //! has come back under another index.
 
 use std::time::{Duration, Instant};
 
-use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Device, Forwarder, Lookup, NotCarried, PuntLimits, Room};
+use bpf::attach::{Attachment, Mode, Request, index_of};
+use fastpath::forward::{Capacity, Device, Forwarder, Lookup, NotCarried, Place, PuntLimits, Room};
 
 use super::failed::Failed;
-use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
+use super::{Answers, Change, Counters, Engine, EngineError, EngineKind, Port, PortMode, tables};
 
-/// An engine of XDP programs, attached to its ports as long as it lives.
+/// An engine of programs in the kernel, attached to its ports as long as it lives.
 #[derive(Debug)]
-pub(super) struct Xdp {
+pub(super) struct InKernel {
     forwarder: Forwarder,
-    lookup: Lookup,
+    kind: EngineKind,
     request: Request,
     /// Index by name, as attached, in their order on the command line.
     ports: Vec<(String, u32)>,
     failed: Failed,
 }
 
-impl Xdp {
+impl InKernel {
     /// Attaches to the named ports in the calling thread's network namespace. They forward nothing
     /// until told to.
     ///
@@ -33,11 +33,15 @@ impl Xdp {
     /// required, a program that this kernel refuses (with the end of its explanation), missing
     /// rights.
     pub(super) fn open(
-        lookup: Lookup,
+        kind: EngineKind,
         ports: &[String],
         request: Request,
         capacity: Capacity,
     ) -> Result<Self, EngineError> {
+        let lookup = match kind {
+            EngineKind::XdpKernelFib => Lookup::Kernel,
+            _ => Lookup::Own,
+        };
         let failed = |error| match (lookup, &error) {
             (Lookup::Own, fastpath::Error::Bpf(bpf::Error::CreateMap { error: cause, .. }))
                 if cause.kind() != std::io::ErrorKind::PermissionDenied =>
@@ -54,7 +58,7 @@ impl Xdp {
         let forwarder = Forwarder::new(lookup, capacity).map_err(failed)?;
         let mut engine = Self {
             forwarder,
-            lookup,
+            kind,
             request,
             ports: Vec::with_capacity(ports.len()),
             failed: Failed::default(),
@@ -68,8 +72,15 @@ impl Xdp {
         Ok(engine)
     }
 
+    fn place(&self) -> Place {
+        match self.kind {
+            EngineKind::Tc => Place::Tc,
+            _ => Place::Xdp(self.request),
+        }
+    }
+
     fn attach(&mut self, name: &str, ifindex: u32) -> Result<(), EngineError> {
-        match self.forwarder.attach_at(name, ifindex, self.request) {
+        match self.forwarder.attach_at(name, ifindex, self.place()) {
             Ok(_) => Ok(()),
             Err(error) => Err(EngineError::new(format!("attaching to port {name}"), error)),
         }
@@ -116,7 +127,8 @@ impl Xdp {
                 None => self.ports.push((port.name.clone(), port.ifindex)),
             }
             // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
-            if !self.forwarder.is_loaded(port.ifindex, self.request) {
+            let place = self.place();
+            if !self.forwarder.is_loaded(port.ifindex, place) {
                 self.failed.load(port);
                 return Ok(());
             }
@@ -127,12 +139,9 @@ impl Xdp {
     }
 }
 
-impl Engine for Xdp {
+impl Engine for InKernel {
     fn name(&self) -> &'static str {
-        match self.lookup {
-            Lookup::Own => "xdp",
-            Lookup::Kernel => "xdp-kernel-fib",
-        }
+        self.kind.name()
     }
 
     fn modes(&self) -> Vec<PortMode> {
@@ -156,12 +165,18 @@ impl Engine for Xdp {
     }
 
     fn keeps_table(&self) -> bool {
-        self.lookup == Lookup::Own
+        self.kind != EngineKind::XdpKernelFib
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError> {
         let (port, gone) = (Self::port, Self::forget);
         tables::apply_all(self, changes, |this| &mut this.forwarder, port, gone)
+    }
+
+    fn programs_at_tc(&self, ifindex: u32) -> u32 {
+        let mut attachments = self.forwarder.attachments();
+        let is_at_tc = |one: &Attachment| one.ifindex() == ifindex && one.mode() == Mode::Tc;
+        attachments.any(is_at_tc).into()
     }
 
     fn set_device(&mut self, ifindex: u32, device: Device) {
