@@ -7,8 +7,10 @@
 
 use std::io;
 
-use host::netlink::{GENERIC, Message, ROUTE, Socket, append, attributes, refused, short};
+use host::netlink::{GENERIC, Message, ROUTE, Socket, append, attributes, refused, short, text};
 
+/// `NETDEV_XDP_ACT_BASIC` and `NETDEV_XDP_ACT_REDIRECT`.
+const RUNS_PROGRAMS: u64 = 1 << 0 | 1 << 1;
 /// `NETDEV_XDP_ACT_NDO_XMIT`.
 const REDIRECT: u64 = 1 << 2;
 /// `NETDEV_XDP_ACT_NDO_XMIT_SG`.
@@ -65,10 +67,20 @@ pub fn tells_tags(ifindex: u32) -> io::Result<bool> {
     Ok(metadata.is_some_and(|bits| bits & TELLS_TAGS != 0))
 }
 
+/// Does the driver of this device run XDP programs itself, and can they redirect? `None` when the
+/// kernel is too old to say (Linux 6.3).
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such device.
+pub fn runs_programs(ifindex: u32) -> io::Result<Option<bool>> {
+    let features = ask_device(ifindex, FAMILY, DEVICE_XDP_FEATURES)?;
+    Ok(features.map(|features| features & RUNS_PROGRAMS == RUNS_PROGRAMS))
+}
+
 fn by_family(ifindex: u32, family: &[u8]) -> io::Result<Redirects> {
     let Some(features) = ask_device(ifindex, family, DEVICE_XDP_FEATURES)? else {
         return Ok(Redirects {
-            frames: !is_veth(ifindex)?,
+            frames: kind(ifindex)?.as_deref() != Some("veth"),
             several: false,
         });
     };
@@ -101,14 +113,29 @@ fn ask_device(ifindex: u32, family: &[u8], attribute: u16) -> io::Result<Option<
 /// # Errors
 /// The kernel's: `ENODEV` when there is no such device.
 pub fn takes_tags(interface: &str, ifindex: u32) -> io::Result<bool> {
-    Ok(is_veth(ifindex)? || host::offload::receiving(interface)?.strips_vlans)
+    Ok(kind(ifindex)?.as_deref() == Some("veth")
+        || host::offload::receiving(interface)?.strips_vlans)
+}
+
+/// Does the device belong to a virtual machine whose host hands over frames with unfinished
+/// checksums and segments of many frames?
+///
+/// # Errors
+/// When there is no such device, or its driver does not say.
+pub fn takes_from_host(interface: &str) -> io::Result<bool> {
+    host::offload::takes_from_host(interface)
 }
 
 /// `IFLA_LINKINFO`, and in it `IFLA_INFO_KIND`.
 const LINK_INFORMATION: u16 = 18;
 const LINK_KIND: u16 = 1;
 
-fn is_veth(ifindex: u32) -> io::Result<bool> {
+/// What kind of software device this is, as `ip link add type` names it: `veth`, `tun`, `bridge`.
+/// `None` for hardware.
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such device.
+pub fn kind(ifindex: u32) -> io::Result<Option<String>> {
     // `struct ifinfomsg`: family, type, index, flags, mask.
     let mut body = [0; 16];
     body[4..8].copy_from_slice(&ifindex.to_ne_bytes());
@@ -121,7 +148,8 @@ fn is_veth(ifindex: u32) -> io::Result<bool> {
         let mut kinds = links
             .filter(|(kind, _)| *kind == LINK_INFORMATION)
             .flat_map(|(_, value)| attributes(value));
-        Ok(kinds.any(|(kind, value)| kind == LINK_KIND && value.starts_with(b"veth")))
+        let kind = kinds.find(|(kind, _)| *kind == LINK_KIND);
+        Ok(kind.map(|(_, value)| text(value)))
     })?
 }
 

@@ -251,7 +251,7 @@ impl Device for Router {
             left += account(&**engine, &mut tally);
         }
         let what = match self.kind {
-            EngineKind::Xdp => {
+            EngineKind::Auto | EngineKind::Xdp => {
                 format!("Our program in the kernel, our table ({table}, both address families)")
             }
             EngineKind::Tc => {

@@ -59,6 +59,19 @@ struct Channels {
     combined: u32,
 }
 
+/// `ETHTOOL_GDRVINFO`, `ETHTOOL_GRXCSUM`.
+const ETHTOOL_GDRVINFO: u32 = 0x3;
+const ETHTOOL_GRXCSUM: u32 = 0x14;
+
+/// `struct ethtool_drvinfo` of `linux/ethtool.h`, in words.
+#[repr(C)]
+struct Driver {
+    command: u32,
+    name: [u8; 32],
+    more: [u32; 40],
+}
+
+impl Record for Driver {}
 impl Record for Channels {}
 impl Record for EthtoolValue {}
 
@@ -111,6 +124,30 @@ pub fn receiving(interface: &str) -> io::Result<Receiving> {
         strips_vlans: flags & FLAG_RXVLAN != 0,
         joins_segments: flags & FLAG_LRO != 0,
     })
+}
+
+/// Does `interface` belong to a virtual machine whose host hands over frames with unfinished
+/// checksums and segments of many frames? In the calling thread's network namespace.
+///
+/// # Errors
+/// When there is no such interface, or its driver does not say.
+pub fn takes_from_host(interface: &str) -> io::Result<bool> {
+    let mut driver = Driver {
+        command: ETHTOOL_GDRVINFO,
+        name: [0; 32],
+        more: [0; 40],
+    };
+    const { assert!(size_of::<Driver>() == 196) };
+    ethtool(interface, &mut driver)?;
+    if !driver.name.starts_with(b"virtio_net\0") {
+        return Ok(false);
+    }
+    let mut sums = EthtoolValue {
+        command: ETHTOOL_GRXCSUM,
+        data: 0,
+    };
+    ethtool(interface, &mut sums)?;
+    Ok(sums.data != 0)
 }
 
 /// Receive queues of `interface` in the calling thread's network namespace, as `ethtool -l` shows

@@ -1,6 +1,7 @@
 //! The router from its outside: packets, routes, workers, in memory and between namespaces.
 
 mod agreement;
+mod auto;
 mod config;
 mod follow;
 mod fuzz;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bpf::attach::{self, Request};
-use fastpath::forward::{Capacity, Forwarder, Lookup};
+use fastpath::forward::{Capacity, Forwarder, Lookup, Suits};
 use port::xsk::{Copying, Memory, Options, XskPort};
 use port::{Pool, PortError};
 
@@ -23,6 +23,7 @@ pub(super) fn look(name: &str) -> fastpath::Result<Vec<Finding>> {
     let ifindex = attach::index_of(name)?;
     Ok(vec![
         link(name),
+        place(name, ifindex),
         native(name),
         redirect(name, ifindex),
         zero_copy(name),
@@ -48,6 +49,28 @@ fn link(name: &str) -> Finding {
         Finding::good(what, found)
     } else {
         Finding::limited(what, found, format!("ip link set {name} up"))
+    }
+}
+
+/// Where engine auto has the program, and why.
+fn place(name: &str, ifindex: u32) -> Finding {
+    let what = format!("{name}: engine auto");
+    match Suits::ask(name, ifindex) {
+        Ok(Suits::Native) => Finding::good(what, "XDP: the driver runs the program"),
+        Ok(Suits::Software) => Finding::good(
+            what,
+            "tc: a software device, whose senders hand over whole segments",
+        ),
+        Ok(Suits::Host) => Finding::good(
+            what,
+            format!("tc: the host hands over whole segments (ethtool -K {name} rx off: XDP)"),
+        ),
+        Ok(Suits::NoNative) => Finding::limited(
+            what,
+            "tc: the driver runs no XDP programs",
+            "a card whose driver does forwards small frames several times as fast",
+        ),
+        Err(error) => Finding::limited(what, "not known", error.to_string()),
     }
 }
 

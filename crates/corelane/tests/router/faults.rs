@@ -51,7 +51,7 @@ fn bad_input_starts_nothing_and_says_what_to_do() {
     std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nengine = \"dpdk\"\n").unwrap();
     let said = lab.refused(&[file.to_str().unwrap()]);
     assert!(
-        said.contains("bad.toml:2: engine = \"dpdk\": allowed are xdp, xdp-kernel-fib"),
+        said.contains("bad.toml:2: engine = \"dpdk\": allowed are auto, xdp, xdp-kernel-fib"),
         "{said}"
     );
     let said = lab.refused(&["--port", "r0", "--port", "nosuch"]);

@@ -30,9 +30,9 @@
 //! - An XDP program leaves frames with partial checksums (veth, virtio and tap peers with offloads
 //!   on) to the kernel, which completes them: right, at the kernel's speed. At tc they are
 //!   forwarded, and segments whole ([`Place::Tc`]).
-//! - A veth takes frames that XDP redirects only while its peer has an XDP program or GRO (`ethtool -K PEER
-//!   gro on`). The forwarder asks the kernel whether a port does, and leaves frames to the kernel
-//!   as long as it does not ([`Forwarder::set_device`]).
+//! - A veth takes frames that XDP redirects only while its peer has an XDP program or GRO
+//!   (`ethtool -K PEER gro on`). The forwarder asks the kernel whether a port does, and leaves
+//!   frames to the kernel as long as it does not ([`Forwarder::set_device`]).
 
 mod ahead;
 mod answers;
@@ -72,7 +72,7 @@ use left::Left;
 pub use left::{NotCarried, Room};
 pub use links::LinkCount;
 use links::Links;
-pub use place::Place;
+pub use place::{Place, Suits};
 use ports::Port;
 pub use ports::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};

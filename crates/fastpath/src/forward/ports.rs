@@ -11,7 +11,7 @@ use fib::NextHop;
 
 use super::answers::flags;
 use super::tags::Teller;
-use super::{Flows, Forwarder, Load, Lookup, Place, Target, counters, vlans};
+use super::{Flows, Forwarder, Load, Lookup, Place, Suits, Target, counters, vlans};
 use crate::{Error, Result};
 
 /// 64-bit words of `struct port` of the C source.
@@ -27,6 +27,8 @@ pub struct Device {
     pub(super) redirects: Redirects,
     /// May it take VLAN tags out of frames?
     pub(super) takes_tags: bool,
+    /// Where its program is fastest.
+    pub suits: Suits,
 }
 
 impl Device {
@@ -37,6 +39,7 @@ impl Device {
             several: false,
         },
         takes_tags: true,
+        suits: Suits::Software,
     };
 
     /// Asks the device with this name and index, in the calling thread's network namespace. It
@@ -48,6 +51,7 @@ impl Device {
         Ok(Self {
             redirects: features::redirects(ifindex)?,
             takes_tags: features::takes_tags(interface, ifindex).unwrap_or(true),
+            suits: Suits::ask(interface, ifindex)?,
         })
     }
 }

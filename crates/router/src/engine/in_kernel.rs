@@ -1,14 +1,18 @@
 //! The engines inside the kernel: `xdp`, with our own table, `xdp-kernel-fib`, which asks the
-//! kernel for every packet, and `tc`, where segments pass whole.
+//! kernel for every packet, `tc`, where segments pass whole, and `auto`, where each port's program
+//! is where it is fastest.
 //!
 //! All are [`fastpath::forward::Forwarder`] behind the trait; see there for who owns which memory
 //! and what it cannot do. Ports are attached when the engine is opened, and again when an interface
 //! has come back under another index.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bpf::attach::{Attachment, Mode, Request, index_of};
-use fastpath::forward::{Capacity, Device, Forwarder, Lookup, NotCarried, Place, PuntLimits, Room};
+use fastpath::forward::{
+    Capacity, Device, Forwarder, Lookup, NotCarried, Place, PuntLimits, Room, Suits,
+};
 
 use super::failed::Failed;
 use super::{Answers, Change, Counters, Engine, EngineError, EngineKind, Port, PortMode, tables};
@@ -21,6 +25,10 @@ pub(super) struct InKernel {
     request: Request,
     /// Index by name, as attached, in their order on the command line.
     ports: Vec<(String, u32)>,
+    /// What the devices were like when places were chosen, by index; only where they are.
+    suits: BTreeMap<u32, Suits>,
+    /// By index, as last told.
+    told: BTreeMap<u32, Port>,
     failed: Failed,
 }
 
@@ -61,6 +69,8 @@ impl InKernel {
             kind,
             request,
             ports: Vec::with_capacity(ports.len()),
+            suits: BTreeMap::new(),
+            told: BTreeMap::new(),
             failed: Failed::default(),
         };
         for name in ports {
@@ -72,22 +82,48 @@ impl InKernel {
         Ok(engine)
     }
 
-    fn place(&self) -> Place {
-        match self.kind {
-            EngineKind::Tc => Place::Tc,
-            _ => Place::Xdp(self.request),
+    /// Where the program of a port goes: chosen once, until its device is another.
+    fn place(&mut self, name: &str, ifindex: u32) -> Place {
+        match (self.kind, self.request) {
+            (EngineKind::Tc, _) => Place::Tc,
+            (EngineKind::Auto, Request::Any) => {
+                let ask = || Suits::ask(name, ifindex).unwrap_or(Suits::Software);
+                self.suits.entry(ifindex).or_insert_with(ask).place()
+            }
+            (_, request) => Place::Xdp(request),
         }
     }
 
     fn attach(&mut self, name: &str, ifindex: u32) -> Result<(), EngineError> {
-        match self.forwarder.attach_at(name, ifindex, self.place()) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(EngineError::new(format!("attaching to port {name}"), error)),
+        let place = self.place(name, ifindex);
+        let mut attach = |place| self.forwarder.attach_at(name, ifindex, place).map(drop);
+        let mut done = attach(place);
+        if let (EngineKind::Auto, Err(fastpath::Error::Bpf(error))) = (self.kind, &done) {
+            match (place, error) {
+                (Place::Xdp(_), bpf::Error::NotNative { .. }) => done = attach(Place::Tc),
+                // Before Linux 6.6 there is no such place.
+                (Place::Tc, bpf::Error::Attach { .. }) => done = attach(Request::Any.into()),
+                _ => {}
+            }
+        }
+        done.map_err(|error| EngineError::new(format!("attaching to port {name}"), error))
+    }
+
+    /// How a port is attached, and why, where that was chosen.
+    fn mode(&self, attachment: &Attachment) -> &'static str {
+        match (attachment.mode(), self.suits.get(&attachment.ifindex())) {
+            (Mode::Native, _) => "native",
+            (Mode::Generic, _) => "generic",
+            (Mode::Tc, None) => "tc",
+            (Mode::Tc, Some(Suits::Software)) => "tc,software-device",
+            (Mode::Tc, Some(Suits::Host)) => "tc,virtio-offloads",
+            (Mode::Tc, Some(Suits::Native | Suits::NoNative)) => "tc,no-native-xdp",
         }
     }
 
     /// Sets a port up. One that cannot be is the kernel's, and is tried again.
     fn port(&mut self, port: &Port) {
+        self.told.insert(port.ifindex, port.clone());
         let now = Instant::now();
         if self.failed.waits(port, now) {
             return;
@@ -107,6 +143,8 @@ impl InKernel {
     fn forget(&mut self, name: &str, ifindex: u32) {
         self.failed.forget(name);
         self.ports.retain(|(known, _)| known != name);
+        self.suits.remove(&ifindex);
+        self.told.remove(&ifindex);
         self.forwarder.detach(ifindex);
     }
 
@@ -123,11 +161,13 @@ impl InKernel {
                 Some((_, ifindex)) => {
                     let old = std::mem::replace(ifindex, port.ifindex);
                     self.forwarder.detach(old);
+                    self.suits.remove(&old);
+                    self.told.remove(&old);
                 }
                 None => self.ports.push((port.name.clone(), port.ifindex)),
             }
             // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
-            let place = self.place();
+            let place = self.place(&port.name, port.ifindex);
             if !self.forwarder.is_loaded(port.ifindex, place) {
                 self.failed.load(port);
                 return Ok(());
@@ -154,11 +194,7 @@ impl Engine for InKernel {
                     .find(|attachment| attachment.ifindex() == *ifindex)?;
                 Some(PortMode {
                     port: name.clone(),
-                    mode: match attachment.mode() {
-                        Mode::Native => "native",
-                        Mode::Generic => "generic",
-                        Mode::Tc => "tc",
-                    },
+                    mode: self.mode(attachment),
                 })
             })
             .collect()
@@ -174,13 +210,33 @@ impl Engine for InKernel {
     }
 
     fn programs_at_tc(&self, ifindex: u32) -> u32 {
-        let mut attachments = self.forwarder.attachments();
-        let is_at_tc = |one: &Attachment| one.ifindex() == ifindex && one.mode() == Mode::Tc;
-        attachments.any(is_at_tc).into()
+        // Whether it is attached by now or in a moment.
+        let suits = self.suits.get(&ifindex);
+        match self.kind {
+            EngineKind::Tc => 1,
+            EngineKind::Auto => suits.is_none_or(|suits| suits.place() == Place::Tc).into(),
+            _ => 0,
+        }
     }
 
     fn set_device(&mut self, ifindex: u32, device: Device) {
         self.forwarder.set_device(ifindex, device);
+        let chosen = self
+            .suits
+            .get_mut(&ifindex)
+            .filter(|suits| **suits != device.suits);
+        let Some(before) = chosen.map(|suits| std::mem::replace(suits, device.suits)) else {
+            return;
+        };
+        let place = device.suits.place();
+        if let Some(port) = self.told.get(&ifindex).filter(|_| before.place() != place) {
+            // Its frames are the kernel's until its program is loaded for the other place.
+            let doing = format!("port {}", port.name);
+            let why = format!("its device has changed: it moves to {place}");
+            self.failed.say(EngineError::new(doing, why));
+            self.failed.load(port);
+            self.forwarder.detach(ifindex);
+        }
     }
 
     fn hides_tags(&self, ifindex: u32) -> bool {

@@ -274,7 +274,7 @@ pub trait Engine: Send {
     /// after it are not tried.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
 
-    /// How many programs of its own it has at tc on an interface, where others' programs would be
+    /// How many programs of its own it has at tc on a port, where others' programs would be
     /// gone past.
     fn programs_at_tc(&self, _ifindex: u32) -> u32 {
         0

@@ -16,6 +16,9 @@ use super::{Engine, EngineError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineKind {
+    /// Our program in the kernel, our table: each port's program where it is fastest, by XDP on
+    /// cards whose driver runs it, else at tc.
+    Auto,
     /// Our program in the kernel, our table.
     #[default]
     Xdp,
@@ -33,6 +36,7 @@ impl EngineKind {
     /// The name in options, files and output.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Xdp => "xdp",
             Self::XdpKernelFib => "xdp-kernel-fib",
             Self::Tc => "tc",
@@ -104,7 +108,7 @@ pub fn open(
         _ => Copying::Any,
     };
     Ok(match kind {
-        EngineKind::Xdp | EngineKind::XdpKernelFib | EngineKind::Tc => {
+        EngineKind::Auto | EngineKind::Xdp | EngineKind::XdpKernelFib | EngineKind::Tc => {
             Box::new(InKernel::open(kind, ports, request, capacity)?)
         }
         EngineKind::AfXdp => {

@@ -341,9 +341,8 @@ impl<S: Sockets> Engine for UserSpace<S> {
         tables::apply_all(self, changes, |this| &mut this.forwarder, port, gone)
     }
 
-    fn programs_at_tc(&self, ifindex: u32) -> u32 {
-        let is_port = self.forwarder.place(ifindex).is_ok();
-        if is_port { S::AT_TC } else { 0 }
+    fn programs_at_tc(&self, _ifindex: u32) -> u32 {
+        S::AT_TC
     }
 
     fn set_device(&mut self, ifindex: u32, device: Device) {

@@ -20,12 +20,20 @@ impl Instance {
         let engine = self.follower.engine();
         let watched: Vec<_> = around
             .receiving()
-            .map(|link| Watched {
-                name: link.name.clone(),
-                index: link.index,
-                is_port: link.kind == LinkKind::Plain,
-                own_at_tc: engine.programs_at_tc(link.index),
-                accepts: all.accepts(&link.name),
+            .map(|link| {
+                let is_port = link.kind == LinkKind::Plain;
+                let own_at_tc = if is_port {
+                    engine.programs_at_tc(link.index)
+                } else {
+                    0
+                };
+                Watched {
+                    name: link.name.clone(),
+                    index: link.index,
+                    is_port,
+                    own_at_tc,
+                    accepts: all.accepts(&link.name),
+                }
             })
             .collect();
         let mtu6 = watched

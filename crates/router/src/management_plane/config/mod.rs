@@ -25,7 +25,7 @@ pub use self::values::{InstanceName, Metrics, Stale};
     reason = "each is a key of the file, for itself"
 )]
 pub struct Config {
-    /// `engine`: `xdp` (default), `xdp-kernel-fib`, `tc`, `af-xdp` or `af-packet`.
+    /// `engine`: `auto`, `xdp` (default), `xdp-kernel-fib`, `tc`, `af-xdp` or `af-packet`.
     pub engine: EngineKind,
     /// `ports`: the interfaces to forward between, at least one.
     pub ports: Vec<String>,
@@ -233,7 +233,7 @@ const KEYS: [(&str, &str); 20] = [
     ),
     (
         "engine",
-        "allowed are xdp, xdp-kernel-fib, tc, af-xdp, af-packet",
+        "allowed are auto, xdp, xdp-kernel-fib, tc, af-xdp, af-packet",
     ),
     ("require", "allowed are any, native, generic, zero-copy"),
     ("bypass-netfilter", "allowed are true, false"),

@@ -1,0 +1,78 @@
+//! Engine `auto`: where each port's program is, and how it moves.
+
+use std::time::{Duration, Instant};
+
+use fastpath::forward::{Capacity, Device, PortSettings, Suits};
+use host::bed::{Bed, side};
+use router::engine::{self, Change, Engine, EngineKind, Port, Require};
+
+fn modes(engine: &dyn Engine) -> Vec<(String, &'static str)> {
+    let modes = engine.modes().into_iter();
+    modes.map(|mode| (mode.port, mode.mode)).collect()
+}
+
+/// A port that is on.
+fn port(name: &str) -> Port {
+    Port {
+        ifindex: bpf::attach::index_of(name).unwrap(),
+        name: name.to_owned(),
+        mtu: 1500,
+        settings: PortSettings {
+            enabled: true,
+            mac: [2, 0, 0, 0, 0, 1],
+            ..PortSettings::default()
+        },
+    }
+}
+
+#[test]
+fn a_port_whose_device_changes_has_its_program_moved_and_the_log_says_so() {
+    if !needs::root("for network namespaces, eBPF") {
+        return;
+    }
+    let bed = Bed::plan()
+        .cable(side("r", "r0"), side("a", "e0"))
+        .lay()
+        .unwrap();
+    let work = || {
+        let names = ["r0".to_owned()];
+        let open = |require| {
+            engine::open(
+                EngineKind::Auto,
+                &names,
+                require,
+                false,
+                Capacity::default(),
+            )
+            .unwrap()
+        };
+        // Whoever requires a mode has it.
+        assert_eq!(
+            modes(&*open(Require::Native)),
+            [("r0".to_owned(), "native")]
+        );
+        let mut engine = open(Require::Any);
+        let r0 = port("r0");
+        engine.apply(&[Change::Port(r0.clone())]).unwrap();
+        assert_eq!(modes(&*engine), [("r0".to_owned(), "tc,software-device")]);
+        assert_eq!(engine.programs_at_tc(r0.ifindex), 1);
+        let mut device = Device::ask("r0", r0.ifindex).unwrap();
+        engine.set_device(r0.ifindex, device);
+        assert_eq!(modes(&*engine).len(), 1, "nothing has changed");
+        device.suits = Suits::Native;
+        engine.set_device(r0.ifindex, device);
+        let mut said = String::new();
+        let end = Instant::now() + Duration::from_mins(1);
+        while modes(&*engine) != [("r0".to_owned(), "native")] {
+            if let Err(error) = engine.check() {
+                said += &error.to_string();
+            }
+            assert!(Instant::now() < end, "{:?}: {said}", modes(&*engine));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(said.contains("port r0") && said.contains("XDP"), "{said}");
+        assert_eq!(engine.programs_at_tc(r0.ifindex), 0);
+        assert!(engine.failed_ports().is_empty());
+    };
+    bed.namespace("r").unwrap().enter(work).unwrap();
+}
