@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use host::Namespace;
 use host::bed::{Bed, side};
 use host::offload::Offload;
+use router::management_plane::client;
+use router::management_plane::config::InstanceName;
 use serde_json::Value;
 
 /// Is this root? Says so when not.
@@ -261,16 +263,12 @@ impl Router {
         &self.seen
     }
 
+    /// What `corelane show --json` prints of a subject, asked without starting that program.
     pub(crate) fn show(&self, subject: &str) -> Value {
-        let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
-            .arg("show")
-            .args(subject.split_whitespace())
-            .args(["--json", "--run-directory"])
-            .arg(&self.directory)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", text(&output));
-        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let socket = InstanceName::default().socket(&self.directory);
+        let answer = client::ask(&socket, subject).unwrap();
+        let value: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(value.get("error"), None, "{subject}: {answer}");
         value[subject.split_whitespace().next().unwrap()].clone()
     }
 
