@@ -58,23 +58,19 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
+/// The study of a user who is nobody, of every engine that needs no root; as it is where there are
+/// no user namespaces.
 #[test]
 fn a_small_study_prints_and_writes_the_same_figures() {
-    let _alone = needs::cores();
     let place = Place::new();
-    let output = place.run(&[
-        "--quick",
-        "--engine",
-        "memory",
-        "--cores",
-        "1",
-        "--seconds",
-        "2",
-        "--routes",
-        "routes.txt",
-        "--seed",
-        "7",
-    ]);
+    let quick = "--quick --cores 1 --seconds 2 --routes routes.txt --seed 7";
+    let quick: Vec<&str> = quick.split(' ').collect();
+    let alone = needs::cores();
+    let nobody = as_nobody(&place, &quick);
+    let without_root = nobody.is_some();
+    let output =
+        nobody.unwrap_or_else(|| place.run(&[&quick[..], &["--engine", "memory"]].concat()));
+    drop(alone);
     let text = String::from_utf8(output.stdout).unwrap();
     let messages = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{messages}");
@@ -83,6 +79,10 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "silent when piped: {messages}"
     );
 
+    assert!(
+        !without_root || text.contains("Not measured without root: kernel, xdp"),
+        "{text}"
+    );
     let study = json(&place.path("study.json"));
     assert_eq!(study["schema"], "corelane-study/3");
     assert_eq!(study["environment"]["seed"], 7);
@@ -99,7 +99,8 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "the shipped table and three experiments, eight sizes, three rates of route changes"
     );
     for row in rows {
-        check_row(row);
+        check_row(row, &study);
+        assert_eq!(row["engine"], "memory");
         assert_eq!(
             (row["routes"].as_u64(), row["destinations"].as_u64()),
             (Some(5), Some(1 << 20))
@@ -108,6 +109,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     for row in rows
         .iter()
         .filter(|row| row["table"] == "shipped" && row["route_changes_per_second"] == 0)
+        .filter(|row| row["frames_per_second"].as_f64() > Some(0.0))
     {
         let rate = report::units::engineering(row["frames_per_second"].as_f64().unwrap(), "");
         let (frame, rate) = (row["frame_bytes"].to_string(), rate.trim_end().to_owned());
@@ -116,6 +118,10 @@ fn a_small_study_prints_and_writes_the_same_figures() {
             .any(|line| line.contains("shipped") && line.contains(&frame) && line.contains(&rate));
         assert!(shown, "{frame} bytes, {rate} not in\n{text}");
     }
+    let measured = rows
+        .iter()
+        .filter(|row| row["frames_per_second"].as_f64() > Some(0.0));
+    assert!(measured.count() > rows.len() / 2, "{study}");
     let page = std::fs::read_to_string(place.path("report.html")).unwrap();
     for part in [
         "Table 1.",
@@ -158,8 +164,8 @@ fn a_result_that_is_none_is_refused() {
     assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
-/// The keys and values that `corelane-study/3` promises.
-fn check_row(row: &Value) {
+/// The keys and values that `corelane-study/3` promises of a row of this study.
+fn check_row(row: &Value, study: &Value) {
     let keys = [
         "engine",
         "table",
@@ -185,7 +191,13 @@ fn check_row(row: &Value) {
     );
     let tables = ["shipped", "locked", "shared", "per-core", "kernel"];
     assert!(tables.contains(&row["table"].as_str().unwrap()));
-    assert!(number("frames_per_second") > 0.0, "{row}");
+    // On a machine too busy for a trial of some milliseconds there is none, and a sentence why.
+    let silent = || {
+        study["left_out"]
+            .to_string()
+            .contains("none of the frames sent came through")
+    };
+    assert!(number("frames_per_second") > 0.0 || silent(), "{row}");
     assert!(
         number("low") <= number("frames_per_second")
             && number("frames_per_second") <= number("high"),
@@ -193,7 +205,7 @@ fn check_row(row: &Value) {
     );
     let bits = number("frames_per_second") * number("frame_bytes") * 8.0;
     assert!(
-        (number("bits_per_second") / bits - 1.0).abs() < 1e-9,
+        (number("bits_per_second") - bits).abs() <= 1e-9 * bits,
         "{row}"
     );
 }
@@ -242,7 +254,7 @@ fn as_nobody(place: &Place, arguments: &[&str]) -> Option<Output> {
 }
 
 #[test]
-fn without_root_an_engine_that_needs_it_is_refused_and_the_others_are_measured() {
+fn without_root_an_engine_that_needs_it_is_refused() {
     let place = Place::new();
     for engine in [
         "kernel",
@@ -263,26 +275,6 @@ fn without_root_an_engine_that_needs_it_is_refused_and_the_others_are_measured()
         );
         assert!(!place.path("study.json").exists());
     }
-    let _alone = needs::cores();
-    let quick = [
-        "--quick",
-        "--seconds",
-        "0",
-        "--cores",
-        "1",
-        "--routes",
-        "routes.txt",
-    ];
-    let output = as_nobody(&place, &quick).expect("it worked before");
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        text.contains("Not measured without root: kernel, xdp"),
-        "{text}"
-    );
-    let study = json(&place.path("study.json"));
-    let rows = study["forwarding"].as_array().unwrap();
-    assert!(rows.iter().all(|row| row["engine"] == "memory") && !rows.is_empty());
 }
 
 /// Starts a study of an engine between interfaces and waits until its namespaces are there.
@@ -420,7 +412,7 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
         return;
     }
     let place = Place::new();
-    let _alone = needs::cores();
+    let alone = needs::cores();
     let child = place
         .command(&[
             "--quick",
@@ -439,6 +431,7 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
         .unwrap();
     let pid = child.id();
     let output = child.wait_with_output().unwrap();
+    drop(alone);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(namespaces_of(pid), [""; 0]);
     let study = json(&place.path("study.json"));
@@ -449,7 +442,9 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
         (8 + 3, 8 + 3),
         "eight sizes and three rates of route changes, one table an engine"
     );
-    rows.iter().for_each(check_row);
+    for row in rows {
+        check_row(row, &study);
+    }
     let costs = study["route_changes"].as_array().unwrap();
     assert_eq!(costs.len(), 2 * 3);
     let searches = study["searches"].as_array().unwrap();
