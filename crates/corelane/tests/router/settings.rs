@@ -155,11 +155,21 @@ fn every_setting_holds_as_in_the_kernel_alone() {
             }
             let _router = lab.run(&["r0", "r1"], &["--engine", engine]);
             pass(&wires);
-            assert_eq!(
-                pass(&wires),
-                alone[at],
-                "{engine}, started under {settings}"
-            );
+            // Other tests may have the cores.
+            let mut patience = 10;
+            loop {
+                let seen = pass(&wires);
+                patience -= 1;
+                if seen == alone[at] {
+                    break;
+                }
+                assert!(
+                    patience > 0,
+                    "{engine}, started under {settings}: {seen:?}, alone {:?}",
+                    alone[at]
+                );
+                std::thread::sleep(Duration::from_millis(200));
+            }
         }
     }
 }
