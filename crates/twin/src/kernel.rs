@@ -99,6 +99,13 @@ impl Kernel {
         Ok(states.any(|state| *state == libc::NUD_INCOMPLETE))
     }
 
+    /// Whether the kernel has given up a neighbour.
+    pub(crate) fn has_given_up(&mut self) -> Result<bool, Error> {
+        let neighbours = self.neighbours()?;
+        let mut states = neighbours.values();
+        Ok(states.any(|state| *state == libc::NUD_FAILED))
+    }
+
     /// Forgets all neighbours. One that is still in use stays without an answer.
     pub(crate) fn forget_neighbours(&mut self) -> Result<(), Error> {
         let mut found = Vec::new();

@@ -27,7 +27,8 @@ const IPV6: u8 = 41;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exception {
-    /// Of several ways to a destination another was taken: the kernel's hash has a secret key.
+    /// Of several ways to a destination another was taken: the kernel's hash has a secret key. By
+    /// one whose neighbour had been given up nothing leaves, or the kernel says host unreachable.
     Member,
     /// Bytes behind a packet stay in a frame as short as a wire's shortest, which pads it again;
     /// the kernel cuts them off.
@@ -122,12 +123,14 @@ impl Originals {
 }
 
 /// Compares the kernel's outcome with the router's. Both are sorted; `limited` is what has
-/// come in each bed, before and now, of messages of a limited rate.
+/// come in each bed, before and now, of messages of a limited rate; `given_up`, whether the bed's
+/// kernel has given up a neighbour.
 pub(crate) fn compare(
     case: &Case,
     kernel: &Outcome,
     router: &Outcome,
     limited: &[Limited; 2],
+    given_up: [bool; 2],
 ) -> Comparison {
     let mut comparison = Comparison::default();
     let several = case.has_several_ways();
@@ -160,6 +163,12 @@ pub(crate) fn compare(
                 excuses.push(exception);
             }
         }
+        // By the way that was taken here there was nobody.
+        let lost = |seen: &[Seen], bed: usize| given_up[bed] && seen.iter().all(Seen::is_lost);
+        if one != other && several && (lost(&one, 0) || lost(&other, 1)) {
+            excuses.push(Exception::Member);
+            other.clone_from(&one);
+        }
         if one == other {
             for exception in excuses {
                 *comparison.excused.entry(exception).or_default() += 1;
@@ -179,6 +188,14 @@ pub(crate) fn compare(
 impl Seen {
     fn said(&self) -> String {
         format!("at {}: {}", HOSTS[self.place], hex(&self.frame))
+    }
+
+    /// Does it say that a neighbour does not answer?
+    fn is_lost(&self) -> bool {
+        let kind = upper(&self.frame).map(|(protocol, at)| (protocol, self.frame.get(at..at + 2)));
+        // RFC 792 and RFC 4443, 3.1.
+        let unreachable = [(ICMP, Some(&[3, 1][..])), (ICMPV6, Some(&[1, 3][..]))];
+        self.made && kind.is_some_and(|kind| unreachable.contains(&kind))
     }
 
     /// The keys of a message of a limited rate, the most general first; none for other frames.

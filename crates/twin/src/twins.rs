@@ -297,7 +297,10 @@ impl Twins {
             limited.extend(outcome.limited());
         }
         let [by_kernel, by_router] = &outcomes;
-        let mut comparison = compare(case, by_kernel, by_router, &self.limited);
+        let given_up = [kernel, routed].map(|half| half.kernel().has_given_up());
+        let [given_up, given_up_too] = given_up;
+        let given_up = [given_up?, given_up_too?];
+        let mut comparison = compare(case, by_kernel, by_router, &self.limited, given_up);
         if !comparison.differences.is_empty() {
             let slow = (slowest > ANSWERED).then_some(Cause::Slow);
             comparison.cause = self.cause()?.or(slow);

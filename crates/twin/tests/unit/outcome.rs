@@ -30,7 +30,7 @@ fn only_what_is_wanted_is_excused() {
     let there = outcome(&case, &[(2, frame.clone())]);
     let twice = outcome(&case, &[(1, frame.clone()), (1, frame)]);
     let differ = |case: &Case, other: &Outcome| {
-        !compare(case, &here, other, &<[_; 2]>::default())
+        !compare(case, &here, other, &<[_; 2]>::default(), [false; 2])
             .differences
             .is_empty()
     };
@@ -39,8 +39,17 @@ fn only_what_is_wanted_is_excused() {
     case.commands
         .push("ip nexthop replace id 11 group 1/2".to_owned());
     assert!(!differ(&case, &there) && differ(&case, &nowhere));
-    let excused = compare(&case, &here, &there, &<[_; 2]>::default()).excused;
+    let excused = compare(&case, &here, &there, &<[_; 2]>::default(), [false; 2]).excused;
     assert_eq!(excused, BTreeMap::from([(Exception::Member, 1)]));
+    // By another way there may be nobody, but only where a neighbour has been given up.
+    let by = |case: &Case, other: &Outcome, given_up| {
+        let comparison = compare(case, &here, other, &<[_; 2]>::default(), given_up);
+        comparison.differences.is_empty()
+    };
+    assert!(by(&case, &nowhere, [false, true]) && !by(&case, &nowhere, [true, false]));
+    assert!(!by(&case, &twice, [true, true]));
+    case.commands.clear();
+    assert!(!by(&case, &nowhere, [false, true]));
 }
 
 #[test]
