@@ -1,4 +1,4 @@
-//! Hands out blocks of 2 to [`LONGEST`] units of an array: first from a free list of exactly that
+//! Hands out blocks of 1 to [`LONGEST`] units of an array: first from a free list of exactly that
 //! size, then by cutting a longer free block, then from untouched room. Free neighbours are merged
 //! when much is free, or when there is no room otherwise.
 
@@ -11,9 +11,9 @@ const FEW: usize = 4096;
 /// What of an array is free. It knows only numbers; the array is the caller's.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// First units of free blocks, by length. Length 1 only waits to be merged.
+    /// First units of free blocks, by length.
     free: [Vec<u32>; LONGEST as usize + 1],
-    /// Bit *n*: there is a free block of length *n*, 2 or more.
+    /// Bit *n*: there is a free block of length *n*.
     lengths: u64,
     free_units: usize,
     given_since_merge: usize,
@@ -58,9 +58,9 @@ impl Blocks {
             + self.room.capacity() * 8
     }
 
-    /// A block of `units` (2 to [`LONGEST`]), or none.
+    /// A block of `units` (1 to [`LONGEST`]), or none.
     pub(super) fn take(&mut self, units: u32) -> Option<u32> {
-        debug_assert!((2..=LONGEST).contains(&units));
+        debug_assert!((1..=LONGEST).contains(&units));
         if let Some(first) = self.take_free(units) {
             return Some(first);
         }
@@ -91,9 +91,7 @@ impl Blocks {
         }
         self.free_units += units as usize;
         self.free[units as usize].push(first);
-        if units >= 2 {
-            self.lengths |= 1 << units;
-        }
+        self.lengths |= 1 << units;
     }
 
     fn take_free(&mut self, units: u32) -> Option<u32> {
@@ -176,7 +174,7 @@ mod tests {
         let mut taken: Vec<(u32, u32)> = Vec::new();
         for _ in 0..200_000 {
             if random.below(100) < 52 {
-                let units = 2 + random.below(32) as u32;
+                let units = 1 + random.below(33) as u32;
                 if let Some(first) = blocks.take(units) {
                     taken.push((first, units));
                 }
