@@ -1,5 +1,5 @@
 /* Longest-prefix match: the search of `fib::layout` in memory-mapped maps, at most 3 steps for IPv4
- * and 21 for IPv6.
+ * and 25 for IPv6.
  *
  * All tables (the main one and those of VRFs) lie in the same four arrays; `struct table` says
  * where each begins. The writer changes them under our feet and keeps the promise of `fib::layout`:
@@ -17,7 +17,7 @@ CONSTANT(NODES6);
 
 #define KIND_BITS 30
 #define LONGEST_NODE 33
-#define STEPS6 21
+#define STEPS6 24
 
 /* First entry and first word of one table. */
 struct table {
@@ -26,7 +26,7 @@ struct table {
 
 MAP(tables, BPF_MAP_TYPE_ARRAY, __u32, struct table, 1, BPF_F_MMAPABLE);
 MAP(root4, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
-MAP(root6, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
+MAP(root6, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
 MAP(nodes4, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
 MAP(nodes6, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
 
@@ -38,9 +38,9 @@ INLINE __u32 popcount(__u64 x)
 	return (x * 0x0101010101010101ULL) >> 56;
 }
 
-/* The entry that `entry` leads to for six further bits of the address. `words` is how many `nodes`
- * has. */
-INLINE __u32 step(const __u64 *nodes, __u64 words, __u32 base, __u32 entry, __u64 slot)
+/* The entry that `entry` leads to for six further bits of an IPv4 address. `words` is how many
+ * `nodes` has. */
+INLINE __u32 step4(const __u64 *nodes, __u64 words, __u32 base, __u32 entry, __u64 slot)
 {
 	__u32 log2_bytes = (entry >> KIND_BITS) - 1;
 	__u64 at = base + (entry & ((1U << KIND_BITS) - 1));
@@ -64,19 +64,35 @@ INLINE __u16 search4(const struct table *table, __u32 address)
 	__u32 entry = *(volatile const __u32 *)(root + first);
 	/* Three steps at most: bits 18, 24 and 30. */
 	if (entry >> KIND_BITS)
-		entry = step(nodes, NODES4, table->nodes4, entry, (address >> 8) & 63);
+		entry = step4(nodes, NODES4, table->nodes4, entry, (address >> 8) & 63);
 	if (entry >> KIND_BITS)
-		entry = step(nodes, NODES4, table->nodes4, entry, (address >> 2) & 63);
+		entry = step4(nodes, NODES4, table->nodes4, entry, (address >> 2) & 63);
 	if (entry >> KIND_BITS)
-		entry = step(nodes, NODES4, table->nodes4, entry, (address << 4) & 63);
+		entry = step4(nodes, NODES4, table->nodes4, entry, (address << 4) & 63);
 	return entry;
+}
+
+/* The number of the element in the node behind `entry` for five further bits of an IPv6 address. The
+ * entry's lower half says where runs begin, and the shift leaves nothing of its upper half. */
+INLINE __u32 run6(__u64 entry, __u64 slot)
+{
+	return popcount(entry << (63 - slot));
+}
+
+/* The word of that node which lies `word` after its first one; 0 if there is none. */
+INLINE __u64 word6(const __u64 *nodes, __u32 base, __u64 entry, __u32 word)
+{
+	__u64 at = base + (entry >> 32 & ((1U << KIND_BITS) - 1)) + word;
+	if (at >= NODES6)
+		return 0;
+	return *(volatile const __u64 *)(nodes + at);
 }
 
 /* The next hop of an IPv6 address, both halves in host order; 0: no route. */
 INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 {
 	__u32 zero = 0;
-	const __u32 *root = bpf_map_lookup_elem(&root6, &zero);
+	const __u64 *root = bpf_map_lookup_elem(&root6, &zero);
 	const __u64 *nodes = bpf_map_lookup_elem(&nodes6, &zero);
 	/* 2000::/3 has the first 2^15 entries, by bits 3 to 17; all else shares 64, by bits 0 to 5.
 	 */
@@ -85,15 +101,19 @@ INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 	FORGET(shift, high);
 	if (!root || !nodes || first >= ROOTS6)
 		return 0;
-	__u32 entry = *(volatile const __u32 *)(root + first);
+	__u64 entry = *(volatile const __u64 *)(root + first);
 	high = high << shift | low >> (64 - shift);
 	low <<= shift;
-	for (int i = 0; i < STEPS6; i++) {
-		if (!(entry >> KIND_BITS))
-			break;
-		entry = step(nodes, NODES6, table->nodes6, entry, high >> 58);
-		high = high << 6 | low >> 58;
-		low <<= 6;
+	/* Elements of 64 bits are entries. Those of 16 bits are next hops, so that the last step is
+	 * theirs. */
+	for (int i = 0; i < STEPS6 && entry >> 63; i++) {
+		entry = word6(nodes, table->nodes6, entry, run6(entry, high >> 59));
+		high = high << 5 | low >> 59;
+		low <<= 5;
+	}
+	if (entry >> 62) {
+		__u32 run = run6(entry, high >> 59);
+		entry = word6(nodes, table->nodes6, entry, run >> 2) >> ((run & 3) << 4);
 	}
 	return entry;
 }

@@ -54,7 +54,7 @@ fn report_is_exact<A: Family>(prefixes: &[Prefix<A>]) {
         "{heap} bytes on the heap, {reported} reported"
     );
     let arrays = table.memory();
-    assert_eq!(arrays.arrays[0].reserved, A::ROOT * 4);
+    assert_eq!(arrays.arrays[0].reserved, A::ROOT * size_of::<A::Entry>());
     assert_eq!(
         arrays.arrays[1].reserved,
         fib::table::Capacity::default().node_words * 8

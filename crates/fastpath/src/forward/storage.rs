@@ -38,7 +38,7 @@ pub struct Capacity {
 }
 
 impl Default for Capacity {
-    /// 50 MiB: four times the Internet's table of 2026 in the first table, and seven VRFs of some
+    /// 55 MiB: four times the Internet's table of 2026 in the first table, and seven VRFs of some
     /// ten thousand routes; every number of a next hop, and room to replace all of them in a grace
     /// period; 16,384 groups of 64 buckets.
     fn default() -> Self {
@@ -89,7 +89,7 @@ impl Capacity {
         Ok(loader
             .entries("tables", self.tables() as u32)?
             .value_size("root4", bytes(roots4, 4))?
-            .value_size("root6", bytes(roots6, 4))?
+            .value_size("root6", bytes(roots6, 8))?
             .value_size("nodes4", bytes(nodes4, 8))?
             .value_size("nodes6", bytes(nodes6, 8))?
             .entries("next_hops", self.slots as u32)?
@@ -110,7 +110,7 @@ pub(super) struct Arrays {
     capacity: Capacity,
     pub(super) tables: Arc<MappedArray<u64>>,
     root4: Arc<MappedArray<u32>>,
-    root6: Arc<MappedArray<u32>>,
+    root6: Arc<MappedArray<u64>>,
     nodes4: Arc<MappedArray<u64>>,
     nodes6: Arc<MappedArray<u64>>,
     slots: Arc<MappedArray<u32>>,
@@ -152,7 +152,7 @@ impl Arrays {
                 region::<u64, AtomicU64>(&self.nodes4, first4, words4),
             ),
             TableStorage::new(
-                region::<u32, AtomicU32>(&self.root6, root6, V6_ROOT),
+                region::<u64, AtomicU64>(&self.root6, root6, V6_ROOT),
                 region::<u64, AtomicU64>(&self.nodes6, first6, words6),
             ),
         )
@@ -172,7 +172,7 @@ impl Arrays {
         let size = |length: usize, element: usize| (length * element) as u64;
         size(self.tables.len(), 8)
             + size(self.root4.len(), 4)
-            + size(self.root6.len(), 4)
+            + size(self.root6.len(), 8)
             + size(self.nodes4.len(), 8)
             + size(self.nodes6.len(), 8)
             + size(self.slots.len(), 4)

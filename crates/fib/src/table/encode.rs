@@ -1,42 +1,60 @@
-//! From 64 painted slots to the words of a node, after the rules of [`crate::layout`].
+//! From painted slots to the words of a node, after the rules of [`crate::layout`].
 
+use std::marker::PhantomData;
+
+use super::entry::Entry;
 use super::routes::ones;
-use crate::layout::{KIND_SHIFT, LONGEST_NODE};
+use crate::layout::LONGEST_NODE;
 
 /// The form of a node: where its runs begin, and how wide its elements are. Word counts follow from
 /// these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
-    /// The vector word.
+pub(super) struct Form<E> {
+    /// Where runs begin.
     pub(super) vector: u64,
-    /// 1, 2, 3: elements of 8, 16, 32 bits.
-    pub(super) kind: u32,
+    /// Width of an element, as a power of two of a bit.
+    pub(super) log2_bits: u32,
+    rule: PhantomData<E>,
 }
 
-impl Form {
+impl<E: Entry> Form<E> {
     /// The tightest form for these slots; `edges` holds every slot that may differ from the one
     /// before it.
-    pub(super) fn of<T: Copy + PartialEq + Into<u32>>(slots: &[T; 64], edges: u64) -> Self {
+    pub(super) fn of<T: Copy + PartialEq + Into<u64>>(slots: &[T; 64], edges: u64) -> Self {
         let mut vector = 0;
-        let mut largest: u32 = slots[0].into();
-        for slot in ones(edges & !1) {
+        let mut largest: u64 = slots[0].into();
+        for slot in ones(edges & (u64::MAX >> (64 - E::SLOTS)) & !1) {
             let value = slots[slot as usize];
             if value != slots[slot as usize - 1] {
                 vector |= 1 << slot;
                 largest |= value.into();
             }
         }
-        let kind = match largest {
-            0..=0xFF => 1,
-            0x100..=0xFFFF => 2,
-            _ => 3,
-        };
-        Self { vector, kind }
+        let holds = |log2_bits: &u32| largest >> (1 << log2_bits) == 0;
+        let log2_bits = E::LEAF_WIDTHS.iter().copied().find(holds);
+        Self::new(vector, log2_bits.unwrap_or(E::WIDTH))
+    }
+
+    fn new(vector: u64, log2_bits: u32) -> Self {
+        Self {
+            vector,
+            log2_bits,
+            rule: PhantomData,
+        }
+    }
+
+    /// The form of the node that an entry leads to; none for a leaf. `word` loads a word of the
+    /// nodes.
+    pub(super) fn behind(entry: E, word: impl FnOnce(u32) -> u64) -> Option<Self> {
+        (!entry.is_leaf()).then(|| {
+            let vector = entry.vector(|| word(entry.at())) & (u64::MAX >> (64 - E::SLOTS));
+            Self::new(vector, entry.log2_bits())
+        })
     }
 
     /// Words of a node of this form.
     pub(super) fn words(self) -> u32 {
-        1 + (self.runs() << (self.kind + 2)).div_ceil(64)
+        E::HEADER + (self.runs() << self.log2_bits).div_ceil(64)
     }
 
     /// How many runs there are.
@@ -45,50 +63,51 @@ impl Form {
     }
 
     /// The bits of one element.
-    pub(super) fn element_mask(self) -> u32 {
-        u32::MAX >> (32 - (1 << (self.kind + 2)))
+    pub(super) fn element_mask(self) -> u64 {
+        u64::MAX >> (64 - (1 << self.log2_bits))
     }
 
     /// Can an element hold this value?
-    pub(super) fn fits(self, value: u32) -> bool {
+    pub(super) fn fits(self, value: u64) -> bool {
         value <= self.element_mask()
     }
 
     /// Can a node of this form hold slots whose tightest form is `other`?
     pub(super) fn holds(self, other: Self) -> bool {
-        other.vector & !self.vector == 0 && other.kind <= self.kind
+        other.vector & !self.vector == 0 && other.log2_bits <= self.log2_bits
     }
 
-    /// Where the element of a slot is: word after the vector, and bit in it.
+    /// Where the element of a slot is: word of the node, and bit in it.
     pub(super) fn position(self, slot: u32) -> (u32, u32) {
         let run = (self.vector << (63 - slot)).count_ones();
-        let bit = run << (self.kind + 2);
-        (bit >> 6, bit & 63)
+        let bit = run << self.log2_bits;
+        (E::HEADER + (bit >> 6), bit & 63)
     }
 
     /// Is the slot a run of its own?
     pub(super) fn isolates(self, slot: u32) -> bool {
-        let begins = |slot: u32| slot == 0 || slot == 64 || self.vector >> slot & 1 == 1;
+        let begins = |slot: u32| slot == 0 || slot == E::SLOTS || self.vector >> slot & 1 == 1;
         begins(slot) && begins(slot + 1)
     }
 
-    /// The node's words, vector first; [`Form::words`] of them count.
-    pub(super) fn pack<T: Copy + Into<u32>>(self, slots: &[T; 64]) -> [u64; LONGEST_NODE] {
+    /// The node's words; [`Form::words`] of them count.
+    pub(super) fn pack<T: Copy + Into<u64>>(self, slots: &[T; 64]) -> [u64; LONGEST_NODE] {
         let mut words = [0_u64; LONGEST_NODE];
-        words[0] = self.vector;
-        let width = 1 << (self.kind + 2);
-        let mut bit = 64;
+        // The first word is the vector, if the rule has one there, or the first elements.
+        words[0] = self.vector * u64::from(E::HEADER);
+        let width = 1 << self.log2_bits;
+        let mut bit = 64 * E::HEADER as usize;
         for slot in ones(self.vector | 1) {
-            let value: u32 = slots[slot as usize].into();
-            words[bit >> 6] |= u64::from(value) << (bit & 63);
+            let value: u64 = slots[slot as usize].into();
+            words[bit >> 6] |= value << (bit & 63);
             bit += width;
         }
         words
     }
 
     /// The entry that leads to a node of this form at word `at`.
-    pub(super) fn entry(self, at: u32) -> u32 {
-        self.kind << KIND_SHIFT | at
+    pub(super) fn entry(self, at: u32) -> E {
+        E::to_node(self.vector, self.log2_bits, at)
     }
 }
 
@@ -98,8 +117,7 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn every_slot_is_found_where_the_form_says() {
+    fn every_slot_is_found<E: Entry>() {
         let mut random = Random::new(9);
         for round in 0..3000 {
             let limit = [3, 256, 60_000, 1 << 32][round % 4];
@@ -110,30 +128,41 @@ mod tests {
                 }
                 value
             });
-            let form = Form::of(&slots, u64::MAX);
+            let form = Form::<E>::of(&slots, u64::MAX);
             let words = form.pack(&slots);
             assert!(form.holds(form));
-            for slot in 0..64 {
+            let entry = form.entry(7);
+            let load = |at: usize| words[at - 7];
+            assert_eq!(Form::behind(entry, |at| load(at as usize)), Some(form));
+            for slot in 0..E::SLOTS {
+                let value = u64::from(slots[slot as usize]);
                 let (word, bit) = form.position(slot);
-                assert!(1 + word < form.words());
-                assert_eq!(
-                    (words[1 + word as usize] >> bit) as u32 & form.element_mask(),
-                    slots[slot as usize]
-                );
+                assert!(word < form.words());
+                assert_eq!(words[word as usize] >> bit & form.element_mask(), value);
+                let rest = u64::from(slot) << (64 - E::STRIDE) | 5;
+                assert_eq!(entry.step(rest, load).into(), value);
                 let alone = (slot == 0 || slots[slot as usize] != slots[slot as usize - 1])
-                    && (slot == 63 || slots[slot as usize] != slots[slot as usize + 1]);
+                    && (slot == E::SLOTS - 1 || slots[slot as usize] != slots[slot as usize + 1]);
                 assert_eq!(form.isolates(slot), alone);
             }
         }
     }
 
     #[test]
+    fn every_slot_is_found_where_the_form_says() {
+        every_slot_is_found::<u32>();
+        every_slot_is_found::<u64>();
+    }
+
+    #[test]
     fn the_longest_node_has_33_words() {
         let slots: [u32; 64] = std::array::from_fn(|slot| u32::MAX - slot as u32);
-        assert_eq!(Form::of(&slots, u64::MAX).words() as usize, LONGEST_NODE);
         assert_eq!(
-            Form::of(&[7_u16; 64], u64::MAX),
-            Form { vector: 0, kind: 1 }
+            Form::<u32>::of(&slots, u64::MAX).words() as usize,
+            LONGEST_NODE
         );
+        assert_eq!(Form::<u64>::of(&slots, u64::MAX).words(), 32);
+        let equal = Form::<u32>::of(&[7_u16; 64], u64::MAX);
+        assert_eq!((equal.vector, equal.log2_bits), (0, 3));
     }
 }

@@ -4,6 +4,7 @@
 //! prefix has its two halves as children. For IPv4 that is the usual numbering, 1 for 0/0, 2*n* and
 //! 2*n* + 1 below. IPv6 has two such heaps, the second one hanging under `2000::/3` of the first.
 
+use super::entry::Entry;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::search::Arrays;
 use crate::address::Address;
@@ -13,6 +14,9 @@ use crate::next_hop::NextHop;
 
 /// The shape of a family's root. All heap numbers are from 1; 0 is "none".
 pub trait Family: Address {
+    /// What its root and its nodes are made of.
+    type Entry: Entry;
+
     /// Entries in the root array.
     const ROOT: usize;
 
@@ -25,8 +29,8 @@ pub trait Family: Address {
     /// Names for the memory report: root, nodes, routes, lists of free memory.
     const NAMES: [&'static str; 4];
 
-    /// The bits of the address from bit `start` on, left-aligned: six of them at least, unless the
-    /// address ends.
+    /// The bits of the address from bit `start` on, left-aligned: those of a node at least, unless
+    /// the address ends.
     fn bits_from(self, start: u32) -> u64;
 
     /// The burst search for AVX-512.
@@ -35,7 +39,7 @@ pub trait Family: Address {
     /// The processor must have what `search::has_avx512` asks for.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[doc(hidden)]
-    unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]);
+    unsafe fn avx512(arrays: Arrays<'_, Self>, addresses: &[Self], out: &mut [NextHop]);
 
     /// Index in the root, and how many bits of the address that consumes.
     fn root_index(self) -> (usize, u32);
@@ -60,6 +64,8 @@ pub enum Below {
 }
 
 impl Family for u32 {
+    type Entry = u32;
+
     const NAMES: [&'static str; 4] = ["IPv4 root", "IPv4 nodes", "IPv4 routes", "IPv4 free lists"];
     const ROOT: usize = V4_ROOT;
     const MAIN_START: u32 = 18;
@@ -70,7 +76,7 @@ impl Family for u32 {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]) {
+    unsafe fn avx512(arrays: Arrays<'_, Self>, addresses: &[Self], out: &mut [NextHop]) {
         // SAFETY: the caller's promise.
         unsafe { arrays.v4_avx512(addresses, out) }
     }
@@ -108,6 +114,8 @@ const GLOBAL: usize = 0b1_001;
 const GLOBAL_HEAP: usize = 128;
 
 impl Family for u128 {
+    type Entry = u64;
+
     const NAMES: [&'static str; 4] = ["IPv6 root", "IPv6 nodes", "IPv6 routes", "IPv6 free lists"];
     const ROOT: usize = V6_ROOT;
     const MAIN_START: u32 = 18;
@@ -122,7 +130,7 @@ impl Family for u128 {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    unsafe fn avx512(arrays: Arrays<'_>, addresses: &[Self], out: &mut [NextHop]) {
+    unsafe fn avx512(arrays: Arrays<'_, Self>, addresses: &[Self], out: &mut [NextHop]) {
         // SAFETY: the caller's promise.
         unsafe { arrays.v6_avx512(addresses, out) }
     }

@@ -14,9 +14,9 @@
 //! nodes.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
-use crate::layout::{FIRST_NODE, VALUE_MASK};
+use crate::layout::{FIRST_NODE, INDEX_MASK};
 use crate::memory::MemoryReport;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
@@ -28,6 +28,7 @@ mod arena;
 mod avx512;
 mod blocks;
 mod encode;
+mod entry;
 mod family;
 mod prefetch;
 mod refresh;
@@ -36,6 +37,7 @@ mod search;
 mod view;
 
 use blocks::Blocks;
+pub use entry::Entry;
 pub use family::{Below, Family};
 use refresh::{Arrays, Transaction};
 use routes::Routes;
@@ -62,17 +64,20 @@ impl Default for Capacity {
     }
 }
 
+/// An entry of a family's table, as readers see it.
+pub type Cell<A> = <<A as Family>::Entry as Entry>::Cell;
+
 /// The arrays of one copy of a table.
 #[derive(Debug)]
-pub struct TableStorage<A> {
+pub struct TableStorage<A: Family> {
     /// Entries by the leading bits of the address: [`Family::ROOT`] of them.
-    pub root: Region<AtomicU32>,
+    pub root: Region<Cell<A>>,
     /// Nodes.
     pub nodes: Region<AtomicU64>,
     family: PhantomData<A>,
 }
 
-impl<A> Clone for TableStorage<A> {
+impl<A: Family> Clone for TableStorage<A> {
     fn clone(&self) -> Self {
         Self {
             root: self.root.clone(),
@@ -99,7 +104,7 @@ impl<A: Family> TableStorage<A> {
     /// # Panics
     /// When the root has not [`Family::ROOT`] entries, or there is no room for one node: a mistake
     /// of the program.
-    pub fn new(root: Region<AtomicU32>, nodes: Region<AtomicU64>) -> Self {
+    pub fn new(root: Region<Cell<A>>, nodes: Region<AtomicU64>) -> Self {
         assert_eq!(
             root.elements().len(),
             A::ROOT,
@@ -157,7 +162,7 @@ impl<A: Family> Table<A> {
         let capacity = copies.iter().map(|copy| copy.nodes.elements().len()).min();
         let capacity = capacity
             .expect("a table has one copy at least")
-            .min(VALUE_MASK as usize);
+            .min(INDEX_MASK as usize);
         let blocks = Blocks::new(FIRST_NODE as u32, capacity as u32);
         Self {
             routes: Routes::new(),

@@ -10,17 +10,18 @@ use std::sync::atomic::Ordering;
 
 use super::blocks::Blocks;
 use super::encode::Form;
+use super::entry::Entry;
 use super::family::{Below, Family};
 use super::prefetch::prefetch;
 use super::routes::{NodeId, Place, Routes, ones};
 use super::{TableError, TableStorage};
-use crate::layout::{FIRST_NODE, KIND_SHIFT, STRIDE, VALUE_MASK};
+use crate::layout::FIRST_NODE;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::quarantine::Quarantine;
 
 /// Levels of nodes: one for every multiple of the stride that a node can begin at.
-const LEVELS: usize = 22;
+const LEVELS: usize = 26;
 
 /// A node may keep a block this many words longer than it needs, so that a route that goes and
 /// comes back costs no allocation.
@@ -34,20 +35,20 @@ const KEEP: usize = 1 << 12;
 
 /// The writer's side of the arrays: all copies get every store.
 #[derive(Debug)]
-pub(super) struct Arrays<A> {
+pub(super) struct Arrays<A: Family> {
     pub(super) copies: Vec<TableStorage<A>>,
     pub(super) blocks: Blocks,
     pub(super) quarantine: Quarantine<(u32, u32)>,
 }
 
 impl<A: Family> Arrays<A> {
-    fn root(&self, index: usize) -> u32 {
-        self.copies[0].root.elements()[index].load(Ordering::Relaxed)
+    fn root(&self, index: usize) -> A::Entry {
+        A::Entry::load(&self.copies[0].root.elements()[index])
     }
 
-    fn store_root(&self, index: usize, entry: u32) {
+    fn store_root(&self, index: usize, entry: A::Entry) {
         for copy in &self.copies {
-            copy.root.elements()[index].store(entry, Ordering::Release);
+            entry.store(&copy.root.elements()[index]);
         }
     }
 
@@ -62,39 +63,32 @@ impl<A: Family> Arrays<A> {
     }
 
     /// Asks the processor to have the node that an entry leads to at hand.
-    pub(super) fn prefetch(&self, entry: u32) {
-        if entry >> KIND_SHIFT != 0
-            && let Some(word) = self.copies[0]
-                .nodes
-                .elements()
-                .get((entry & VALUE_MASK) as usize)
+    pub(super) fn prefetch(&self, entry: A::Entry) {
+        if !entry.is_leaf()
+            && let Some(word) = self.copies[0].nodes.elements().get(entry.at() as usize)
         {
             prefetch(word);
         }
     }
 
     /// The form of the node that an entry leads to; none for a leaf.
-    fn form(&self, entry: u32) -> Option<Form> {
-        let kind = entry >> KIND_SHIFT;
-        (kind != 0).then(|| Form {
-            vector: self.word(entry & VALUE_MASK),
-            kind,
-        })
+    fn form(&self, entry: A::Entry) -> Option<Form<A::Entry>> {
+        Form::behind(entry, |at| self.word(at))
     }
 }
 
 /// A store that can be undone.
 #[derive(Debug)]
-enum Undo {
-    Root { index: usize, old: u32 },
+enum Undo<E> {
+    Root { index: usize, old: E },
     Word { index: u32, old: u64 },
-    Entry { node: NodeId, old: u32 },
+    Entry { node: NodeId, old: E },
     Inherited { node: NodeId, old: NextHop },
 }
 
 /// What a transaction has done and has yet to do. Empty between transactions.
-#[derive(Debug, Default)]
-pub(super) struct Transaction<A> {
+#[derive(Debug)]
+pub(super) struct Transaction<A: Family> {
     /// Routes as they were.
     routes: Vec<(Prefix<A>, NextHop)>,
     /// Heap numbers of changed root prefixes.
@@ -105,7 +99,7 @@ pub(super) struct Transaction<A> {
     dirty_levels: u32,
     /// The same, for the whole transaction.
     used_levels: u32,
-    undo: Vec<Undo>,
+    undo: Vec<Undo<A::Entry>>,
     /// Blocks that the new state does not use, and blocks that the old state did not.
     retired: Vec<(u32, u32)>,
     allocated: Vec<(u32, u32)>,
@@ -148,7 +142,7 @@ impl<A: Family> Transaction<A> {
         id: NodeId,
         number: u32,
     ) -> bool {
-        let Some(slot) = number.checked_sub(64) else {
+        let Some(slot) = number.checked_sub(A::Entry::SLOTS) else {
             return false;
         };
         let node = routes.node(id);
@@ -156,7 +150,7 @@ impl<A: Family> Transaction<A> {
         if node.dirty || !node.has_routes() || node.children >> slot & 1 == 1 {
             return false;
         }
-        let value = u32::from(routes.cover(id, slot).0);
+        let value = u64::from(routes.cover(id, slot).0);
         match arrays.form(node.entry) {
             Some(form)
                 if form.isolates(slot)
@@ -218,7 +212,7 @@ impl<A: Family> Transaction<A> {
     fn mark(&mut self, routes: &mut Routes<A>, id: NodeId) {
         let node = routes.node_mut(id);
         if !std::mem::replace(&mut node.dirty, true) {
-            let level = u32::from(node.start) / STRIDE;
+            let level = u32::from(node.start) / A::Entry::STRIDE;
             self.dirty[level as usize].push(id);
             self.dirty_levels |= 1 << level;
             self.used_levels |= 1 << level;
@@ -266,7 +260,7 @@ impl<A: Family> Transaction<A> {
                 }
             }
             Below::Entry(index) => match routes.below_root(index) {
-                0 => self.store_root(arrays, index, u32::from(next_hop.0)),
+                0 => self.store_root(arrays, index, next_hop.0.into()),
                 node => self.set_inherited(routes, node, next_hop),
             },
         }
@@ -316,7 +310,7 @@ impl<A: Family> Transaction<A> {
         arrays: &Arrays<A>,
         parent: NodeId,
         slot: u32,
-        entry: u32,
+        entry: A::Entry,
     ) {
         if parent == 0 {
             self.store_root(arrays, slot as usize, entry);
@@ -327,8 +321,8 @@ impl<A: Family> Transaction<A> {
             return;
         }
         match arrays.form(above.entry) {
-            Some(form) if entry >> KIND_SHIFT != 0 && form.kind == 3 && form.isolates(slot) => {
-                self.store_element(arrays, above.entry, form, slot, entry);
+            Some(form) if !entry.is_leaf() && form.fits(entry.into()) && form.isolates(slot) => {
+                self.store_element(arrays, above.entry, form, slot, entry.into());
             }
             _ => self.mark(routes, parent),
         }
@@ -340,14 +334,14 @@ impl<A: Family> Transaction<A> {
         routes: &Routes<A>,
         arrays: &mut Arrays<A>,
         id: NodeId,
-    ) -> Result<u32, TableError> {
+    ) -> Result<A::Entry, TableError> {
         let mut slots = [0_u16; 64];
         let mut edges = routes.paint(id, &mut slots);
         let old = routes.node(id).entry;
         if routes.node(id).children == 0 {
             return self.place(arrays, old, &slots, edges);
         }
-        let mut entries = slots.map(u32::from);
+        let mut entries = slots.map(A::Entry::from);
         for (slot, child) in routes.children(id) {
             entries[slot as usize] = routes.node(child).entry;
             edges |= 0b11 << slot;
@@ -355,29 +349,32 @@ impl<A: Family> Transaction<A> {
         self.place(arrays, old, &entries, edges)
     }
 
-    fn place<T: Copy + PartialEq + Into<u32>>(
+    fn place<T: Copy + PartialEq + Into<u64>>(
         &mut self,
         arrays: &mut Arrays<A>,
-        old: u32,
+        old: A::Entry,
         slots: &[T; 64],
         edges: u64,
-    ) -> Result<u32, TableError> {
+    ) -> Result<A::Entry, TableError> {
         let form = Form::of(slots, edges);
         let before = arrays.form(old);
-        let at_old = old & VALUE_MASK;
+        let at_old = old.at();
         if form.vector == 0 {
             if let Some(before) = before {
                 self.retired.push((at_old, before.words()));
             }
             // All slots are equal. They are leaves: an entry that leads to a node is found in one
             // slot only.
-            return Ok(slots[0].into());
+            return Ok(A::Entry::from(slots[0].into() as u16));
         }
         if let Some(before) =
             before.filter(|before| before.holds(form) && before.words() <= form.words() + SLACK)
         {
             let words = before.pack(slots);
-            for (index, &word) in (at_old..).zip(&words[..before.words() as usize]).skip(1) {
+            for (index, &word) in (at_old..)
+                .zip(&words[..before.words() as usize])
+                .skip(A::Entry::HEADER as usize)
+            {
                 self.store_word(arrays, index, word);
             }
             return Ok(old);
@@ -398,7 +395,7 @@ impl<A: Family> Transaction<A> {
         Ok(form.entry(at))
     }
 
-    fn store_root(&mut self, arrays: &Arrays<A>, index: usize, entry: u32) {
+    fn store_root(&mut self, arrays: &Arrays<A>, index: usize, entry: A::Entry) {
         let old = arrays.root(index);
         if old != entry {
             self.undo.push(Undo::Root { index, old });
@@ -407,11 +404,18 @@ impl<A: Family> Transaction<A> {
     }
 
     /// Stores the element of a slot that is a run of its own.
-    fn store_element(&mut self, arrays: &Arrays<A>, node: u32, form: Form, slot: u32, value: u32) {
+    fn store_element(
+        &mut self,
+        arrays: &Arrays<A>,
+        node: A::Entry,
+        form: Form<A::Entry>,
+        slot: u32,
+        value: u64,
+    ) {
         let (word, bit) = form.position(slot);
-        let index = (node & VALUE_MASK) + 1 + word;
-        let others = arrays.word(index) & !(u64::from(form.element_mask()) << bit);
-        self.store_word(arrays, index, others | u64::from(value) << bit);
+        let index = node.at() + word;
+        let others = arrays.word(index) & !(form.element_mask() << bit);
+        self.store_word(arrays, index, others | value << bit);
     }
 
     fn store_word(&mut self, arrays: &Arrays<A>, index: u32, word: u64) {

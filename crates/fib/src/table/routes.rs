@@ -1,27 +1,24 @@
 //! The routes as known: a compact trie that mirrors the nodes of the arrays, from which they are
 //! painted.
 //!
-//! A node here stands for the same six bits as a node there. Its routes are those that end within
-//! these bits, one bit each in a 128-bit set numbered as a binary heap (2 and 3 for the two halves,
-//! … 64 to 127 for single slots), with their next hops packed in the same order. About 60 bytes a
+//! A node here stands for the same bits as a node there. Its routes are those that end within these
+//! bits, one bit each in a 128-bit set numbered as a binary heap (2 and 3 for the two halves, … the
+//! highest for single slots), with their next hops packed in the same order. About 60 bytes a
 //! node and two for each route.
 
 use super::arena::{Arena, Run};
+use super::entry::Entry;
 use super::family::Family;
 use super::prefetch::prefetch;
-use crate::layout::{KIND_SHIFT, STRIDE};
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
 /// Number of a node; 0 is none.
 pub(super) type NodeId = u32;
 
-/// [`Node::entry`] of a node that no entry stands for yet: a leaf that cannot be.
-pub(super) const NOT_YET: u32 = 1 << 16;
-
 /// One node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Node {
+pub(super) struct Node<E> {
     /// Heap numbers of the routes here.
     routes: u128,
     values: Run,
@@ -33,7 +30,7 @@ pub(super) struct Node {
     /// Slot in the node above, or index in the root.
     pub(super) slot: u32,
     /// The entry that leads to this node in the arrays (a leaf, if all its slots are equal).
-    pub(super) entry: u32,
+    pub(super) entry: E,
     /// The next hop where no route here covers.
     pub(super) inherited: NextHop,
     /// First bit of the address that this node looks at.
@@ -42,7 +39,7 @@ pub(super) struct Node {
     pub(super) dirty: bool,
 }
 
-impl Node {
+impl<E> Node<E> {
     /// More runs than these routes and nodes below can make do not occur.
     pub(super) fn most_runs(&self) -> u32 {
         2 * (self.routes.count_ones() + self.children.count_ones()) + 1
@@ -70,12 +67,12 @@ pub(super) enum Place {
 
 /// All routes of a table.
 #[derive(Debug)]
-pub(super) struct Routes<A> {
+pub(super) struct Routes<A: Family> {
     /// Next hops of prefixes that end within the root, by heap number; 0: none.
     heap: Vec<u16>,
     /// The node under each root entry; 0: none.
     below_root: Vec<NodeId>,
-    nodes: Vec<Node>,
+    nodes: Vec<Node<A::Entry>>,
     free_nodes: Vec<NodeId>,
     /// Nodes made since [`Routes::made`] was last called.
     made: Vec<NodeId>,
@@ -104,11 +101,11 @@ impl<A: Family> Routes<A> {
         self.count
     }
 
-    pub(super) fn node(&self, id: NodeId) -> &Node {
+    pub(super) fn node(&self, id: NodeId) -> &Node<A::Entry> {
         &self.nodes[id as usize]
     }
 
-    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node<A::Entry> {
         &mut self.nodes[id as usize]
     }
 
@@ -130,7 +127,7 @@ impl<A: Family> Routes<A> {
     pub(super) fn bytes(&self) -> usize {
         self.heap.capacity() * 2
             + self.below_root.capacity() * size_of::<NodeId>()
-            + self.nodes.capacity() * size_of::<Node>()
+            + self.nodes.capacity() * size_of::<Node<A::Entry>>()
             + self.free_nodes.capacity() * size_of::<NodeId>()
             + self.values.bytes()
             + self.child_ids.bytes()
@@ -203,7 +200,7 @@ impl<A: Family> Routes<A> {
     }
 
     /// Third hint; returns the entry of the first node on the way.
-    pub(super) fn prefetch_values(&self, prefix: Prefix<A>) -> u32 {
+    pub(super) fn prefetch_values(&self, prefix: Prefix<A>) -> A::Entry {
         let node = self.node(self.below_root[prefix.address().root_index().0]);
         if let Some(value) = self.values.get(node.values).first() {
             prefetch(value);
@@ -211,7 +208,7 @@ impl<A: Family> Routes<A> {
         node.entry
     }
 
-    fn value(&self, node: &Node, number: u32) -> NextHop {
+    fn value(&self, node: &Node<A::Entry>, number: u32) -> NextHop {
         NextHop(self.values.get(node.values)[rank(node.routes, number)])
     }
 
@@ -222,9 +219,9 @@ impl<A: Family> Routes<A> {
         let (index, start) = prefix.address().root_index();
         let mut id = self.below_root[index];
         let mut start = start as u8;
-        while id != 0 && prefix.length() > start + STRIDE as u8 {
+        while id != 0 && prefix.length() > start + A::Entry::STRIDE as u8 {
             id = self.child(id, slot(prefix.address(), start));
-            start += STRIDE as u8;
+            start += A::Entry::STRIDE as u8;
         }
         (id != 0).then(|| Place::Node(id, node_number(prefix, start)))
     }
@@ -242,14 +239,14 @@ impl<A: Family> Routes<A> {
                 slot: index as u32,
                 start,
                 inherited,
-                entry: NOT_YET,
+                entry: A::Entry::NOT_YET,
                 ..Node::default()
             });
             self.below_root[index] = id;
         }
-        while prefix.length() > start + STRIDE as u8 {
+        while prefix.length() > start + A::Entry::STRIDE as u8 {
             let slot = slot(prefix.address(), start);
-            start += STRIDE as u8;
+            start += A::Entry::STRIDE as u8;
             let child = self.child(id, slot);
             id = if child == 0 {
                 self.new_child(id, slot, start)
@@ -265,7 +262,7 @@ impl<A: Family> Routes<A> {
         let id = self.new_node(Node {
             parent,
             slot,
-            entry: NOT_YET,
+            entry: A::Entry::NOT_YET,
             inherited,
             start,
             ..Node::default()
@@ -277,7 +274,7 @@ impl<A: Family> Routes<A> {
         id
     }
 
-    fn new_node(&mut self, node: Node) -> NodeId {
+    fn new_node(&mut self, node: Node<A::Entry>) -> NodeId {
         let id = self.free_nodes.pop().unwrap_or_else(|| {
             self.nodes.push(Node::default());
             (self.nodes.len() - 1) as NodeId
@@ -311,7 +308,7 @@ impl<A: Family> Routes<A> {
     /// The next hop of a slot, nodes below not asked.
     pub(super) fn cover(&self, id: NodeId, slot: u32) -> NextHop {
         let node = self.node(id);
-        let mut number = 64 | slot;
+        let mut number = A::Entry::SLOTS | slot;
         while number > 1 {
             if node.routes >> number & 1 == 1 {
                 return self.value(node, number);
@@ -353,7 +350,7 @@ impl<A: Family> Routes<A> {
             let number = rest.trailing_zeros();
             rest &= rest - 1;
             let length = number.ilog2();
-            let width = 64_u32 >> length;
+            let width = A::Entry::SLOTS >> length;
             let first = (number - (1 << length)) * width;
             let end = first + width;
             slots[first as usize..end as usize].fill(value);
@@ -375,10 +372,7 @@ impl<A: Family> Routes<A> {
             if start == 0 {
                 return;
             }
-            debug_assert!(
-                self.node(id).entry >> KIND_SHIFT == 0,
-                "an empty node has no block"
-            );
+            debug_assert!(self.node(id).entry.is_leaf(), "an empty node has no block");
             if parent == 0 {
                 self.below_root[slot as usize] = 0;
             } else {
@@ -445,22 +439,22 @@ impl<A: Family> Routes<A> {
             // in range.
             self.visit_node(
                 child,
-                bits | u128::from(slot) << (128 - start - STRIDE),
+                bits | u128::from(slot) << (128 - start - A::Entry::STRIDE),
                 visit,
             );
         }
     }
 }
 
-/// The six bits of an address from bit `start` on; bits beyond the address are zero.
+/// The bits of an address that a node at bit `start` looks at; bits beyond the address are zero.
 fn slot<A: Family>(address: A, start: u8) -> u32 {
-    ((address.left_aligned() << start) >> (128 - STRIDE)) as u32
+    ((address.left_aligned() << start) >> (128 - A::Entry::STRIDE)) as u32
 }
 
 /// The heap number, in a node that begins at `start`, of a prefix that ends within it.
 fn node_number<A: Family>(prefix: Prefix<A>, start: u8) -> u32 {
     let length = u32::from(prefix.length() - start);
-    1 << length | slot(prefix.address(), start) >> (STRIDE - length)
+    1 << length | slot(prefix.address(), start) >> (A::Entry::STRIDE - length)
 }
 
 /// How many routes come before heap number `number`.

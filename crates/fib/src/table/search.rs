@@ -6,10 +6,9 @@
 //! population count and shifts by a register, and bursts have a form for AVX-512.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::{Family, TableStorage};
-use crate::layout::{KIND_SHIFT, STRIDE, VALUE_MASK};
+use super::{Cell, Entry, Family, TableStorage};
 use crate::next_hop::NextHop;
 
 /// Addresses searched side by side.
@@ -26,8 +25,8 @@ pub fn avoid_vector_registers() {
 
 /// The two arrays, borrowed for a burst.
 #[derive(Clone, Copy)]
-pub struct Arrays<'a> {
-    root: &'a [AtomicU32],
+pub struct Arrays<'a, A: Family> {
+    root: &'a [Cell<A>],
     nodes: &'a [AtomicU64],
 }
 
@@ -49,15 +48,15 @@ fn has_avx512() -> bool {
 // `inline(always)`: these bodies are compiled once for each set of instructions, inside the
 // functions that enable it.
 #[allow(clippy::inline_always)]
-impl<'a> Arrays<'a> {
-    pub(super) fn of<A>(storage: &'a TableStorage<A>) -> Self {
+impl<'a, A: Family> Arrays<'a, A> {
+    pub(super) fn of(storage: &'a TableStorage<A>) -> Self {
         Self {
             root: storage.root.elements(),
             nodes: storage.nodes.elements(),
         }
     }
 
-    pub(super) fn lookup<A: Family>(self, address: A) -> NextHop {
+    pub(super) fn lookup(self, address: A) -> NextHop {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if has_bmi2() {
             // SAFETY: the processor has the instructions.
@@ -66,7 +65,7 @@ impl<'a> Arrays<'a> {
         self.search(address)
     }
 
-    pub(super) fn lookup_burst<A: Family>(self, addresses: &[A], out: &mut [NextHop]) {
+    pub(super) fn lookup_burst(self, addresses: &[A], out: &mut [NextHop]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if has_avx512() {
             // SAFETY: the processor has the instructions.
@@ -82,18 +81,18 @@ impl<'a> Arrays<'a> {
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "popcnt,bmi1,bmi2")]
-    fn lookup_bmi2<A: Family>(self, address: A) -> NextHop {
+    fn lookup_bmi2(self, address: A) -> NextHop {
         self.search(address)
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "popcnt,bmi1,bmi2")]
-    fn lookup_burst_bmi2<A: Family>(self, addresses: &[A], out: &mut [NextHop]) {
+    fn lookup_burst_bmi2(self, addresses: &[A], out: &mut [NextHop]) {
         self.search_burst(addresses, out);
     }
 
     #[inline(always)]
-    pub(super) fn search_burst<A: Family>(self, addresses: &[A], out: &mut [NextHop]) {
+    pub(super) fn search_burst(self, addresses: &[A], out: &mut [NextHop]) {
         for (addresses, out) in addresses.chunks(LANES).zip(out.chunks_mut(LANES)) {
             let count = addresses.len().min(out.len());
             self.search_lanes(&addresses[..count], &mut out[..count]);
@@ -102,10 +101,9 @@ impl<'a> Arrays<'a> {
 
     /// At most [`LANES`] addresses, and as many results.
     #[inline(always)]
-    fn search_lanes<A: Family>(self, addresses: &[A], out: &mut [NextHop]) {
-        // The lanes that lead to a node: its entry in the upper half, the lane's number in the
-        // lower.
-        let mut active = [MaybeUninit::<u64>::uninit(); LANES];
+    fn search_lanes(self, addresses: &[A], out: &mut [NextHop]) {
+        // The entries that lead to a node, and their lanes' numbers.
+        let mut active = [MaybeUninit::<(A::Entry, u32)>::uninit(); LANES];
         let mut count = 0;
         for (lane, (&address, out)) in addresses.iter().zip(out.iter_mut()).enumerate() {
             let (index, start) = address.root_index();
@@ -114,10 +112,10 @@ impl<'a> Arrays<'a> {
                 continue;
             }
             let entry = self.root_entry(index);
-            *out = NextHop(entry as u16);
+            *out = next_hop(entry);
             // SAFETY: `count` grows by one at most for each of up to LANES lanes.
-            unsafe { active.get_unchecked_mut(count) }.write(u64::from(entry) << 32 | lane as u64);
-            count += usize::from(entry >> KIND_SHIFT != 0);
+            unsafe { active.get_unchecked_mut(count) }.write((entry, lane as u32));
+            count += usize::from(!entry.is_leaf());
         }
         let mut start = A::MAIN_START;
         while count > 0 {
@@ -128,38 +126,36 @@ impl<'a> Arrays<'a> {
                 // lanes number addresses, of which there are as many as results;
                 // and `count` never overtakes `index`.
                 unsafe {
-                    let item = active.get_unchecked(index).assume_init();
-                    let lane = item as u32 as usize;
-                    let slot = addresses.get_unchecked(lane).bits_from(start) >> 58;
-                    let entry = self.step((item >> 32) as u32, !slot & 63);
-                    *out.get_unchecked_mut(lane) = NextHop(entry as u16);
-                    active
-                        .get_unchecked_mut(count)
-                        .write(u64::from(entry) << 32 | lane as u64);
-                    count += usize::from(entry >> KIND_SHIFT != 0);
+                    let (entry, number) = active.get_unchecked(index).assume_init();
+                    let lane = number as usize;
+                    let rest = addresses.get_unchecked(lane).bits_from(start);
+                    let entry = entry.step(rest, |at| self.word(at));
+                    *out.get_unchecked_mut(lane) = next_hop(entry);
+                    active.get_unchecked_mut(count).write((entry, number));
+                    count += usize::from(!entry.is_leaf());
                 }
             }
-            start += STRIDE;
+            start += A::Entry::STRIDE;
         }
     }
 
     #[inline(always)]
-    pub(super) fn search<A: Family>(self, address: A) -> NextHop {
+    pub(super) fn search(self, address: A) -> NextHop {
         let (index, mut start) = address.root_index();
         let mut entry = self.root_entry(index);
-        while entry >> KIND_SHIFT != 0 {
-            entry = self.step(entry, !(address.bits_from(start) >> 58) & 63);
-            start += STRIDE;
+        while !entry.is_leaf() {
+            entry = entry.step_alone(address.bits_from(start), |at| self.word(at));
+            start += A::Entry::STRIDE;
         }
-        NextHop(entry as u16)
+        next_hop(entry)
     }
 
     #[inline(always)]
-    fn root_entry(self, index: usize) -> u32 {
+    fn root_entry(self, index: usize) -> A::Entry {
         debug_assert!(index < self.root.len());
         // SAFETY: `root_index` is below `Family::ROOT` for every address, and the table checked the
         // array's length.
-        unsafe { self.root.get_unchecked(index) }.load(Ordering::Acquire)
+        A::Entry::load(unsafe { self.root.get_unchecked(index) })
     }
 
     #[inline(always)]
@@ -170,20 +166,9 @@ impl<'a> Arrays<'a> {
         unsafe { self.nodes.get_unchecked(index) }.load(Ordering::Acquire)
     }
 
-    /// One step down. `complement` is 63 minus the slot.
-    #[inline(always)]
-    fn step(self, entry: u32, complement: u64) -> u32 {
-        let log2_bits = (entry >> KIND_SHIFT) + 2;
-        let at = (entry & VALUE_MASK) as usize;
-        let run = (self.word(at) << complement).count_ones();
-        let bit = run << log2_bits;
-        let word = self.word(at + 1 + (bit >> 6) as usize);
-        (word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1_u32 << log2_bits)))
-    }
-
     /// The root's first entry, for vector loads.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    pub(super) fn root(self) -> *const AtomicU32 {
+    pub(super) fn root(self) -> *const Cell<A> {
         self.root.as_ptr()
     }
 
@@ -192,4 +177,11 @@ impl<'a> Arrays<'a> {
     pub(super) fn nodes(self) -> *const AtomicU64 {
         self.nodes.as_ptr()
     }
+}
+
+/// The next hop of a leaf.
+#[inline(always)]
+#[allow(clippy::inline_always)] // As above.
+fn next_hop(leaf: impl Into<u64>) -> NextHop {
+    NextHop(leaf.into() as u16)
 }

@@ -6,7 +6,7 @@ use crate::next_hop::NextHop;
 
 /// A reader's handle on one copy of a table: the arrays, and nothing that is written.
 #[derive(Clone, Debug)]
-pub struct View<A> {
+pub struct View<A: Family> {
     storage: TableStorage<A>,
 }
 
