@@ -258,6 +258,7 @@ fn without_root_an_engine_that_needs_it_is_refused() {
     let place = Place::new();
     for engine in [
         "kernel",
+        "auto",
         "xdp",
         "xdp-kernel-fib",
         "tc",

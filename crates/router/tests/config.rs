@@ -86,7 +86,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
             1,
             "bypass-netfilter = \"yes\": ",
         ),
-        ("engine = 7\n", 1, "allowed are xdp"),
+        ("engine = 7\n", 1, "allowed are auto"),
         ("require = []\n", 1, "allowed are any, native, generic"),
         ("instance = 7\n", 1, "allowed are 1 to 32 letters"),
         (

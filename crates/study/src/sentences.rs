@@ -288,6 +288,7 @@ pub(crate) fn engine_in_words(engine: &str) -> &str {
     match engine {
         "memory" => "memory ports",
         "kernel" => "the Linux kernel",
+        "auto" => "XDP or tc with our table (auto)",
         "xdp" => "XDP with our table",
         "xdp-kernel-fib" => "XDP with the kernel's table",
         "tc" => "tc",

@@ -1,6 +1,8 @@
 //! What the kernel does to forwarded packets besides routing them is never gone past, unless
 //! somebody says so.
 
+use fastpath::forward::{Capacity, Forwarder, Lookup, Place};
+
 use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
@@ -142,7 +144,8 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
         let output = lab.r.command("sh").args(["-ec", line]).output().unwrap();
         output.status.success()
     };
-    let mut router = lab.run(&["r0", "r1"], &[]);
+    // At tc the disciplines are not gone past.
+    let mut router = lab.run(&["r0", "r1"], &["--engine", "xdp"]);
     assert_eq!(router.left_to_kernel(), [""; 0]);
     let mut there = Vec::new();
     for treatment in &TREATMENTS {
@@ -177,7 +180,8 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
         "--bypass-tc",
     ];
     for one in options {
-        let others: Vec<&str> = options.into_iter().filter(|other| *other != one).collect();
+        let others = options.into_iter().filter(|other| *other != one);
+        let others: Vec<&str> = ["--engine", "xdp"].into_iter().chain(others).collect();
         let mut router = lab.run(&["r0", "r1"], &others);
         wait_for("what is left", 5, || {
             router.log().contains("event=left-to-kernel")
@@ -190,7 +194,8 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
             "{log}"
         );
     }
-    let mut bypassing = lab.run(&["r0", "r1"], &options);
+    let all: Vec<&str> = ["--engine", "xdp"].into_iter().chain(options).collect();
+    let mut bypassing = lab.run(&["r0", "r1"], &all);
     assert_eq!(bypassing.state("r0"), "forwarding");
     wait_for("the list", 5, || {
         bypassing.log().matches("event=bypass").count() >= there.len() - 1
@@ -202,4 +207,43 @@ fn what_the_kernel_does_besides_routing_is_left_to_it_and_said() {
     let router = lab.run(&["r0", "r1"], &[]);
     assert_eq!(router.left_to_kernel(), [""; 0], "all of it is gone");
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+}
+
+/// What leaves by tc passes the discipline of its port; nobody goes past what is in front of the
+/// program.
+#[test]
+fn at_tc_frames_pass_disciplines_and_programs_in_front_keep_their_port() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let tc = |words: &str| {
+        let output = lab.r.command("tc").args(words.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", text(&output));
+        text(&output)
+    };
+    let router = lab.run(&["r0", "r1"], &["--engine", "tc"]);
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+    tc("qdisc add dev r1 root tbf rate 100mbit burst 32kbit latency 50ms");
+    // Another's program, which passes everything on.
+    let another = || {
+        let mut another = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
+        another.attach("r0", Place::Tc).unwrap();
+        another
+    };
+    let another = lab.r.enter(another).unwrap();
+    let left = |router: &super::lab::Router| router.left_to_kernel().join(" ");
+    wait_for("the program", 6, || {
+        left(&router).contains("1 BPF programs at tc")
+    });
+    assert!(!left(&router).contains("tbf"), "{}", left(&router));
+    drop(another);
+    wait_for("nothing to be left", 6, || left(&router).is_empty());
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+    let before = router.forwarded();
+    assert!(ping(&lab.a, "10.1.0.2", 20));
+    assert!(router.forwarded() - before >= 40);
+    let shown = tc("-s -j qdisc show dev r1");
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown[0]["packets"].as_u64().unwrap() >= 20, "{shown}");
 }

@@ -161,8 +161,10 @@ impl InKernel {
                 Some((_, ifindex)) => {
                     let old = std::mem::replace(ifindex, port.ifindex);
                     self.forwarder.detach(old);
-                    self.suits.remove(&old);
-                    self.told.remove(&old);
+                    if old != port.ifindex {
+                        self.suits.remove(&old);
+                        self.told.remove(&old);
+                    }
                 }
                 None => self.ports.push((port.name.clone(), port.ifindex)),
             }
@@ -217,6 +219,11 @@ impl Engine for InKernel {
             EngineKind::Auto => suits.is_none_or(|suits| suits.place() == Place::Tc).into(),
             _ => 0,
         }
+    }
+
+    fn passes_disciplines(&self) -> bool {
+        let mut ports = self.ports.iter();
+        ports.all(|(_, ifindex)| self.programs_at_tc(*ifindex) > 0)
     }
 
     fn set_device(&mut self, ifindex: u32, device: Device) {

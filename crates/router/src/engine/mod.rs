@@ -280,6 +280,11 @@ pub trait Engine: Send {
         0
     }
 
+    /// Does all that it sends pass the queueing disciplines of the ports and programs at tc there?
+    fn passes_disciplines(&self) -> bool {
+        false
+    }
+
     /// What the device of a port does with frames, as it said now.
     fn set_device(&mut self, _ifindex: u32, _device: Device) {}
 

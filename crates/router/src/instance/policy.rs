@@ -18,6 +18,7 @@ impl Instance {
         let (all, flows) = (sysctl::All::read(), sysctl::flows());
         let around = self.follower.mirror().around();
         let engine = self.follower.engine();
+        let passes = engine.passes_disciplines();
         let watched: Vec<_> = around
             .receiving()
             .map(|link| {
@@ -32,6 +33,7 @@ impl Instance {
                     index: link.index,
                     is_port,
                     own_at_tc,
+                    passes_discipline: is_port && passes,
                     accepts: all.accepts(&link.name),
                 }
             })

@@ -4,8 +4,9 @@
 //! Looked at: nftables chains on the way of forwarded packets, whoever else hooks into it (legacy
 //! iptables tables and IPVS where the kernel does not list these), xfrm (`IPsec`) policies,
 //! queueing disciplines that shape, tc filters, BPF programs at tc (tcx), and forwarding being
-//! switched off. Rules are not interpreted: any rule on the way counts for every
-//! port, because what a rule means may depend on any other.
+//! switched off. What an engine at tc sends passes the disciplines, so these do not count there.
+//! Rules are not interpreted: any rule on the way counts for every port, because what a rule means
+//! may depend on any other.
 //!
 //! The kernel answers some of the questions only when nobody else changes links, which may take
 //! seconds. So a thread looks, and the control plane goes on meanwhile ([`Look`]).
@@ -98,6 +99,8 @@ pub struct Watched {
     pub is_port: bool,
     /// How many programs the engine has of its own at tc there.
     pub own_at_tc: u32,
+    /// Does what the engine sends there pass its queueing discipline, filters and programs?
+    pub passes_discipline: bool,
     /// What it accepts by its settings.
     pub accepts: Accepts,
 }

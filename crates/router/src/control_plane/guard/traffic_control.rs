@@ -6,8 +6,9 @@ use host::netlink::{Message, ROUTE, attributes, text};
 use super::{Finding, Scope, Treatment, Watched, list, unread};
 
 const TCA_KIND: u16 = 1;
-/// Where filters hang when there is a discipline `clsact` or `ingress`: both ends.
-const TC_PARENTS: [u32; 2] = [0xFFFF_FFF2, 0xFFFF_FFF3];
+/// Where filters hang when there is a discipline `clsact` or `ingress`: both ends, and whether it
+/// is where frames leave.
+const TC_PARENTS: [(u32, bool); 2] = [(0xFFFF_FFF2, false), (0xFFFF_FFF3, true)];
 /// `TCM_IFINDEX_MAGIC_BLOCK`: the filter is in a block that several links share.
 const SHARED_BLOCK: u32 = u32::MAX;
 /// Disciplines that neither shape nor reorder by class.
@@ -50,11 +51,17 @@ pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding
             continue;
         }
         if kind != "clsact" && kind != "ingress" {
+            if link.passes_discipline {
+                continue;
+            }
             let what = format!("queueing discipline {kind} (tc qdisc show dev {name})");
             found.push(finding(what));
             continue;
         }
-        for parent in TC_PARENTS {
+        for (parent, is_passed) in TC_PARENTS {
+            if is_passed && link.passes_discipline {
+                continue;
+            }
             let mut body = [0; 20];
             body[4..8].copy_from_slice(&index.to_ne_bytes());
             body[12..16].copy_from_slice(&parent.to_ne_bytes());
@@ -80,7 +87,11 @@ fn index_and_kind(payload: &[u8]) -> Option<(u32, String)> {
 }
 
 pub(super) fn programs(port: &Watched, found: &mut Vec<Finding>) {
-    for (at, own) in [(ATTACH_TCX_INGRESS, port.own_at_tc), (ATTACH_TCX_EGRESS, 0)] {
+    let ends = [
+        (ATTACH_TCX_INGRESS, port.own_at_tc, true),
+        (ATTACH_TCX_EGRESS, 0, !port.passes_discipline),
+    ];
+    for (at, own, _) in ends.into_iter().filter(|(_, _, counts)| *counts) {
         let others = match programs_attached(port.index, at) {
             Ok(programs) => programs.saturating_sub(own),
             // Before Linux 6.6 there are none of this kind; an interface that is gone has none.
