@@ -184,15 +184,5 @@ fn own((_, bytes): (u16, &[u8])) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn crowding_is_the_sum_over_the_cores() {
-        let text = "entries  hits forced_gc_runs table_fulls\n\
-                    00000038 0003 00000081       00000001\n\
-                    00000038 0004 000002b7       0000012d\n";
-        assert_eq!(crowding_in(text), 0x81 + 0x2b7 + 1 + 0x12d);
-        assert_eq!(crowding_in(""), 0);
-    }
-}
+#[path = "../tests/unit/kernel.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::case::Case;
-use crate::cause::Cause;
+use crate::cause::{Cause, Signs};
 use crate::frame::Macs;
 use crate::half::{ANSWERED, ANSWERED_IN_DOUBT, Half, await_answers, wait};
 use crate::kernel::crowding;
@@ -38,6 +38,29 @@ pub(crate) struct Compared {
     pub(crate) once: Vec<Difference>,
     pub(crate) cause: Option<Cause>,
     pub(crate) excused: BTreeMap<Exception, u64>,
+}
+
+impl Compared {
+    /// Of two tries: no cause excuses what differs in both.
+    fn of(first: Comparison, again: Comparison) -> Self {
+        let numbers = |comparison: &Comparison| -> BTreeSet<u16> {
+            let differences = comparison.differences.iter();
+            differences.map(|one| one.number).collect()
+        };
+        let (before, after) = (numbers(&first), numbers(&again));
+        let both = again.differences.into_iter();
+        let (lasting, mut once): (Vec<_>, Vec<_>) =
+            both.partition(|difference| before.contains(&difference.number));
+        let others = first.differences.into_iter();
+        once.extend(others.filter(|one| !after.contains(&one.number)));
+        let cause = first.cause.or(again.cause).unwrap_or(Cause::Unexplained);
+        Self {
+            lasting,
+            cause: (!once.is_empty()).then_some(cause),
+            once,
+            excused: first.excused,
+        }
+    }
 }
 
 /// The twin beds, laid, with a running router in the second.
@@ -110,38 +133,15 @@ impl Twins {
     /// Runs a case; where it differs, once more and slowly.
     pub(crate) fn compare(&mut self, case: &Case) -> Result<Compared, Error> {
         let first = self.run(case, Duration::ZERO)?;
-        let mut compared = Compared {
-            excused: first.excused,
-            ..Compared::default()
-        };
         if first.differences.is_empty() {
-            return Ok(compared);
+            return Ok(Compared::of(first, Comparison::default()));
         }
         if first.cause == Some(Cause::Unlike) {
             self.lay_anew()?;
         }
         let again = self.run(case, IN_DOUBT)?;
         self.await_answers(ANSWERED);
-        let numbers = |differences: &[Difference]| -> BTreeSet<u16> {
-            differences.iter().map(|one| one.number).collect()
-        };
-        let (before, after) = (numbers(&first.differences), numbers(&again.differences));
-        for difference in again.differences {
-            let twice = before.contains(&difference.number);
-            let list = if twice {
-                &mut compared.lasting
-            } else {
-                &mut compared.once
-            };
-            list.push(difference);
-        }
-        let others = first.differences.into_iter();
-        compared
-            .once
-            .extend(others.filter(|one| !after.contains(&one.number)));
-        let cause = first.cause.or(again.cause).unwrap_or(Cause::Unexplained);
-        compared.cause = (!compared.once.is_empty()).then_some(cause);
-        Ok(compared)
+        Ok(Compared::of(first, again))
     }
 
     /// Whether a case differs, tried once.
@@ -302,8 +302,7 @@ impl Twins {
         let given_up = [given_up?, given_up_too?];
         let mut comparison = compare(case, by_kernel, by_router, &self.limited, given_up);
         if !comparison.differences.is_empty() {
-            let slow = (slowest > ANSWERED).then_some(Cause::Slow);
-            comparison.cause = self.cause()?.or(slow);
+            comparison.cause = self.signs(slowest)?.cause();
         }
         Ok(comparison)
     }
@@ -314,31 +313,20 @@ impl Twins {
         Ok(self.kernel.not_sent()? + self.routed.not_sent()? + by_router)
     }
 
-    /// What the beds have to say about a difference.
-    fn cause(&mut self) -> Result<Option<Cause>, Error> {
+    /// What the beds show; nobody listened to the hosts for `slowest`.
+    fn signs(&mut self, slowest: Duration) -> Result<Signs, Error> {
         let missed = self.kernel.missed() + self.routed.missed();
-        if missed > std::mem::replace(&mut self.missed, missed) {
-            return Ok(Some(Cause::Unheard));
-        }
-        if self.kernel.ways()? != self.routed.ways()? {
-            return Ok(Some(Cause::Unlike));
-        }
-        if self.no_room()? > self.no_room {
-            return Ok(Some(Cause::NoRoom));
-        }
-        if crowding() > self.crowding {
-            return Ok(Some(Cause::Crowded));
-        }
-        let (kernel, routed) = (
-            self.kernel.kernel().neighbours()?,
-            self.routed.kernel().neighbours()?,
-        );
-        let given_up = |state: &u16| *state == libc::NUD_FAILED;
-        let differs = kernel.iter().any(|(neighbour, state)| {
-            let other = routed.get(neighbour);
-            other.is_some_and(|other| given_up(other) != given_up(state))
-        });
-        Ok(differs.then_some(Cause::Unanswered))
+        let before = std::mem::replace(&mut self.missed, missed);
+        let no_room = self.no_room()?.saturating_sub(self.no_room);
+        let (kernel, routed) = (&mut self.kernel, &mut self.routed);
+        Ok(Signs {
+            missed: missed.saturating_sub(before),
+            ways: [kernel.ways()?, routed.ways()?],
+            no_room,
+            crowding: crowding().saturating_sub(self.crowding),
+            neighbours: [kernel.kernel().neighbours()?, routed.kernel().neighbours()?],
+            slowest,
+        })
     }
 }
 
@@ -347,3 +335,7 @@ impl Drop for Twins {
         self.end();
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/twins.rs"]
+mod tests;

@@ -52,6 +52,88 @@ fn only_what_is_wanted_is_excused() {
     assert!(!by(&case, &nowhere, [false, true]));
 }
 
+/// A packet from the router to host a: this kind of ICMP message about a packet of the host's.
+fn error(kind: [u8; 2], about: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0, 0, 28 + about.len() as u8, 0, 0, 0, 0, 64]);
+    frame.extend([ICMP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend(kind);
+    frame.extend([0; 6]);
+    frame.extend(about);
+    frame
+}
+
+#[test]
+fn only_messages_of_a_limited_rate_may_stay_away() {
+    let packet = |number: u16, last: u8| {
+        let mut packet = vec![0x45, 0, 0, 36, 0, 1, 0, 0, 64, 253, 0, 0];
+        packet.extend([10, 0, 0, 2, 10, 1, 0, last]);
+        packet.extend(marker(number).repeat(2));
+        packet
+    };
+    let (first, second) = (packet(7, 2), packet(8, 3));
+    let frames = [&first, &second].map(|packet| [&[2; 12][..], &[8, 0], &packet[..]].concat());
+    let case = Case {
+        frames: frames.to_vec(),
+        ..Case::default()
+    };
+    // Both came with the kernel alone; with the router, only the first of a kind.
+    let ends = |kind, other| {
+        let kernel = outcome(
+            &case,
+            &[(0, error(kind, &first)), (0, error(kind, &second))],
+        );
+        let router = outcome(&case, &[(0, error(other, &first))]);
+        let limited = [&kernel, &router].map(|bed| bed.limited().collect());
+        let compared = compare(&case, &kernel, &router, &limited, [false; 2]);
+        (compared.differences.len(), compared.excused)
+    };
+    let rate = |count| BTreeMap::from([(Exception::Rate, count)]);
+    for kind in [[3, 0], [3, 1], [3, 13], [5, 1]] {
+        assert_eq!(ends(kind, kind), (0, rate(1)), "{kind:?}");
+        // Nothing of its like came with the router.
+        assert_eq!(ends(kind, [11, 0]), (2, BTreeMap::new()), "{kind:?}");
+    }
+    for kind in [[11, 0], [3, 3], [3, 4], [12, 0]] {
+        assert_eq!(ends(kind, kind), (1, BTreeMap::new()), "{kind:?}");
+    }
+    // What a host sent is no message of the router's, whatever it says.
+    let sent = [&[2; 12][..], &[8, 0], &packet(7, 2)[..]].concat();
+    let kernel = outcome(&case, &[(1, sent)]);
+    let limited = [Limited::from([vec![ICMP]]), Limited::from([vec![ICMP]])];
+    let compared = compare(&case, &kernel, &Outcome::default(), &limited, [false; 2]);
+    assert_eq!(compared.differences.len(), 1);
+}
+
+#[test]
+fn only_the_time_of_day_may_differ_in_an_option() {
+    let frame = |option: u8, time: u8, sum: u8| {
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x47, 0, 0, 44, 0, 1, 0, 0, 64, 253, 0, sum]);
+        frame.extend([10, 0, 0, 2, 10, 1, 0, 2]);
+        frame.extend([option, 8, 9, 0, 0, 0, 0, time]);
+        frame.extend(marker(7).repeat(2));
+        frame
+    };
+    let case = Case {
+        frames: vec![frame(TIMESTAMP, 0, 0)],
+        ..Case::default()
+    };
+    let compared = |one, other| {
+        let [kernel, router] = [one, other].map(|frame| outcome(&case, &[(1, frame)]));
+        let compared = compare(&case, &kernel, &router, &<[_; 2]>::default(), [false; 2]);
+        (compared.differences.len(), compared.excused)
+    };
+    let clock = BTreeMap::from([(Exception::Clock, 1)]);
+    let (one, other) = (frame(TIMESTAMP, 1, 1), frame(TIMESTAMP, 2, 2));
+    assert_eq!(compared(one.clone(), other), (0, clock));
+    let mut elsewhere = frame(TIMESTAMP, 2, 2);
+    elsewhere[26] = 11;
+    assert_eq!(compared(one, elsewhere).0, 1);
+    // The same bytes of an option that records the route.
+    assert_eq!(compared(frame(7, 1, 1), frame(7, 2, 2)).0, 1);
+}
+
 #[test]
 fn what_the_kernel_draws_is_forgotten_in_its_own_packets_alone() {
     // A packet of IPv4 with this identification and source.
