@@ -8,7 +8,7 @@
 use fib::NextHop;
 use figures::Random;
 
-use crate::inputs::{announcements, configuration, requests};
+use crate::inputs::{announcements, configuration, requests, treatments};
 use crate::support::{bench, frame_v4, frame_v6, tagged, v4, v6};
 
 const ROUNDS: usize = 400;
@@ -80,6 +80,14 @@ fn announcements_of_any_kind_are_followed_or_left() {
     let mut random = Random::new(3);
     for _ in 0..3000 {
         announcements::run(&random_bytes(&mut random, 2000));
+    }
+}
+
+#[test]
+fn nothing_in_an_answer_about_rules_hides_what_stands_behind_it() {
+    let mut random = Random::new(4);
+    for _ in 0..3000 {
+        treatments::run(&random_bytes(&mut random, 1000));
     }
 }
 

@@ -4,3 +4,4 @@
 pub(crate) mod announcements;
 pub(crate) mod configuration;
 pub(crate) mod requests;
+pub(crate) mod treatments;

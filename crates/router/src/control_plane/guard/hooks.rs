@@ -42,11 +42,6 @@ pub(super) fn look(found: &mut Vec<Finding>) -> bool {
             // `struct nfgenmsg`: family, version, resource.
             let mut body = vec![family, 0, 0, 0];
             append(&mut body, HOOK_NUMBER, &number.to_be_bytes());
-            let take = |users: &mut Vec<String>, message: Message<'_>| {
-                if message.kind == HOOK_GET {
-                    users.extend(user(message.payload));
-                }
-            };
             match list(Some(NETFILTER), HOOK_GET, &body, take) {
                 Ok(None) => lists = false,
                 Ok(Some(users)) => found.extend(users.into_iter().map(|user| Finding {
@@ -64,7 +59,13 @@ pub(super) fn look(found: &mut Vec<Finding>) -> bool {
     lists
 }
 
-/// Who it is, unless it is harmless.
+/// Takes in one message of a list of hooks: who it is, unless it is harmless.
+pub fn take(users: &mut Vec<String>, message: Message<'_>) {
+    if message.kind == HOOK_GET {
+        users.extend(user(message.payload));
+    }
+}
+
 fn user(payload: &[u8]) -> Option<String> {
     let (mut function, mut module) = (String::new(), String::new());
     for (kind, value) in attributes(payload.get(4..)?) {

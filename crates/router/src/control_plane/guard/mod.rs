@@ -11,10 +11,10 @@
 //! The kernel answers some of the questions only when nobody else changes links, which may take
 //! seconds. So a thread looks, and the control plane goes on meanwhile ([`Look`]).
 
-mod hooks;
+pub mod hooks;
 mod look;
-mod netfilter;
-mod traffic_control;
+pub mod netfilter;
+pub mod traffic_control;
 mod xfrm;
 
 use std::io;

@@ -26,6 +26,14 @@ pub(super) const NFPROTO_IPV4: u8 = 2;
 const NFPROTO_NETDEV: u8 = 5;
 pub(super) const NFPROTO_IPV6: u8 = 10;
 
+/// Chains that packets pass, and which chain each rule is in.
+#[derive(Debug, Default)]
+pub struct Ruleset {
+    chains: Vec<Chain>,
+    rules: Vec<(u8, String, String)>,
+}
+
+#[derive(Debug)]
 struct Chain {
     family: u8,
     table: String,
@@ -35,56 +43,62 @@ struct Chain {
     devices: Vec<String>,
 }
 
+impl Ruleset {
+    fn read() -> io::Result<Self> {
+        let part = |kind| list(Some(NETFILTER), kind, &[0; 4], Self::take);
+        let (chains, rules) = (part(NFT_MSG_GETCHAIN)?, part(NFT_MSG_GETRULE)?);
+        Ok(Self {
+            chains: chains.unwrap_or_default().chains,
+            rules: rules.unwrap_or_default().rules,
+        })
+    }
+
+    /// Takes in one message of a dump of chains or of rules.
+    pub fn take(&mut self, message: Message<'_>) {
+        match message.kind {
+            NFT_MSG_NEWCHAIN => self.chains.extend(base_chain(message.payload)),
+            NFT_MSG_NEWRULE => self.rules.extend(rule_chain(message.payload)),
+            _ => {}
+        }
+    }
+
+    /// Which of it forwarded packets pass.
+    pub fn find(&self, found: &mut Vec<Finding>) {
+        for chain in self.chains.iter().filter(|chain| on_the_way(chain)) {
+            let rules = self.rules.iter().filter(|(family, table, name)| {
+                (*family, table, name) == (chain.family, &chain.table, &chain.name)
+            });
+            let count = rules.count();
+            if count == 0 && !chain.drops {
+                continue;
+            }
+            let policy = if chain.drops { ", policy drop" } else { "" };
+            let what = format!(
+                "nftables chain {} {} has {count} rules{policy} (nft list ruleset)",
+                chain.table, chain.name
+            );
+            let scopes = match chain.family {
+                NFPROTO_IPV4 => vec![Scope::V4],
+                NFPROTO_IPV6 => vec![Scope::V6],
+                NFPROTO_NETDEV => chain.devices.iter().cloned().map(Scope::Port).collect(),
+                _ => vec![Scope::All],
+            };
+            found.extend(scopes.into_iter().map(|scope| Finding {
+                scope,
+                what: what.clone(),
+                treatment: Treatment::Netfilter,
+            }));
+        }
+    }
+}
+
 pub(super) fn nftables(found: &mut Vec<Finding>) {
-    let listed = || {
-        let take = |chains: &mut Vec<_>, message: Message<'_>| {
-            if message.kind == NFT_MSG_NEWCHAIN {
-                chains.extend(base_chain(message.payload));
-            }
-        };
-        let chains = list(Some(NETFILTER), NFT_MSG_GETCHAIN, &[0; 4], take)?;
-        let take = |rules: &mut Vec<_>, message: Message<'_>| {
-            if message.kind == NFT_MSG_NEWRULE {
-                rules.extend(rule_chain(message.payload));
-            }
-        };
-        let rules = list(Some(NETFILTER), NFT_MSG_GETRULE, &[0; 4], take)?;
-        io::Result::Ok((chains.unwrap_or_default(), rules.unwrap_or_default()))
-    };
-    let (chains, rules): (Vec<Chain>, Vec<_>) = match listed() {
-        Ok(listed) => listed,
+    match Ruleset::read() {
+        Ok(rules) => rules.find(found),
         Err(error) => {
             let what = "nftables rules (nft list ruleset)";
             found.push(unread(what, &error, Treatment::Netfilter));
-            return;
         }
-    };
-    for chain in chains.iter().filter(|chain| on_the_way(chain)) {
-        let count = rules
-            .iter()
-            .filter(|(family, table, name)| {
-                (*family, table, name) == (chain.family, &chain.table, &chain.name)
-            })
-            .count();
-        if count == 0 && !chain.drops {
-            continue;
-        }
-        let policy = if chain.drops { ", policy drop" } else { "" };
-        let what = format!(
-            "nftables chain {} {} has {count} rules{policy} (nft list ruleset)",
-            chain.table, chain.name
-        );
-        let scopes = match chain.family {
-            NFPROTO_IPV4 => vec![Scope::V4],
-            NFPROTO_IPV6 => vec![Scope::V6],
-            NFPROTO_NETDEV => chain.devices.iter().cloned().map(Scope::Port).collect(),
-            _ => vec![Scope::All],
-        };
-        found.extend(scopes.into_iter().map(|scope| Finding {
-            scope,
-            what: what.clone(),
-            treatment: Treatment::Netfilter,
-        }));
     }
 }
 

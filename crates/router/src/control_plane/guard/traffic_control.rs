@@ -23,9 +23,6 @@ const HARMLESS: [&str; 7] = [
 ];
 
 pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding>) {
-    let take = |all: &mut Vec<_>, message: Message<'_>| {
-        all.extend(index_and_kind(message.payload));
-    };
     let unread = |error| {
         unread(
             "queueing disciplines or filters",
@@ -33,7 +30,7 @@ pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding
             Treatment::TrafficControl,
         )
     };
-    let disciplines: Vec<(u32, String)> = match list(ROUTE, libc::RTM_GETQDISC, &[0; 20], take) {
+    let disciplines = match list(ROUTE, libc::RTM_GETQDISC, &[0; 20], take) {
         Ok(disciplines) => disciplines.unwrap_or_default(),
         Err(error) => return found.push(unread(error)),
     };
@@ -65,7 +62,7 @@ pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding
             let mut body = [0; 20];
             body[4..8].copy_from_slice(&index.to_ne_bytes());
             body[12..16].copy_from_slice(&parent.to_ne_bytes());
-            let filters: Vec<(u32, String)> = match list(ROUTE, libc::RTM_GETTFILTER, &body, take) {
+            let filters = match list(ROUTE, libc::RTM_GETTFILTER, &body, take) {
                 Ok(filters) => filters.unwrap_or_default(),
                 Err(error) => return found.push(unread(error)),
             };
@@ -76,6 +73,11 @@ pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding
             }
         }
     }
+}
+
+/// Takes in one message of a dump of disciplines or filters: on which link, and of what kind.
+pub fn take(all: &mut Vec<(u32, String)>, message: Message<'_>) {
+    all.extend(index_and_kind(message.payload));
 }
 
 /// Of a `struct tcmsg` with its attributes.
