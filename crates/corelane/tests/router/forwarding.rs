@@ -116,7 +116,7 @@ fn tcp_works_with_every_offload_on() {
 /// Before Linux 6.3 nobody can say whether a veth takes redirected frames, so none of a native
 /// program go there; in generic mode any device takes them. Before 6.8 nobody can say what tags the
 /// frames of a veth had.
-fn mode() -> &'static [&'static str] {
+pub(crate) fn mode() -> &'static [&'static str] {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy().into_owned();
     let mut numbers = release

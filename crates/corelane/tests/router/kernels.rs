@@ -1,5 +1,5 @@
-//! The same tests on another kernel: Debian's User Mode Linux, which has the VLAN and VRF devices
-//! that this machine's kernel may lack.
+//! The same tests on another kernel: Debian's User Mode Linux, which has the VLAN and VRF devices,
+//! the legacy tables and the IPVS that this machine's kernel may lack.
 //!
 //! The guest sees the machine's files, read-only, so it runs this very test program and this very
 //! `corelane`. Its first process is a short shell script; when that has printed the outcome it
@@ -16,8 +16,17 @@ use super::lab::is_root;
 const KERNEL: &str = "/usr/bin/linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
 /// What the tests need of the guest's kernel, as Debian has it: as modules.
-const WANTED: [&str; 4] = ["ipv6", "veth", "8021q", "vrf"];
-/// Boot, four tests, and a busy machine beside it.
+const WANTED: [&str; 8] = [
+    "ipv6",
+    "veth",
+    "8021q",
+    "vrf",
+    "iptable_filter",
+    "ip6table_filter",
+    "ip_vs",
+    "ip_vs_rr",
+];
+/// Boot, six tests, and a busy machine beside it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The guest's processes, gone when it is dropped.
@@ -115,7 +124,7 @@ fn in_guest(tests: &[&str], modules: &[PathBuf]) -> String {
 }
 
 #[test]
-fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
+fn what_this_kernel_may_lack_is_as_it_must_be_on_one_that_has_it() {
     if !is_root() || !needs::program("linux.uml") || !needs::program("busybox") {
         return;
     }
@@ -135,8 +144,10 @@ fn vlans_and_vrfs_are_forwarded_on_a_kernel_that_has_them() {
         "router::forwarding::a_vrf_has_routes_of_its_own",
         "router::sizes::tables_that_are_too_few_or_too_small_leave_a_vrf_to_the_kernel",
         "router::sizes::vlans_that_are_too_few_leave_others_to_the_kernel",
+        "router::tables::legacy_tables_leave_their_family_to_the_kernel",
+        "router::tables::services_of_ipvs_leave_everything_to_the_kernel",
     ];
     let printed = in_guest(&tests, &modules);
-    let passed = printed.contains("4 passed; 0 failed") && printed.contains("outcome 0");
+    let passed = printed.contains("6 passed; 0 failed") && printed.contains("outcome 0");
     assert!(passed && !printed.contains("skipped:"), "{printed}");
 }
