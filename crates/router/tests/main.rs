@@ -12,6 +12,7 @@ mod mirror;
 mod plain_sockets;
 mod recording;
 mod rights;
+mod settings;
 #[path = "inputs/shape.rs"]
 mod shape;
 mod supervisor;

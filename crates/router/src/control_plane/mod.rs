@@ -19,6 +19,7 @@
 //!  follower       reads them, feeds the mirror, fills the engine;
 //!                 reread: the kernel's tables once more; keep_alive: neighbours in use
 //!  guard          what the kernel does to packets besides routing them
+//!  settings       what it lets links forward; sysctl: one setting
 //!  verify         every answer compared with the kernel's
 //! ```
 
@@ -36,6 +37,7 @@ pub mod objects;
 mod reread;
 pub mod routed;
 pub mod routes;
+pub mod settings;
 pub mod shared;
 mod slots;
 pub mod surroundings;

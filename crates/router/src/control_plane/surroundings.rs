@@ -36,8 +36,8 @@ pub struct Surroundings {
     kept: HashSet<String>,
     /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
     accepts: Option<HashMap<u32, Accepts>>,
-    /// By which links frames come in since then, of which that was not read.
-    unread: HashSet<u32>,
+    /// How often something was said of a link of which that was not known.
+    unread: u64,
     flows: Flows,
     /// Do frames come with their VLAN tags, whatever devices do?
     pub trusts_tags: bool,
@@ -125,11 +125,18 @@ impl Surroundings {
         std::mem::replace(&mut self.kept_families, (v4, v6)) != (v4, v6)
     }
 
-    /// What links accept by the kernel's settings, by interface index; the others accept nothing.
-    /// True when that is new.
+    /// What these links accept by the kernel's settings, by interface index. From the first time
+    /// on, those of which that has never been said accept nothing. True when something is new.
     pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) -> bool {
-        self.unread.clear();
-        self.accepts.replace(accepts.clone()) != Some(accepts)
+        let mut is_new = self.accepts.is_none();
+        let all = self.accepts.get_or_insert_default();
+        // Some may have gone since their settings were read.
+        for (link, accepts) in accepts {
+            if self.links.contains_key(&link) {
+                is_new |= all.insert(link, accepts) != Some(accepts);
+            }
+        }
+        is_new
     }
 
     /// What makes a flow. True when that is new.
@@ -137,23 +144,31 @@ impl Surroundings {
         std::mem::replace(&mut self.flows, flows) != flows
     }
 
-    /// The MTU of IPv6, by interface index. True when that is new.
-    pub fn set_mtu6(&mut self, mtu6: &HashMap<u32, u32>) -> bool {
-        let new = self.mtu6 != *mtu6;
-        self.mtu6.clone_from(mtu6);
-        new
+    /// The MTU of IPv6 of these links, by interface index. True when something is new.
+    pub fn set_mtu6(&mut self, mtu6: &HashMap<u32, Option<u32>>) -> bool {
+        let mut is_new = false;
+        for (&link, &mtu) in mtu6 {
+            let mtu = mtu.filter(|_| self.links.contains_key(&link));
+            let before = match mtu {
+                Some(mtu) => self.mtu6.insert(link, mtu),
+                None => self.mtu6.remove(&link),
+            };
+            is_new |= before != mtu;
+        }
+        is_new
     }
 
-    /// Is it known of each link that frames come in by what it accepts?
-    pub fn knows_accepts(&self) -> bool {
-        self.unread.is_empty()
+    /// How often something was said of a link that frames come in by, when it was not known what
+    /// that accepts.
+    pub fn unread(&self) -> u64 {
+        self.unread
     }
 
     /// A link is there, or has changed; returns what it was before.
     pub fn put_link(&mut self, link: Link) -> Option<Link> {
         let is_known = |accepts: &HashMap<u32, Accepts>| accepts.contains_key(&link.index);
-        if !self.accepts.as_ref().is_some_and(is_known) && self.is_looked_at(&link) {
-            self.unread.insert(link.index);
+        if !self.accepts.as_ref().is_some_and(is_known) && self.is_receiving(&link) {
+            self.unread += 1;
         }
         self.links.insert(link.index, link)
     }
@@ -200,14 +215,17 @@ impl Surroundings {
 
     /// The links that frames come in by: ports and their VLAN sub-interfaces.
     pub fn receiving(&self) -> impl Iterator<Item = &Link> {
-        self.links.values().filter(|link| {
-            let below = match link.kind {
-                LinkKind::Vlan { parent, .. } => self.links.get(&parent),
-                LinkKind::Plain => Some(*link),
-                LinkKind::Vrf { .. } => None,
-            };
-            below.is_some_and(|below| self.ports.contains(&below.name))
-        })
+        self.links.values().filter(|link| self.is_receiving(link))
+    }
+
+    /// Do frames come in by this link?
+    pub fn receives(&self, link: u32) -> bool {
+        let link = self.links.get(&link);
+        link.is_some_and(|link| self.is_receiving(link))
+    }
+
+    fn is_receiving(&self, link: &Link) -> bool {
+        !matches!(link.kind, LinkKind::Vrf { .. }) && self.is_looked_at(link)
     }
 
     /// Have IPv4 addresses come or gone since this was last asked?
@@ -419,6 +437,10 @@ impl Surroundings {
     /// A link is gone, and with it what was on it.
     pub fn forget_link(&mut self, link: u32) {
         self.links.remove(&link);
+        self.mtu6.remove(&link);
+        if let Some(accepts) = &mut self.accepts {
+            accepts.remove(&link);
+        }
         self.addresses.retain(|address| address.link != link);
         self.without_v4.remove(&link);
     }

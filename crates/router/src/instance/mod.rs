@@ -26,15 +26,13 @@ use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, FollowError, Follower};
 use crate::control_plane::guard::{self, Finding, Look};
 use crate::control_plane::mirror::Mirror;
+use crate::control_plane::settings::{Changes, Reader};
 use crate::engine::Engine;
 use crate::log::{Level, log};
 use crate::management_plane::config::Config;
 use crate::management_plane::server::{Asked, Question, Server};
 use crate::management_plane::supervisor::Supervisor;
 use crate::management_plane::{answers, metrics};
-
-/// How often the settings of interfaces are read: of some the kernel announces no change.
-const SETTINGS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Between two looks when rules change all the time.
 const GUARD_PAUSE: Duration = Duration::from_millis(100);
@@ -103,7 +101,11 @@ pub struct Instance {
     guarded: Instant,
     /// The latest metrics and when they were read.
     metrics: Option<(Instant, String)>,
-    settings_due: Instant,
+    settings: Reader,
+    /// What tells of changes of settings.
+    changes: Changes,
+    /// As the latest reading was begun ([`crate::control_plane::surroundings::Surroundings`]).
+    unread: u64,
     checks: Checks,
     vouching: Vouching,
     supervisor: Supervisor,
@@ -150,7 +152,9 @@ impl Instance {
             guard_due: now + GUARD_INTERVAL,
             guarded: now,
             metrics: None,
-            settings_due: now + SETTINGS_INTERVAL,
+            settings: Reader::start()?,
+            changes: Changes::listen()?,
+            unread: 0,
         };
         let limits = instance.config.punt_limits;
         instance.follower.set_punt_limits(&limits);
@@ -190,15 +194,7 @@ impl Instance {
         while !signals.stop.load(Ordering::Relaxed) {
             self.sleep();
             self.follower.follow()?;
-            if Instant::now() >= self.settings_due
-                || !self.follower.mirror().around().knows_accepts()
-            {
-                self.settings_due = Instant::now() + SETTINGS_INTERVAL;
-                let links = self.settings()?;
-                if self.has_decided {
-                    self.decide(&links)?;
-                }
-            }
+            self.follow_settings()?;
             self.vouch()?;
             for asked in self.server.take() {
                 self.answer(&asked)?;
@@ -249,6 +245,8 @@ impl Instance {
         let mut polls = vec![
             entry(self.follower.descriptor()),
             entry(self.server.descriptor()),
+            entry(self.settings.as_fd()),
+            entry(self.changes.as_fd()),
         ];
         polls.extend(self.rules.iter().map(|rules| entry(rules.as_fd())));
         polls.extend(self.look.iter().map(|look| entry(look.as_fd())));

@@ -2,56 +2,77 @@
 //! routing them.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use fastpath::forward::{Accepts, FlowFields, Flows};
 
 use super::{Instance, InstanceError};
-use crate::control_plane::guard::{self, Finding, Look, Scope, Seen, Treatment, Watched};
+use crate::control_plane::guard::{self, Finding, Look, Scope, Seen, Treatment};
 use crate::control_plane::model::LinkKind;
-use crate::control_plane::sysctl;
+use crate::control_plane::settings::{Settings, Watched};
 use crate::log::{Level, log};
 
 impl Instance {
-    /// Reads the kernel's settings of the ports and their VLANs; what changed holds at once.
-    /// Returns the links.
-    pub(super) fn settings(&mut self) -> Result<Vec<Watched>, InstanceError> {
-        let (all, flows) = (sysctl::All::read(), sysctl::flows());
-        let around = self.follower.mirror().around();
+    /// The links whose settings count.
+    fn watched(&self) -> Vec<Watched> {
         let engine = self.follower.engine();
         let passes = engine.passes_disciplines();
-        let watched: Vec<_> = around
-            .receiving()
-            .map(|link| {
-                let is_port = link.kind == LinkKind::Plain;
-                let own_at_tc = if is_port {
-                    engine.programs_at_tc(link.index)
-                } else {
-                    0
-                };
-                Watched {
-                    name: link.name.clone(),
-                    index: link.index,
-                    is_port,
-                    own_at_tc,
-                    passes_discipline: is_port && passes,
-                    accepts: all.accepts(&link.name),
-                }
-            })
-            .collect();
-        let mtu6 = watched
+        let links = self.follower.mirror().around().receiving();
+        let watched = links.map(|link| {
+            let is_port = link.kind == LinkKind::Plain;
+            let own_at_tc = if is_port {
+                engine.programs_at_tc(link.index)
+            } else {
+                0
+            };
+            Watched {
+                name: link.name.clone(),
+                index: link.index,
+                is_port,
+                own_at_tc,
+                passes_discipline: is_port && passes,
+            }
+        });
+        watched.collect()
+    }
+
+    /// Has the settings read when that is due, and acts by those that have been read.
+    pub(super) fn follow_settings(&mut self) -> Result<(), InstanceError> {
+        let around = self.follower.mirror().around();
+        let is_new = around.unread() != std::mem::replace(&mut self.unread, around.unread());
+        if is_new || self.changes.concern(|index| around.receives(index)) {
+            self.settings.want();
+        }
+        if let Some(settings) = self.settings.answer()? {
+            if self.has_decided {
+                self.decide(&settings)?;
+            }
+            self.apply(&settings)?;
+        }
+        let now = Instant::now();
+        if self.settings.is_due(now) {
+            self.settings.begin(self.watched(), now);
+        }
+        Ok(())
+    }
+
+    /// What the settings say holds from now on.
+    fn apply(&mut self, settings: &Settings) -> Result<(), InstanceError> {
+        let (flows, links) = (settings.flows, &settings.links);
+        let mtu6 = links
             .iter()
-            .filter_map(|link| Some((link.index, sysctl::mtu6(&link.name)?)))
+            .map(|setting| (setting.link.index, setting.mtu6))
             .collect();
-        let accepts = watched
+        let accepts = links
             .iter()
-            .map(|link| (link.index, self.can_carry(link.accepts, flows)))
+            .map(|setting| (setting.link.index, self.can_carry(setting.accepts, flows)))
             .collect();
         self.follower.change(|mirror| {
             mirror.set_flows(flows);
             mirror.set_mtu6(&mtu6);
             mirror.set_accepts(accepts);
         })?;
-        Ok(watched)
+        Ok(())
     }
 
     /// What of that the engine can carry: without a table it knows no group that would be the
@@ -71,8 +92,7 @@ impl Instance {
 
     /// Begins to look at what the kernel does besides routing.
     pub(super) fn begin_look(&mut self) -> Result<(), InstanceError> {
-        let links = self.settings()?;
-        match Look::begin(links) {
+        match Look::begin(self.watched()) {
             Ok(look) => self.look = Some(look),
             Err(error) => self.take_seen(Seen::nothing(&error))?,
         }
@@ -92,18 +112,19 @@ impl Instance {
     pub(super) fn take_seen(&mut self, seen: Seen) -> Result<(), InstanceError> {
         self.follower.set_devices(&seen.devices);
         self.seen = seen.findings;
-        let watched = self.settings()?;
-        self.decide(&watched)
+        // What a setting forbids is decided before it lets anything in.
+        self.decide(&seen.settings)?;
+        self.apply(&seen.settings)
     }
 
-    /// Decides, by what was found and by the settings of these links, which links and families stay
-    /// with the kernel.
-    pub(super) fn decide(&mut self, watched: &[Watched]) -> Result<(), InstanceError> {
+    /// Decides, by what was found and by these settings, which links and families stay with the
+    /// kernel.
+    fn decide(&mut self, settings: &Settings) -> Result<(), InstanceError> {
         let mut findings = self.seen.clone();
         let validates = self.follower.engine().keeps_table();
-        for link in watched {
-            let hides_tags = self.follower.engine().hides_tags(link.index);
-            guard::settings(link, hides_tags, validates, &mut findings);
+        for setting in &settings.links {
+            let hides_tags = self.follower.engine().hides_tags(setting.link.index);
+            guard::settings(setting, hides_tags, validates, &mut findings);
         }
         findings.extend(guard::policy_rules(self.follower.mirror()));
         findings.sort();
@@ -137,7 +158,7 @@ impl Instance {
         let both = v4 && v6;
         let ports = self.config.ports.iter();
         let kept: HashSet<String> = ports
-            .chain(watched.iter().map(|link| &link.name))
+            .chain(settings.links.iter().map(|setting| &setting.link.name))
             .filter(|name| both || holds(&Scope::Port((*name).clone())))
             .cloned()
             .collect();

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use fastpath::forward::Device;
 
-use super::{Finding, Treatment, Watched, hooks, netfilter, traffic_control, unread, xfrm};
+use super::{Finding, Treatment, hooks, netfilter, traffic_control, unread, xfrm};
+use crate::control_plane::settings::{Settings, Watched};
 
 /// What a look found.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Seen {
     pub findings: Vec<Finding>,
     /// What the ports' devices do, by interface index, as far as they said.
     pub devices: Vec<(u32, Device)>,
+    /// The links' settings, as they were at the end.
+    pub settings: Settings,
 }
 
 /// A look under way.
@@ -45,7 +48,7 @@ impl Look {
             .name("guard".to_owned())
             .spawn(move || {
                 // Who asked may have thought otherwise.
-                let _unwanted = sender.send(look(&links));
+                let _unwanted = sender.send(look(links));
                 drop(ringer);
             })?;
         Ok(Self { seen, bell })
@@ -71,6 +74,7 @@ impl Seen {
         Self {
             findings: vec![unread("the kernel's rules", error, Treatment::Netfilter)],
             devices: Vec::new(),
+            settings: Settings::default(),
         }
     }
 }
@@ -79,7 +83,7 @@ fn ended() -> io::Error {
     io::Error::other("the thread that looks ended")
 }
 
-fn look(links: &[Watched]) -> Seen {
+fn look(links: Vec<Watched>) -> Seen {
     let mut found = Vec::new();
     netfilter::nftables(&mut found);
     if !hooks::look(&mut found) {
@@ -87,8 +91,8 @@ fn look(links: &[Watched]) -> Seen {
         netfilter::virtual_services(&mut found);
     }
     xfrm::look(&mut found);
-    traffic_control::disciplines_and_filters(links, &mut found);
-    for link in links {
+    traffic_control::disciplines_and_filters(&links, &mut found);
+    for link in &links {
         traffic_control::programs(link, &mut found);
     }
     let ports = links.iter().filter(|link| link.is_port);
@@ -99,5 +103,6 @@ fn look(links: &[Watched]) -> Seen {
     Seen {
         findings: found,
         devices: devices.collect(),
+        settings: Settings::read(links),
     }
 }

@@ -19,10 +19,11 @@ mod xfrm;
 
 use std::io;
 
-use fastpath::forward::{Accepts, ReversePath};
+use fastpath::forward::ReversePath;
 use host::netlink::{Dumped, Message, Protocol, Socket};
 
 pub use self::look::{Look, Seen};
+use super::settings::Setting;
 use crate::engine::MAIN_TABLE;
 
 /// How often a dump is asked for that the kernel changed meanwhile.
@@ -88,23 +89,6 @@ pub struct Finding {
     pub treatment: Treatment,
 }
 
-/// A port or a VLAN sub-interface of one, to look at.
-#[derive(Debug, Clone)]
-pub struct Watched {
-    /// Name.
-    pub name: String,
-    /// Interface index.
-    pub index: u32,
-    /// Is it a port?
-    pub is_port: bool,
-    /// How many programs the engine has of its own at tc there.
-    pub own_at_tc: u32,
-    /// Does what the engine sends there pass its queueing discipline, filters and programs?
-    pub passes_discipline: bool,
-    /// What it accepts by its settings.
-    pub accepts: Accepts,
-}
-
 /// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
 /// rules, queueing disciplines and filters. A kernel without one of these has nothing to tell.
 pub fn watch() -> Vec<Socket> {
@@ -158,8 +142,8 @@ fn unread(what: &str, error: &io::Error, treatment: Treatment) -> Finding {
 
 /// What a link's settings say. `hides_tags`: can frames have lost a tag before the engine sees
 /// them? `validates`: does the engine check sources itself?
-pub fn settings(link: &Watched, hides_tags: bool, validates: bool, found: &mut Vec<Finding>) {
-    let Watched { name, accepts, .. } = link;
+pub fn settings(setting: &Setting, hides_tags: bool, validates: bool, found: &mut Vec<Finding>) {
+    let (name, accepts) = (&setting.link.name, &setting.accepts);
     let mut say = |what: String, treatment| {
         found.push(Finding {
             scope: Scope::Port(name.clone()),

@@ -3,7 +3,8 @@
 use bpf::sys::{ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, programs_attached};
 use host::netlink::{Message, ROUTE, attributes, text};
 
-use super::{Finding, Scope, Treatment, Watched, list, unread};
+use super::{Finding, Scope, Treatment, list, unread};
+use crate::control_plane::settings::Watched;
 
 const TCA_KIND: u16 = 1;
 /// Where filters hang when there is a discipline `clsact` or `ingress`: both ends, and whether it

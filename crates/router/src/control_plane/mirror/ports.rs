@@ -104,7 +104,7 @@ impl Mirror {
         self.changes().extend(ports.into_iter().map(Change::Port));
     }
 
-    /// What links accept by the kernel's settings, by interface index.
+    /// What these links accept by the kernel's settings, by interface index.
     pub fn set_accepts(&mut self, accepts: HashMap<u32, Accepts>) {
         if self.shared.next_hops.around.set_accepts(accepts) {
             self.ports_changed();
@@ -118,8 +118,8 @@ impl Mirror {
         }
     }
 
-    /// The MTU of IPv6 by interface index, by the kernel's settings.
-    pub fn set_mtu6(&mut self, mtu6: &HashMap<u32, u32>) {
+    /// The MTU of IPv6 of these links by interface index, by the kernel's settings.
+    pub fn set_mtu6(&mut self, mtu6: &HashMap<u32, Option<u32>>) {
         if self.shared.next_hops.around.set_mtu6(mtu6) {
             self.shared.next_hops.refresh_all();
         }
