@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Forwarder;
 use super::ports::{PORT_WORDS, Port};
+use super::{Forwarder, NotCarried};
 
 /// Bits of a VLAN identifier.
 const VID_BITS: u32 = 12;
@@ -73,11 +73,11 @@ impl Forwarder {
         let _gone = self.maps["egresses"].remove((words[1] >> 32) as u32);
     }
 
-    /// Does what had to wait until running programs have ended, if they have. Call it now and then.
-    /// True while something still waits.
+    /// Does what had to wait until running programs have ended, if they have: what finds no room
+    /// may wait for them too. Call it now and then. True while something waits for nothing else.
     pub fn tend(&mut self) -> bool {
         let waits = |this: &Self| !this.resting_vlans.is_empty() || this.links.has_retired();
-        if waits(self) {
+        if waits(self) || self.not_carried() != NotCarried::default() {
             self.settle();
         }
         waits(self)

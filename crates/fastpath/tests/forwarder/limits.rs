@@ -12,10 +12,12 @@ use super::bench::{
 };
 use crate::common::in_namespace;
 
-/// Lets memory that was given back become free.
+/// Lets memory that was given back become free: ends the batch, and looks after what waits as
+/// engines do.
 fn settle(bench: &mut Bench, until: impl Fn(&Bench) -> bool) {
+    bench.forwarder.settle();
     for _ in 0..200 {
-        bench.forwarder.settle();
+        bench.forwarder.tend();
         if until(bench) {
             return;
         }
