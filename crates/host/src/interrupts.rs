@@ -10,6 +10,25 @@ use crate::cores::write_list;
 use crate::settings::{Setting, sweep_leftovers};
 use crate::{CoreId, files};
 
+/// The lines of the device behind an interface that the calling thread's `/sys` shows: number, and
+/// the driver's name for it.
+pub fn lines_of(interface: &str) -> Vec<(u32, String)> {
+    let device = Path::new("/sys/class/net").join(interface).join("device");
+    // A virtio device has them from the one that carries it.
+    let places = [device.join("msi_irqs"), device.join("../msi_irqs")];
+    let lines = places.iter().flat_map(files::entries);
+    let mut lines: Vec<(u32, String)> = lines
+        .filter_map(|(number, _)| {
+            // The kernel has a directory of the driver's name in that of the line.
+            let mut inside = files::entries(Path::new("/proc/irq").join(&number));
+            let (name, _) = inside.find(|(_, path)| path.is_dir())?;
+            Some((number.parse().ok()?, name))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
 /// The lines that can be moved, until dropped.
 #[derive(Debug)]
 pub struct Interrupts(Vec<Setting>);

@@ -5,6 +5,7 @@
 //! - how much did others disturb: [`noise`], [`pressure`]
 //! - which machine was it: [`environment`]
 //! - a child process, and its end: [`process`]
+//! - how an interface is divided among cores: [`card`]
 //! - namespaces, cables, addresses, routes; switches of interfaces: [`bed`], [`namespace`],
 //!   [`offload`]
 //! - questions to the kernel by netlink, and its answers: [`netlink`]
@@ -33,6 +34,7 @@
 //! `ip` (namespaces) and `sh` (threaded NAPI, settings).
 
 pub mod bed;
+pub mod card;
 pub mod cleanup;
 pub mod clock;
 pub mod cores;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,6 +28,8 @@ use crate::{files, process};
 
 /// Prefix of all our namespaces.
 const PREFIX: &str = "cl-";
+/// Of `asm-generic/socket.h`; not every C library has it.
+const SO_NETNS_COOKIE: libc::c_int = 71;
 /// Where `ip netns` keeps its handles.
 const HANDLES: &str = "/run/netns";
 /// Names in use by this process, so that two of its beds can have namespaces of the same name.
@@ -218,6 +220,33 @@ impl Namespace {
 pub fn index_of(interface: &str) -> io::Result<u32> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     Ok(name_to_index(&socket, interface)?)
+}
+
+/// The number of the calling thread's network namespace, which no other gets until the machine
+/// starts anew (`SO_NETNS_COOKIE`, Linux 5.14).
+///
+/// # Errors
+/// The kernel's.
+pub fn cookie() -> io::Result<u64> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    let mut cookie = 0_u64;
+    let mut bytes = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes, which are those of `cookie`; both live
+    // through the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut bytes,
+        )
+    };
+    if result == 0 {
+        Ok(cookie)
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 impl Drop for Inner {

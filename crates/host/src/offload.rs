@@ -13,6 +13,8 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const FLAG_RXVLAN: u32 = 1 << 8;
 const FLAG_LRO: u32 = 1 << 15;
+/// `ETHTOOL_SFLAGS`.
+const ETHTOOL_SFLAGS: u32 = 0x26;
 
 /// What an interface does on its own, as `ethtool -K` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,24 +42,9 @@ impl Offload {
     }
 }
 
-/// `ETHTOOL_GCHANNELS`.
-const ETHTOOL_GCHANNELS: u32 = 0x3c;
-
 /// A record of `linux/ethtool.h`, all of whose fields are numbers and which begins with the command
 /// that reads or writes it.
-trait Record {}
-
-/// `struct ethtool_channels` of `linux/ethtool.h`.
-#[repr(C)]
-#[derive(Default)]
-struct Channels {
-    command: u32,
-    most: [u32; 4],
-    receive: u32,
-    transmit: u32,
-    other: u32,
-    combined: u32,
-}
+pub(crate) trait Record {}
 
 /// `ETHTOOL_GDRVINFO`, `ETHTOOL_GRXCSUM`.
 const ETHTOOL_GDRVINFO: u32 = 0x3;
@@ -72,7 +59,6 @@ struct Driver {
 }
 
 impl Record for Driver {}
-impl Record for Channels {}
 impl Record for EthtoolValue {}
 
 /// `struct ethtool_value` of `linux/ethtool.h`.
@@ -98,6 +84,39 @@ pub fn switch(interface: &str, offload: Offload, on: bool) -> Result<(), Error> 
         value: if on { "on" } else { "off" }.to_owned(),
         source,
     })
+}
+
+/// Whether a feature of `interface` is on, in the network namespace of the calling thread.
+///
+/// # Errors
+/// The kernel's: `ENODEV` when there is no such interface.
+pub fn is_on(interface: &str, offload: Offload) -> io::Result<bool> {
+    let mut value = EthtoolValue {
+        // The question precedes the order: `ETHTOOL_GGRO`, `_GGSO`, `_GTSO`, `_GTXCSUM`.
+        command: offload.command() - 1,
+        data: 0,
+    };
+    ethtool(interface, &mut value)?;
+    Ok(value.data != 0)
+}
+
+/// Has the driver of `interface` join segments (LRO), or not.
+///
+/// # Errors
+/// When there is no such interface, its driver cannot, or the rights are missing.
+pub fn join_segments(interface: &str, on: bool) -> io::Result<()> {
+    let mut value = EthtoolValue {
+        command: ETHTOOL_GFLAGS,
+        data: 0,
+    };
+    ethtool(interface, &mut value)?;
+    value.command = ETHTOOL_SFLAGS;
+    value.data = if on {
+        value.data | FLAG_LRO
+    } else {
+        value.data & !FLAG_LRO
+    };
+    ethtool(interface, &mut value)
 }
 
 /// What a card does to frames before a program in its driver sees them.
@@ -150,25 +169,8 @@ pub fn takes_from_host(interface: &str) -> io::Result<bool> {
     Ok(sums.data != 0)
 }
 
-/// Receive queues of `interface` in the calling thread's network namespace, as `ethtool -l` shows
-/// them; 1 for a driver that cannot say.
-///
-/// # Errors
-/// The kernel's: `ENODEV` when there is no such interface.
-pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    let mut channels = Channels {
-        command: ETHTOOL_GCHANNELS,
-        ..Channels::default()
-    };
-    match ethtool(interface, &mut channels) {
-        Ok(()) => Ok((channels.receive + channels.combined).max(1)),
-        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
-        Err(error) => Err(error),
-    }
-}
-
 /// One call with one record, which the kernel reads or fills.
-fn ethtool(interface: &str, record: &mut impl Record) -> io::Result<()> {
+pub(crate) fn ethtool(interface: &str, record: &mut impl Record) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: an ifreq is plain bytes and a union of plain things, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

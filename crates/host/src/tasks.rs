@@ -107,6 +107,12 @@ pub(crate) fn named(prefix: &str) -> BTreeSet<u32> {
     processes(|directory| files::text(directory.join("comm")).starts_with(prefix))
 }
 
+/// Whether a program runs, by its name (of which the kernel keeps 15 bytes).
+pub fn runs(program: &str) -> bool {
+    let is = |directory: &Path| files::trimmed_or_empty(directory.join("comm")) == program;
+    !processes(is).is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
@@ -126,6 +132,7 @@ mod tests {
         assert!(descendants(std::process::id()).contains(&leader.id()));
         assert_eq!(threads(leader.id()).unwrap(), [leader.id()]);
         assert!(named("sleep").contains(&leader.id()));
+        assert!(runs("sleep") && !runs("slee"));
         let allowed = crate::allowed_cores().unwrap();
         bind(leader.id(), &allowed[..1]).unwrap();
         let nowhere = bind(leader.id(), &[CoreId(1023)]).unwrap_err();

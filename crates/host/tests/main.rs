@@ -1,6 +1,7 @@
 //! What this crate makes of the machine, used as others use it.
 
 mod bed;
+mod card;
 mod cores;
 mod environment;
 mod loops;

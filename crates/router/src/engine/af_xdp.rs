@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder};
-use host::offload::receive_queues;
+use host::card::receive_queues;
 use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort};
 use port::{Pool, PortError};
 
