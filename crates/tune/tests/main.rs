@@ -1,0 +1,5 @@
+//! Changing settings and putting them back, used as others use it.
+
+mod crash;
+mod double;
+mod records;
