@@ -105,6 +105,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     for name in &arguments.ports {
         findings.extend(port::look(name)?);
     }
+    if !arguments.ports.is_empty() {
+        findings.push(left_on_the_table(&arguments.ports));
+    }
     findings.extend(kernel::look());
     findings.extend(machine::look());
     if arguments.json {
@@ -134,6 +137,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether `corelane tune` would change something.
+fn left_on_the_table(ports: &[String]) -> Finding {
+    let what = "left on the table";
+    let remedy = format!("corelane tune {}", ports.join(" "));
+    match crate::tune::left(ports) {
+        Ok(0) => Finding::good(what, "no setting"),
+        Ok(1) => Finding::limited(what, "1 setting", remedy),
+        Ok(many) => Finding::limited(what, format!("{many} settings"), remedy),
+        Err(error) => Finding::limited(what, format!("not known: {error}"), remedy),
+    }
 }
 
 /// A small file of the system, trimmed.

@@ -13,6 +13,7 @@ mod study;
 mod test;
 mod top;
 mod trace;
+mod tune;
 mod verify;
 
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ enum Verb {
     Top(top::Arguments),
     Verify(verify::Arguments),
     Trace(trace::Arguments),
+    Tune(tune::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -58,5 +60,6 @@ fn main() -> ExitCode {
         Verb::Top(arguments) => top::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Tune(arguments) => tune::run(&arguments),
     })
 }

@@ -6,3 +6,4 @@ mod router;
 mod scale;
 mod study;
 mod tester;
+mod tune;

@@ -248,6 +248,7 @@ fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
         "User Mode Linux",
         "tracepoints",
         "real-time priority",
+        "left on the table",
     ] {
         find(what);
     }
