@@ -98,12 +98,17 @@ INLINE enum reason aim(struct way *way)
 /* The class for queueing by the type of service: `rt_tos2priority` of the kernel's include/net/route.h. */
 INLINE __u32 priority_of(__u8 tos) { return 0x4620 >> (tos >> 3 & 3) * 4 & 15; }
 
-/* Writes addresses and tag, and cuts off what lies behind the packet. False when the kernel has no memory. */
+/* Cuts off what lies behind a packet of `packet` bytes, as the kernel does before it looks at one. False when it
+ * does not let us: its sender has noted beside the frame that a header lies there. */
+INLINE _Bool cut_behind(struct __sk_buff *context, __u32 packet)
+{
+	__u32 end = ETHERNET_LENGTH + packet, wanted = end > SHORTEST_FRAME ? end : SHORTEST_FRAME;
+	return context->gso_size || context->len <= wanted || !bpf_skb_change_tail(context, wanted, 0);
+}
+
+/* Writes addresses and tag. False when the kernel has no memory. */
 INLINE _Bool write(struct __sk_buff *context, const struct way *way)
 {
-	__u32 packet = way->start + way->ip, wanted = packet > SHORTEST_FRAME ? packet : SHORTEST_FRAME;
-	if (context->len > wanted && bpf_skb_change_tail(context, wanted, 0))
-		return 0;
 	if (way->tag != way->vlan) {
 		if (way->tag && bpf_skb_vlan_pop(context))
 			return 0;
@@ -155,7 +160,7 @@ SEC("tc") int segment(struct __sk_buff *context)
 		data = packet_start(context);
 	}
 	const __u8 *end = packet_end(context);
-	if (data + ETHERNET_LENGTH > end)
+	if (data + ETHERNET_LENGTH + 6 > end)
 		return leave(mine, RUNT, frames);
 
 	enum reason reason = LINK_GROUP;
@@ -184,6 +189,16 @@ SEC("tc") int segment(struct __sk_buff *context)
 	if (family && !(wanted & family))
 		return leave(mine, PORT_DISABLED, frames);
 
+	/* A jumbogram (RFC 2675) says its length elsewhere. */
+	__u32 said = bpf_ntohs(*(__u16 *)(data + (family == STATION_V6 ? 18 : 16)));
+	if (family && said) {
+		__u32 length = context->len;
+		if (!cut_behind(context, family == STATION_V6 ? 40 + said : said))
+			return leave(mine, PUNT, frames);
+		way.length -= length - context->len;
+		data = packet_start(context);
+		end = packet_end(context);
+	}
 	way.ip = context->len - ETHERNET_LENGTH;
 	way.flows = *(volatile const __u32 *)&port->flows;
 	if (way.type == bpf_htons(TYPE_IPV4))
