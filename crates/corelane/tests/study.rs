@@ -80,7 +80,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     );
 
     assert!(
-        !without_root || text.contains("Not measured without root: kernel, xdp"),
+        !without_root || text.contains("Not measured without root: kernel, auto, xdp"),
         "{text}"
     );
     let study = json(&place.path("study.json"));
@@ -218,7 +218,7 @@ fn bad_input_is_refused_by_name_with_the_remedy() {
     assert!(error.contains("bad.txt:2:"), "{error}");
     let error = place.refused(&["--engine", "warp"]);
     assert!(
-        error.contains("\"warp\"") && error.contains("memory, kernel, xdp"),
+        error.contains("\"warp\"") && error.contains("memory, kernel, auto, xdp"),
         "{error}"
     );
     let error = place.refused(&["--cores", "5000"]);
