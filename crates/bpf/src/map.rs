@@ -223,6 +223,7 @@ impl<T: Plain> MappedArray<T> {
         self.memory.as_mut_ptr().cast()
     }
 
+    #[inline]
     fn at(&self, index: usize) -> *mut T {
         let length = self.length;
         assert!(index < length, "index {index} of {length} elements");
