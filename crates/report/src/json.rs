@@ -38,6 +38,18 @@ pub fn read<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, String>
     }
 }
 
+/// The name that a value without fields has in JSON; empty for any other value.
+pub fn name(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).ok();
+    let name = value.as_ref().and_then(Value::as_str);
+    name.unwrap_or_default().to_owned()
+}
+
+/// The value that has this name in JSON.
+pub fn named<T: DeserializeOwned>(name: &str) -> Option<T> {
+    serde_json::from_value(name.into()).ok()
+}
+
 /// Writes `value` as indented JSON to `path`; `-` is standard output.
 ///
 /// The text goes to a neighbouring temporary file that is then renamed, so a reader sees the old

@@ -41,7 +41,7 @@ pub mod table;
 pub mod terminal;
 pub mod units;
 
-pub use document::{Block, Document};
+pub use document::{Block, Document, capital};
 pub use plot::{Axis, Plot, Scale, Series, Style};
 pub use progress::Progress;
 pub use table::Table;
