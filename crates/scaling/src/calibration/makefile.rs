@@ -5,7 +5,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
+
 use super::loads::{STEPS, piece};
+use crate::laws::speedup::karp_flatt;
 
 /// Parts that can be made side by side.
 pub const PARTS: u32 = 12;
@@ -13,7 +16,8 @@ pub const PARTS: u32 = 12;
 const LINK: f64 = 0.2;
 
 /// A kind of process that the Makefile starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Piece {
     /// One of the parts.
     Part,
@@ -24,17 +28,12 @@ pub enum Piece {
 impl Piece {
     /// The piece with this name.
     pub fn find(name: &str) -> Option<Self> {
-        [Self::Part, Self::Link]
-            .into_iter()
-            .find(|piece| piece.name() == name)
+        report::json::named(name)
     }
 
     /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Part => "part",
-            Self::Link => "link",
-        }
+    pub fn name(self) -> String {
+        report::json::name(&self)
     }
 
     /// Does its steps.
@@ -71,13 +70,9 @@ pub fn write(directory: &Path, program: &str) -> io::Result<()> {
 
 /// The serial fraction on `cores` cores: the parts are made in whole rounds.
 pub fn fraction(cores: u32) -> f64 {
-    let n = f64::from(cores.max(1));
-    if cores < 2 {
-        return 0.0;
-    }
     let part = (1.0 - LINK) / f64::from(PARTS);
-    let time = f64::from(PARTS.div_ceil(cores)) * part + LINK;
-    (n * time - 1.0) / (n - 1.0)
+    let time = f64::from(PARTS.div_ceil(cores.max(1))) * part + LINK;
+    karp_flatt(1.0 / time, cores).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use host::topology::Topology;
 use loads::{LOCKED, Layout, Serial, counters, lock, phases, stream};
 
 use crate::harness::bandwidth::Ceiling;
+use crate::laws::speedup::karp_flatt;
 use host::pressure::Caches;
 
 /// What a calibration load must show.
@@ -69,48 +70,41 @@ pub enum Work {
 /// Share of the work that is serial in the loads that have a share.
 pub const SHARE: f64 = 0.2;
 
+/// This serial fraction within this error.
+const fn within(at: fn(u32) -> f64, error: f64) -> Truth {
+    Truth::Fraction { at, error }
+}
+
 /// All loads.
 pub fn all() -> &'static [Load] {
     const NONE: fn(u32) -> f64 = |_| 0.0;
     const AMDAHL: fn(u32) -> f64 = |_| SHARE;
-    &[
+    const LOADS: &[Load] = &[
         Load {
             name: "spin",
             sentence: "arithmetic in registers, divided evenly",
-            truth: Truth::Fraction {
-                at: NONE,
-                error: 0.03,
-            },
+            truth: within(NONE, 0.03),
             carrier: Carrier::Nothing,
             work: Work::Threads(|threads| phases(threads, 0.0, Serial::None)),
         },
         Load {
             name: "serial-share",
             sentence: "a fifth of the work done by one thread while the others wait",
-            truth: Truth::Fraction {
-                at: AMDAHL,
-                error: 0.04,
-            },
+            truth: within(AMDAHL, 0.04),
             carrier: Carrier::Idle,
             work: Work::Threads(|threads| phases(threads, SHARE, Serial::Work)),
         },
         Load {
             name: "sleep-share",
             sentence: "a fifth of the time on one core spent asleep",
-            truth: Truth::Fraction {
-                at: AMDAHL,
-                error: 0.04,
-            },
+            truth: within(AMDAHL, 0.04),
             carrier: Carrier::Idle,
             work: Work::Threads(|threads| phases(threads, SHARE, Serial::Sleep)),
         },
         Load {
             name: "lock-share",
             sentence: "half of the work under one lock, of random lengths, waiting by spinning",
-            truth: Truth::Fraction {
-                at: |n| closed_queue(LOCKED, n),
-                error: 0.05,
-            },
+            truth: within(|n| closed_queue(LOCKED, n), 0.05),
             carrier: Carrier::User,
             work: Work::Threads(lock),
         },
@@ -131,20 +125,14 @@ pub fn all() -> &'static [Load] {
         Load {
             name: "own-lines",
             sentence: "every thread adds to its own counter, each in a line of its own",
-            truth: Truth::Fraction {
-                at: NONE,
-                error: 0.04,
-            },
+            truth: within(NONE, 0.04),
             carrier: Carrier::Nothing,
             work: Work::Threads(|threads| counters(threads, Layout::OwnLines)),
         },
         Load {
             name: "stream",
             sentence: "each thread reads memory as fast as it can, four times the last-level cache",
-            truth: Truth::Fraction {
-                at: memory_fraction,
-                error: 0.1,
-            },
+            truth: within(memory_fraction, 0.1),
             carrier: Carrier::User,
             work: Work::Rated(stream),
         },
@@ -152,14 +140,12 @@ pub fn all() -> &'static [Load] {
             name: "makefile",
             sentence: "make -j on a generated Makefile: twelve equal parts, then a link of a \
                        fifth of the work",
-            truth: Truth::Fraction {
-                at: makefile::fraction,
-                error: 0.05,
-            },
+            truth: within(makefile::fraction, 0.05),
             carrier: Carrier::Idle,
             work: Work::Makefile,
         },
-    ]
+    ];
+    LOADS
 }
 
 /// The serial fraction that the memory itself imposes on readers, measured now by readers that are
@@ -184,12 +170,7 @@ pub fn closed_queue(share: f64, cores: u32) -> f64 {
         rate = f64::from(customers) / (1.0 - share + response);
         queue = rate * response;
     }
-    let n = f64::from(cores);
-    if cores > 1 {
-        (n / rate - 1.0) / (n - 1.0)
-    } else {
-        0.0
-    }
+    karp_flatt(rate, cores).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -178,12 +178,13 @@ impl Calibration {
 
     /// Draws the result.
     pub fn document(&self) -> Document {
-        let mut table = Table::new("Known and found")
-            .text("load")
-            .text("what it does")
-            .text("known")
-            .text("found")
-            .text("right");
+        let mut table = Table::new("Known and found").texts([
+            "load",
+            "what it does",
+            "known",
+            "found",
+            "right",
+        ]);
         for (row, load) in self.loads.iter().zip(all()) {
             let right = match row.right {
                 Some(true) => "yes",

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use host::cores::CoreId;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -14,14 +15,18 @@ use super::keeper::Spec;
 pub const CORES: &str = "{cores}";
 
 /// How a command is made to use several cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One process that is told the core count, in `{cores}` or in the usual environment variables.
+    /// One process that is told the core count
+    ///
+    /// In `{cores}` or in the usual environment variables.
     Threads,
-    /// As many processes as cores, each doing the whole work.
+    /// As many processes as cores
+    ///
+    /// Each does the whole work.
     Copies,
-    /// `make -j N`.
+    /// `make -j N`
     Make,
 }
 
@@ -39,12 +44,8 @@ impl Mode {
     }
 
     /// The name in words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Copies => "copies",
-            Self::Make => "make",
-        }
+    pub fn name(self) -> String {
+        report::json::name(&self)
     }
 }
 

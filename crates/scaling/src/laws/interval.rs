@@ -4,8 +4,7 @@
 use figures::{Interval, Random};
 use serde::{Deserialize, Serialize};
 
-use super::Point;
-use super::fit::{Fit, FitError, fit};
+use super::fit::{Fit, fit};
 use super::form::{Form, Weighting};
 use super::rates::Rates;
 
@@ -50,36 +49,6 @@ pub fn over_rounds(
         })
         .collect();
     Refits { fits }
-}
-
-/// Refits `form` to the fitted curve with its own relative misfits dealt out anew: for published
-/// tables, which have one value a core count and no rounds.
-///
-/// # Errors
-/// When the points themselves cannot be fitted.
-pub fn over_residuals(
-    points: &[Point],
-    form: Form,
-    weighting: Weighting,
-    resamples: usize,
-    seed: u64,
-) -> Result<Refits, FitError> {
-    let mut random = Random::new(seed);
-    let law = fit(points, form, weighting)?.law;
-    let misfits: Vec<f64> = points.iter().map(|p| p.rate / law.rate(p.n())).collect();
-    let fits = (0..resamples)
-        .filter_map(|_| {
-            let draw: Vec<Point> = points
-                .iter()
-                .map(|p| Point {
-                    cores: p.cores,
-                    rate: law.rate(p.n()) * misfits[random.below(misfits.len())],
-                })
-                .collect();
-            fit(&draw, form, weighting).ok()
-        })
-        .collect();
-    Ok(Refits { fits })
 }
 
 impl Refits {

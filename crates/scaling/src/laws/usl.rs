@@ -42,17 +42,6 @@ impl Usl {
     pub fn peak(&self) -> Option<f64> {
         (self.kappa > 0.0 && self.sigma < 1.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
-
-    /// The roof that contention alone would leave, `gamma / sigma`. `None` without contention.
-    pub fn roof(&self) -> Option<f64> {
-        (self.sigma > 0.0).then(|| self.gamma / self.sigma)
-    }
-
-    /// The core count where linear scaling would reach the roof, `1 / sigma`. `None` without
-    /// contention.
-    pub fn knee(&self) -> Option<f64> {
-        (self.sigma > 0.0).then(|| 1.0 / self.sigma)
-    }
 }
 
 #[cfg(test)]

@@ -52,8 +52,7 @@ pub fn compare(results: &[ScaleResult]) -> Document {
     for (index, result) in results.iter().enumerate() {
         table = table
             .number(name(index, result))
-            .number("speed-up")
-            .number("of A");
+            .numbers(["speed-up", "of A"]);
     }
     let mut counts: Vec<u32> = results
         .iter()
@@ -78,9 +77,9 @@ pub fn compare(results: &[ScaleResult]) -> Document {
         table.push(row);
     }
     let unit = results.first().map_or("work", |r| r.unit.as_str());
-    let placement = results
-        .first()
-        .map_or("", |result| placement_name(first_placement(result)));
+    let placement = results.first().map_or_else(String::new, |result| {
+        placement_name(first_placement(result))
+    });
     let mut plot = Plot::new(
         "Rate",
         Axis::new("cores"),

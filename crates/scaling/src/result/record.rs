@@ -172,12 +172,10 @@ impl Forecasts {
     /// Draws the record.
     pub fn document(&self) -> Document {
         let mut table = Table::new("Forecasts")
-            .text("command")
-            .text("on")
+            .texts(["command", "on"])
             .number("cores")
             .text("from")
-            .number("speed-up")
-            .number("measured")
+            .numbers(["speed-up", "measured"])
             .text("held");
         for kept in &self.kept {
             let (measured, held) = kept.score.map_or(("–".to_owned(), "open"), |score| {

@@ -134,14 +134,6 @@ pub fn finished(text: &str) -> String {
     }
 }
 
-/// `text` with a capital at its beginning.
-pub fn begun(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
-}
-
 /// The one experiment that would tell most, given what is known.
 pub fn next_experiment(result: &ScaleResult) -> String {
     // What is odd about the command comes before what is odd about the machine.
@@ -253,8 +245,8 @@ mod tests {
 
     #[test]
     fn a_sentence_begins_and_ends_as_one() {
-        assert_eq!(begun("with 2 cores"), "With 2 cores");
-        assert_eq!(begun(""), "");
+        assert_eq!(report::capital("with 2 cores"), "With 2 cores");
+        assert_eq!(report::capital(""), "");
         assert_eq!(finished("so"), "so.");
         assert_eq!(finished("so."), "so.");
     }

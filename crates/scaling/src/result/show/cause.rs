@@ -2,10 +2,10 @@
 //! instruments read.
 
 use figures::Interval;
-use report::{Block, Document, Table};
+use report::{Block, Document, Table, capital};
 
 use super::filled;
-use crate::result::sentence::{begun, finished};
+use crate::result::sentence::finished;
 use crate::result::{Cause, ScaleResult};
 
 fn cause_row(part: &Cause, name: String) -> [String; 5] {
@@ -35,9 +35,7 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
     } else {
         let mut table = Table::new("Parts of the lost efficiency")
             .text("part")
-            .number("share")
-            .number("interval")
-            .number("factor")
+            .numbers(["share", "interval", "factor"])
             .text("known by");
         for part in result.cause.iter().filter(|part| part.of.is_none()) {
             table.push(cause_row(part, part.name.clone()));
@@ -82,7 +80,7 @@ fn instruments(mut document: Document, result: &ScaleResult) -> Document {
     }
     document = filled(document, table);
     for (name, value) in long {
-        document = document.text(finished(&format!("{}: {value}", begun(name))));
+        document = document.text(finished(&format!("{}: {value}", capital(name))));
     }
     document
 }
@@ -90,9 +88,7 @@ fn instruments(mut document: Document, result: &ScaleResult) -> Document {
 fn pressure_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Pressed on one resource at a time")
         .text("resource")
-        .number("dose")
-        .number("slowdown")
-        .number("interval")
+        .numbers(["dose", "slowdown", "interval"])
         .text("felt")
         .number("of the dearer work");
     for channel in &result.pressure {
@@ -121,8 +117,7 @@ fn pressure_table(result: &ScaleResult) -> Table {
 fn intervention_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Changed one thing")
         .text("change")
-        .number("times longer")
-        .number("interval")
+        .numbers(["times longer", "interval"])
         .text("felt");
     for change in &result.interventions {
         table.push([

@@ -7,9 +7,8 @@ use cause::cause;
 use figures::coverage;
 use plots::{curve, straight_line};
 use report::units::Nanoseconds;
-use report::{Block, Document, Table};
+use report::{Block, Document, Table, capital};
 
-use super::sentence::begun;
 use super::{PointResult, ScaleResult};
 use crate::harness::plan::{Mode, Placement};
 use crate::laws::form::Form;
@@ -32,13 +31,13 @@ pub fn document(result: &ScaleResult) -> Document {
     if !result.notes.is_empty() {
         document = document.heading("Notes");
         for note in &result.notes {
-            document = document.text(begun(&note.to_string()));
+            document = document.text(capital(&note.to_string()));
         }
     }
     if !result.not_measured.is_empty() {
         document = document
             .heading("Not measured here")
-            .text(begun(&result.not_measured.join("; ")) + ".");
+            .text(capital(&result.not_measured.join("; ")) + ".");
     }
     document.environment(result.environment.facts())
 }
@@ -65,11 +64,8 @@ pub(super) fn first_points(result: &ScaleResult) -> impl Iterator<Item = &PointR
     result.points.iter().filter(of_first)
 }
 
-pub(super) const fn placement_name(placement: Placement) -> &'static str {
-    match placement {
-        Placement::Pinned => "pinned",
-        Placement::Free => "free",
-    }
+pub(super) fn placement_name(placement: Placement) -> String {
+    report::json::name(&placement)
 }
 
 /// Seconds in the unit that suits them.
@@ -83,16 +79,12 @@ pub fn points_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("What each core buys")
         .number("cores")
         .text("placement")
-        .number("time")
-        .number("speed-up")
-        .number("interval")
-        .number("efficiency")
-        .number("e(N)")
-        .number("cores busy");
+        .numbers(["time", "speed-up", "interval"])
+        .numbers(["efficiency", "e(N)", "cores busy"]);
     for point in &result.points {
         table.push([
             point.cores.to_string(),
-            placement_name(point.placement).to_owned(),
+            placement_name(point.placement),
             seconds(point.seconds),
             format!("{:.3}", point.speedup),
             format!("{:.3}", point.interval()),
@@ -163,7 +155,7 @@ fn law_words(result: &ScaleResult) -> String {
             segment.first, segment.last, segment.what
         );
     }
-    let peak = begun(&law.peak.to_string());
+    let peak = capital(&law.peak.to_string());
     words + &format!(" {peak}. Misfits count as shares of the rate.")
 }
 
@@ -215,12 +207,8 @@ fn forecast_table(result: &ScaleResult) -> Table {
 
 fn beside_table(result: &ScaleResult) -> Table {
     let mut table = Table::new("Beside another command")
-        .text("placement")
-        .text("command")
-        .number("alone")
-        .number("beside the other")
-        .number("times longer")
-        .number("interval");
+        .texts(["placement", "command"])
+        .numbers(["alone", "beside the other", "times longer", "interval"]);
     let Some(beside) = &result.beside else {
         return table;
     };
