@@ -38,17 +38,6 @@ pub struct ExpectationError {
     what: String,
 }
 
-const TESTS: [Test; 9] = [
-    Test::Selftest,
-    Test::Throughput,
-    Test::Latency,
-    Test::Loss,
-    Test::BackToBack,
-    Test::Recovery,
-    Test::Reset,
-    Test::Sweep,
-    Test::Bursts,
-];
 const LATENCY_FIELDS: [&str; 6] = ["min", "mean", "median", "p99", "worst", "max"];
 impl FromStr for Expectation {
     type Err = ExpectationError;
@@ -80,10 +69,7 @@ impl FromStr for Expectation {
             }
         };
         let (name, field) = name.split_once('.').unwrap_or((name, ""));
-        let test = TESTS
-            .into_iter()
-            .find(|test| test.name() == name)
-            .ok_or_else(|| fail("there is no such test"))?;
+        let test = report::json::named(name).ok_or_else(|| fail("there is no such test"))?;
         if !(field.is_empty() || test == Test::Latency && LATENCY_FIELDS.contains(&field)) {
             return Err(fail("there is no such figure of this test"));
         }

@@ -34,15 +34,8 @@ pub enum Grade {
 
 impl Grade {
     /// One word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Marked => "marked",
-            Self::Limited => "limited",
-            Self::Noisy => "noisy",
-            Self::Failed => "failed",
-            Self::Invalid => "invalid",
-        }
+    pub fn word(self) -> String {
+        report::json::name(&self)
     }
 }
 

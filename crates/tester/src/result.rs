@@ -40,18 +40,8 @@ pub enum Test {
 
 impl Test {
     /// The test's name as on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Selftest => "selftest",
-            Self::Throughput => "throughput",
-            Self::Latency => "latency",
-            Self::Loss => "loss",
-            Self::BackToBack => "back-to-back",
-            Self::Recovery => "recovery",
-            Self::Reset => "reset",
-            Self::Sweep => "sweep",
-            Self::Bursts => "bursts",
-        }
+    pub fn name(self) -> String {
+        report::json::name(&self)
     }
 }
 

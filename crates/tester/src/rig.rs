@@ -50,6 +50,13 @@ pub enum RigError {
     },
 }
 
+impl RigError {
+    pub(crate) fn unable(rig: &'static str, what: &str, remedy: &'static str) -> Self {
+        let what = what.to_owned();
+        Self::Unable { rig, what, remedy }
+    }
+}
+
 /// What a rig gives, or why it cannot.
 pub type Result<T, E = RigError> = std::result::Result<T, E>;
 

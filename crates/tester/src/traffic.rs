@@ -9,6 +9,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
@@ -68,17 +69,20 @@ impl Blend {
 }
 
 /// Frames that are no test frames (RFC 2544 §11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Modifier {
-    /// Every hundredth frame goes to the hardware broadcast address, of a type that no router
-    /// processes (§11.1).
+    /// One frame in a hundred goes to the hardware broadcast address
+    ///
+    /// Of a type that no router processes (§11.1).
     Broadcast,
-    /// The first frame of each second asks the device by SNMP for its uptime and the counters of an
-    /// interface (§11.2).
+    /// The first frame of each second asks the device by SNMP
+    ///
+    /// For its uptime and the counters of an interface (§11.2).
     Management,
-    /// The first frame, and one every 30 s, is a RIP response: two by turns, about networks outside
-    /// the test (§11.3, C.2.6.2).
+    /// A RIP response at the start and every 30 s
+    ///
+    /// Two by turns, about networks outside the test (§11.3, C.2.6.2).
     Routing,
 }
 

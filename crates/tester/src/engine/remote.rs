@@ -213,11 +213,11 @@ impl<L: Link> Remote<L> {
 impl<L: Link> Rig for Remote<L> {
     fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
         if order.direction != Direction::OneWay || order.traffic.replay.is_some() {
-            return Err(RigError::Unable {
-                rig: "a test between two machines",
-                what: "send both ways, in a mesh, or replay a capture".to_owned(),
-                remedy: "send test frames one way",
-            });
+            return Err(RigError::unable(
+                "a test between two machines",
+                "send both ways, in a mesh, or replay a capture",
+                "send test frames one way",
+            ));
         }
         match self.course {
             Course::OneWay => self.one_way(order, purpose, event),

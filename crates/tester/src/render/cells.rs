@@ -89,7 +89,7 @@ pub(super) fn per_cent(share: f64, decimals: usize) -> String {
 }
 
 pub(super) fn verdict(entry: &Entry) -> String {
-    entry.verdict.word().to_owned()
+    entry.verdict.word()
 }
 
 pub(super) fn label(entry: &Entry) -> String {

@@ -1,5 +1,6 @@
 //! A result in one sentence.
 
+use report::capital;
 use report::units::FramesPerSecond;
 
 use super::cells::{nanoseconds, time};
@@ -10,7 +11,7 @@ use crate::result::{Details, Entry};
 pub fn sentence(entry: &Entry) -> String {
     let what = format!("{} at {}", entry.test.name(), entry.label);
     let figure = match (&entry.details, entry.frames_per_second) {
-        (_, None) => return format!("{what}: no valid number. {}", capital(&entry.because)),
+        (_, None) => return format!("{what}: no valid number. {}.", capital(&entry.because)),
         (Details::Latency { points }, Some(_)) => points
             .iter()
             .rev()
@@ -49,11 +50,4 @@ pub fn sentence(entry: &Entry) -> String {
         entry.verdict.word(),
         entry.because
     )
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        format!("{}{}.", first.to_uppercase(), letters.as_str())
-    })
 }

@@ -12,7 +12,7 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         rows.extend(entry.trials.iter().map(|trial| (entry, trial)));
     }
     let table = Columns::new("Trials", &rows)
-        .text("test", |(entry, _)| entry.test.name().to_owned())
+        .text("test", |(entry, _)| entry.test.name())
         .text("frame bytes", |(entry, _)| label(entry))
         .number("no.", |(_, trial)| trial.number.to_string())
         .text("for", |(_, trial)| trial.purpose.clone())

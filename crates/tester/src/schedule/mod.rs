@@ -24,84 +24,43 @@ pub struct Segment {
     /// Frames in it.
     pub frames: u64,
     /// Frames per second in it; infinite for as fast as the tester can.
-    #[serde(with = "rate")]
+    #[serde(with = "figures::unbounded")]
     pub rate: f64,
     /// Quiet time after its last frame's slot, ns.
     pub rest_ns: u64,
 }
 
-/// JSON has no infinity: `null` stands for it.
-mod rate {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the signature is serde's"
-    )]
-    pub(super) fn serialize<S: Serializer>(rate: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        if rate.is_finite() {
-            serializer.serialize_some(rate)
-        } else {
-            serializer.serialize_none()
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-        Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
-    }
-}
-
 /// The timetable of a trial: segments one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Schedule {
-    segments: Vec<Segment>,
-}
+pub struct Schedule(Vec<Segment>);
 
 impl Schedule {
     /// Frames at one rate for a time in seconds; at least one frame.
     pub fn constant(rate: f64, seconds: f64) -> Self {
-        let frames = (rate * seconds).round().max(1.0) as u64;
-        Self {
-            segments: vec![Segment {
-                frames,
-                rate,
-                rest_ns: 0,
-            }],
-        }
+        Self::steps(&[(rate, seconds)])
     }
 
     /// A burst as fast as the tester sends (RFC 9004).
     pub fn burst(frames: u64) -> Self {
-        Self {
-            segments: vec![Segment {
-                frames,
-                rate: f64::INFINITY,
-                rest_ns: 0,
-            }],
-        }
+        Self(vec![Segment {
+            frames,
+            rate: f64::INFINITY,
+            rest_ns: 0,
+        }])
     }
 
     /// Bursts of `length` frames at `rate` every `interval_ns`, for a time in seconds (RFC 2544
     /// §21).
     pub fn bursts(length: u64, rate: f64, interval_ns: u64, seconds: f64) -> Self {
         let count = (seconds * 1e9 / interval_ns as f64).round().max(1.0) as usize;
-        let taken = if rate.is_finite() {
-            (length as f64 * 1e9 / rate) as u64
-        } else {
-            0
+        let taken = (length as f64 * 1e9 / rate) as u64; // nothing at an infinite rate
+        let burst = Segment {
+            frames: length,
+            rate,
+            rest_ns: interval_ns.saturating_sub(taken),
         };
-        let rest_ns = interval_ns.saturating_sub(taken);
-        Self {
-            segments: vec![
-                Segment {
-                    frames: length,
-                    rate,
-                    rest_ns
-                };
-                count
-            ],
-        }
+        Self(vec![burst; count])
     }
 
     /// One rate after another, each for a time in seconds (RFC 2544 §26.5).
@@ -111,24 +70,22 @@ impl Schedule {
             rate,
             rest_ns: 0,
         };
-        Self {
-            segments: steps.iter().map(segment).collect(),
-        }
+        Self(steps.iter().map(segment).collect())
     }
 
     /// Frames in all.
     pub fn frames(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.frames).sum()
+        self.0.iter().map(|segment| segment.frames).sum()
     }
 
     /// The segments in order.
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        &self.0
     }
 
     /// How long the whole takes, ns; `None` when a segment runs as fast as it can.
     pub fn duration_ns(&self) -> Option<u64> {
-        self.segments
+        self.0
             .iter()
             .map(|segment| {
                 segment
@@ -144,7 +101,7 @@ impl Schedule {
     pub fn departure_ns(&self, sequence: u64) -> u64 {
         let mut begun = 0;
         let mut before = 0;
-        for segment in &self.segments {
+        for segment in &self.0 {
             if sequence <= before + segment.frames {
                 return begun + offset(segment.rate, sequence.saturating_sub(before + 1));
             }
@@ -157,7 +114,7 @@ impl Schedule {
     /// A cursor for the sender.
     pub fn walk(&self) -> Walk {
         Walk {
-            segments: self.segments.clone(),
+            segments: self.0.clone(),
             segment: 0,
             within: 0,
             begun_ns: 0,

@@ -44,13 +44,8 @@ impl Generators {
 
     /// Makes the generators for an order, unless those of the last one serve.
     pub(super) fn prepare(&mut self, order: &Order, ends: &[End], seed: u64) -> Result<()> {
-        let unable = |what: &str, remedy| {
-            Err(RigError::Unable {
-                rig: "the in-kernel generator",
-                what: what.to_owned(),
-                remedy,
-            })
-        };
+        const RIG: &str = "the in-kernel generator";
+        let unable = |what: &str, remedy| Err(RigError::unable(RIG, what, remedy));
         if order.direction == Direction::Mesh {
             return unable("send in a mesh", "send one way or both ways");
         }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use tester::search::{Bisection, Ended, Limit, Phase, Probe, TrialOutcome};
+use tester::search::{Amount, Bisection, Ended, HINTS, Limit, Phase, Probe, TrialOutcome};
 
 use super::simulated::Knee;
 
@@ -329,12 +329,27 @@ fn any_search() -> impl Strategy<Value = Bisection<f64>> {
         )
 }
 
+/// No search takes more trials than this, whatever the device does.
+fn most_trials<A: Amount>(search: &Bisection<A>) -> u32 {
+    let high = search.high.value();
+    let finest = search.step.value().max(high * 1e-9);
+    let doublings = (high / finest).log2().ceil().max(0.0) as u32 + 1;
+    let hints = if search.follow_hints { HINTS } else { 0 };
+    let searching = 1 + hints * (1 + doublings) + doublings;
+    let confirming = if search.confirmations > 0 {
+        1 + 2 * doublings
+    } else {
+        0
+    };
+    (searching + confirming) * search.repeats.max(1)
+}
+
 proptest! {
     /// Whatever the device does, the search ends within its bound, and its answer is between a pass
     /// and a failure that it saw.
     #[test]
     fn every_search_ends(device in moody(true), search in any_search()) {
-        let most = search.most_trials();
+        let most = most_trials(&search);
         let mut count = 0;
         let found = search.run(|probe| {
             count += 1;
@@ -361,7 +376,7 @@ proptest! {
         let device = Moody { full_length: 1.0, fog: 0.0, unlucky: 0.0, botched: 0.0, ..device };
         let mut count = 0;
         let found = search.run(|probe| { count += 1; device.answer(count, probe) });
-        prop_assert!(count <= search.most_trials() as usize);
+        prop_assert!(count <= most_trials(&search) as usize);
         match (found.lower, found.upper) {
             (Some(lower), Some(upper)) => {
                 prop_assert!(lower <= device.knee && device.knee < upper, "{lower}..{upper}");
@@ -399,7 +414,7 @@ proptest! {
                 TrialOutcome::Fail { carried: Some((probe.amount as f64 * claim) as u64) }
             }
         });
-        prop_assert!(found.steps.len() <= search.most_trials() as usize);
+        prop_assert!(found.steps.len() <= most_trials(&search) as usize);
         prop_assert_eq!(found.lower, Some(buffer.min(1_000_000)));
     }
 }

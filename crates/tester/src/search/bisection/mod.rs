@@ -19,7 +19,7 @@
 //! - The *middle*: as many as the range has halvings, once while searching and once while
 //!   confirming.
 //!
-//! [`Bisection::most_trials`] is the sum.
+//! The tests hold every search to the sum.
 
 mod course;
 mod probe;
@@ -83,19 +83,6 @@ impl<A: Amount> Bisection<A> {
             confirmations: 10,
             follow_hints: false,
         }
-    }
-
-    /// No search takes more trials than this, whatever the device does.
-    pub fn most_trials(&self) -> u32 {
-        let doublings = (self.high.value() / self.finest()).log2().ceil().max(0.0) as u32 + 1;
-        let hints = if self.follow_hints { HINTS } else { 0 };
-        let searching = 1 + hints * (1 + doublings) + doublings;
-        let confirming = if self.confirmations > 0 {
-            1 + 2 * doublings
-        } else {
-            0
-        };
-        (searching + confirming) * self.repeats.max(1)
     }
 
     /// Runs the search. `measure` runs one trial and says what came of it.

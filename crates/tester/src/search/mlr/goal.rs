@@ -24,14 +24,6 @@ impl Goal {
         exceed_ratio: 0.0,
         relative_width: 0.005,
     };
-    /// ETSI GS NFV-TST 009 with two tries: one of two trials of 60 s without loss.
-    pub const TST_009: Goal = Goal {
-        final_trial_duration: 60.0,
-        duration_sum: 120.0,
-        loss_ratio: 0.0,
-        exceed_ratio: 0.5,
-        relative_width: 0.005,
-    };
     /// Non-drop rate as FD.io measures it: half of 21 trials of 1 s without loss.
     pub const NDR: Goal = Goal {
         final_trial_duration: 1.0,

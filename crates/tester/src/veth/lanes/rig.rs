@@ -288,11 +288,7 @@ impl Rig for LanesRig<'_> {
     /// A trial of one size at one rate, that of all cores together. Where the frames go and how
     /// long to wait around them is the lanes' own, whatever the order says.
     fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
-        let unable = |what: &str, remedy| RigError::Unable {
-            rig: "the rig of all cores",
-            what: what.to_owned(),
-            remedy,
-        };
+        let unable = |what, remedy| RigError::unable("the rig of all cores", what, remedy);
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return Err(unable("go on: its time is over", "allow it more"));
         }
