@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use dut::case::SMALLEST;
 use dut::kind::Table;
+use report::capital;
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
 use crate::no_loss::Search;
@@ -341,14 +342,6 @@ fn list(parts: &[String]) -> String {
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + characters.as_str())
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ impl Transfers {
         let rows = self.rows.iter();
         let target = rows.map(|row| {
             let chosen = row.engine == EngineKind::default().name();
-            let goal = row.key.load == Load::Tcp && row.key.offloads;
+            let goal = row.key.load == Load::Tcp && row.key.ground.offloads;
             let target = Target {
                 what: format!("{} against Linux alone: {}", row.engine, row.key.in_words()),
                 must: chosen.then_some(Limit::NotBelow(1.0)),

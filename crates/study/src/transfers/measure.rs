@@ -58,7 +58,7 @@ pub(crate) fn measure(
             let mut failed: Vec<String> = Vec::new();
             rounds.run(pace.rounds, |index| {
                 let (name, device) = &mut devices[index];
-                let what = super::Key::from(case).in_words();
+                let what = case.in_words();
                 progress.step(&format!("{name}: {what}"));
                 let sample = device.carry(case.transfer(), WARM_UP, pace.trial);
                 // After Ctrl-C a transfer may fail in any way; the reason to name is the interrupt.
@@ -71,9 +71,7 @@ pub(crate) fn measure(
             failed.sort_unstable();
             failed.dedup();
             transfers.left_out.extend(failed);
-            transfers
-                .rows
-                .extend(rows(case.into(), &names, &rounds, seed));
+            transfers.rows.extend(rows(*case, &names, &rounds, seed));
         }
     }
     Ok(Some(transfers))

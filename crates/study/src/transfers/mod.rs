@@ -31,19 +31,6 @@ pub(crate) struct Transfers {
     pub(crate) left_out: Vec<String>,
 }
 
-/// What a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Key {
-    /// What is sent.
-    pub(crate) load: Load,
-    /// By how many flows.
-    pub(crate) flows: usize,
-    /// Whether segments and checksums are left to the hosts' interfaces.
-    pub(crate) offloads: bool,
-    /// Of all cables, bytes.
-    pub(crate) mtu: u16,
-}
-
 /// What is sent, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,7 +48,7 @@ pub(crate) enum Load {
 pub(crate) struct Row {
     pub(crate) engine: String,
     #[serde(flatten)]
-    pub(crate) key: Key,
+    pub(crate) key: Case,
     /// Payload that arrived; 0 when the transfer failed.
     pub(crate) payload_bits_per_second: f64,
     /// Lowest round.
@@ -87,7 +74,7 @@ pub(crate) struct Row {
 }
 
 /// The rows of a case: `devices` by name, `rounds` of them in the same order.
-fn rows(key: Key, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64) -> Vec<Row> {
+fn rows(key: Case, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64) -> Vec<Row> {
     let linux = devices.iter().position(|name| *name == LINUX);
     // A transfer that failed carried nothing.
     let rate = |sample: &Option<Sample>| {
@@ -126,17 +113,6 @@ fn rows(key: Key, devices: &[&str], rounds: &Rounds<Option<Sample>>, seed: u64) 
         }
     };
     devices.iter().enumerate().map(row).collect()
-}
-
-impl From<&Case> for Key {
-    fn from(case: &Case) -> Self {
-        Self {
-            load: case.load,
-            flows: case.flows,
-            offloads: case.ground.offloads,
-            mtu: case.ground.mtu,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tester::mix::IMIX;
 use transfer::Offloads;
 
-use super::{Key, Load};
+use super::Load;
 
 /// The MTU of Ethernet, and that of jumbo frames.
 const MTUS: [u16; 2] = [1500, 9000];
@@ -21,9 +22,11 @@ const TRIAL_MIN: Duration = Duration::from_millis(60);
 const TRIAL_MAX: Duration = Duration::from_millis(400);
 
 /// What hosts and cables are like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ground {
+    /// Whether segments and checksums are left to the hosts' interfaces.
     pub(crate) offloads: bool,
+    /// Of all cables, bytes.
     pub(crate) mtu: u16,
 }
 
@@ -37,15 +40,32 @@ impl Ground {
     }
 }
 
-/// A transfer on a ground.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A transfer on a ground: what a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Case {
-    pub(crate) ground: Ground,
+    /// What is sent.
     pub(crate) load: Load,
+    /// By how many flows.
     pub(crate) flows: usize,
+    #[serde(flatten)]
+    pub(crate) ground: Ground,
 }
 
 impl Case {
+    /// `TCP, 8 flows, offloads off, MTU 9000`.
+    pub(crate) fn in_words(self) -> String {
+        let Self { flows, ground, .. } = self;
+        let Ground { offloads, mtu } = ground;
+        let load = match self.load {
+            Load::Tcp => "TCP",
+            Load::UdpSegments => "UDP with GSO",
+            Load::Imix => "IMIX",
+        };
+        let plural = if flows == 1 { "" } else { "s" };
+        let offloads = if offloads { "on" } else { "off" };
+        format!("{load}, {flows} flow{plural}, offloads {offloads}, MTU {mtu}")
+    }
+
     /// As the transfer that it is.
     pub(super) fn transfer(self) -> transfer::Transfer {
         transfer::Transfer {
@@ -77,9 +97,9 @@ pub(crate) fn cases(extent: Extent) -> Vec<Case> {
             let ground = Ground { offloads, mtu };
             let mut add = |load, flows| {
                 cases.push(Case {
-                    ground,
                     load,
                     flows,
+                    ground,
                 });
             };
             for flows in FLOWS {
@@ -122,25 +142,5 @@ impl Pace {
                 .saturating_sub(WARM_UP + OVERHEAD)
                 .clamp(TRIAL_MIN, TRIAL_MAX),
         }
-    }
-}
-
-impl Key {
-    /// `TCP, 8 flows, offloads off, MTU 9000`.
-    pub(crate) fn in_words(self) -> String {
-        let Self {
-            flows,
-            offloads,
-            mtu,
-            ..
-        } = self;
-        let load = match self.load {
-            Load::Tcp => "TCP",
-            Load::UdpSegments => "UDP with GSO",
-            Load::Imix => "IMIX",
-        };
-        let plural = if flows == 1 { "" } else { "s" };
-        let offloads = if offloads { "on" } else { "off" };
-        format!("{load}, {flows} flow{plural}, offloads {offloads}, MTU {mtu}")
     }
 }

@@ -4,19 +4,20 @@ use report::Table;
 use report::units::{Share, Times};
 use router::engine::EngineKind;
 
-use super::{Key, LINUX, Load, Row, Transfers};
+use super::plan::{Case, Ground};
+use super::{LINUX, Load, Row, Transfers};
 use crate::tables::{NOTHING, figure};
 
 impl Transfers {
     /// The cases, in their order.
-    fn keys(&self) -> Vec<Key> {
-        let mut keys: Vec<Key> = self.rows.iter().map(|row| row.key).collect();
+    fn keys(&self) -> Vec<Case> {
+        let mut keys: Vec<Case> = self.rows.iter().map(|row| row.key).collect();
         keys.dedup();
         keys
     }
 
     /// The row of a device with a case.
-    fn row(&self, engine: &str, key: Key) -> Option<&Row> {
+    fn row(&self, engine: &str, key: Case) -> Option<&Row> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.engine == engine && row.key == key)
     }
@@ -105,13 +106,11 @@ impl Transfers {
             })
         };
         let ordinary = |row: &&Row| {
-            let Key {
-                load,
-                offloads,
-                mtu,
-                ..
-            } = row.key;
-            row.engine == engine && (load, offloads, mtu) == (Load::Tcp, true, 1500)
+            let ordinary = Ground {
+                offloads: true,
+                mtu: 1500,
+            };
+            row.engine == engine && row.key.load == Load::Tcp && row.key.ground == ordinary
         };
         let parts: Vec<String> = self
             .rows

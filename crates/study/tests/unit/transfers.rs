@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use transfer::Carried;
 
-use super::plan::{Extent, Pace, cases};
+use super::plan::{Extent, Ground, Pace, cases};
 use super::*;
 
-const TCP: Key = Key {
+const TCP: Case = Case {
     load: Load::Tcp,
     flows: 1,
-    offloads: true,
-    mtu: 1500,
+    ground: Ground {
+        offloads: true,
+        mtu: 1500,
+    },
 };
 
 fn sample(bits_per_second: f64) -> Sample {
@@ -94,7 +96,7 @@ fn the_verdict_is_of_the_engine_that_nobody_has_to_choose() {
     name.clone_into(&mut transfers.rows[1].engine);
     let verdict = transfers.verdict().unwrap();
     assert!(verdict.contains(name) && verdict.contains("0.25× by one flow"));
-    transfers.rows[1].key.offloads = false;
+    transfers.rows[1].key.ground.offloads = false;
     assert_eq!(transfers.verdict(), None);
 }
 
