@@ -2,8 +2,11 @@
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use report::Document;
+use serde::Serialize;
 
 /// What a verb's `run` returns: the exit code of a finished run, or why there is none.
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
@@ -26,6 +29,32 @@ pub(crate) struct ResultOptions {
     /// Seed of everything random; the result carries it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+impl ResultOptions {
+    /// Prints the report and writes the files asked for.
+    pub(crate) fn deliver<T: Serialize + ?Sized>(&self, document: &Document, raw: &T) -> Outcome {
+        if self.json.as_deref() != Some(Path::new("-")) {
+            print(&report::terminal::render(document))?;
+        }
+        self.write(document, raw)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the files asked for.
+    pub(crate) fn write<T: Serialize + ?Sized>(
+        &self,
+        document: &Document,
+        raw: &T,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if let Some(path) = &self.json {
+            report::json::write(path, raw)?;
+        }
+        if let Some(path) = &self.html {
+            report::html::write(path, document)?;
+        }
+        Ok(())
+    }
 }
 
 /// Prints to standard output; a reader that has read enough (`| head`) is no error.

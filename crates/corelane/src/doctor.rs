@@ -38,16 +38,6 @@ enum Verdict {
     Missing,
 }
 
-impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Limited => "limited",
-            Self::Missing => "missing",
-        }
-    }
-}
-
 /// One line of the diagnosis.
 #[derive(Debug, Serialize)]
 struct Finding {
@@ -88,8 +78,7 @@ impl Finding {
     ) -> Self {
         Self {
             verdict: Verdict::Missing,
-            remedy: remedy.into(),
-            ..Self::good(what, state)
+            ..Self::limited(what, state, remedy)
         }
     }
 }
@@ -126,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             state,
             ..
         } = finding;
-        table.push([what.as_str(), verdict.name(), state]);
+        table.push([what, &report::json::name(verdict), state]);
     }
     let mut text = table.to_text();
     let mut heading = "\nwhat to do\n";

@@ -150,12 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             let comparison = measure(&plan(arguments))?;
             print!("{}", report::terminal::render(&page::summary(&comparison)));
             let results = &arguments.results;
-            if let Some(path) = &results.json {
-                report::json::write(path, &comparison)?;
-            }
-            if let Some(path) = &results.html {
-                report::html::write(path, &page::page(&comparison))?;
-            }
+            results.write(&page::page(&comparison), &comparison)?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -201,11 +196,8 @@ fn give_advice(wanted: &Advise) -> Outcome {
     let advice = advise(&comparison, &requirements)?;
     let document = advice.document(&comparison);
     print!("{}", report::terminal::render(&document));
-    Ok(if advice.candidates.iter().any(Candidate::fits) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(NONE_FITS)
-    })
+    let fits = advice.candidates.iter().any(Candidate::fits);
+    Ok(ExitCode::from(if fits { 0 } else { NONE_FITS }))
 }
 
 fn show(of: &Report) -> Outcome {

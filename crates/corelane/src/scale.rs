@@ -6,21 +6,18 @@ mod forward;
 mod suite;
 mod workload;
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use host::environment::Environment;
-use report::{Document, terminal};
 use scaling::harness::notes::Note;
 use scaling::harness::plan::{Mode, Placement};
 use scaling::measure::{Request, measure};
 use scaling::result::ScaleResult;
 use scaling::result::compare::compare;
 use scaling::result::show::document;
-use serde::Serialize;
 
 use crate::common::{Outcome, ResultOptions};
 
@@ -81,7 +78,7 @@ enum Action {
 struct SweepArguments {
     /// How the command uses cores: guessed from its name when left out
     #[arg(long)]
-    mode: Option<ModeName>,
+    mode: Option<Mode>,
     /// Most cores to try
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
@@ -118,16 +115,6 @@ struct SweepArguments {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum ModeName {
-    /// One process that is told the core count
-    Threads,
-    /// As many processes as cores
-    Copies,
-    /// `make -j N`
-    Make,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 enum PlacementName {
     /// The first cores by topology
     Pinned,
@@ -141,11 +128,7 @@ impl SweepArguments {
     fn request(&self, command: Vec<String>, results: &ResultOptions) -> Request {
         let shell = |text: &String| ["sh", "-c", text].map(str::to_owned).to_vec();
         Request {
-            mode: self.mode.map(|mode| match mode {
-                ModeName::Threads => Mode::Threads,
-                ModeName::Copies => Mode::Copies,
-                ModeName::Make => Mode::Make,
-            }),
+            mode: self.mode,
             cores: self.cores,
             placements: match self.placement {
                 PlacementName::Pinned => vec![Placement::Pinned],
@@ -192,54 +175,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 let text = format!("The record of forecasts was not written: {error}.");
                 result.notes.push(Note::Other { text });
             }
-            deliver_document(&document(&result), &result, &arguments.results)
+            arguments.results.deliver(&document(&result), &result)
         }
     }
-}
-
-/// Prints the report and writes the files asked for.
-fn deliver_document<T: Serialize>(
-    document: &Document,
-    raw: &T,
-    options: &ResultOptions,
-) -> Outcome {
-    if options
-        .json
-        .as_ref()
-        .is_none_or(|path| path.as_os_str() != "-")
-    {
-        print!("{}", terminal::render(document));
-    }
-    if let Some(path) = &options.json {
-        report::json::write(path, raw)?;
-    }
-    if let Some(path) = &options.html {
-        report::html::write(path, document)?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn compare_files(files: &[PathBuf], options: &ResultOptions) -> Outcome {
-    let mut results = Vec::new();
-    for file in files {
-        let text = fs::read(file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
-        let result: ScaleResult = serde_json::from_slice(&text).map_err(|e| {
-            format!(
-                "{} is not a result of `corelane scale --json` ({}): {e}",
-                file.display(),
-                scaling::result::SCHEMA
-            )
-        })?;
-        if result.schema != scaling::result::SCHEMA {
-            return Err(format!(
-                "{} has schema {:?}; this program reads {}",
-                file.display(),
-                result.schema,
-                scaling::result::SCHEMA
-            )
-            .into());
-        }
-        results.push(result);
-    }
-    deliver_document(&compare(&results), &results, options)
+    let read = |file: &PathBuf| report::json::read(file, scaling::result::SCHEMA);
+    let results: Vec<ScaleResult> = files.iter().map(read).collect::<Result<_, _>>()?;
+    options.deliver(&compare(&results), &results)
 }

@@ -118,17 +118,8 @@ fn hold(arguments: &Arguments) -> Outcome {
     let bounds = bounds::measure(&choose(arguments)?, options.quick, time, options.seed)?;
     let document = bounds.document();
     common::print(&report::terminal::render(&document))?;
-    if let Some(json) = &options.json {
-        report::json::write(json, &bounds)?;
-    }
-    if let Some(html) = &options.html {
-        report::html::write(html, &document)?;
-    }
-    Ok(if bounds.all_hold() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(MISSED)
-    })
+    options.write(&document, &bounds)?;
+    Ok(ExitCode::from(if bounds.all_hold() { 0 } else { MISSED }))
 }
 
 /// Runs the study.

@@ -77,7 +77,7 @@ const INTERRUPTED: u8 = 130;
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let (test, options) = match &arguments.what {
         What::Report { file, html, expect } => {
-            let report = read(file)?;
+            let report: Report = report::json::read(file, SCHEMA)?;
             if let Some(path) = html {
                 report::html::write(path, &tester::render::document(&report))?;
             }
@@ -103,12 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     host::namespace::sweep_leftovers();
     let measured = measure::run(&plan, options)?;
     let report = measured.report;
-    if let Some(path) = &options.output.json {
-        report::json::write(path, &report)?;
-    }
-    if let Some(path) = &options.output.html {
-        report::html::write(path, &tester::render::document(&report))?;
-    }
+    let document = tester::render::document(&report);
+    options.output.write(&document, &report)?;
     let code = show(&report, &options.expect);
     match measured.failure {
         // What was measured before has been written and shown.
@@ -140,23 +136,4 @@ fn show(report: &Report, expectations: &[Expectation]) -> ExitCode {
     } else {
         ExitCode::from(UNMET)
     }
-}
-
-fn read(file: &PathBuf) -> Result<Report, Box<dyn std::error::Error + Send + Sync>> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| format!("{} is no JSON: {error}", file.display()))?;
-    let schema = value
-        .get("schema")
-        .and_then(serde_json::Value::as_str)
-        .unwrap_or("none");
-    if schema != SCHEMA {
-        return Err(format!(
-            "{} has schema \"{schema}\", this program reads {SCHEMA}",
-            file.display()
-        )
-        .into());
-    }
-    Ok(serde_json::from_value(value).map_err(|error| format!("{}: {error}", file.display()))?)
 }

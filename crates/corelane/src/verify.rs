@@ -67,9 +67,5 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let different = result["different"]
         .as_u64()
         .is_some_and(|different| different > 0);
-    Ok(if different {
-        ExitCode::from(DIFFERENT)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(if different { DIFFERENT } else { 0 }))
 }

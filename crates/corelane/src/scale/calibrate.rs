@@ -7,7 +7,6 @@ use host::environment::Environment;
 use scaling::calibration::{self, Work, makefile, verdict};
 use scaling::workloads::MARK;
 
-use super::deliver_document;
 use crate::common::{Outcome, ResultOptions};
 
 /// Exit code when the instrument missed a known answer.
@@ -35,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
     let program = std::env::current_exe()?.display().to_string();
     let found = verdict::calibrate(&program, options.quick, environment)?;
-    deliver_document(&found.document(), &found, options)?;
+    options.deliver(&found.document(), &found)?;
     Ok(ExitCode::from(if found.holds() { 0 } else { MISSED }))
 }
 

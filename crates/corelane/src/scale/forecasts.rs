@@ -8,7 +8,6 @@ use scaling::harness::notes::Note;
 use scaling::result::ScaleResult;
 use scaling::result::record::{Forecasts, SCHEMA};
 
-use super::deliver_document;
 use crate::common::{Outcome, ResultOptions};
 
 /// Names the file of the record.
@@ -95,5 +94,5 @@ pub(super) fn update(result: &mut ScaleResult, keep: bool) -> Result<(), Failure
 /// Shows the record.
 pub(super) fn show(options: &ResultOptions) -> Outcome {
     let (record, _) = read(&place()?)?;
-    deliver_document(&record.document(), &record, options)
+    options.deliver(&record.document(), &record)
 }

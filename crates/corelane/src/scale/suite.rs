@@ -6,7 +6,7 @@ use scaling::suite;
 use scaling::workloads::bench::Bench;
 use scaling::workloads::{self, Workload};
 
-use super::{deliver_document, forward};
+use super::forward;
 use crate::common::{Outcome, ResultOptions};
 
 /// Which workloads, and how.
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
     let bench = Bench::here(options.quick, options.seed, arguments.kernel)?;
     let result = suite::run(&chosen, &bench, environment)?;
-    deliver_document(&result.document(), &result, options)
+    options.deliver(&result.document(), &result)
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {

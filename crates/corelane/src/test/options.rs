@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dut::stand::rigs::Generator;
 use tester::expect::Expectation;
+use tester::traffic::Modifier;
 
 use crate::common::ResultOptions;
 
@@ -21,17 +22,6 @@ pub(super) enum Dut {
     /// A device in memory that does what --calibrated says: the tester's own yardstick, without
     /// root
     Calibrated,
-}
-
-/// Frames that are no test frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Modify {
-    /// One frame in a hundred goes to the hardware broadcast address
-    Broadcast,
-    /// The first frame of each second asks the device by SNMP
-    Management,
-    /// A RIP response at the start and every 30 s
-    Routing,
 }
 
 #[expect(
@@ -67,7 +57,7 @@ pub(super) struct Options {
     pub(super) mix: Option<String>,
     /// Other frames in the place of some of the test frames (RFC 2544 §11.1 to §11.3)
     #[arg(long, value_enum)]
-    pub(super) modifier: Option<Modify>,
+    pub(super) modifier: Option<Modifier>,
     /// Filter rules in the kernel under test, 1 or 25 (RFC 2544 §11.4)
     #[arg(long, value_name = "RULES")]
     pub(super) filters: Option<u8>,

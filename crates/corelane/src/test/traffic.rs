@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tester::capture::Capture;
 use tester::traffic::{Blend, Modifier, Traffic};
 
-use super::options::{Modify, Options};
+use super::options::Options;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -24,11 +24,7 @@ pub(super) fn traffic(options: &Options, largest: u16) -> Result<Traffic, Error>
     });
     Ok(Traffic {
         blend: options.mix.as_deref().map(blend).transpose()?,
-        modifier: options.modifier.map(|modify| match modify {
-            Modify::Broadcast => Modifier::Broadcast,
-            Modify::Management => Modifier::Management,
-            Modify::Routing => Modifier::Routing,
-        }),
+        modifier: options.modifier,
         replay: replay.transpose()?,
     })
 }

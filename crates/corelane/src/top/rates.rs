@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use report::Table;
 use report::units::{compact, grouped, prefixed};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What a router said at one moment.
@@ -24,32 +25,48 @@ pub(crate) struct View {
     reasons: Vec<Reason>,
 }
 
+#[derive(Serialize)]
 struct Port {
+    #[serde(rename = "port")]
     name: String,
     state: String,
     mode: String,
     /// Frames a second.
+    #[serde(rename = "received_frames_per_second")]
     received: f64,
     /// Bits a second, without FCS.
+    #[serde(rename = "received_bits_per_second")]
     received_bits: f64,
     /// Frames a second that came in here and were forwarded.
+    #[serde(rename = "forwarded_frames_per_second")]
     forwarded: f64,
+    #[serde(rename = "forwarded_bits_per_second")]
     forwarded_bits: f64,
 }
 
+#[derive(Serialize)]
 struct Core {
+    #[serde(rename = "core")]
     number: u64,
+    #[serde(rename = "received_frames_per_second")]
     received: f64,
+    #[serde(rename = "forwarded_frames_per_second")]
     forwarded: f64,
+    #[serde(rename = "to_kernel_frames_per_second")]
     to_kernel: f64,
+    #[serde(rename = "dropped_frames_per_second")]
     dropped: f64,
 }
 
+#[derive(Serialize)]
 struct Reason {
     port: String,
+    #[serde(rename = "reason")]
     name: String,
     fate: String,
+    #[serde(rename = "frames_per_second")]
     rate: f64,
+    #[serde(rename = "frames")]
     total: u64,
 }
 
@@ -131,14 +148,12 @@ impl View {
         let mut text = self.health();
         let frames = |rate: f64| format!("{}/s", compact(rate));
         let bits = |rate: f64| prefixed(rate, "bit/s");
-        let mut ports = Table::new("")
-            .text("port")
-            .text("state")
-            .text("mode")
-            .number("received")
-            .number("")
-            .number("forwarded")
-            .number("");
+        let mut ports = Table::new("").texts(["port", "state", "mode"]).numbers([
+            "received",
+            "",
+            "forwarded",
+            "",
+        ]);
         for port in &self.ports {
             ports.push([
                 port.name.clone(),
@@ -151,21 +166,15 @@ impl View {
             ]);
         }
         let mut cores = Table::new("")
-            .number("core")
-            .number("received")
-            .number("forwarded")
-            .number("to the kernel")
-            .number("dropped");
+            .numbers(["core", "received", "forwarded"])
+            .numbers(["to the kernel", "dropped"]);
         for core in &self.cores {
             let rates = [core.received, core.forwarded, core.to_kernel, core.dropped];
             cores.push(std::iter::once(core.number.to_string()).chain(rates.map(frames)));
         }
         let mut reasons = Table::new("")
-            .text("not forwarded because")
-            .text("port")
-            .text("fate")
-            .number("now")
-            .number("in all");
+            .texts(["not forwarded because", "port", "fate"])
+            .numbers(["now", "in all"]);
         for reason in &self.reasons {
             reasons.push([
                 reason.name.clone(),
@@ -217,32 +226,9 @@ impl View {
 
     /// The same as figures, per second.
     pub(crate) fn to_json(&self) -> Value {
-        let ports = self.ports.iter().map(|port| {
-            json!({
-                "port": port.name, "state": port.state, "mode": port.mode,
-                "received_frames_per_second": port.received,
-                "received_bits_per_second": port.received_bits,
-                "forwarded_frames_per_second": port.forwarded,
-                "forwarded_bits_per_second": port.forwarded_bits,
-            })
-        });
-        let cores = self.cores.iter().map(|core| {
-            json!({
-                "core": core.number, "received_frames_per_second": core.received,
-                "forwarded_frames_per_second": core.forwarded,
-                "to_kernel_frames_per_second": core.to_kernel,
-                "dropped_frames_per_second": core.dropped,
-            })
-        });
-        let reasons = self.reasons.iter().map(|reason| {
-            json!({
-                "port": reason.port, "reason": reason.name, "fate": reason.fate,
-                "frames_per_second": reason.rate, "frames": reason.total,
-            })
-        });
         json!({
-            "schema": "corelane-top/1", "engine": self.engine, "ports": ports.collect::<Vec<_>>(),
-            "cores": cores.collect::<Vec<_>>(), "reasons": reasons.collect::<Vec<_>>(),
+            "schema": "corelane-top/1", "engine": self.engine, "ports": self.ports,
+            "cores": self.cores, "reasons": self.reasons,
         })
     }
 }

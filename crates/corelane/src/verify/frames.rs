@@ -59,11 +59,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let engines: String = results.iter().map(sentences).collect();
         verdict(&results) + &engines
     })?;
-    Ok(if results.iter().any(|(_, summary)| differs(summary)) {
-        ExitCode::from(DIFFERENT)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let different = results.iter().any(|(_, summary)| differs(summary));
+    Ok(ExitCode::from(if different { DIFFERENT } else { 0 }))
 }
 
 fn differs(summary: &Summary) -> bool {
@@ -149,10 +146,9 @@ fn sentences((engine, summary): &(&str, Summary)) -> String {
 
 /// Numbers by name: `member 3, rate 1`.
 fn counts<'a, T: Serialize + 'a>(by_name: impl IntoIterator<Item = (&'a T, &'a u64)>) -> String {
-    let counts = by_name.into_iter().map(|(name, count)| {
-        let name = serde_json::to_value(name).unwrap_or_default();
-        format!("{} {count}", name.as_str().unwrap_or_default())
-    });
+    let counts = by_name
+        .into_iter()
+        .map(|(name, count)| format!("{} {count}", report::json::name(name)));
     counts.collect::<Vec<_>>().join(", ")
 }
 
