@@ -33,19 +33,23 @@ pub struct Queues {
     pub combined: u32,
 }
 
-/// `struct ethtool_channels`.
+/// What a card has of something, and the most that its driver gives.
 #[repr(C)]
 #[derive(Default)]
-struct Channels {
-    command: u32,
-    most_receive: u32,
-    most_send: u32,
-    most_other: u32,
-    most_combined: u32,
-    receive: u32,
-    send: u32,
-    other: u32,
-    combined: u32,
+struct Sizes {
+    most: [u32; 4],
+    now: [u32; 4],
+}
+
+impl Queues {
+    /// By the order of `struct ethtool_channels`: the third are other queues.
+    const fn of([receive, send, _, combined]: [u32; 4]) -> Self {
+        Self {
+            receive,
+            send,
+            combined,
+        }
+    }
 }
 
 /// Places of each ring.
@@ -57,19 +61,11 @@ pub struct Rings {
     pub send: u32,
 }
 
-/// `struct ethtool_ringparam`.
-#[repr(C)]
-#[derive(Default)]
-struct RingRecord {
-    command: u32,
-    most_receive: u32,
-    most_mini: u32,
-    most_jumbo: u32,
-    most_send: u32,
-    receive: u32,
-    mini: u32,
-    jumbo: u32,
-    send: u32,
+impl Rings {
+    /// By the order of `struct ethtool_ringparam`: the others are for small and jumbo frames.
+    const fn of([receive, _, _, send]: [u32; 4]) -> Self {
+        Self { receive, send }
+    }
 }
 
 /// When a card interrupts for received frames.
@@ -87,7 +83,6 @@ pub struct Coalescing {
 #[repr(C)]
 #[derive(Default)]
 struct CoalesceRecord {
-    command: u32,
     microseconds: u32,
     frames: u32,
     before: [u32; 7],
@@ -107,7 +102,6 @@ pub struct Spreading {
 /// `struct ethtool_rxfh`, with room for the table and the key after it.
 #[repr(C)]
 struct SpreadRecord {
-    command: u32,
     context: u32,
     table: u32,
     key: u32,
@@ -118,31 +112,20 @@ struct SpreadRecord {
     words: [u32; RSS_WORDS],
 }
 
-impl Record for Channels {}
-impl Record for RingRecord {}
+impl Record for Sizes {}
 impl Record for CoalesceRecord {}
 impl Record for SpreadRecord {}
 
-const _: () = assert!(size_of::<CoalesceRecord>() == 92);
-const _: () = assert!(std::mem::offset_of!(SpreadRecord, words) == 24);
+const _: () = assert!(size_of::<CoalesceRecord>() == 88);
+const _: () = assert!(std::mem::offset_of!(SpreadRecord, words) == 20);
 
 /// Queues of `interface`, and the most that its driver gives.
 ///
 /// # Errors
 /// The kernel's.
 pub fn queues(interface: &str) -> io::Result<(Queues, Queues)> {
-    let found = channels(interface)?;
-    let now = Queues {
-        receive: found.receive,
-        send: found.send,
-        combined: found.combined,
-    };
-    let most = Queues {
-        receive: found.most_receive,
-        send: found.most_send,
-        combined: found.most_combined,
-    };
-    Ok((now, most))
+    let found = ethtool(interface, ETHTOOL_GCHANNELS, Sizes::default())?;
+    Ok((Queues::of(found.now), Queues::of(found.most)))
 }
 
 /// Gives `interface` other queues.
@@ -150,12 +133,9 @@ pub fn queues(interface: &str) -> io::Result<(Queues, Queues)> {
 /// # Errors
 /// The kernel's, when the driver refuses.
 pub fn set_queues(interface: &str, wanted: Queues) -> io::Result<()> {
-    let mut record = channels(interface)?;
-    record.command = ETHTOOL_SCHANNELS;
-    record.receive = wanted.receive;
-    record.send = wanted.send;
-    record.combined = wanted.combined;
-    ethtool(interface, &mut record)
+    let mut sizes = ethtool(interface, ETHTOOL_GCHANNELS, Sizes::default())?;
+    sizes.now = [wanted.receive, wanted.send, sizes.now[2], wanted.combined];
+    ethtool(interface, ETHTOOL_SCHANNELS, sizes).map(drop)
 }
 
 /// Receive queues of `interface`, as `ethtool -l` shows them; 1 for a driver that cannot say.
@@ -170,30 +150,13 @@ pub fn receive_queues(interface: &str) -> io::Result<u32> {
     }
 }
 
-fn channels(interface: &str) -> io::Result<Channels> {
-    let mut record = Channels {
-        command: ETHTOOL_GCHANNELS,
-        ..Channels::default()
-    };
-    ethtool(interface, &mut record)?;
-    Ok(record)
-}
-
 /// Places of the rings of `interface`, and the most that its driver gives.
 ///
 /// # Errors
 /// The kernel's.
 pub fn rings(interface: &str) -> io::Result<(Rings, Rings)> {
-    let found = ring_record(interface)?;
-    let now = Rings {
-        receive: found.receive,
-        send: found.send,
-    };
-    let most = Rings {
-        receive: found.most_receive,
-        send: found.most_send,
-    };
-    Ok((now, most))
+    let found = ethtool(interface, ETHTOOL_GRINGPARAM, Sizes::default())?;
+    Ok((Rings::of(found.now), Rings::of(found.most)))
 }
 
 /// Gives `interface` other rings.
@@ -201,20 +164,9 @@ pub fn rings(interface: &str) -> io::Result<(Rings, Rings)> {
 /// # Errors
 /// The kernel's, when the driver refuses.
 pub fn set_rings(interface: &str, wanted: Rings) -> io::Result<()> {
-    let mut record = ring_record(interface)?;
-    record.command = ETHTOOL_SRINGPARAM;
-    record.receive = wanted.receive;
-    record.send = wanted.send;
-    ethtool(interface, &mut record)
-}
-
-fn ring_record(interface: &str) -> io::Result<RingRecord> {
-    let mut record = RingRecord {
-        command: ETHTOOL_GRINGPARAM,
-        ..RingRecord::default()
-    };
-    ethtool(interface, &mut record)?;
-    Ok(record)
+    let mut sizes = ethtool(interface, ETHTOOL_GRINGPARAM, Sizes::default())?;
+    (sizes.now[0], sizes.now[3]) = (wanted.receive, wanted.send);
+    ethtool(interface, ETHTOOL_SRINGPARAM, sizes).map(drop)
 }
 
 /// When `interface` interrupts for received frames.
@@ -222,7 +174,7 @@ fn ring_record(interface: &str) -> io::Result<RingRecord> {
 /// # Errors
 /// The kernel's.
 pub fn coalescing(interface: &str) -> io::Result<Coalescing> {
-    let found = coalesce_record(interface)?;
+    let found = ethtool(interface, ETHTOOL_GCOALESCE, CoalesceRecord::default())?;
     Ok(Coalescing {
         adaptive: found.adaptive != 0,
         microseconds: found.microseconds,
@@ -235,21 +187,13 @@ pub fn coalescing(interface: &str) -> io::Result<Coalescing> {
 /// # Errors
 /// The kernel's, when the driver refuses.
 pub fn set_coalescing(interface: &str, wanted: Coalescing) -> io::Result<()> {
-    let mut record = coalesce_record(interface)?;
-    record.command = ETHTOOL_SCOALESCE;
-    record.adaptive = u32::from(wanted.adaptive);
-    record.microseconds = wanted.microseconds;
-    record.frames = wanted.frames;
-    ethtool(interface, &mut record)
-}
-
-fn coalesce_record(interface: &str) -> io::Result<CoalesceRecord> {
-    let mut record = CoalesceRecord {
-        command: ETHTOOL_GCOALESCE,
-        ..CoalesceRecord::default()
+    let record = CoalesceRecord {
+        adaptive: u32::from(wanted.adaptive),
+        microseconds: wanted.microseconds,
+        frames: wanted.frames,
+        ..ethtool(interface, ETHTOOL_GCOALESCE, CoalesceRecord::default())?
     };
-    ethtool(interface, &mut record)?;
-    Ok(record)
+    ethtool(interface, ETHTOOL_SCOALESCE, record).map(drop)
 }
 
 /// How `interface` spreads received frames over its queues.
@@ -257,14 +201,13 @@ fn coalesce_record(interface: &str) -> io::Result<CoalesceRecord> {
 /// # Errors
 /// The kernel's; `InvalidData` when table and key are larger than any that is known.
 pub fn spreading(interface: &str) -> io::Result<Spreading> {
-    let mut record = SpreadRecord::new(ETHTOOL_GRSSH);
     // Asked with sizes of zero, the kernel says the sizes.
-    ethtool(interface, &mut record)?;
+    let record = ethtool(interface, ETHTOOL_GRSSH, SpreadRecord::with_transform(0))?;
     let (table, key) = (record.table as usize, record.key as usize);
     if table + key.div_ceil(4) > RSS_WORDS {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    ethtool(interface, &mut record)?;
+    let record = ethtool(interface, ETHTOOL_GRSSH, record)?;
     let bytes = record.words[table..].iter();
     let bytes = bytes.flat_map(|word| word.to_ne_bytes());
     Ok(Spreading {
@@ -279,12 +222,12 @@ pub fn spreading(interface: &str) -> io::Result<Spreading> {
 /// # Errors
 /// The kernel's; `InvalidInput` for a table larger than any that is known.
 pub fn set_table(interface: &str, table: &[u32]) -> io::Result<()> {
-    let mut record = SpreadRecord::new(ETHTOOL_SRSSH);
+    let mut record = SpreadRecord::with_transform(TRANSFORM_AS_IT_IS);
     let room = record.words.get_mut(..table.len());
     room.ok_or(io::ErrorKind::InvalidInput)?
         .copy_from_slice(table);
     record.table = table.len() as u32;
-    ethtool(interface, &mut record)
+    ethtool(interface, ETHTOOL_SRSSH, record).map(drop)
 }
 
 /// Has `interface` hash received frames by another key.
@@ -292,7 +235,7 @@ pub fn set_table(interface: &str, table: &[u32]) -> io::Result<()> {
 /// # Errors
 /// The kernel's; `InvalidInput` for a key larger than any that is known.
 pub fn set_key(interface: &str, key: &[u8]) -> io::Result<()> {
-    let mut record = SpreadRecord::new(ETHTOOL_SRSSH);
+    let mut record = SpreadRecord::with_transform(TRANSFORM_AS_IT_IS);
     let room = record.words.get_mut(..key.len().div_ceil(4));
     let words = room.ok_or(io::ErrorKind::InvalidInput)?;
     for (word, part) in words.iter_mut().zip(key.chunks(4)) {
@@ -302,19 +245,17 @@ pub fn set_key(interface: &str, key: &[u8]) -> io::Result<()> {
     }
     record.table = TABLE_AS_IT_IS;
     record.key = key.len() as u32;
-    ethtool(interface, &mut record)
+    ethtool(interface, ETHTOOL_SRSSH, record).map(drop)
 }
 
 impl SpreadRecord {
-    fn new(command: u32) -> Self {
-        let order = command == ETHTOOL_SRSSH;
+    const fn with_transform(transform: u8) -> Self {
         Self {
-            command,
             context: 0,
             table: 0,
             key: 0,
             function: 0,
-            transform: if order { TRANSFORM_AS_IT_IS } else { 0 },
+            transform,
             reserved: [0; 2],
             more: 0,
             words: [0; RSS_WORDS],

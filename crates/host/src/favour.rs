@@ -61,11 +61,7 @@ fn set(thread: u32, policy: i32, priority: u32, nice: i32, slice_ns: u64) -> io:
     wanted.sched_runtime = slice_ns;
     // SAFETY: the structure outlives the call, which reads as many bytes as its size says.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const wanted, 0) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    process::checked(done).map(drop)
 }
 
 /// The rank of the thread that made it; dropping it makes the thread a normal one of its former

@@ -242,11 +242,7 @@ pub fn cookie() -> io::Result<u64> {
             &raw mut bytes,
         )
     };
-    if result == 0 {
-        Ok(cookie)
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    process::checked(result).map(|_| cookie)
 }
 
 impl Drop for Inner {

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::network_error::Error;
+use crate::process::checked;
 
 /// `SIOCETHTOOL` of `linux/sockios.h`.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
@@ -42,9 +43,12 @@ impl Offload {
     }
 }
 
-/// A record of `linux/ethtool.h`, all of whose fields are numbers and which begins with the command
-/// that reads or writes it.
+/// A record of `linux/ethtool.h` without its first word, which is the command that reads or writes
+/// it. All its fields are numbers.
 pub(crate) trait Record {}
+
+/// `struct ethtool_value` of `linux/ethtool.h`.
+impl Record for u32 {}
 
 /// `ETHTOOL_GDRVINFO`, `ETHTOOL_GRXCSUM`.
 const ETHTOOL_GDRVINFO: u32 = 0x3;
@@ -53,37 +57,26 @@ const ETHTOOL_GRXCSUM: u32 = 0x14;
 /// `struct ethtool_drvinfo` of `linux/ethtool.h`, in words.
 #[repr(C)]
 struct Driver {
-    command: u32,
     name: [u8; 32],
     more: [u32; 40],
 }
 
 impl Record for Driver {}
-impl Record for EthtoolValue {}
-
-/// `struct ethtool_value` of `linux/ethtool.h`.
-#[repr(C)]
-struct EthtoolValue {
-    command: u32,
-    data: u32,
-}
 
 /// Switches a feature of `interface`, in the network namespace of the calling thread.
 ///
 /// # Errors
 /// When there is no such interface, it has no such switch, or the rights are missing.
 pub fn switch(interface: &str, offload: Offload, on: bool) -> Result<(), Error> {
-    let mut value = EthtoolValue {
-        command: offload.command(),
-        data: u32::from(on),
-    };
-    let set = ethtool(interface, &mut value);
-    set.map_err(|source| Error::Setting {
-        name: "this namespace".to_owned(),
-        key: format!("{offload:?} of {interface}"),
-        value: if on { "on" } else { "off" }.to_owned(),
-        source,
-    })
+    match ethtool(interface, offload.command(), u32::from(on)) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(Error::Setting {
+            name: "this namespace".to_owned(),
+            key: format!("{offload:?} of {interface}"),
+            value: if on { "on" } else { "off" }.to_owned(),
+            source,
+        }),
+    }
 }
 
 /// Whether a feature of `interface` is on, in the network namespace of the calling thread.
@@ -91,13 +84,8 @@ pub fn switch(interface: &str, offload: Offload, on: bool) -> Result<(), Error> 
 /// # Errors
 /// The kernel's: `ENODEV` when there is no such interface.
 pub fn is_on(interface: &str, offload: Offload) -> io::Result<bool> {
-    let mut value = EthtoolValue {
-        // The question precedes the order: `ETHTOOL_GGRO`, `_GGSO`, `_GTSO`, `_GTXCSUM`.
-        command: offload.command() - 1,
-        data: 0,
-    };
-    ethtool(interface, &mut value)?;
-    Ok(value.data != 0)
+    // The question precedes the order: `ETHTOOL_GGRO`, `_GGSO`, `_GTSO`, `_GTXCSUM`.
+    Ok(ethtool(interface, offload.command() - 1, 0_u32)? != 0)
 }
 
 /// Has the driver of `interface` join segments (LRO), or not.
@@ -105,18 +93,10 @@ pub fn is_on(interface: &str, offload: Offload) -> io::Result<bool> {
 /// # Errors
 /// When there is no such interface, its driver cannot, or the rights are missing.
 pub fn join_segments(interface: &str, on: bool) -> io::Result<()> {
-    let mut value = EthtoolValue {
-        command: ETHTOOL_GFLAGS,
-        data: 0,
-    };
-    ethtool(interface, &mut value)?;
-    value.command = ETHTOOL_SFLAGS;
-    value.data = if on {
-        value.data | FLAG_LRO
-    } else {
-        value.data & !FLAG_LRO
-    };
-    ethtool(interface, &mut value)
+    let others = ethtool(interface, ETHTOOL_GFLAGS, 0_u32)? & !FLAG_LRO;
+    let joining = if on { FLAG_LRO } else { 0 };
+    ethtool(interface, ETHTOOL_SFLAGS, others | joining)?;
+    Ok(())
 }
 
 /// What a card does to frames before a program in its driver sees them.
@@ -133,12 +113,7 @@ pub struct Receiving {
 /// # Errors
 /// When there is no such interface, or its driver does not say.
 pub fn receiving(interface: &str) -> io::Result<Receiving> {
-    let mut value = EthtoolValue {
-        command: ETHTOOL_GFLAGS,
-        data: 0,
-    };
-    ethtool(interface, &mut value)?;
-    let flags = value.data;
+    let flags = ethtool(interface, ETHTOOL_GFLAGS, 0_u32)?;
     Ok(Receiving {
         strips_vlans: flags & FLAG_RXVLAN != 0,
         joins_segments: flags & FLAG_LRO != 0,
@@ -151,26 +126,25 @@ pub fn receiving(interface: &str) -> io::Result<Receiving> {
 /// # Errors
 /// When there is no such interface, or its driver does not say.
 pub fn takes_from_host(interface: &str) -> io::Result<bool> {
-    let mut driver = Driver {
-        command: ETHTOOL_GDRVINFO,
-        name: [0; 32],
-        more: [0; 40],
-    };
-    const { assert!(size_of::<Driver>() == 196) };
-    ethtool(interface, &mut driver)?;
-    if !driver.name.starts_with(b"virtio_net\0") {
-        return Ok(false);
-    }
-    let mut sums = EthtoolValue {
-        command: ETHTOOL_GRXCSUM,
-        data: 0,
-    };
-    ethtool(interface, &mut sums)?;
-    Ok(sums.data != 0)
+    const { assert!(size_of::<Driver>() == 192) };
+    let (name, more) = ([0; 32], [0; 40]);
+    let driver = ethtool(interface, ETHTOOL_GDRVINFO, Driver { name, more })?;
+    Ok(
+        driver.name.starts_with(b"virtio_net\0")
+            && ethtool(interface, ETHTOOL_GRXCSUM, 0_u32)? != 0,
+    )
 }
 
-/// One call with one record, which the kernel reads or fills.
-pub(crate) fn ethtool(interface: &str, record: &mut impl Record) -> io::Result<()> {
+/// One call with one record, which the kernel reads or fills: the record afterwards.
+pub(crate) fn ethtool<R: Record>(interface: &str, command: u32, record: R) -> io::Result<R> {
+    #[repr(C)]
+    struct Call<R> {
+        command: u32,
+        record: R,
+    }
+    // No gap behind the command.
+    const { assert!(align_of::<R>() == align_of::<u32>()) };
+    let mut call = Call { command, record };
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: an ifreq is plain bytes and a union of plain things, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -182,14 +156,10 @@ pub(crate) fn ethtool(interface: &str, record: &mut impl Record) -> io::Result<(
     for (cell, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *cell = libc::c_char::from_ne_bytes([byte]);
     }
-    request.ifr_ifru.ifru_data = (&raw mut *record).cast();
+    request.ifr_ifru.ifru_data = (&raw mut call).cast();
     // The C libraries disagree about the type of the number, not about its value.
     // SAFETY: the request names an interface and points to the record that its command reads or
-    // writes; both live through the call.
+    // writes, behind the command; both live through the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    checked(result).map(|_| call.record)
 }

@@ -20,6 +20,18 @@ use rustix::process::{
 /// Pause between two looks at a child that is waited for.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// What a system call's result says: below zero, the error is the thread's `errno`.
+///
+/// # Errors
+/// That error.
+pub fn checked<T: Default + PartialOrd>(result: T) -> io::Result<T> {
+    if result < T::default() {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
 /// Whether this process acts as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -89,10 +89,23 @@ pub fn child_of(parent: u32) -> Option<u32> {
     children_of(parent).pop_first()
 }
 
-fn children_of(parent: u32) -> BTreeSet<u32> {
+/// The parent of a process; none when it is gone.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    parent_in(Path::new(&format!("/proc/{pid}")))
+}
+
+fn parent_in(directory: &Path) -> Option<u32> {
     // State and parent come first.
-    let of = |stat: String| stat.split(' ').nth(1)?.parse().ok();
-    processes(|directory| process::stat(directory).and_then(of) == Some(parent))
+    process::stat(directory)?.split(' ').nth(1)?.parse().ok()
+}
+
+fn children_of(parent: u32) -> BTreeSet<u32> {
+    processes(|directory| parent_in(directory) == Some(parent))
+}
+
+/// Every process, also the kernel's.
+pub fn all() -> BTreeSet<u32> {
+    processes(|_| true)
 }
 
 fn processes(wanted: impl Fn(&Path) -> bool) -> BTreeSet<u32> {

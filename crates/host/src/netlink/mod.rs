@@ -17,6 +17,7 @@ use rustix::net::{
 };
 
 pub use self::attributes::{append, attributes, number, short, text};
+use crate::process::checked;
 pub use rustix::net::Protocol;
 pub use rustix::net::netlink::{GENERIC, NETFILTER, XFRM};
 
@@ -295,10 +296,7 @@ fn check_strictly(socket: &OwnedFd) -> io::Result<()> {
             size_of_val(&on) as libc::socklen_t,
         )
     };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    checked(result).map(drop)
 }
 
 /// The error in the body of `NLMSG_ERROR` or `NLMSG_DONE`: a negative errno, 0 for none.
