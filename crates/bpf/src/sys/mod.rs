@@ -11,6 +11,7 @@ mod run;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
+use host::process::checked;
 pub use map::{
     MAP_MMAPABLE, MAP_READ_ONLY, MapDefinition, TYPE_ARRAY, TYPE_ARRAY_OF_MAPS, btf_load,
     map_create, map_delete, map_freeze, map_lookup, map_update,
@@ -25,19 +26,14 @@ fn call<T>(command: i32, argument: &mut T) -> io::Result<i64> {
     // SAFETY: `argument` is one of the repr(C) records of this module's files, laid out as the
     // kernel's union for `command`, zero where unused; its addresses point to slices that the
     // callers, in these files too, borrow across the call.
-    let result = unsafe {
+    checked(unsafe {
         libc::syscall(
             libc::SYS_bpf,
             command,
             std::ptr::from_mut(argument),
             size_of::<T>(),
         )
-    };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
+    })
 }
 
 fn descriptor(result: i64) -> OwnedFd {

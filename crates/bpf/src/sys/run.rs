@@ -123,20 +123,8 @@ pub fn run_dry(
     ingress_ifindex: u32,
     repeat: u32,
 ) -> io::Result<RunResult> {
-    let mut out = vec![0_u8; frame.len() + 512];
     let context = Context::of(frame, ingress_ifindex);
-    let mut run = Run {
-        data_size_out: out.len() as u32,
-        data_out: out.as_mut_ptr() as u64,
-        ..Run::new(program, frame, repeat, &context)
-    };
-    call(PROG_TEST_RUN, &mut run)?;
-    out.truncate(run.data_size_out as usize);
-    Ok(RunResult {
-        verdict: run.verdict,
-        frame: out,
-        duration_ns: run.duration_ns,
-    })
+    dry(Run::new(program, frame, repeat, &context))
 }
 
 /// The kernel's `struct __sk_buff`, as far as a program at tc that is run by hand can be given it.
@@ -171,18 +159,22 @@ pub fn run_buffer(
     buffer: &mut SocketBuffer,
 ) -> io::Result<RunResult> {
     const { assert!(size_of::<SocketBuffer>() == 192) };
-    let mut out = vec![0_u8; frame.len() + 512];
     let at = std::ptr::from_mut(buffer) as u64;
     let size = size_of::<SocketBuffer>() as u32;
-    let mut run = Run {
-        data_size_out: out.len() as u32,
-        data_out: out.as_mut_ptr() as u64,
+    dry(Run {
         context_in: at,
         context_size_in: size,
         context_out: at,
         context_size_out: size,
         ..Run::new(program, frame, 1, &Context::default())
-    };
+    })
+}
+
+/// A run with room for the frame that it leaves.
+fn dry(mut run: Run) -> io::Result<RunResult> {
+    let mut out = vec![0_u8; run.data_size_in as usize + 512];
+    run.data_size_out = out.len() as u32;
+    run.data_out = out.as_mut_ptr() as u64;
     call(PROG_TEST_RUN, &mut run)?;
     out.truncate(run.data_size_out as usize);
     Ok(RunResult {
