@@ -9,11 +9,7 @@ pub(crate) fn set<T>(socket: impl AsFd, level: i32, option: i32, value: &T) -> i
     // SAFETY: the kernel reads `size` bytes from `value`, which is that long.
     let result =
         unsafe { libc::setsockopt(socket, level, option, (&raw const *value).cast(), size) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    checked(result)
 }
 
 /// Asks for an option. `value` is the record of integers that the kernel's header gives for it;
@@ -35,9 +31,14 @@ pub(crate) fn get<T: Copy>(
             &raw mut size,
         )
     };
-    if result == 0 {
-        Ok(value)
-    } else {
+    checked(result).map(|()| value)
+}
+
+/// What a system call's result says.
+pub(crate) fn checked(result: i32) -> io::Result<()> {
+    if result < 0 {
         Err(io::Error::last_os_error())
+    } else {
+        Ok(())
     }
 }

@@ -39,10 +39,6 @@ impl Socket {
         })
     }
 
-    fn error(&self, action: &'static str) -> PortError {
-        failed(&self.name, action, io::Error::last_os_error())
-    }
-
     /// Index, address and MTU of the interface by name, in the socket's namespace.
     pub(super) fn interface(&self) -> Result<Interface, PortError> {
         // SAFETY: all-zero is a valid `ifreq`: integers and arrays of integers.
@@ -164,11 +160,8 @@ impl Socket {
         let size = size_of_val(&address) as libc::socklen_t;
         // SAFETY: the kernel reads `size` bytes from `address`, which is that long.
         let result = unsafe { libc::bind(self.as_raw_fd(), (&raw const address).cast(), size) };
-        if result < 0 {
-            Err(self.error("bind to the interface"))
-        } else {
-            Ok(())
-        }
+        option::checked(result)
+            .map_err(|source| failed(&self.name, "bind to the interface", source))
     }
 
     /// Whether the interface is still there and up: the kernel marks the sockets of one that is

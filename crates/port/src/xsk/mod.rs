@@ -244,6 +244,18 @@ impl XskPort {
         }
     }
 
+    /// What came of waking the kernel: that it is busy or has no room now is no failure.
+    fn woken(&self, action: &'static str, outcome: io::Result<()>) -> Result<(), PortError> {
+        let error = match outcome {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => Ok(()),
+            _ => Err(self.system(action, error)),
+        }
+    }
+
     /// Lends the kernel as many free buffers as FILL has room for.
     fn fill(&mut self, pool: &mut Pool) {
         let fill = &mut self.rings.fill;
@@ -334,15 +346,7 @@ impl Port for XskPort {
             self.kick()?;
         }
         if (count == 0 && self.busy_poll) || self.rings.fill.needs_wakeup() {
-            match self.socket.wake_receive() {
-                Ok(()) => {}
-                Err(error)
-                    if matches!(
-                        error.raw_os_error(),
-                        Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR)
-                    ) => {}
-                Err(error) => return Err(self.system("receive", error)),
-            }
+            self.woken("receive", self.socket.wake_receive())?;
         }
         Ok(taken)
     }
