@@ -1,5 +1,7 @@
 //! What can go wrong with the programs of this crate, each with what to do about it.
 
+use std::fmt::Display;
+
 /// An error of this crate; its text names the thing, the value and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -22,6 +24,20 @@ pub enum Error {
         /// What would be right.
         remedy: String,
     },
+}
+
+impl Error {
+    pub(crate) fn value(
+        what: &'static str,
+        value: impl Display,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Value {
+            what,
+            value: format!("{value}"),
+            remedy: remedy.into(),
+        }
+    }
 }
 
 /// Result with this crate's [`Error`].

@@ -205,13 +205,10 @@ impl Sink {
             || !checks.window.is_power_of_two()
             || slots > 1 << 26
         {
-            return Err(Error::Value {
-                what: "streams × window of the sink",
-                value: format!("{} × {}", checks.streams, checks.window),
-                remedy: "give 1 to 4096 streams, a window that is a power of two, and at most \
-                         2^26 together"
-                    .to_owned(),
-            });
+            let value = format!("{} × {}", checks.streams, checks.window);
+            let remedy = "give 1 to 4096 streams, a window that is a power of two, and at most \
+                         2^26 together";
+            return Err(Error::value("streams × window of the sink", value, remedy));
         }
         let loaded = Loader::new(OBJECT)?
             .constant("CHECK", u64::from(checks.signature))

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use bpf::attach::{Attachment, Mode, Request};
-use bpf::map::{Map, Plain};
+use bpf::map::Map;
 use bpf::program::{Loader, Program};
 
 use crate::Result;
@@ -28,16 +28,6 @@ pub struct Counts {
     /// Frames left to the kernel.
     pub kernel: u64,
 }
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Counters {
-    steered: u64,
-    kernel: u64,
-}
-
-// SAFETY: repr(C), two u64, no hole.
-unsafe impl Plain for Counters {}
 
 /// A steering program on one interface; dropping it detaches it.
 #[derive(Debug)]
@@ -117,9 +107,9 @@ impl Steer {
     /// [`bpf::Error::Map`].
     pub fn counts(&self) -> Result<Counts> {
         let mut sum = Counts::default();
-        for cpu in self.counters.get_per_cpu::<u32, Counters>(0)? {
-            sum.steered += cpu.steered;
-            sum.kernel += cpu.kernel;
+        for [steered, kernel] in self.counters.get_per_cpu::<u32, [u64; 2]>(0)? {
+            sum.steered += steered;
+            sum.kernel += kernel;
         }
         Ok(sum)
     }

@@ -345,11 +345,8 @@ impl Forwarder {
 
 fn is_given_out(id: NextHop) -> Result<()> {
     if id == NextHop::NONE {
-        return Err(Error::Value {
-            what: "number of a next hop",
-            value: "0".to_owned(),
-            remedy: "0 is \"no route\": count from 1".to_owned(),
-        });
+        let remedy = "0 is \"no route\": count from 1";
+        return Err(Error::value("number of a next hop", 0, remedy));
     }
     Ok(())
 }

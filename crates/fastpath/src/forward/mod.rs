@@ -280,11 +280,10 @@ impl Forwarder {
         }
         let arrays = Arrays::map(capacity, |name| loaded.map(name))?;
         let next_hops = NextHopTable::new(arrays.next_hops());
-        let vouch = Vouch::load(maps.iter().map(|(name, map)| (*name, map.clone())))?;
-        let named = || maps.iter().map(|(name, map)| (*name, map.clone()));
+        let vouch = Vouch::load(&maps)?;
         let types = Btf::read(Path::new(TYPES));
         let refusals = match target {
-            Target::Ports => Refusals::watch(types.as_ref(), named())?,
+            Target::Ports => Refusals::watch(types.as_ref(), &maps)?,
             Target::Sockets { .. } | Target::Copies { .. } => None,
         };
         let forwarder = Self {

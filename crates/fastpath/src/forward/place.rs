@@ -92,11 +92,8 @@ impl Forwarder {
         number: usize,
     ) -> Result<(Program, Attachment, Teller)> {
         if self.lookup == Lookup::Kernel || self.target != Target::Ports {
-            return Err(Error::Value {
-                what: "place of a program",
-                value: "tc".to_owned(),
-                remedy: "the kernel's table and AF_XDP sockets need XDP".to_owned(),
-            });
+            let remedy = "the kernel's table and AF_XDP sockets need XDP";
+            return Err(Error::value("place of a program", "tc", remedy));
         }
         let loaded = self.loaded(ifindex, number, Mode::Tc);
         let program = loaded.unwrap_or_else(|| {

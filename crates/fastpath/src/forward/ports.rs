@@ -206,11 +206,8 @@ impl Forwarder {
         self.detach(ifindex);
         let number = self.next_number();
         if number >= counters::PORTS {
-            return Err(Error::Value {
-                what: "number of ports",
-                value: (number + 1).to_string(),
-                remedy: format!("at most {}", counters::PORTS),
-            });
+            let remedy = format!("at most {}", counters::PORTS);
+            return Err(Error::value("number of ports", number + 1, remedy));
         }
         self.write_port(number, 0, 0, ifindex);
         let (program, attachment, teller) = match (self.target, place.into()) {

@@ -5,6 +5,7 @@
 //! programs there run once for a burst. They need the kernel's type information to find out whose
 //! device it was; without it, such frames count as forwarded.
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
@@ -13,6 +14,7 @@ use bpf::btf::Btf;
 use bpf::map::Map;
 use bpf::program::Loader;
 
+use super::shared;
 use crate::Result;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/refused.bpf.o");
@@ -31,16 +33,14 @@ pub(super) struct Refusals {
 impl Refusals {
     /// Attaches them for these maps and the calling thread's network namespace; `None` when this
     /// kernel does not describe itself.
-    pub(super) fn watch<'a>(
+    pub(super) fn watch(
         types: Option<&Btf>,
-        maps: impl Iterator<Item = (&'a str, Map)>,
+        maps: &HashMap<&'static str, Map>,
     ) -> Result<Option<Self>> {
         let Some(loader) = loader(types)? else {
             return Ok(None);
         };
-        let loaded = maps
-            .fold(loader, |loader, (name, map)| loader.share(name, map))
-            .load()?;
+        let loaded = shared(loader, maps).load()?;
         let attach = |(tracepoint, program, _): (&str, &str, usize)| {
             attach::at_tracepoint(&loaded.program(program)?, tracepoint)
         };

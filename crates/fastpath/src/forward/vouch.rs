@@ -7,13 +7,14 @@
 //! the kernel's, under the reason `stale`, until it speaks again. The check costs a frame one load
 //! of the kernel's tick count and a comparison with a word of the line that is at hand anyway.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use bpf::map::Map;
 use bpf::program::{Loader, Program};
 
 use super::ports::{FOR_EVER, PORT_WORDS};
-use super::{Forwarder, counters};
+use super::{Forwarder, counters, shared};
 use crate::Result;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/built/vouch.bpf.o");
@@ -29,11 +30,8 @@ pub(super) struct Vouch {
 
 impl Vouch {
     /// Loads it for these maps.
-    pub(super) fn load<'a>(maps: impl Iterator<Item = (&'a str, Map)>) -> Result<Self> {
-        let mut loader = Loader::new(OBJECT)?;
-        for (name, map) in maps {
-            loader = loader.share(name, map);
-        }
+    pub(super) fn load(maps: &HashMap<&'static str, Map>) -> Result<Self> {
+        let loader = shared(Loader::new(OBJECT)?, maps);
         Ok(Self {
             program: loader.load()?.program("vouch")?,
             tick: tick(),

@@ -33,11 +33,7 @@ impl Forwarder {
     /// # Errors
     /// As [`Forwarder::new`].
     pub fn for_workers(capacity: Capacity, workers: usize, longest: u16) -> Result<Self> {
-        let tables = capacity.tables();
-        let target = Target::Sockets { longest };
-        let mut forwarder = Self::create(Lookup::Own, target, capacity, workers * tables)?;
-        forwarder.make_tables(tables);
-        Ok(forwarder)
+        Self::with_readers(Target::Sockets { longest }, capacity, workers)
     }
 
     /// The same for workers behind packet sockets, which get frames of up to `longest` bytes
@@ -47,8 +43,11 @@ impl Forwarder {
     /// # Errors
     /// As [`Forwarder::new`].
     pub fn for_copies(capacity: Capacity, workers: usize, longest: u16) -> Result<Self> {
+        Self::with_readers(Target::Copies { longest }, capacity, workers)
+    }
+
+    fn with_readers(target: Target, capacity: Capacity, workers: usize) -> Result<Self> {
         let tables = capacity.tables();
-        let target = Target::Copies { longest };
         let mut forwarder = Self::create(Lookup::Own, target, capacity, workers * tables)?;
         forwarder.make_tables(tables);
         Ok(forwarder)
@@ -63,11 +62,8 @@ impl Forwarder {
     /// [`Error::Value`] when there are more workers than the forwarder was made for.
     pub fn readers(&self) -> Result<Vec<TableReader>> {
         let reader = |tables: &super::Tables| {
-            let quiescent = self.domain.reader().map_err(|full| Error::Value {
-                what: "number of workers",
-                value: "one more".to_owned(),
-                remedy: format!("{full}"),
-            })?;
+            let refuse = |full| Error::value("number of workers", "one more", format!("{full}"));
+            let quiescent = self.domain.reader().map_err(refuse)?;
             let (v4, v6) = (tables.v4.view(0), tables.v6.view(0));
             Ok(TableReader::new(v4, v6, self.next_hops.view(), quiescent))
         };
@@ -104,11 +100,8 @@ impl Forwarder {
     /// [`Error::NoPort`], [`bpf::Error::Map`]; [`Error::Value`] for a queue above 63.
     pub fn set_socket(&self, ifindex: u32, queue: u32, socket: impl AsFd) -> Result<()> {
         if queue >= QUEUES {
-            return Err(Error::Value {
-                what: "receive queue",
-                value: queue.to_string(),
-                remedy: format!("at most {QUEUES} queues: ethtool -L INTERFACE combined {QUEUES}"),
-            });
+            let remedy = format!("at most {QUEUES} queues: ethtool -L INTERFACE combined {QUEUES}");
+            return Err(Error::value("receive queue", queue, remedy));
         }
         let key = self.place(ifindex)? * QUEUES + queue;
         Ok(self.maps["sockets"].set(key, &(socket.as_fd().as_raw_fd() as u32))?)

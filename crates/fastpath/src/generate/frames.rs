@@ -95,56 +95,49 @@ impl Frames {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let value = |what, value: String, remedy: String| {
-            Err(Error::Value {
-                what,
-                value,
-                remedy,
-            })
-        };
         if self.destinations.is_empty() || self.destinations.len() > DESTINATIONS_MAX {
-            return value(
+            return Err(Error::value(
                 "number of destinations",
-                self.destinations.len().to_string(),
+                self.destinations.len(),
                 format!("give 1 to {DESTINATIONS_MAX}"),
-            );
+            ));
         }
         if self.source.is_ipv4() != matches!(self.destinations, Destinations::V4(_)) {
-            return value(
+            return Err(Error::value(
                 "source address",
-                self.source.to_string(),
-                "its family must be that of the destinations".to_owned(),
-            );
+                self.source,
+                "its family must be that of the destinations",
+            ));
         }
         if self.lengths.is_empty() || self.lengths.len() > 4096 {
-            return value(
+            return Err(Error::value(
                 "number of frame lengths",
-                self.lengths.len().to_string(),
-                "give 1 to 4096".to_owned(),
-            );
+                self.lengths.len(),
+                "give 1 to 4096",
+            ));
         }
         for &length in &self.lengths {
             if length < self.shortest() || length > LENGTH_MAX {
-                return value(
+                return Err(Error::value(
                     "frame length without FCS",
-                    length.to_string(),
+                    length,
                     format!("these headers allow {} to {LENGTH_MAX}", self.shortest()),
-                );
+                ));
             }
         }
         if self.source_ports == 0 {
-            return value(
+            return Err(Error::value(
                 "number of source ports",
-                "0".to_owned(),
-                "give at least 1".to_owned(),
-            );
+                "0",
+                "give at least 1",
+            ));
         }
         if self.stamp_every != 0 && !self.stamp_every.is_power_of_two() {
-            return value(
+            return Err(Error::value(
                 "stamp_every",
-                self.stamp_every.to_string(),
-                "give a power of two, or 0".to_owned(),
-            );
+                self.stamp_every,
+                "give a power of two, or 0",
+            ));
         }
         Ok(())
     }

@@ -133,11 +133,11 @@ impl Generator {
     /// [`Error::Value`] when out of range.
     pub fn set_batch(&mut self, batch: u32) -> Result<()> {
         if !(1..=BATCH_MAX).contains(&batch) {
-            return Err(Error::Value {
-                what: "batch",
-                value: batch.to_string(),
-                remedy: format!("give 1 to {BATCH_MAX}"),
-            });
+            return Err(Error::value(
+                "batch",
+                batch,
+                format!("give 1 to {BATCH_MAX}"),
+            ));
         }
         self.batch = batch;
         Ok(())
