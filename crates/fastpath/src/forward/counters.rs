@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::{Add, AddAssign};
 
 use bpf::map::{Map, MappedArray};
+use fib::NextHop;
 
 use super::{Reason, Step};
 
@@ -152,7 +153,7 @@ pub(super) fn rows(map: &Map) -> bpf::Result<MappedArray<u64>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// Its number.
-    pub next_hop: u16,
+    pub next_hop: NextHop,
     /// Frames.
     pub frames: u64,
     /// Their bytes as received.
@@ -170,7 +171,7 @@ pub(super) fn carried(rows: &MappedArray<u64>, cpus: usize) -> Vec<Carried> {
                     .sum()
             };
             Carried {
-                next_hop: number as u16,
+                next_hop: NextHop(number as u16),
                 frames: sum(0),
                 bytes: sum(1),
             }

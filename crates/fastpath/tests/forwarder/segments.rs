@@ -140,7 +140,7 @@ fn segments_go_on_whole_and_count_as_frames_on_a_wire() {
             assert_eq!((count.received_bytes, count.forwarded_bytes), (wire, wire));
         }
         let carried = bench.forwarder.carried();
-        let carried = carried.iter().find(|one| one.next_hop == ADJACENCY.0);
+        let carried = carried.iter().find(|one| one.next_hop == ADJACENCY);
         assert_eq!(
             carried.map(|one| (one.frames, one.bytes)),
             Some((6, 2 * wire))

@@ -62,7 +62,7 @@ impl KeepAlive {
         let carried: HashMap<NextHop, u64> = counters
             .next_hops
             .into_iter()
-            .map(|count| (count.id, count.frames))
+            .map(|count| (count.next_hop, count.frames))
             .collect();
         let frames = |carried: &HashMap<NextHop, u64>, id| carried.get(&id).copied().unwrap_or(0);
         let around = mirror.around();

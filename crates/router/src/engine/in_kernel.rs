@@ -7,12 +7,10 @@
 //! has come back under another index.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bpf::attach::{Attachment, Mode, Request, index_of};
-use fastpath::forward::{
-    Capacity, Device, Forwarder, Lookup, NotCarried, Place, PuntLimits, Room, Suits,
-};
+use fastpath::forward::{Capacity, Device, Forwarder, Lookup, Place, Suits};
 
 use super::failed::Failed;
 use super::{Answers, Change, Counters, Engine, EngineError, EngineKind, Port, PortMode, tables};
@@ -246,8 +244,12 @@ impl Engine for InKernel {
         }
     }
 
-    fn hides_tags(&self, ifindex: u32) -> bool {
-        self.forwarder.hides_tags(ifindex)
+    fn forwarder(&self) -> Option<&Forwarder> {
+        Some(&self.forwarder)
+    }
+
+    fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
+        Some(&mut self.forwarder)
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
@@ -258,28 +260,8 @@ impl Engine for InKernel {
         self.failed.next_unsaid()
     }
 
-    fn not_carried(&self) -> NotCarried {
-        self.forwarder.not_carried()
-    }
-
-    fn room(&self) -> Vec<Room> {
-        self.forwarder.room().into()
-    }
-
-    fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
-        self.forwarder.tables_with_room(size)
-    }
-
     fn failed_ports(&self) -> Vec<(String, String)> {
         self.failed.list()
-    }
-
-    fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
-        tables::vouch(&self.forwarder, bound)
-    }
-
-    fn set_punt_limits(&mut self, limits: &PuntLimits) {
-        self.forwarder.set_punt_limits(limits);
     }
 
     fn answers(&self) -> &dyn Answers {
@@ -293,7 +275,7 @@ impl Engine for InKernel {
             ports,
             vlans: self.forwarder.vlan_counts(),
             tables: self.forwarder.table_counts(),
-            next_hops: tables::carried(&self.forwarder).collect(),
+            next_hops: self.forwarder.carried(),
         })
     }
 }

@@ -27,7 +27,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fastpath::forward::{
-    Device, LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room,
+    Carried, Device, Forwarder, LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room,
 };
 use fib::{NextHop, NextHopEntry, Prefix};
 
@@ -161,17 +161,6 @@ pub struct ReasonCount {
     pub frames: u64,
 }
 
-/// Frames that one next hop carried, all cores together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NextHopCount {
-    /// Its number.
-    pub id: NextHop,
-    /// Frames.
-    pub frames: u64,
-    /// Their bytes, without FCS.
-    pub bytes: u64,
-}
-
 /// Everything an engine has counted. `received = forwarded + sum of reasons` holds for every port
 /// and core.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -185,11 +174,12 @@ pub struct Counters {
     /// By the kernel's number of the table.
     pub tables: BTreeMap<u32, LinkCount>,
     /// By next hop; zero counts may be left out.
-    pub next_hops: Vec<NextHopCount>,
+    pub next_hops: Vec<Carried>,
 }
 
 /// Why an engine could not do what it was asked.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {cause}")]
 pub struct EngineError {
     /// What was asked, for people.
     pub doing: String,
@@ -206,14 +196,6 @@ impl EngineError {
         }
     }
 }
-
-impl fmt::Display for EngineError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.doing, self.cause)
-    }
-}
-
-impl std::error::Error for EngineError {}
 
 /// The state that frames are forwarded by, as they see it now: what `show` prints and `verify`
 /// compares.
@@ -285,13 +267,28 @@ pub trait Engine: Send {
         false
     }
 
+    /// The programs in the kernel and their state, for an engine that has them.
+    fn forwarder(&self) -> Option<&Forwarder> {
+        None
+    }
+
+    /// The same, to be changed.
+    fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
+        None
+    }
+
     /// What the device of a port does with frames, as it said now.
-    fn set_device(&mut self, _ifindex: u32, _device: Device) {}
+    fn set_device(&mut self, ifindex: u32, device: Device) {
+        if let Some(forwarder) = self.forwarder_mut() {
+            forwarder.set_device(ifindex, device);
+        }
+    }
 
     /// Can frames have come by a port with a VLAN tag that the engine does not see? Then the port
     /// is the kernel's, unless its settings trust the sender.
-    fn hides_tags(&self, _ifindex: u32) -> bool {
-        false
+    fn hides_tags(&self, ifindex: u32) -> bool {
+        let forwarder = self.forwarder();
+        forwarder.is_some_and(|forwarder| forwarder.hides_tags(ifindex))
     }
 
     /// Looks whether everything still runs, and mends what does not; called some times a second.
@@ -305,19 +302,23 @@ pub trait Engine: Send {
 
     /// How much is the kernel's because it found no room.
     fn not_carried(&self) -> NotCarried {
-        NotCarried::default()
+        let forwarder = self.forwarder();
+        forwarder.map_or_else(NotCarried::default, Forwarder::not_carried)
     }
 
     /// How much of the room for each kind of thing is taken.
     fn room(&self) -> Vec<Room> {
-        Vec::new()
+        let forwarder = self.forwarder().into_iter();
+        forwarder.flat_map(Forwarder::room).collect()
     }
 
     /// Tables that are the kernel's for want of room, of which that may be over; `size` says how
     /// many answers a family of a table (IPv6 or not) has now. Each is emptied
     /// ([`Change::TableGone`]), filled again, and used once the ports have been told again.
-    fn tables_with_room(&self, _size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
-        Vec::new()
+    fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
+        let forwarder = self.forwarder().into_iter();
+        let tables = forwarder.flat_map(|forwarder| forwarder.tables_with_room(size));
+        tables.collect()
     }
 
     /// Ports that could not be set up, each with the cause. They are the kernel's, and tried again
@@ -331,12 +332,18 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// When the kernel refuses; what was said before holds.
-    fn vouch(&mut self, _bound: Option<Duration>) -> Result<(), EngineError> {
-        Ok(())
+    fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
+        let forwarder = self.forwarder();
+        let vouched = forwarder.map_or(Ok(()), |forwarder| forwarder.vouch(bound));
+        vouched.map_err(|error| EngineError::new("vouching for the routes", error))
     }
 
     /// From now on the kernel gets so many punts of each class from each port; before, all.
-    fn set_punt_limits(&mut self, _limits: &PuntLimits) {}
+    fn set_punt_limits(&mut self, limits: &PuntLimits) {
+        if let Some(forwarder) = self.forwarder_mut() {
+            forwarder.set_punt_limits(limits);
+        }
+    }
 
     /// Why it leaves every frame to the kernel for the time being, if it does.
     fn resting(&self) -> Option<String> {

@@ -1,12 +1,10 @@
 //! What engines with a [`Forwarder`] have in common: changes of tables and next hops, and how its
 //! words become ours.
 
-use std::time::Duration;
-
 use fastpath::forward::{Forwarder, PortCount};
 use fib::{NextHop, NextHopEntry, Prefix};
 
-use super::{Answers, Change, EngineError, NextHopCount, Port, ReasonCount};
+use super::{Answers, Change, EngineError, Port, ReasonCount};
 
 /// Most routes that become visible together: enough to write each node of the table once, few
 /// enough to take no noticeable memory.
@@ -108,13 +106,6 @@ fn run_of<A>(
     changes.iter().take(ROUTES_AT_ONCE).map_while(of).collect()
 }
 
-/// Says to the programs that the state is the kernel's.
-pub(super) fn vouch(forwarder: &Forwarder, bound: Option<Duration>) -> Result<(), EngineError> {
-    forwarder
-        .vouch(bound)
-        .map_err(|error| EngineError::new("vouching for the routes", error))
-}
-
 impl Answers for Forwarder {
     fn lookup_v4(&self, table: u32, address: u32) -> NextHop {
         self.lookup_v4(table, address)
@@ -151,14 +142,5 @@ pub(super) fn reasons<'a>(
         reason: reason.name(),
         punted: reason.is_punted(),
         frames,
-    })
-}
-
-/// What the program forwarded, or gave away to be forwarded, by next hop.
-pub(super) fn carried(forwarder: &Forwarder) -> impl Iterator<Item = NextHopCount> {
-    forwarder.carried().into_iter().map(|carried| NextHopCount {
-        id: NextHop(carried.next_hop),
-        frames: carried.frames,
-        bytes: carried.bytes,
     })
 }

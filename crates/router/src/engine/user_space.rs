@@ -36,10 +36,10 @@ mod counts;
 mod ports;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bpf::attach::{Mode, Request, index_of};
-use fastpath::forward::{Capacity, Device, Forwarder, NotCarried, PortCounts, PuntLimits, Room};
+use fastpath::forward::{Capacity, Forwarder, PortCounts};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
 use port::{Pool, PortError};
@@ -51,24 +51,14 @@ use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tabl
 use crate::user_plane::Worker;
 
 /// What can go wrong while sockets are opened.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     /// With a socket.
-    Port(PortError),
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// With anything else.
-    Engine(EngineError),
-}
-
-impl From<PortError> for Trouble {
-    fn from(error: PortError) -> Self {
-        Self::Port(error)
-    }
-}
-
-impl From<EngineError> for Trouble {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 impl From<Trouble> for EngineError {
@@ -345,12 +335,12 @@ impl<S: Sockets> Engine for UserSpace<S> {
         S::AT_TC
     }
 
-    fn set_device(&mut self, ifindex: u32, device: Device) {
-        self.forwarder.set_device(ifindex, device);
+    fn forwarder(&self) -> Option<&Forwarder> {
+        Some(&self.forwarder)
     }
 
-    fn hides_tags(&self, ifindex: u32) -> bool {
-        self.forwarder.hides_tags(ifindex)
+    fn forwarder_mut(&mut self) -> Option<&mut Forwarder> {
+        Some(&mut self.forwarder)
     }
 
     fn check(&mut self) -> Result<(), EngineError> {
@@ -378,18 +368,6 @@ impl<S: Sockets> Engine for UserSpace<S> {
         Err(EngineError::new(doing, format!("{why}; {outcome}")))
     }
 
-    fn not_carried(&self) -> NotCarried {
-        self.forwarder.not_carried()
-    }
-
-    fn room(&self) -> Vec<Room> {
-        self.forwarder.room().into()
-    }
-
-    fn tables_with_room(&self, size: &dyn Fn(u32, bool) -> usize) -> Vec<u32> {
-        self.forwarder.tables_with_room(size)
-    }
-
     fn failed_ports(&self) -> Vec<(String, String)> {
         self.failed.list()
     }
@@ -403,14 +381,6 @@ impl<S: Sockets> Engine for UserSpace<S> {
                 S::NAME
             )
         })
-    }
-
-    fn vouch(&mut self, bound: Option<Duration>) -> Result<(), EngineError> {
-        tables::vouch(&self.forwarder, bound)
-    }
-
-    fn set_punt_limits(&mut self, limits: &PuntLimits) {
-        self.forwarder.set_punt_limits(limits);
     }
 
     fn answers(&self) -> &dyn Answers {

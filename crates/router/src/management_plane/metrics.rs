@@ -105,9 +105,9 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
         "Frames by next hop; those of a group under its members",
     );
     for count in &counters.next_hops {
-        if let Some(key) = follower.mirror().next_hops().first_key(count.id) {
+        if let Some(key) = follower.mirror().next_hops().first_key(count.next_hop) {
             let labels = [
-                ("next_hop", count.id.0.to_string()),
+                ("next_hop", count.next_hop.0.to_string()),
                 ("link", name(key.link)),
                 ("gateway", key.gateway.to_string()),
             ];

@@ -1,10 +1,12 @@
 //! Of `router/src/control_plane/keep_alive.rs`.
 
+use fastpath::forward::Carried;
+
 use super::*;
 use crate::control_plane::model::{
     Event, Hop, Hops, Link, LinkKind, Neighbour, Placement, Route, RouteKind, Way,
 };
-use crate::engine::{MAIN_TABLE, NextHopCount};
+use crate::engine::MAIN_TABLE;
 
 const GATEWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 1, 0, 9));
 
@@ -60,8 +62,8 @@ fn neighbour(mirror: &mut Mirror, state: u16) {
 }
 
 fn counters(mirror: &Mirror, frames: u64) -> Counters {
-    let next_hops = mirror.next_hops().hops().map(|(id, _)| NextHopCount {
-        id,
+    let next_hops = mirror.next_hops().hops().map(|(next_hop, _)| Carried {
+        next_hop,
         frames,
         bytes: 0,
     });

@@ -44,10 +44,12 @@ pub(super) fn look(found: &mut Vec<Finding>) -> bool {
             append(&mut body, HOOK_NUMBER, &number.to_be_bytes());
             match list(Some(NETFILTER), HOOK_GET, &body, take) {
                 Ok(None) => lists = false,
-                Ok(Some(users)) => found.extend(users.into_iter().map(|user| Finding {
-                    scope: scope.clone(),
-                    what: format!("{user} is at the hook {name} (nft list hooks)"),
-                    treatment: Treatment::Netfilter,
+                Ok(Some(users)) => found.extend(users.into_iter().map(|user| {
+                    Finding::new(
+                        scope.clone(),
+                        format!("{user} is at the hook {name} (nft list hooks)"),
+                        Treatment::Netfilter,
+                    )
                 })),
                 Err(error) => {
                     let what = "netfilter's hooks (nft list hooks)";

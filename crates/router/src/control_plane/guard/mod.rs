@@ -89,6 +89,16 @@ pub struct Finding {
     pub treatment: Treatment,
 }
 
+impl Finding {
+    fn new(scope: Scope, what: String, treatment: Treatment) -> Self {
+        Self {
+            scope,
+            what,
+            treatment,
+        }
+    }
+}
+
 /// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
 /// rules, queueing disciplines and filters. A kernel without one of these has nothing to tell.
 pub fn watch() -> Vec<Socket> {
@@ -133,11 +143,11 @@ fn list<T: Default>(
 }
 
 fn unread(what: &str, error: &io::Error, treatment: Treatment) -> Finding {
-    Finding {
-        scope: Scope::All,
-        what: format!("{what} could not be read: {error}"),
+    Finding::new(
+        Scope::All,
+        format!("{what} could not be read: {error}"),
         treatment,
-    }
+    )
 }
 
 /// What a link's settings say. `hides_tags`: can frames have lost a tag before the engine sees
@@ -145,11 +155,7 @@ fn unread(what: &str, error: &io::Error, treatment: Treatment) -> Finding {
 pub fn settings(setting: &Setting, hides_tags: bool, validates: bool, found: &mut Vec<Finding>) {
     let (name, accepts) = (&setting.link.name, &setting.accepts);
     let mut say = |what: String, treatment| {
-        found.push(Finding {
-            scope: Scope::Port(name.clone()),
-            what,
-            treatment,
-        });
+        found.push(Finding::new(Scope::Port(name.clone()), what, treatment));
     };
     if !accepts.v4 {
         let what = format!("IPv4 forwarding is off (sysctl net.ipv4.conf.{name}.forwarding=1)");
@@ -192,21 +198,17 @@ pub fn policy_rules(mirror: &super::mirror::Mirror) -> Vec<Finding> {
                 "policy rule {} looks in table {table} (ip -{family} rule)",
                 rule.priority
             );
-            found.push(Finding {
-                scope: scope.clone(),
-                what,
-                treatment: Treatment::PolicyRules,
-            });
+            found.push(Finding::new(scope.clone(), what, Treatment::PolicyRules));
         }
         if mirror.has_other_order(family) {
-            found.push(Finding {
+            found.push(Finding::new(
                 scope,
-                what: format!(
+                format!(
                     "the policy rules for local, main and VRFs are not all there, or in another \
                      order (ip -{family} rule)"
                 ),
-                treatment: Treatment::PolicyRules,
-            });
+                Treatment::PolicyRules,
+            ));
         }
     }
     found

@@ -83,11 +83,11 @@ impl Ruleset {
                 NFPROTO_NETDEV => chain.devices.iter().cloned().map(Scope::Port).collect(),
                 _ => vec![Scope::All],
             };
-            found.extend(scopes.into_iter().map(|scope| Finding {
-                scope,
-                what: what.clone(),
-                treatment: Treatment::Netfilter,
-            }));
+            found.extend(
+                scopes
+                    .into_iter()
+                    .map(|scope| Finding::new(scope, what.clone(), Treatment::Netfilter)),
+            );
         }
     }
 }
@@ -209,11 +209,7 @@ pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
                 "legacy iptables tables are loaded: {} ({command}-save)",
                 names.join(", ")
             );
-            found.push(Finding {
-                scope,
-                what,
-                treatment: Treatment::Netfilter,
-            });
+            found.push(Finding::new(scope, what, Treatment::Netfilter));
         }
     }
 }
@@ -224,10 +220,10 @@ pub(super) fn virtual_services(found: &mut Vec<Finding>) {
     let services = fs::read_to_string("/proc/thread-self/net/ip_vs").unwrap_or_default();
     let count = services.lines().skip(3).count();
     if count > 0 {
-        found.push(Finding {
-            scope: Scope::All,
-            what: format!("IPVS has {count} services and servers (ipvsadm -Ln)"),
-            treatment: Treatment::Netfilter,
-        });
+        found.push(Finding::new(
+            Scope::All,
+            format!("IPVS has {count} services and servers (ipvsadm -Ln)"),
+            Treatment::Netfilter,
+        ));
     }
 }

@@ -40,11 +40,8 @@ pub(super) fn disciplines_and_filters(links: &[Watched], found: &mut Vec<Finding
             continue;
         };
         let name = &link.name;
-        let finding = |what| Finding {
-            scope: Scope::Port(name.clone()),
-            what,
-            treatment: Treatment::TrafficControl,
-        };
+        let finding =
+            |what| Finding::new(Scope::Port(name.clone()), what, Treatment::TrafficControl);
         if HARMLESS.contains(&kind.as_str()) {
             continue;
         }
@@ -106,11 +103,11 @@ pub(super) fn programs(port: &Watched, found: &mut Vec<Finding>) {
         };
         if others > 0 {
             let name = &port.name;
-            found.push(Finding {
-                scope: Scope::Port(name.clone()),
-                what: format!("{others} BPF programs at tc (bpftool net show dev {name})"),
-                treatment: Treatment::TrafficControl,
-            });
+            found.push(Finding::new(
+                Scope::Port(name.clone()),
+                format!("{others} BPF programs at tc (bpftool net show dev {name})"),
+                Treatment::TrafficControl,
+            ));
         }
     }
 }

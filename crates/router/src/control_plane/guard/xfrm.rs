@@ -25,11 +25,7 @@ pub(super) fn look(found: &mut Vec<Finding>) {
         *policies += u32::from(message.kind == XFRM_MSG_NEWPOLICY);
     };
     let listed = list(Some(XFRM), XFRM_MSG_GETPOLICY, &[0; XFRM_POLICY_ID], count);
-    let of_all = |what| Finding {
-        scope: Scope::All,
-        what,
-        treatment: Treatment::Ipsec,
-    };
+    let of_all = |what| Finding::new(Scope::All, what, Treatment::Ipsec);
     match listed {
         Ok(None | Some(0)) => {}
         Ok(Some(policies)) => {

@@ -10,7 +10,6 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
-use std::hash::Hash;
 use std::net::IpAddr;
 
 use fib::IpPrefix;
@@ -24,11 +23,8 @@ use crate::control_plane::slots::PARTS;
 /// What a resynchronisation has seen so far; routes carry marks of their own.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    pub(super) links: HashSet<u32>,
-    pub(super) addresses: HashSet<LinkAddress>,
-    pub(super) neighbours: HashSet<(u32, IpAddr)>,
-    pub(super) objects: HashSet<u32>,
-    pub(super) rules: BTreeSet<Rule>,
+    seen: HashSet<Key>,
+    rules: BTreeSet<Rule>,
     /// What was announced since it began.
     announced: HashSet<Key>,
     bereaved: Bereaved,
@@ -47,22 +43,14 @@ struct Bereaved {
 impl Bereaved {
     fn note(&mut self, event: &Event) {
         match event {
-            Event::Link(link) if !link.up => {
-                self.links.insert(link.index);
-            }
-            Event::Link(link) if !link.carrier => {
-                self.without_carrier.insert(link.index);
-            }
-            Event::LinkGone(index) => {
-                self.links.insert(*index);
-            }
+            Event::Link(link) if !link.up => self.links.extend([link.index]),
+            Event::Link(link) if !link.carrier => self.without_carrier.extend([link.index]),
+            Event::LinkGone(index) => self.links.extend([*index]),
             Event::AddressGone(gone) if gone.address.is_ipv4() => {
                 self.links.insert(gone.link);
                 self.addresses.insert(gone.address);
             }
-            Event::ObjectGone(id) => {
-                self.objects.insert(*id);
-            }
+            Event::ObjectGone(id) => self.objects.extend([*id]),
             _ => {}
         }
     }
@@ -104,20 +92,9 @@ impl Round {
     /// Notes what an event says is there.
     pub(super) fn note(&mut self, event: &Event) {
         match event {
-            Event::Link(link) => {
-                self.links.insert(link.index);
-            }
-            Event::Address(address) => {
-                self.addresses.insert(*address);
-            }
-            Event::Neighbour(neighbour) => {
-                self.neighbours.insert((neighbour.link, neighbour.address));
-            }
-            Event::Object(object) => {
-                self.objects.insert(object.id);
-            }
-            Event::Rule(rule) => {
-                self.rules.insert(rule.clone());
+            Event::Rule(rule) => self.rules.extend([rule.clone()]),
+            Event::Link(_) | Event::Address(_) | Event::Neighbour(_) | Event::Object(_) => {
+                self.seen.extend([key(event)]);
             }
             _ => {}
         }
@@ -209,24 +186,25 @@ impl Mirror {
             ..Round::default()
         });
         let around = &self.shared.next_hops.around;
-        let links = unseen(around.links.keys(), &round.links);
+        let links = unseen(around.links.keys(), Key::Link, &round.seen);
         let mut others = links.len();
         for index in links {
             self.link_gone(index);
         }
         let around = &self.shared.next_hops.around;
-        let addresses = unseen(around.addresses(), &round.addresses);
+        let addresses = unseen(around.addresses(), Key::Address, &round.seen);
         others += addresses.len();
         for address in addresses {
             self.address_gone(address);
         }
         let around = &self.shared.next_hops.around;
-        let neighbours = unseen(around.neighbours.keys(), &round.neighbours);
+        let of_neighbour = |(link, address)| Key::Neighbour(link, address);
+        let neighbours = unseen(around.neighbours.keys(), of_neighbour, &round.seen);
         others += neighbours.len();
         for key in neighbours {
             self.neighbour_gone(key);
         }
-        let objects = unseen(self.shared.objects.numbers(), &round.objects);
+        let objects = unseen(self.shared.objects.numbers(), Key::Object, &round.seen);
         others += objects.len();
         self.objects_gone(&objects);
         self.rules = round.rules;
@@ -247,10 +225,11 @@ impl Mirror {
 }
 
 /// What is known and was not seen.
-fn unseen<T: Eq + Hash + Copy>(
+fn unseen<T: Copy>(
     known: impl Iterator<Item = impl Borrow<T>>,
-    seen: &HashSet<T>,
+    key: impl Fn(T) -> Key,
+    seen: &HashSet<Key>,
 ) -> Vec<T> {
     let known = known.map(|one| *one.borrow());
-    known.filter(|one| !seen.contains(one)).collect()
+    known.filter(|&one| !seen.contains(&key(one))).collect()
 }

@@ -143,17 +143,13 @@ fn dump(around: Surroundings, socket: &mut Socket) -> io::Result<(Lines, KernelS
     let mut index = HashMap::from([(Expected::Kernel, KERNEL)]);
     let mut objects = HashMap::new();
     dump_all(socket, true, |event| match event {
-        Event::Link(link) => {
-            dump.around.links.insert(link.index, link);
-        }
+        Event::Link(link) => dump.around.links.extend([(link.index, link)]),
         Event::Neighbour(neighbour) => {
             dump.around
                 .neighbours
                 .insert((neighbour.link, neighbour.address), neighbour);
         }
-        Event::Object(object) => {
-            objects.insert(object.id, object.kind);
-        }
+        Event::Object(object) => objects.extend([(object.id, object.kind)]),
         Event::Route(route, _) => {
             let wanted = expectation(&route.way, &objects);
             let number = index.get(&wanted).copied().unwrap_or_else(|| {
@@ -164,16 +160,14 @@ fn dump(around: Surroundings, socket: &mut Socket) -> io::Result<(Lines, KernelS
             });
             let (table, metric) = (route.table, route.way.metric);
             match route.destination {
-                IpPrefix::V4(prefix) => lines
-                    .v4
-                    .entry(table)
-                    .or_default()
-                    .push(line(table, prefix, metric, number)),
-                IpPrefix::V6(prefix) => lines
-                    .v6
-                    .entry(table)
-                    .or_default()
-                    .push(line(table, prefix, metric, number)),
+                IpPrefix::V4(prefix) => {
+                    let lines = lines.v4.entry(table).or_default();
+                    lines.push(line(table, prefix, metric, number));
+                }
+                IpPrefix::V6(prefix) => {
+                    let lines = lines.v6.entry(table).or_default();
+                    lines.push(line(table, prefix, metric, number));
+                }
             }
         }
         _ => {}

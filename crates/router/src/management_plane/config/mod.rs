@@ -5,7 +5,6 @@
 
 mod values;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -280,7 +279,8 @@ fn explained(text: &str, at: usize, message: &str) -> String {
 }
 
 /// What is wrong with a configuration, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}: {what}", if *line == 0 { String::new() } else { format!(":{line}") })]
 pub struct ConfigError {
     /// The file.
     pub file: String,
@@ -289,16 +289,3 @@ pub struct ConfigError {
     /// The key, its value, what is allowed.
     pub what: String,
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, what } = self;
-        if *line == 0 {
-            write!(out, "{file}: {what}")
-        } else {
-            write!(out, "{file}:{line}: {what}")
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
