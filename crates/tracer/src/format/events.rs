@@ -90,7 +90,7 @@ impl<'a> Decoder<'a> {
         Self {
             cursor: Cursor::new(&block.payload),
             cpu: block.cpu,
-            recent: Recent::new(),
+            recent: Recent::default(),
             addresses: Vec::new(),
             time: block.first,
             tid: 0,

@@ -12,13 +12,15 @@ pub(crate) struct Recent {
     threads: [Tid; PLACES],
 }
 
-impl Recent {
-    pub(crate) fn new() -> Self {
+impl Default for Recent {
+    fn default() -> Self {
         Self {
             threads: [Tid::MAX; PLACES],
         }
     }
+}
 
+impl Recent {
     /// The place of `tid` before it moves to the front, or `None` when it was not there (it is
     /// now).
     pub(crate) fn place(&mut self, tid: Tid) -> Option<u8> {

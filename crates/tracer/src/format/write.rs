@@ -25,7 +25,7 @@ fn put_signed(out: &mut Vec<u8>, value: i32) {
 }
 
 /// The events of one core on their way into a block.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CoreWriter {
     cpu: u16,
     bytes: Vec<u8>,
@@ -43,12 +43,7 @@ impl CoreWriter {
         Self {
             cpu,
             bytes: room(),
-            count: 0,
-            first: 0,
-            last: 0,
-            current: None,
-            recent: Recent::new(),
-            addresses: HashMap::new(),
+            ..Self::default()
         }
     }
 
@@ -180,7 +175,7 @@ impl CoreWriter {
     /// The block so far; the next one begins.
     fn take(&mut self) -> Entries {
         self.current = None;
-        self.recent = Recent::new();
+        self.recent = Recent::default();
         self.addresses.clear();
         Entries {
             cpu: self.cpu,

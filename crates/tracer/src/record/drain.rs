@@ -1,5 +1,7 @@
 //! The recorder's thread: empties the rings, turns records into events, and writes them.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,12 +14,11 @@ use rustix::time::ClockId;
 
 use super::catalogue::Decoders;
 use super::ear::Ear;
-use super::sink::Sink;
 use super::sources::Core;
 use super::stacks::Stacks;
 use super::switches::Switches;
 use super::witness::Witness;
-use super::{Options, RecordError, machine, side};
+use super::{RecordError, machine, side};
 use crate::event::{Kind, TaskChange, Tid};
 use crate::format::write::FileWriter;
 use crate::trace::Trailer;
@@ -36,17 +37,17 @@ pub(crate) struct Drain {
     tick: i32,
     ears: Vec<Ear>,
     decoders: Decoders,
-    file: FileWriter<Sink>,
+    file: FileWriter<BufWriter<File>>,
     tasks: Vec<TaskChange>,
     stacks: Stacks,
     witness: Witness,
-    output: Option<PathBuf>,
+    output: PathBuf,
 }
 
 /// What is left of it when the recording has ended.
 pub(crate) struct Drained {
     pub(crate) trailer: Trailer,
-    pub(crate) file: FileWriter<Sink>,
+    pub(crate) file: FileWriter<BufWriter<File>>,
 }
 
 impl Drain {
@@ -54,8 +55,8 @@ impl Drain {
         cores: Vec<Core>,
         switches: Option<Switches>,
         decoders: Decoders,
-        file: FileWriter<Sink>,
-        options: &Options,
+        file: FileWriter<BufWriter<File>>,
+        output: PathBuf,
     ) -> Self {
         let ears = cores.iter().map(|core| Ear::new(core.cpu)).collect();
         Self {
@@ -68,7 +69,7 @@ impl Drain {
             tasks: Vec::new(),
             stacks: Stacks::default(),
             witness: Witness::default(),
-            output: options.output.clone(),
+            output,
         }
     }
 
@@ -170,10 +171,10 @@ impl Drain {
     }
 
     fn write(&mut self, all: bool) -> Result<(), RecordError> {
-        let unwritable = |cause| RecordError::unwritable(self.output.as_deref(), cause);
+        let unwritable = RecordError::unwritable(&self.output);
         for ear in &mut self.ears {
             if all || ear.writer.is_full() {
-                self.file.core(&mut ear.writer).map_err(unwritable)?;
+                self.file.core(&mut ear.writer).map_err(&unwritable)?;
             }
         }
         self.file.tasks(&self.tasks).map_err(unwritable)?;

@@ -16,6 +16,7 @@ use crate::format::write::CoreWriter;
 type Heard = (u64, Tid, Kind);
 
 /// See the file's beginning.
+#[derive(Default)]
 pub(crate) struct Ear {
     pub(crate) writer: CoreWriter,
     cpu: u16,
@@ -37,14 +38,7 @@ impl Ear {
         Self {
             writer: CoreWriter::new(cpu),
             cpu,
-            last: 0,
-            current: 0,
-            inside: Vec::new(),
-            perf: Vec::new(),
-            switches: Vec::new(),
-            chain: Vec::new(),
-            told_by_perf: 0,
-            told_of_switches: 0,
+            ..Self::default()
         }
     }
 

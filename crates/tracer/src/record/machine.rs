@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use host::cores::parse_list;
+use host::tasks;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::event::{TaskChange, TaskNews, Tid};
+use crate::event::{TaskChange, TaskNews};
 use crate::trace::Header;
 
 fn core_file(name: &str) -> Vec<u16> {
@@ -58,7 +59,7 @@ fn interrupt_names(table: &str) -> Vec<(u16, String)> {
 /// The threads that live now, with their processes and names.
 pub(crate) fn threads() -> Vec<TaskChange> {
     let mut found = Vec::new();
-    for process in numbers(Path::new("/proc")) {
+    for process in tasks::all() {
         let mut tell = |tid, what| {
             found.push(TaskChange {
                 time: 0,
@@ -67,33 +68,16 @@ pub(crate) fn threads() -> Vec<TaskChange> {
                 what,
             });
         };
-        for tid in numbers(Path::new(&format!("/proc/{process}/task"))) {
+        for tid in tasks::threads(process).unwrap_or_default() {
             if let Ok(name) = fs::read_to_string(format!("/proc/{process}/task/{tid}/comm")) {
                 tell(tid, TaskNews::Named(name.trim_end().to_owned()));
             }
         }
-        if let Some(parent) = parent(process) {
+        if let Some(parent) = tasks::parent_of(process) {
             tell(process, TaskNews::Forked { parent });
         }
     }
     found
-}
-
-fn numbers(directory: &Path) -> Vec<Tid> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
-}
-
-fn parent(process: Tid) -> Option<Tid> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
 }
 
 #[cfg(test)]

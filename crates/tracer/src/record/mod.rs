@@ -27,7 +27,6 @@ mod refusal;
 mod ring;
 mod session;
 mod side;
-mod sink;
 mod sources;
 mod stacks;
 mod switches;
@@ -171,9 +170,10 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    fn unwritable(output: Option<&Path>, cause: io::Error) -> Self {
-        Self::Output {
-            path: output.map_or("memory".into(), |path| path.display().to_string()),
+    fn unwritable(output: &Path) -> impl Fn(io::Error) -> Self {
+        let path = output.display().to_string();
+        move |cause| Self::Output {
+            path: path.clone(),
             cause,
         }
     }

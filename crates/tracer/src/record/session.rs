@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use host::clock::now_ns;
 use host::process::is_alive;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::param::page_size;
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit};
 
 use super::drain::{Drain, Drained};
 use super::points::{paths, points, switches};
 use super::refusal::refusal;
-use super::sink::Sink;
 use super::sources::Core;
 use super::{Options, RecordError, Target, machine, tracefs};
 use crate::format::write::FileWriter;
@@ -34,7 +35,7 @@ pub struct Recording {
     child: Option<Child>,
     start: u64,
     exit: String,
-    output: Option<PathBuf>,
+    output: PathBuf,
 }
 
 /// A recording that has ended well.
@@ -44,8 +45,9 @@ pub struct Recorded {
     pub bytes: u64,
     /// Events lost, by core.
     pub lost: Vec<(u16, u64)>,
-    memory: Vec<u8>,
-    output: Option<PathBuf>,
+    output: PathBuf,
+    /// Holds the trace when its output is memory.
+    _file: BufWriter<File>,
 }
 
 impl Recorded {
@@ -54,10 +56,7 @@ impl Recorded {
     /// # Errors
     /// When the file cannot be read any more.
     pub fn into_trace(self) -> Result<Trace, RecordError> {
-        Ok(match &self.output {
-            Some(path) => Trace::open(path)?,
-            None => Trace::from_bytes(&self.memory)?,
-        })
+        Ok(Trace::open(&self.output)?)
     }
 }
 
@@ -94,18 +93,14 @@ impl Recording {
             .map(|cpu| Core::open(*cpu, pages, &wanted, &options.system))
             .collect::<Result<Vec<_>, _>>()?;
         let switches = switches.map(|(switches, _)| switches);
-        let output = options.output.clone();
-        let unwritable = |cause| RecordError::unwritable(output.as_deref(), cause);
-        let sink = match &output {
-            Some(path) => Sink::File(BufWriter::new(File::create(path).map_err(unwritable)?)),
-            None => Sink::Memory(Vec::new()),
-        };
-        let file = FileWriter::new(sink, &header).map_err(unwritable)?;
+        let (file, output) = create(options.output.as_deref())?;
+        let file = FileWriter::new(BufWriter::new(file), &header);
+        let file = file.map_err(RecordError::unwritable(&output))?;
         for core in &cores {
             core.enable()
                 .map_err(|cause| refusal(&cause, &options.system))?;
         }
-        let mut drain = Drain::new(cores, switches, decoders, file, options);
+        let mut drain = Drain::new(cores, switches, decoders, file, output.clone());
         drain.tasks(machine::threads());
         let stop = Arc::new(AtomicBool::new(false));
         let handle = std::thread::Builder::new()
@@ -182,25 +177,14 @@ impl Recording {
         trailer.end = end;
         trailer.exit = std::mem::take(&mut self.exit);
         let output = self.output.clone();
-        let lost = trailer.lost.clone();
-        let before = drained.file.written();
-        let sink = drained
-            .file
-            .finish(&trailer)
-            .map_err(|cause| RecordError::unwritable(output.as_deref(), cause))?;
-        let memory = match sink {
-            Sink::File(_) => Vec::new(),
-            Sink::Memory(memory) => memory,
-        };
-        let bytes = output
-            .as_ref()
-            .and_then(|path| std::fs::metadata(path).ok())
-            .map_or(before.max(memory.len() as u64), |found| found.len());
+        let written = drained.file.written();
+        let file = drained.file.finish(&trailer);
+        let file = file.map_err(RecordError::unwritable(&output))?;
         Ok(Recorded {
-            bytes,
-            lost,
-            memory,
+            bytes: std::fs::metadata(&output).map_or(written, |found| found.len()),
+            lost: trailer.lost,
             output,
+            _file: file,
         })
     }
 
@@ -238,6 +222,21 @@ impl Drop for Recording {
             let _ = handle.join();
         }
     }
+}
+
+/// The file to write to, and its path; without one, a file in memory.
+fn create(output: Option<&Path>) -> Result<(File, PathBuf), RecordError> {
+    if let Some(path) = output {
+        let file = File::create(path).map_err(RecordError::unwritable(path))?;
+        return Ok((file, path.to_owned()));
+    }
+    let memory = memfd_create("corelane-trace", MemfdFlags::CLOEXEC);
+    let memory = memory.map_err(|cause| RecordError::Output {
+        path: "memory".to_owned(),
+        cause: cause.into(),
+    })?;
+    let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    Ok((File::from(memory), path.into()))
 }
 
 fn describe(target: &Target) -> String {

@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use host::process::checked;
 use perf_event_open_sys as sys;
 use rustix::param::page_size;
 use sys::bindings::{self, perf_event_attr};
@@ -54,7 +55,7 @@ impl Core {
             let point = open(&mut point_attr(want), cpu).map_err(refused)?;
             // SAFETY: both descriptors are open perf events of the same core; the call takes no
             // memory.
-            check(unsafe { sys::ioctls::SET_OUTPUT(point.as_raw_fd(), owner.as_raw_fd()) })
+            checked(unsafe { sys::ioctls::SET_OUTPUT(point.as_raw_fd(), owner.as_raw_fd()) })
                 .map_err(refused)?;
             points.push(point);
         }
@@ -79,7 +80,7 @@ impl Core {
     pub(crate) fn enable(&self) -> io::Result<()> {
         for fd in self.events() {
             // SAFETY: an open perf event; the call takes no memory.
-            check(unsafe { sys::ioctls::ENABLE(fd.as_raw_fd(), 0) })?;
+            checked(unsafe { sys::ioctls::ENABLE(fd.as_raw_fd(), 0) })?;
         }
         Ok(())
     }
@@ -107,14 +108,6 @@ impl Core {
     }
 }
 
-fn check(result: i32) -> io::Result<()> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
 fn open(attr: &mut perf_event_attr, cpu: u16) -> io::Result<OwnedFd> {
     let any_process = -1;
     let flags = bindings::PERF_FLAG_FD_CLOEXEC as libc::c_ulong;
@@ -122,7 +115,7 @@ fn open(attr: &mut perf_event_attr, cpu: u16) -> io::Result<OwnedFd> {
     // descriptor is new, and nobody else owns it.
     let open = |attr: &mut perf_event_attr| unsafe {
         let fd = sys::perf_event_open(attr, any_process, i32::from(cpu), -1, flags);
-        check(fd).map(|()| OwnedFd::from_raw_fd(fd))
+        checked(fd).map(|fd| OwnedFd::from_raw_fd(fd))
     };
     open(attr).or_else(|cause| {
         if cause.raw_os_error() != Some(libc::EINVAL) {
