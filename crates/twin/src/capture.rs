@@ -13,12 +13,8 @@ use port::pcap::Reader;
 use wire::checksum;
 
 use crate::case::{MARKER, marker};
+use crate::frame::{ETHERNET, ICMP, ICMPV6, TCP, UDP, put_sum, resum};
 
-const ETHERNET: usize = 14;
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
 /// What every search sends too: ping with and without options and fragments, traceroute, DNS, TCP,
 /// a tunnel, discovery.
 const PROGRAMS: &[u8] = include_bytes!("../captures/programs.pcap");
@@ -103,9 +99,7 @@ impl Captured {
             packet[12..16].copy_from_slice(source);
             packet[16..20].copy_from_slice(destination);
             let header = usize::from(packet[0] & 15) * 4;
-            packet[10..12].fill(0);
-            let sum = checksum::of(packet.get(..header)?);
-            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            resum(packet.get_mut(..header)?);
             (packet[9], header, packet[6] & 0x3f | packet[7] != 0)
         };
         if !fragment {
@@ -133,18 +127,8 @@ fn finish(upper: &mut [u8], protocol: u8, source: &[u8], destination: &[u8]) {
             return;
         }
     }
-    upper[at..at + 2].fill(0);
-    let pseudo = match protocol {
-        ICMP => 0,
-        _ => checksum::pseudo_header(source, destination, protocol, length as u32),
-    };
-    let sum = !checksum::fold(pseudo + checksum::sum(upper));
-    let sum = if sum == 0 && protocol == UDP {
-        0xffff
-    } else {
-        sum
-    };
-    upper[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    let pseudo = checksum::pseudo_header(source, destination, protocol, length as u32);
+    put_sum(upper, at, protocol, pseudo);
 }
 
 #[cfg(test)]

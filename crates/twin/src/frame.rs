@@ -9,11 +9,11 @@ use crate::scene::Scene;
 
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-const ETHERNET: usize = 14;
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
+pub(crate) const ETHERNET: usize = 14;
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const ICMPV6: u8 = 58;
 /// GRE, IP in IP, IPv6 in IP, ESP, AH, SCTP, and one that nobody has.
 const OTHERS: [u8; 7] = [47, 4, 41, 50, 51, 132, 253];
 /// Ports, some of them of tunnels.
@@ -204,12 +204,16 @@ fn sum(dice: &mut Dice, protocol: u8, upper: &mut [u8], pseudo_header: u64) {
         ICMP | ICMPV6 => 2,
         _ => return,
     };
+    put_sum(upper, at, protocol, pseudo_header);
+}
+
+/// Puts the checksum of what lies above IP at its place; that of ICMP is without pseudo-header.
+pub(crate) fn put_sum(upper: &mut [u8], at: usize, protocol: u8, pseudo_header: u64) {
+    upper[at..at + 2].fill(0);
     let pseudo_header = if protocol == ICMP { 0 } else { pseudo_header };
-    let sum = !checksum::fold(pseudo_header + checksum::sum(upper));
-    let sum = if sum == 0 && protocol == UDP {
-        0xffff
-    } else {
-        sum
+    let sum = match !checksum::fold(pseudo_header + checksum::sum(upper)) {
+        0 if protocol == UDP => 0xffff,
+        sum => sum,
     };
     upper[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
@@ -268,7 +272,7 @@ fn ipv4(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
 }
 
 /// Writes the checksum of an IPv4 header anew.
-fn resum(header: &mut [u8]) {
+pub(crate) fn resum(header: &mut [u8]) {
     header[10..12].fill(0);
     let sum = checksum::of(header);
     header[10..12].copy_from_slice(&sum.to_be_bytes());

@@ -91,19 +91,10 @@ impl Kernel {
         Ok(sum)
     }
 
-    /// Whether the kernel waits for a neighbour's answer: packets for it are held until it comes or
-    /// is given up.
-    pub(crate) fn is_resolving(&mut self) -> Result<bool, Error> {
-        let neighbours = self.neighbours()?;
-        let mut states = neighbours.values();
-        Ok(states.any(|state| *state == libc::NUD_INCOMPLETE))
-    }
-
-    /// Whether the kernel has given up a neighbour.
-    pub(crate) fn has_given_up(&mut self) -> Result<bool, Error> {
-        let neighbours = self.neighbours()?;
-        let mut states = neighbours.values();
-        Ok(states.any(|state| *state == libc::NUD_FAILED))
+    /// Whether a neighbour is in this state. `NUD_INCOMPLETE`: the kernel waits for its answer, and
+    /// holds packets for it until it comes or is given up. `NUD_FAILED`: it has been given up.
+    pub(crate) fn has_neighbour_in(&mut self, state: u16) -> Result<bool, Error> {
+        Ok(self.neighbours()?.values().any(|own| *own == state))
     }
 
     /// Forgets all neighbours. One that is still in use stays without an answer.

@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::{Case, hex, number};
 use crate::cause::Cause;
+use crate::frame::{ETHERNET, ICMP, ICMPV6};
 use crate::hands::HOSTS;
 
-const ETHERNET: usize = 14;
 /// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).
 const SHORTEST: usize = 60;
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
 /// IPv4's timestamp option.
 const TIMESTAMP: u8 = 68;
 /// Headers of IPv6 that others follow (IANA's protocol numbers), and packets in packets.

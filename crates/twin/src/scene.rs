@@ -46,6 +46,30 @@ const SPECIAL_V6: [u128; 10] = [
 const SPREAD_V4: u32 = 0xffff_ffc3;
 const SPREAD_V6: u128 = 0xffff_ffff_ffff_ffff_8000_0000_0000_0083;
 
+/// An address inside, at the edge of or just outside what is configured; or any other.
+macro_rules! near {
+    ($family:ty, $dice:ident, $configured:expr, $special:ident, $spread:ident, $random:expr) => {{
+        if $configured.is_empty() || $dice.one_in(8) {
+            return $dice.of(&$special);
+        }
+        if $dice.one_in(20) {
+            return $random;
+        }
+        let (address, length) = $dice.of(&$configured);
+        let hosts = <$family>::MAX.checked_shr(length).unwrap_or(0);
+        let (first, last) = (address & !hosts, address | hosts);
+        match $dice.between(0, 10) {
+            0 => first,
+            1 => last,
+            2 => first.wrapping_sub(1),
+            3 => last.wrapping_add(1),
+            4 => address,
+            5 => address ^ 1,
+            _ => first | ($random & hosts & $spread),
+        }
+    }};
+}
+
 impl Scene {
     pub(crate) fn of(commands: &[String]) -> Self {
         let mut scene = Self {
@@ -82,45 +106,19 @@ impl Scene {
         scene
     }
 
-    /// An address inside, at the edge of or just outside what is configured; or any other.
     pub(crate) fn v4(&self, dice: &mut Dice) -> u32 {
-        if self.v4.is_empty() || dice.one_in(8) {
-            return dice.of(&SPECIAL_V4);
-        }
-        if dice.one_in(20) {
-            return dice.bits() as u32;
-        }
-        let (address, length) = dice.of(&self.v4);
-        let mask = u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0);
-        let (first, last) = (address & mask, address | !mask);
-        match dice.between(0, 10) {
-            0 => first,
-            1 => last,
-            2 => first.wrapping_sub(1),
-            3 => last.wrapping_add(1),
-            4 => address,
-            5 => address ^ 1,
-            _ => first | (dice.bits() as u32 & !mask & SPREAD_V4),
-        }
+        near!(
+            u32,
+            dice,
+            self.v4,
+            SPECIAL_V4,
+            SPREAD_V4,
+            dice.bits() as u32
+        )
     }
 
-    /// The same of IPv6.
     pub(crate) fn v6(&self, dice: &mut Dice) -> u128 {
-        if self.v6.is_empty() || dice.one_in(8) {
-            return dice.of(&SPECIAL_V6);
-        }
-        let (address, length) = dice.of(&self.v6);
-        let mask = u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0);
-        let (first, last) = (address & mask, address | !mask);
-        match dice.between(0, 10) {
-            0 => first,
-            1 => last,
-            2 => first.wrapping_sub(1),
-            3 => last.wrapping_add(1),
-            4 => address,
-            5 => address ^ 1,
-            _ => first | (dice.wide() & !mask & SPREAD_V6),
-        }
+        near!(u128, dice, self.v6, SPECIAL_V6, SPREAD_V6, dice.wide())
     }
 }
 

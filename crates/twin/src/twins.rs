@@ -285,7 +285,9 @@ impl Twins {
             let doubt = outcomes[0] != outcomes[1];
             let quiet = Duration::from_millis(if doubt { QUIET_IN_DOUBT } else { QUIET });
             if last.elapsed() >= quiet {
-                if !kernel.kernel().is_resolving()? && !routed.kernel().is_resolving()? {
+                let resolves =
+                    |half: &mut Half| half.kernel().has_neighbour_in(libc::NUD_INCOMPLETE);
+                if !resolves(kernel)? && !resolves(routed)? {
                     break;
                 }
                 last = Instant::now();
@@ -297,7 +299,8 @@ impl Twins {
             limited.extend(outcome.limited());
         }
         let [by_kernel, by_router] = &outcomes;
-        let given_up = [kernel, routed].map(|half| half.kernel().has_given_up());
+        let given_up =
+            [kernel, routed].map(|half| half.kernel().has_neighbour_in(libc::NUD_FAILED));
         let [given_up, given_up_too] = given_up;
         let given_up = [given_up?, given_up_too?];
         let mut comparison = compare(case, by_kernel, by_router, &self.limited, given_up);
