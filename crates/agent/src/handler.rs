@@ -31,12 +31,5 @@ pub fn primes_below(limit: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_handler_counts_what_the_check_expects() {
-        assert_eq!(primes_below(SIEVE), PRIMES);
-        assert_eq!(primes_below(10), 4);
-    }
-}
+#[path = "../tests/unit/handler.rs"]
+mod tests;

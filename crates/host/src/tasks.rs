@@ -127,37 +127,5 @@ pub fn runs(program: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-
-    use super::*;
-    use crate::favour::{Rank, rank};
-
-    #[test]
-    fn processes_have_descendants_and_ranks_come_and_go() {
-        let mut leader = Command::new("sleep")
-            .arg("20")
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        assert_eq!(descendants(leader.id()), [leader.id()]);
-        assert!(descendants(std::process::id()).contains(&leader.id()));
-        assert_eq!(threads(leader.id()).unwrap(), [leader.id()]);
-        assert!(named("sleep").contains(&leader.id()));
-        assert!(runs("sleep") && !runs("slee"));
-        let allowed = crate::allowed_cores().unwrap();
-        bind(leader.id(), &allowed[..1]).unwrap();
-        let nowhere = bind(leader.id(), &[CoreId(1023)]).unwrap_err();
-        assert!(nowhere.to_string().contains("not on 1023"), "{nowhere}");
-        if crate::process::is_root() {
-            rank(leader.id(), Rank::First(1)).unwrap();
-            rank(leader.id(), Rank::Normal).unwrap();
-        } else {
-            needs::skipped!("ranks need root");
-        }
-        leader.kill().unwrap();
-        leader.wait().unwrap();
-        assert!(rank(u32::MAX, Rank::Normal).is_err());
-    }
-}
+#[path = "../tests/unit/tasks.rs"]
+mod tests;

@@ -31,12 +31,5 @@ pub(crate) fn optional(tag: &str, text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    fn markup_is_neutralised() {
-        assert_eq!(
-            super::escape("<a b='c'>&\""),
-            "&lt;a b=&#39;c&#39;&gt;&amp;&quot;"
-        );
-    }
-}
+#[path = "../tests/unit/escape.rs"]
+mod tests;

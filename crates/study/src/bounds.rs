@@ -322,37 +322,5 @@ impl Bounds {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bound(must: Option<Limit>, goal: Option<Limit>, median: f64) -> Bound {
-        Bound {
-            target: Target {
-                what: String::new(),
-                must,
-                goal,
-            },
-            median,
-            interval: None,
-        }
-    }
-
-    #[test]
-    fn a_figure_reaches_its_goal_or_what_it_must_or_misses() {
-        let least = |value| Some(Limit::AtLeast(value));
-        let most = |value| Some(Limit::AtMost(value));
-        assert_eq!(bound(least(1.9), least(1.97), 1.98).word(), "goal");
-        assert_eq!(bound(least(1.9), least(1.97), 1.9).word(), "must");
-        assert_eq!(bound(least(1.9), least(1.97), 1.89).word(), "missed");
-        assert_eq!(bound(most(0.05), None, 0.04).word(), "must");
-        assert_eq!(bound(most(0.05), None, 0.06).word(), "missed");
-        assert_eq!(bound(None, most(0.02), 0.06).word(), "");
-        let same = Some(Limit::NotBelow(1.0));
-        let with = |high| Bound {
-            interval: Some(Interval::new(0.9, high)),
-            ..bound(same, None, 0.95)
-        };
-        assert_eq!(with(1.0).word(), "must");
-        assert_eq!(with(0.99).word(), "missed");
-    }
-}
+#[path = "../tests/unit/bounds.rs"]
+mod tests;

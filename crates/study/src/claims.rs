@@ -210,14 +210,5 @@ pub(crate) fn claims(cores: usize) -> Vec<Claim> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_bounds_for_two_cores_are_all_there() {
-        let claims = claims(2);
-        let with_must = claims.iter().filter(|claim| claim.target.must.is_some());
-        assert_eq!(with_must.count(), 1 + 2 + 8);
-        assert!(super::claims(1).iter().all(|claim| claim.ours.workers == 1));
-    }
-}
+#[path = "../tests/unit/claims.rs"]
+mod tests;

@@ -152,11 +152,5 @@ fn neighbour(interface: &str, number: u8) -> Option<[u8; 6]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loopback_carries_no_default_route() {
-        assert!(!carries_default_route("lo"));
-    }
-}
+#[path = "../../tests/unit/external.rs"]
+mod tests;

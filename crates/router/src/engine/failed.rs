@@ -130,42 +130,5 @@ fn shortened(cause: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use fastpath::forward::PortSettings;
-
-    use super::*;
-
-    #[test]
-    fn a_port_is_tried_again_after_pauses_that_grow_and_the_failure_is_said_once() {
-        let mut port = Port {
-            ifindex: 7,
-            name: "r2".to_owned(),
-            mtu: 1500,
-            settings: PortSettings {
-                enabled: true,
-                ..PortSettings::default()
-            },
-        };
-        let error = EngineError::new("attaching to port r2", "x ".repeat(9000));
-        let mut failed = Failed::default();
-        let mut now = Instant::now();
-        assert!(!failed.waits(&port, now));
-        for seconds in [1, 2, 4, 8, 16, 32, 64, 64] {
-            failed.add(&port, &error, now);
-            assert!(failed.waits(&port, now) && failed.due(now).is_empty());
-            now += Duration::from_secs(seconds);
-            assert!(!failed.waits(&port, now));
-            assert_eq!(failed.due(now).len(), 1, "after {seconds} s");
-        }
-        let said = failed.next_unsaid().unwrap_err().to_string();
-        assert!(said.contains("r2") && said.len() <= 300, "{said}");
-        assert!(failed.next_unsaid().is_ok());
-        // Another interface of the name has not failed, nor has one that is down.
-        failed.add(&port, &error, now);
-        port.ifindex = 8;
-        assert!(!failed.waits(&port, now) && failed.list().is_empty());
-        failed.add(&port, &error, now);
-        port.settings.enabled = false;
-        assert!(!failed.waits(&port, now) && failed.list().is_empty());
-    }
-}
+#[path = "../../tests/unit/failed.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+use super::*;
+
+#[test]
+fn a_saturated_memory_has_a_serial_fraction() {
+    let ceiling = Ceiling {
+        one: 10e9,
+        all: 16e9,
+        gain: 1.6,
+        cores: 2,
+    };
+    assert!((ceiling.fraction() - 0.25).abs() < 1e-12);
+    let alone = Ceiling {
+        cores: 1,
+        ..ceiling
+    };
+    assert!(alone.fraction().abs() < 1e-12);
+}
+
+#[test]
+fn traffic_is_told_only_where_readers_disturb_each_other() {
+    let seen = |beside_command, beside_reader| Traffic {
+        beside_command,
+        beside_reader,
+    };
+    assert!((seen(0.9, 0.6).in_readers().unwrap() - 0.25).abs() < 1e-12);
+    assert!(seen(1.02, 0.6).in_readers().unwrap().abs() < 1e-12);
+    assert_eq!(seen(0.9, 0.97).in_readers(), None);
+}
+
+#[test]
+fn readers_read_and_rest() {
+    let cores = host::cores::allowed_cores().unwrap();
+    let caches = Caches {
+        last: 1 << 20,
+        second: 1 << 18,
+    };
+    let reader = Aggressor::start(Channel::MemoryReads, cores[0], 1.0, caches);
+    let active = reading(from_ref(&reader), 1);
+    assert!(active > 0.0);
+    // What it was about when it was told to rest is one piece.
+    assert!(reading(from_ref(&reader), 0) < 0.1 * active);
+    assert!(reading(from_ref(&reader), 1) > 0.0, "it goes on");
+}
