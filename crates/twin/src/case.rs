@@ -104,6 +104,11 @@ impl Case {
         };
         self.commands.iter().any(several)
     }
+
+    /// Does a rule of the configuration translate addresses?
+    pub(crate) fn has_translation(&self) -> bool {
+        self.commands.iter().any(|line| line.contains(" dnat to "))
+    }
 }
 
 impl Display for Case {

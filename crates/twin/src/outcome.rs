@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::{Case, hex, number};
 use crate::cause::Cause;
-use crate::frame::{ETHERNET, ICMP, ICMPV6};
+use crate::frame::{ETHERNET, ICMP, ICMPV6, TCP, UDP};
 use crate::hands::HOSTS;
 
 /// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).
@@ -37,6 +37,10 @@ pub enum Exception {
     Rate,
     /// The time of day that the kernel writes into IPv4's timestamp option.
     Clock,
+    /// The source port, or the number of an echo, that the kernel's address translation drew
+    /// because the sender's was taken (`net/netfilter/nf_nat_core.c`,
+    /// `nf_nat_l4proto_unique_tuple`).
+    Port,
 }
 
 /// A frame that left.
@@ -90,9 +94,7 @@ impl Outcome {
             return false;
         };
         let mut frame = frame.to_vec();
-        let original = case.0[&number].get(12..).unwrap_or_default();
-        let tags = original.chunks(4).take_while(|chunk| is_tag(chunk)).count();
-        let original = original.get(tags * 4 + 2..).unwrap_or_default();
+        let original = case.0[&number].get(ETHERNET..).unwrap_or_default();
         let made =
             packet_length(&frame).is_some() && forget_chance(&mut frame[ETHERNET..], original);
         let seen = self.0.entry(number).or_default();
@@ -110,12 +112,16 @@ impl Outcome {
     }
 }
 
-/// The frames of a case by their numbers.
+/// The frames of a case by their numbers, without tags.
 pub(crate) struct Originals(BTreeMap<u16, Vec<u8>>);
 
 impl Originals {
     pub(crate) fn of(case: &Case) -> Self {
-        let numbered = |frame: &Vec<u8>| Some((number(frame)?, frame.clone()));
+        let numbered = |frame: &Vec<u8>| {
+            let (addresses, rest) = frame.split_at_checked(12)?;
+            let tags = rest.chunks(4).take_while(|chunk| is_tag(chunk)).count();
+            Some((number(frame)?, [addresses, rest.get(tags * 4..)?].concat()))
+        };
         Self(case.frames.iter().filter_map(numbered).collect())
     }
 }
@@ -132,6 +138,8 @@ pub(crate) fn compare(
 ) -> Comparison {
     let mut comparison = Comparison::default();
     let several = case.has_several_ways();
+    let translated = case.has_translation();
+    let originals = Originals::of(case);
     let numbers: BTreeSet<u16> = kernel.0.keys().chain(router.0.keys()).copied().collect();
     for number in numbers {
         let seen = |outcome: &Outcome| outcome.0.get(&number).cloned().unwrap_or_default();
@@ -140,10 +148,16 @@ pub(crate) fn compare(
             continue;
         }
         let mut excuses = Vec::new();
-        let steps: [(Exception, Forget<'_>, bool); 4] = [
+        let port = originals.0.get(&number).and_then(|frame| drawn(frame));
+        let steps: [(Exception, Forget<'_>, bool); 5] = [
             (Exception::Clock, &|seen, _| forget_clock(seen), true),
             (Exception::Padding, &|seen, _| cut_padding(seen), true),
             (Exception::Member, &|seen, _| forget_way(seen), several),
+            (
+                Exception::Port,
+                &|seen, _| forget_drawn(seen, port.as_ref().map(|(_, _, port)| *port)),
+                translated,
+            ),
             (
                 Exception::Rate,
                 &|seen, bed| seen.retain(|one| !is_repeated(one, &limited[1 - bed])),
@@ -212,6 +226,33 @@ impl Seen {
             Some(vec![key(0..0)?, key(host)?, key(destination)?])
         };
         keys().filter(|_| self.made).unwrap_or_default()
+    }
+}
+
+/// Where a frame has its source port, or its number of an echo, where the checksum over it, and
+/// that port.
+fn drawn(frame: &[u8]) -> Option<(usize, usize, [u8; 2])> {
+    let (protocol, at) = upper(frame)?;
+    let (port, sum) = match protocol {
+        TCP => (at, at + 16),
+        UDP => (at, at + 6),
+        ICMP => (at + 4, at + 2),
+        _ => return None,
+    };
+    frame.get(sum..sum + 2)?;
+    Some((port, sum, [*frame.get(port)?, *frame.get(port + 1)?]))
+}
+
+/// Takes out ports that are not the sender's, and the checksums over them.
+fn forget_drawn(seen: &mut [Seen], senders: Option<[u8; 2]>) {
+    for Seen { frame, made, .. } in seen {
+        if let Some((port, sum, found)) = drawn(frame)
+            && !*made
+            && senders.is_some_and(|senders| senders != found)
+        {
+            frame[port..port + 2].fill(0);
+            frame[sum..sum + 2].fill(0);
+        }
     }
 }
 

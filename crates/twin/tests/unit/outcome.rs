@@ -135,6 +135,50 @@ fn only_the_time_of_day_may_differ_in_an_option() {
 }
 
 #[test]
+fn only_a_port_that_the_kernel_translated_may_differ() {
+    // TCP from this port and to this address, with this checksum.
+    let frame = |port: u8, sum: u8, last: u8| {
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 48, 0, 1, 0, 0, 64, TCP, 0, 0]);
+        frame.extend([10, 0, 0, 2, 10, 1, 0, last]);
+        frame.extend([
+            9, port, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2, 1, 1, 9, sum, 0, 0,
+        ]);
+        frame.extend(marker(7).repeat(2));
+        frame
+    };
+    // A tag does not hide what the sender's port was.
+    let tagged = [
+        &frame(1, 1, 2)[..12],
+        &[0x81, 0, 0, 0],
+        &frame(1, 1, 2)[12..],
+    ]
+    .concat();
+    for sent in [frame(1, 1, 2), tagged] {
+        let mut case = Case {
+            frames: vec![sent],
+            ..Case::default()
+        };
+        let ends = |case: &Case, one: &[u8], other: &[u8]| {
+            let [kernel, router] = [one, other].map(|end| outcome(case, &[(1, end.to_vec())]));
+            let compared = compare(case, &kernel, &router, &<[_; 2]>::default(), [false; 2]);
+            (compared.differences.len(), compared.excused)
+        };
+        let (one, other) = (frame(2, 2, 3), frame(3, 3, 3));
+        assert_eq!(ends(&case, &one, &other).0, 1, "nothing is translated");
+        case.commands
+            .push("nft add rule ip t c ip daddr 10.1.0.2 dnat to 10.1.0.3".to_owned());
+        let port = BTreeMap::from([(Exception::Port, 1)]);
+        assert_eq!(ends(&case, &one, &other), (0, port));
+        assert_eq!(ends(&case, &one, &frame(1, 1, 3)).0, 1, "one kept its port");
+        assert_eq!(ends(&case, &one, &frame(3, 3, 4)).0, 1, "another address");
+        let mut longer = other.clone();
+        longer[47] ^= 1;
+        assert_eq!(ends(&case, &one, &longer).0, 1, "other flags");
+    }
+}
+
+#[test]
 fn what_the_kernel_draws_is_forgotten_in_its_own_packets_alone() {
     // A packet of IPv4 with this identification and source.
     let inner = |identification: u8, last: u8| {
