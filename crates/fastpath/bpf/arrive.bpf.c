@@ -10,7 +10,7 @@ CONSTANT(PROTOCOL); /* where `protocol` is there */
 /* struct sk_buff *frame */
 SEC("raw_tp/netif_receive_skb") int arrive(struct bpf_raw_tracepoint_args *context)
 {
-	__u32 zero = 0, tag = 0, *here = bpf_map_lookup_elem(&arrived, &zero);
+	__u32 tag = 0, *here = LOOKUP(arrived, 0);
 	__u16 protocol = 0;
 	if (!here)
 		return 0;

@@ -39,6 +39,14 @@
 /* Has the verifier forget what it knows of x, with the help of any y that it knows nothing of. */
 #define FORGET(x, y) asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(x) : "r"(y))
 
+/* An element of a map. The key fills a slot of the stack: what was in half of one the verifier keeps
+ * as part of its state, and goes the way behind again for each. So do buffers that helpers fill. */
+#define LOOKUP(map, number)                                                                                                        \
+	({                                                                                                                         \
+		__u64 key_of_##map = (__u32)(number);                                                                              \
+		bpf_map_lookup_elem(&map, &key_of_##map);                                                                          \
+	})
+
 /* What the kernel shows of a frame: programs at tc have another. */
 #ifndef CONTEXT
 #define CONTEXT struct xdp_md

@@ -55,9 +55,8 @@ INLINE __u32 step4(const __u64 *nodes, __u64 words, __u32 base, __u32 entry, __u
 /* The next hop of an IPv4 address in host order; 0: no route. */
 INLINE __u16 search4(const struct table *table, __u32 address)
 {
-	__u32 zero = 0;
-	const __u32 *root = bpf_map_lookup_elem(&root4, &zero);
-	const __u64 *nodes = bpf_map_lookup_elem(&nodes4, &zero);
+	const __u32 *root = LOOKUP(root4, 0);
+	const __u64 *nodes = LOOKUP(nodes4, 0);
 	__u64 first = table->root4 + (address >> 14);
 	if (!root || !nodes || first >= ROOTS4)
 		return 0;
@@ -91,9 +90,8 @@ INLINE __u64 word6(const __u64 *nodes, __u32 base, __u64 entry, __u32 word)
 /* The next hop of an IPv6 address, both halves in host order; 0: no route. */
 INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 {
-	__u32 zero = 0;
-	const __u64 *root = bpf_map_lookup_elem(&root6, &zero);
-	const __u64 *nodes = bpf_map_lookup_elem(&nodes6, &zero);
+	const __u64 *root = LOOKUP(root6, 0);
+	const __u64 *nodes = LOOKUP(nodes6, 0);
 	/* 2000::/3 has the first 2^15 entries, by bits 3 to 17; all else shares 64, by bits 0 to 5.
 	 */
 	__u32 global = high >> 61 == 1, shift = global ? 18 : 6;

@@ -79,7 +79,7 @@ INLINE _Bool read_packet(void *context, const struct flow *flow, __u32 offset, v
 /* ICMP that tells of another packet: `icmp_is_err`, `icmpv6_is_err`. */
 INLINE _Bool is_error(void *context, const struct flow *flow)
 {
-	__u8 type;
+	__u64 type = 0;
 	if (flow->later || flow->protocol != (flow->v6 ? PROTOCOL_ICMPV6 : PROTOCOL_ICMP) || !read_packet(context, flow, 0, &type, 1))
 		return 0;
 	return flow->v6 ? type >= 1 && type <= 4 : (type >= 3 && type <= 5) || type == 11 || type == 12;
@@ -111,8 +111,8 @@ INLINE void take_quoted(void *context, struct flow *flow)
 INLINE _Bool skip_extensions(void *context, struct flow *flow)
 {
 	for (int i = 0; i < EXTENSIONS; i++) {
-		__u8 header[2];
-		if (!is_extension(flow->protocol) || !read_packet(context, flow, 0, header, sizeof(header)))
+		__u8 header[8] __attribute__((aligned(8))) = {};
+		if (!is_extension(flow->protocol) || !read_packet(context, flow, 0, header, 2))
 			return 1;
 		_Bool fragment = flow->protocol == PROTOCOL_FRAGMENT;
 		flow->protocol = header[0];
@@ -157,10 +157,10 @@ INLINE enum reason fault_behind(void *context, const struct ipv6 *ip, __u32 star
 /* Both ports as they lie in memory: `__skb_flow_dissect_ports`. */
 INLINE __u32 ports_of(void *context, const struct flow *flow)
 {
-	__u32 ports;
+	__u64 ports = 0;
 	if (flow->fragment || !has_ports(flow->protocol))
 		return 0;
-	if (!read_packet(context, flow, flow->protocol == PROTOCOL_AH ? 4 : 0, &ports, sizeof(ports)))
+	if (!read_packet(context, flow, flow->protocol == PROTOCOL_AH ? 4 : 0, &ports, sizeof(__u32)))
 		return 0;
 	return ports;
 }

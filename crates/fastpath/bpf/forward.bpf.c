@@ -18,7 +18,6 @@
 #include "tags.h"
 #include "way.h"
 
-CONSTANT(PORT);       /* this port's place in `ports`, `out` and the counters */
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
 CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
 CONSTANT(SOCKETS);    /* longest frame that the sockets take, in bytes; 0: frames are redirected to ports */
@@ -42,8 +41,10 @@ INLINE enum reason see_all(struct xdp_md *context, struct way *way, __u32 packet
 	way->length += more;
 	way->ip += more;
 	way->counters->received_bytes += more;
-	if (way->vlan_here)
-		way->vlan_here->received_bytes += more;
+	struct link_counters *vlan = vlan_here(way);
+	if (vlan)
+		vlan->received_bytes += more;
+	FORGET(way->tag, more);
 	return REASONS;
 }
 
@@ -68,16 +69,16 @@ INLINE enum reason aim(const struct way *way)
 /* Frames of several buffers, too: bounds then cover the first. */
 SEC("xdp.frags") int forward(struct xdp_md *context)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), number = PORT;
-	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
-	const struct port *port = bpf_map_lookup_elem(&ports, &number);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct port_counters *row = LOOKUP(counters, cpu);
+	const struct port *port = LOOKUP(ports, PORT);
 	if (!row || !port || PORT >= PORTS)
 		return XDP_PASS;
 	struct port_counters *mine = row + PORT;
 
 	__u8 *data = packet_start(context);
 	const __u8 *end = packet_end(context);
-	struct way way = {.counters = mine, .in = port, .length = end - data};
+	struct way way = {.counters = mine, .table = port->table, .cpu = cpu, .length = end - data};
 	mine->received++;
 	mine->received_bytes += way.length;
 	if (data + ETHERNET_LENGTH + TAG_LENGTH > end)
@@ -101,16 +102,16 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		start = ETHERNET_LENGTH + TAG_LENGTH;
 	}
 	if (way.tag) {
-		__u32 key = PORT << 12 | (way.tag & 0xfff);
-		way.in = bpf_map_lookup_elem(&vlans, &key);
-		if (!way.in)
+		const struct port *in = LOOKUP(vlans, PORT << 12 | (way.tag & 0xfff));
+		if (!in)
 			return leave(mine, UNKNOWN_VLAN, 1);
-		wanted = *(volatile const __u64 *)&way.in->station;
-		way.vlan_here = vlan_counters_at(way.in->place, cpu);
-		if (!wanted || !way.vlan_here)
+		wanted = *(volatile const __u64 *)&in->station;
+		struct link_counters *vlan = vlan_counters_at(in->place, cpu);
+		if (!wanted || !vlan)
 			return leave(mine, UNKNOWN_VLAN, 1);
-		way.vlan_here->received++;
-		way.vlan_here->received_bytes += way.length;
+		way.table = in->table;
+		vlan->received++;
+		vlan->received_bytes += way.length;
 	}
 	way.station = wanted;
 	if (station != (wanted & MAC_MASK))
@@ -119,15 +120,17 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	if (family && !(wanted & family))
 		return leave(mine, PORT_DISABLED, 1);
 
+	way.flows = *(volatile const __u32 *)&port->flows;
+	/* The verifier goes one way for frames with a tag and without. */
+	FORGET(start, way.length);
+	FORGET(way.tag, way.length);
+	start &= 31;
 	way.ip = way.length - start;
 	way.start = start;
-	way.flows = *(volatile const __u32 *)&port->flows;
 	if (way.type == bpf_htons(TYPE_IPV4))
-		reason = start == ETHERNET_LENGTH ? route4(context, &way, ETHERNET_LENGTH, data + ETHERNET_LENGTH, end)
-						  : route4(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
+		reason = route4(context, &way, start, data + start, end);
 	else if (way.type == bpf_htons(TYPE_IPV6))
-		reason = start == ETHERNET_LENGTH ? route6(context, &way, ETHERNET_LENGTH, data + ETHERNET_LENGTH, end)
-						  : route6(context, &way, ETHERNET_LENGTH + TAG_LENGTH, data + ETHERNET_LENGTH + TAG_LENGTH, end);
+		reason = route6(context, &way, start, data + start, end);
 	else
 		reason = OTHER_PROTOCOL;
 	if (reason != REASONS)
@@ -152,11 +155,12 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 		if (!way.length || !ethernet_rewrite(context, way.addresses, tag_here, way.vlan, way.type))
 			return leave(mine, NO_HEADROOM, 1);
 	}
-	count_forwarded(&way, cpu, 1);
+	count_forwarded(&way, 1);
 	return XDP_REDIRECT;
 
 punt:
 	/* What follows is the same whatever the reason is. */
 	FORGET(reason, way.length);
-	return leave(mine, police(context, way.in, reason, way.type, start), 1);
+	FORGET(start, way.length);
+	return leave(mine, police(context, way.table, interface_of(way.tag), reason, way.type, start), 1);
 }

@@ -51,21 +51,20 @@ MAP(buckets, BPF_MAP_TYPE_ARRAY, __u32, __u16, 1, BPF_F_MMAPABLE);
 /* The entry of a next hop; null only in a program that the verifier imagines. */
 INLINE const struct next_hop *next_hop_entry(__u16 number)
 {
-	__u32 zero = 0;
-	const __u32 *numbers = bpf_map_lookup_elem(&slots, &zero);
+	const __u32 *numbers = LOOKUP(slots, 0);
 	if (!numbers)
 		return 0;
 	__u32 slot = *(volatile const __u32 *)(numbers + number);
-	return bpf_map_lookup_elem(&next_hops, &slot);
+	return LOOKUP(next_hops, slot);
 }
 
 /* The member of a group that a flow belongs to: `fib::next_hop::NextHops::member`. 0 for an empty
  * group. */
 INLINE __u16 group_member(const struct next_hop *group, __u32 hash)
 {
-	__u32 zero = 0, size = group->group_size;
+	__u32 size = group->group_size;
 	__u64 index = group->group_first + (((__u64)hash * size) >> 32);
-	const __u16 *members = bpf_map_lookup_elem(&buckets, &zero);
+	const __u16 *members = LOOKUP(buckets, 0);
 	if (!members || size == 0 || index >= BUCKETS)
 		return 0;
 	return *(volatile const __u16 *)(members + index);

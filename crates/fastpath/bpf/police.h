@@ -67,8 +67,8 @@ INLINE enum reason class_of_delivered(void *context, __u32 protocol, __u32 trans
 	/* IGMP, EIGRP, OSPF, PIM, VRRP. */
 	if (protocol == 2 || protocol == 88 || protocol == 89 || protocol == 103 || protocol == 112)
 		return POLICED_ROUTING;
-	__u32 ports;
-	if (LOAD_BYTES(context, transport, &ports, sizeof(ports)))
+	__u64 ports = 0;
+	if (LOAD_BYTES(context, transport, &ports, sizeof(__u32)))
 		return other;
 	if (protocol == PROTOCOL_ICMPV6 && is_discovery(ports & 0xff))
 		return POLICED_NEIGHBOUR;
@@ -78,11 +78,11 @@ INLINE enum reason class_of_delivered(void *context, __u32 protocol, __u32 trans
 }
 
 /* A question to the kernel's table. */
-INLINE struct bpf_fib_lookup query4(const struct port *in, const struct ipv4 *ip)
+INLINE struct bpf_fib_lookup query4(__u32 ifindex, const struct ipv4 *ip)
 {
 	return (struct bpf_fib_lookup){
 		.family = AF_INET,
-		.ifindex = in->ifindex,
+		.ifindex = ifindex,
 		.l4_protocol = ipv4_protocol(ip),
 		.tos = (ip->word[0] >> 8) & 0xff,
 		.ipv4_src = ip->word[3],
@@ -90,11 +90,11 @@ INLINE struct bpf_fib_lookup query4(const struct port *in, const struct ipv4 *ip
 	};
 }
 
-INLINE struct bpf_fib_lookup query6(const struct port *in, const struct ipv6 *ip)
+INLINE struct bpf_fib_lookup query6(__u32 ifindex, const struct ipv6 *ip)
 {
 	struct bpf_fib_lookup query = {
 		.family = AF_INET6,
-		.ifindex = in->ifindex,
+		.ifindex = ifindex,
 		.l4_protocol = ipv6_next_header(ip),
 		.flowinfo = ip->word[0] & bpf_htonl(0x0fffffff),
 	};
@@ -148,11 +148,13 @@ INLINE enum reason answer_of(__u16 number)
 	}
 }
 
-/* Is the class of a packet with this reason to be found by where its destination is? */
+/* Is the class of a packet with this reason to be found by where its destination is? Without a branch for each. */
+#define BIT(reason) (1ULL << (reason))
 INLINE _Bool is_about_packet(enum reason reason)
 {
-	return reason == IPV4_OPTIONS || reason == IPV4_TIME_TO_LIVE || reason == IPV6_HOP_BY_HOP || reason == IPV6_HOP_LIMIT ||
-	       reason == IPV6_SOURCE_MARTIAN || reason == PARTIAL_CHECKSUM || reason == SEGMENTS;
+	return (BIT(IPV4_OPTIONS) | BIT(IPV4_TIME_TO_LIVE) | BIT(IPV6_HOP_BY_HOP) | BIT(IPV6_HOP_LIMIT) | BIT(IPV6_SOURCE_MARTIAN) |
+		BIT(PARTIAL_CHECKSUM) | BIT(SEGMENTS)) >>
+		       (reason & 63) & 1;
 }
 
 /* What the reason would be if nothing but the destination counted, where that decides the class. What has
@@ -168,11 +170,11 @@ INLINE enum reason reason_by_destination(enum reason reason, enum reason destina
 
 /* The class of a punt, or REASONS; and the question that the kernel's table can be asked about it. `start` is
  * where the packet begins, `type` in network order. */
-INLINE enum reason class_of(void *context, const struct port *in, enum reason reason, __u32 type, __u32 start, struct bpf_fib_lookup *query)
+INLINE enum reason class_of(void *context, __u32 table_number, __u32 ifindex, enum reason reason, __u32 type, __u32 start, struct bpf_fib_lookup *query)
 {
-	__u32 protocol, transport, number = in->table;
-	_Bool leaves_link = 0; /* a group that may be forwarded to */
-	const struct table *table = KERNEL_FIB ? 0 : bpf_map_lookup_elem(&tables, &number);
+	__u32 protocol, transport;
+	__u32 leaves_link = 0; /* a group that may be forwarded to */
+	const struct table *table = KERNEL_FIB ? 0 : LOOKUP(tables, table_number);
 
 	if (type == bpf_htons(TYPE_ARP))
 		return POLICED_NEIGHBOUR;
@@ -180,10 +182,12 @@ INLINE enum reason class_of(void *context, const struct port *in, enum reason re
 		struct ipv4 ip;
 		if (LOAD_BYTES(context, start, &ip, sizeof(ip)))
 			return REASONS;
-		*query = query4(in, &ip);
+		*query = query4(ifindex, &ip);
 		__u32 destination = ipv4_destination(&ip);
 		leaves_link = destination >> 28 == 0xe && destination >> 8 != 0xe00000;
 		protocol = ipv4_is_later_fragment(&ip) ? 0 : ipv4_protocol(&ip);
+		FORGET(leaves_link, destination);
+		FORGET(protocol, destination);
 		transport = start + (ip.word[0] & 15) * 4;
 		/* What may be fragmented is forwarded. */
 		if (reason == TOO_BIG && !(ip.word[1] >> 16 & bpf_htons(0x4000)))
@@ -196,9 +200,10 @@ INLINE enum reason class_of(void *context, const struct port *in, enum reason re
 		struct ipv6 ip;
 		if (LOAD_BYTES(context, start, &ip, sizeof(ip)))
 			return REASONS;
-		*query = query6(in, &ip);
+		*query = query6(ifindex, &ip);
 		__u64 high = bpf_be64_to_cpu(ip.word[3]), low = bpf_be64_to_cpu(ip.word[4]);
 		leaves_link = high >> 56 == 0xff && (high >> 48 & 15) > 2;
+		FORGET(leaves_link, high);
 		protocol = ipv6_next_header(&ip);
 		transport = start + 40;
 		if (high >> 54 == 0xfe80 >> 6)
@@ -242,21 +247,21 @@ INLINE enum reason class_of(void *context, const struct port *in, enum reason re
 /* The reason under which a punt leaves: its own, or its class's when it is above the limit. Our table may
  * lack what was announced a moment ago, and does not follow every table of the kernel's: so what is
  * above a limit for want of a route or a neighbour passes when the kernel has both. */
-INLINE enum reason police(void *context, const struct port *in, enum reason reason, __u32 type, __u32 start)
+INLINE enum reason police(void *context, __u32 table, __u32 ifindex, enum reason reason, __u32 type, __u32 start)
 {
 	struct bpf_fib_lookup query = {};
 	if (type == bpf_htons(TYPE_VLAN)) {
-		__u16 behind;
-		if (LOAD_BYTES(context, start + 2, &behind, sizeof(behind)))
+		__u64 behind = 0;
+		if (LOAD_BYTES(context, start + 2, &behind, sizeof(__u16)))
 			return reason;
 		type = behind;
 		start += TAG_LENGTH;
 	}
-	enum reason class = class_of(context, in, reason, type, start, &query);
+	enum reason class = class_of(context, table, ifindex, reason, type, start, &query);
+	FORGET(class, start);
 	if (class < POLICED_ROUTING || class > POLICED_TOO_BIG)
 		return reason;
-	__u32 key = PORT * CLASSES + (class - POLICED_ROUTING);
-	struct policer *policer = bpf_map_lookup_elem(&policers, &key);
+	struct policer *policer = LOOKUP(policers, PORT * CLASSES + (class - POLICED_ROUTING));
 	if (!policer)
 		return reason;
 	__u64 interval = *(volatile __u64 *)&policer->interval, depth = *(volatile __u64 *)&policer->depth;
@@ -266,8 +271,7 @@ INLINE enum reason police(void *context, const struct port *in, enum reason reas
 	_Bool passes = 1;
 	if (class == POLICED_UNRESOLVED) {
 		__u32 *to = query.ipv6_dst, hash = mix((__u64)to[0] << 32 | to[1], (__u64)to[2] << 32 | to[3]);
-		__u32 place = PORT * DESTINATIONS + hash % DESTINATIONS;
-		__u64 *full = bpf_map_lookup_elem(&unresolved, &place);
+		__u64 *full = LOOKUP(unresolved, PORT * DESTINATIONS + hash % DESTINATIONS);
 		passes = full && take_token(full, now, SHARE * interval, depth);
 	}
 	if (passes && take_token(&policer->full, now, interval, depth))

@@ -22,9 +22,7 @@ INLINE __u32 place_of(__u64 device)
 		return PORTS;
 	__u32 place = 0;
 	for (__u32 number = 0; number < PORTS; number++) {
-		/* A copy: the verifier does not follow a counter that lies in memory. */
-		__u32 key = number;
-		const struct port *port = bpf_map_lookup_elem(&ports, &key);
+		const struct port *port = LOOKUP(ports, number);
 		/* Without a branch, of which the verifier would follow both ways to the end. */
 		if (port)
 			place |= (number + 1) * (__u32)(((__u64)(port->ifindex ^ ifindex) - 1) >> 63);
@@ -34,8 +32,7 @@ INLINE __u32 place_of(__u64 device)
 
 INLINE void take_back(__u32 from, __u32 to, __u32 frames)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
+	struct port_counters *row = LOOKUP(counters, bpf_get_smp_processor_id());
 	if (!row || from >= PORTS || to >= PORTS)
 		return;
 	/* The verifier forgets the bounds on the way. */

@@ -84,8 +84,7 @@ INLINE enum reason resolve_by_kernel(CONTEXT *context, struct way *way, struct b
 	default: /* unsupported encapsulation */
 		return PUNT;
 	}
-	__u32 ifindex = query->ifindex;
-	const struct egress *egress = bpf_map_lookup_elem(&egresses, &ifindex);
+	const struct egress *egress = LOOKUP(egresses, query->ifindex);
 	if (!egress)
 		return UNKNOWN_PORT;
 	if (!neighbour)
@@ -102,8 +101,7 @@ INLINE enum reason resolve_by_kernel(CONTEXT *context, struct way *way, struct b
 
 /* The header again, whose beginning was `start` and whose `length` bytes are there. How much more of the
  * packet has been seen the verifier forgets by that. What it knows of a packet it carries along every
- * way to the end: without this it would follow some hundred thousand instructions more, which takes
- * most of a second for each port. */
+ * way to the end: without this it would follow a multiple of the instructions. */
 INLINE __u8 *again(CONTEXT *context, __u32 start, __u32 length)
 {
 	__u8 *at = packet_start(context) + start;
@@ -135,13 +133,12 @@ INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *
 
 	if (KERNEL_FIB) {
 		struct flow flow = flow4(&ip, way->flows, way->start);
-		struct bpf_fib_lookup query = query4(way->in, &ip);
+		struct bpf_fib_lookup query = query4(interface_of(way->tag), &ip);
 		fault = resolve_by_kernel(context, way, &query, &flow);
 		if (fault == REASONS && !source_passes(way->station, ipv4_source(&ip)))
 			return UNVERIFIED_SOURCE;
 	} else {
-		__u32 table_number = way->in->table;
-		const struct table *table = bpf_map_lookup_elem(&tables, &table_number);
+		const struct table *table = LOOKUP(tables, way->table);
 		if (!table)
 			return NO_ROUTE;
 		__u16 number = search4(table, ipv4_destination(&ip));
@@ -194,11 +191,10 @@ INLINE enum reason route6(CONTEXT *context, struct way *way, __u32 start, __u8 *
 
 	if (KERNEL_FIB) {
 		struct flow flow = flow6(&ip, way->flows, way->start);
-		struct bpf_fib_lookup query = query6(way->in, &ip);
+		struct bpf_fib_lookup query = query6(interface_of(way->tag), &ip);
 		fault = resolve_by_kernel(context, way, &query, &flow);
 	} else {
-		__u32 table_number = way->in->table;
-		const struct table *table = bpf_map_lookup_elem(&tables, &table_number);
+		const struct table *table = LOOKUP(tables, way->table);
 		if (!table)
 			return NO_ROUTE;
 		__u16 number = search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4]));

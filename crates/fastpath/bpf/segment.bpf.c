@@ -16,7 +16,6 @@
 #include "next_hop.h"
 #include "way.h"
 
-CONSTANT(PORT); /* this port's place in `ports` and the counters */
 
 #define KERNEL_FIB 0
 #define SUMS_TOLD 1
@@ -70,10 +69,13 @@ INLINE enum reason see_all(struct __sk_buff *context, struct way *way, __u32 pac
 	way->length += more + later * tags;
 	way->counters->received += later;
 	way->counters->received_bytes += more + later * tags;
-	if (way->vlan_here) {
-		way->vlan_here->received += later;
-		way->vlan_here->received_bytes += more + later * tags;
+	struct link_counters *vlan = vlan_here(way);
+	if (vlan) {
+		vlan->received += later;
+		vlan->received_bytes += more + later * tags;
 	}
+	FORGET(way->tag, more);
+	FORGET(way->frames, more);
 	return REASONS;
 }
 
@@ -88,7 +90,7 @@ INLINE _Bool is_refused(struct __sk_buff *context, __u32 flags)
 
 INLINE enum reason aim(struct way *way)
 {
-	const struct port *out = bpf_map_lookup_elem(&ports, &way->port);
+	const struct port *out = LOOKUP(ports, way->port);
 	way->device = out ? *(volatile const __u32 *)&out->ifindex : 0;
 	return way->device ? REASONS : UNKNOWN_PORT;
 }
@@ -133,15 +135,15 @@ INLINE _Bool write(struct __sk_buff *context, const struct way *way)
 
 SEC("tc") int segment(struct __sk_buff *context)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), number = PORT;
-	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
-	const struct port *port = bpf_map_lookup_elem(&ports, &number);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct port_counters *row = LOOKUP(counters, cpu);
+	const struct port *port = LOOKUP(ports, PORT);
 	if (!row || !port || PORT >= PORTS)
 		return PASS;
 	struct port_counters *mine = row + PORT;
 
 	__u32 frames = segments(context, USUAL_FRONT);
-	struct way way = {.counters = mine, .in = port, .frames = frames, .start = ETHERNET_LENGTH};
+	struct way way = {.counters = mine, .table = port->table, .cpu = cpu, .frames = frames, .start = ETHERNET_LENGTH};
 	way.tag = context->vlan_present ? 0x10000 | context->vlan_tci : 0;
 	way.length = context->len + (way.tag ? TAG_LENGTH * frames : 0);
 	mine->received += frames;
@@ -169,18 +171,18 @@ SEC("tc") int segment(struct __sk_buff *context)
 	if (data[0] & 1)
 		goto punt;
 	if (way.tag) {
-		__u32 key = PORT << 12 | (way.tag & 0xfff);
 		if (context->vlan_proto != bpf_htons(TYPE_VLAN))
 			return leave(mine, OTHER_PROTOCOL, frames);
-		way.in = bpf_map_lookup_elem(&vlans, &key);
-		if (!way.in)
+		const struct port *in = LOOKUP(vlans, PORT << 12 | (way.tag & 0xfff));
+		if (!in)
 			return leave(mine, UNKNOWN_VLAN, frames);
-		wanted = *(volatile const __u64 *)&way.in->station;
-		way.vlan_here = vlan_counters_at(way.in->place, cpu);
-		if (!wanted || !way.vlan_here)
+		wanted = *(volatile const __u64 *)&in->station;
+		struct link_counters *vlan = vlan_counters_at(in->place, cpu);
+		if (!wanted || !vlan)
 			return leave(mine, UNKNOWN_VLAN, frames);
-		way.vlan_here->received += frames;
-		way.vlan_here->received_bytes += way.length;
+		way.table = in->table;
+		vlan->received += frames;
+		vlan->received_bytes += way.length;
 	}
 	way.station = wanted;
 	if (station != (wanted & MAC_MASK))
@@ -199,6 +201,8 @@ SEC("tc") int segment(struct __sk_buff *context)
 		data = packet_start(context);
 		end = packet_end(context);
 	}
+	/* The verifier goes one way for frames with a tag and without. */
+	FORGET(way.tag, way.length);
 	way.ip = context->len - ETHERNET_LENGTH;
 	way.flows = *(volatile const __u32 *)&port->flows;
 	if (way.type == bpf_htons(TYPE_IPV4))
@@ -211,11 +215,11 @@ SEC("tc") int segment(struct __sk_buff *context)
 		goto punt;
 	if (!write(context, &way))
 		return leave(mine, NO_HEADROOM, way.frames);
-	count_forwarded(&way, cpu, way.frames);
+	count_forwarded(&way, way.frames);
 	return bpf_redirect(way.device, 0);
 
 punt:
 	/* What follows is the same whatever the reason is. */
 	FORGET(reason, way.length);
-	return leave(mine, police(context, way.in, reason, way.type, ETHERNET_LENGTH), way.frames);
+	return leave(mine, police(context, way.table, interface_of(way.tag), reason, way.type, ETHERNET_LENGTH), way.frames);
 }

@@ -81,8 +81,8 @@ INLINE void sequence(struct counters *counters, const struct signature *signatur
 {
 	__u32 stream = signature->stream % (__u32)STREAMS, number = signature->sequence;
 	__u32 slot = stream * (__u32)WINDOW + (number & (__u32)(WINDOW - 1));
-	struct stream *state = bpf_map_lookup_elem(&streams, &stream);
-	__u32 *seen_slot = bpf_map_lookup_elem(&seen, &slot);
+	struct stream *state = LOOKUP(streams, stream);
+	__u32 *seen_slot = LOOKUP(seen, slot);
 	if (!state || !seen_slot)
 		return;
 
@@ -105,8 +105,7 @@ INLINE void sequence(struct counters *counters, const struct signature *signatur
 
 INLINE int from_before(__u64 sent)
 {
-	__u32 zero = 0;
-	const __u64 *begin = bpf_map_lookup_elem(&since, &zero);
+	const __u64 *begin = LOOKUP(since, 0);
 	return begin && sent < *begin;
 }
 
@@ -138,8 +137,7 @@ INLINE void latency(struct counters *counters, __u64 sent)
 /* Frames of several buffers, too: the signature is then looked for in the first. */
 SEC("xdp.frags") int sink(struct xdp_md *context)
 {
-	__u32 zero = 0;
-	struct counters *mine = bpf_map_lookup_elem(&counters, &zero);
+	struct counters *mine = LOOKUP(counters, 0);
 	__u8 *data = packet_start(context), *end = packet_end(context);
 	__u64 length = end - data;
 	if (!mine)

@@ -15,8 +15,8 @@ MAP(own4, BPF_MAP_TYPE_ARRAY, __u32, __u64[1 << (OWN_BITS - 6)], 1, BPF_F_MMAPAB
 
 INLINE _Bool is_own(__u32 address)
 {
-	__u32 zero = 0, place = address * 0x9e3779b1U >> (32 - OWN_BITS);
-	const __u64 *own = bpf_map_lookup_elem(&own4, &zero);
+	__u32 place = address * 0x9e3779b1U >> (32 - OWN_BITS);
+	const __u64 *own = LOOKUP(own4, 0);
 	return !own || *(volatile const __u64 *)(own + (place >> 6)) >> (place & 63) & 1;
 }
 

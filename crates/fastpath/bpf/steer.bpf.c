@@ -60,8 +60,7 @@ INLINE _Bool is_for_worker(struct xdp_md *context)
 
 SEC("xdp") int steer(struct xdp_md *context)
 {
-	__u32 zero = 0;
-	struct counters *mine = bpf_map_lookup_elem(&counters, &zero);
+	struct counters *mine = LOOKUP(counters, 0);
 	int verdict = XDP_PASS;
 
 	if (is_for_worker(context))

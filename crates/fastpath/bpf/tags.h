@@ -21,8 +21,7 @@ static int (*ask_driver)(const struct xdp_md *context, __u16 *protocol, __u16 *t
 INLINE __u32 taken_tag(struct xdp_md *context, __u16 type)
 {
 	if (TELLER == TELLER_STACK) {
-		__u32 zero = 0;
-		const __u32 *seen = bpf_map_lookup_elem(&arrived, &zero);
+		const __u32 *seen = LOOKUP(arrived, 0);
 		return !seen || (*seen && *seen != type) ? TAG_UNTOLD : 0;
 	}
 	if (TELLER != TELLER_DRIVER)

@@ -17,7 +17,6 @@
 #include "source.h"
 #include "vlans.h"
 
-CONSTANT(PORT);    /* this port's place in `ports`, `notes` and the counters */
 CONSTANT(LONGEST); /* longest frame that the workers get, in bytes without a tag */
 
 #define NEXT (-1) /* TCX_NEXT: as if this program were not here */
@@ -106,9 +105,9 @@ INLINE enum reason find6(struct __sk_buff *context, struct said *said, const str
 INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 {
 	__u8 bytes[FRONT + HEADERS + 6] __attribute__((aligned(8))) = {};
-	__u32 number = PORT, shown = context->len;
+	__u32 shown = context->len;
 	struct arrival arrival = {};
-	const struct port *in = bpf_map_lookup_elem(&ports, &number);
+	const struct port *in = LOOKUP(ports, PORT);
 	if (!in || !(*(volatile const __u64 *)&in->station & STATION_ENABLED))
 		return PORT_DISABLED;
 	if (is_stale(in))
@@ -129,8 +128,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 			return OTHER_PROTOCOL;
 		/* Identifier 0 marks a priority only (IEEE 802.1Q §9.6). */
 		if (arrival.vid) {
-			__u32 key = PORT << 12 | arrival.vid;
-			in = bpf_map_lookup_elem(&vlans, &key);
+			in = LOOKUP(vlans, PORT << 12 | arrival.vid);
 			if (!in || !*(volatile const __u64 *)&in->station)
 				return UNKNOWN_VLAN;
 			said->vlan = in->place + 1;
@@ -147,8 +145,8 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 		return PORT_DISABLED;
 	if (context->len > LONGEST)
 		return TOO_BIG;
-	__u32 place = in->table, available = context->len - ETHERNET_LENGTH;
-	const struct table *table = bpf_map_lookup_elem(&tables, &place);
+	__u32 available = context->len - ETHERNET_LENGTH;
+	const struct table *table = LOOKUP(tables, in->table);
 	const __u8 *at = bytes + FRONT + ETHERNET_LENGTH;
 	if (!table)
 		return NO_ROUTE;
@@ -159,8 +157,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 
 SEC("socket") int hear(struct __sk_buff *context)
 {
-	__u32 number = PORT;
-	struct said *said = bpf_map_lookup_elem(&notes, &number);
+	struct said *said = LOOKUP(notes, PORT);
 	if (!said)
 		return 0;
 	said->vlan = 0;
@@ -172,10 +169,10 @@ SEC("socket") int hear(struct __sk_buff *context)
 
 SEC("tc") int take(struct __sk_buff *context)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), number = PORT;
-	struct port_counters *row = bpf_map_lookup_elem(&counters, &cpu);
-	struct said *said = bpf_map_lookup_elem(&notes, &number);
-	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct port_counters *row = LOOKUP(counters, cpu);
+	struct said *said = LOOKUP(notes, PORT);
+	struct carried *carried_here = LOOKUP(carried, cpu);
 	if (!row || !said || !carried_here || PORT >= PORTS)
 		return NEXT;
 	struct port_counters *mine = row + PORT;

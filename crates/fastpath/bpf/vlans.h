@@ -4,6 +4,7 @@
 
 #include "ports.h"
 
+CONSTANT(PORT);  /* the program's port: its place in `ports` and in what is counted */
 CONSTANT(VLANS); /* places for VLANs over all ports */
 
 struct link_counters {
@@ -16,7 +17,7 @@ MAP(vlan_counters, BPF_MAP_TYPE_ARRAY, __u32, struct link_counters, 1, BPF_F_MMA
 /* Those at a place, on this CPU; null only in a program that the verifier imagines. */
 INLINE struct link_counters *vlan_counters_at(__u32 place, __u32 cpu)
 {
-	struct link_counters *row = bpf_map_lookup_elem(&vlan_counters, &cpu);
+	struct link_counters *row = LOOKUP(vlan_counters, cpu);
 	OPAQUE(place);
 	return row && place < VLANS ? row + place : 0;
 }

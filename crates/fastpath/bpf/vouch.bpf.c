@@ -13,9 +13,7 @@ SEC("xdp") int vouch(struct xdp_md *context)
 		return XDP_ABORTED;
 	__u64 until = bpf_jiffies64() + *(__u64 *)data;
 	for (__u32 number = 0; number < PORTS; number++) {
-		/* A copy: the verifier does not follow a counter that lies in memory. */
-		__u32 key = number;
-		struct port *port = bpf_map_lookup_elem(&ports, &key);
+		struct port *port = LOOKUP(ports, number);
 		if (port)
 			*(volatile __u64 *)&port->until = until;
 	}

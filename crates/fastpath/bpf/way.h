@@ -22,9 +22,11 @@ INLINE int leave(struct port_counters *counters, enum reason reason, __u32 frame
 /* A frame on its way, as far as it is known. */
 struct way {
 	struct port_counters *counters;
-	const struct port *in;
-	struct link_counters *vlan_here; /* null without a tag */
-	__u64 station; /* of the port or VLAN it came by, as it was when the frame came */
+	/* Of the port or VLAN it came by, as it was when the frame came. No pointer, so that the verifier
+	 * goes one way for both. */
+	__u64 station;
+	__u32 table; /* place in `tables` */
+	__u32 cpu;
 	__u32 tag;     /* incoming tag control information; bit 16: there is one */
 	__u32 type;    /* network order */
 	__u32 length;  /* on the wire, bytes without FCS */
@@ -39,17 +41,34 @@ struct way {
 	__u32 device; /* interface index that it leaves by; where a redirect goes by that */
 };
 
+/* What is counted by VLAN; null without a tag. */
+INLINE struct link_counters *vlan_here(const struct way *way)
+{
+	const struct port *in = way->tag ? LOOKUP(vlans, PORT << 12 | (way->tag & 0xfff)) : 0;
+	return in ? vlan_counters_at(in->place, way->cpu) : 0;
+}
+
+/* The index of the interface that a frame with this tag belongs to. */
+INLINE __u32 interface_of(__u32 tag)
+{
+	const struct port *in = LOOKUP(ports, PORT);
+	if (tag)
+		in = LOOKUP(vlans, PORT << 12 | (tag & 0xfff));
+	return in ? in->ifindex : 0;
+}
+
 /* Counts what is forwarded: `frames` on the wire, on this CPU. */
-INLINE void count_forwarded(const struct way *way, __u32 cpu, __u32 frames)
+INLINE void count_forwarded(const struct way *way, __u32 frames)
 {
 	struct port_counters *mine = way->counters;
 	mine->forwarded += frames;
 	mine->forwarded_bytes += way->length;
-	if (way->vlan_here) {
-		way->vlan_here->forwarded += frames;
-		way->vlan_here->forwarded_bytes += way->length;
+	struct link_counters *vlan = vlan_here(way);
+	if (vlan) {
+		vlan->forwarded += frames;
+		vlan->forwarded_bytes += way->length;
 	}
-	struct carried *carried_here = bpf_map_lookup_elem(&carried, &cpu);
+	struct carried *carried_here = LOOKUP(carried, way->cpu);
 	if (carried_here) {
 		carried_here[way->next_hop].frames += frames;
 		carried_here[way->next_hop].bytes += way->length;
