@@ -64,6 +64,7 @@ impl Watch<'_> {
         loop {
             let (sent, before) = (self.sent.load(Ordering::Acquire), self.forwarded());
             while self.sent.load(Ordering::Acquire) < sent + 40 {
+                assert!(Instant::now() < end, "nothing is sent any more");
                 std::thread::yield_now();
             }
             let (ours, all) = (
