@@ -33,6 +33,15 @@ fn our_router_is_started_killed_and_started_again() {
         return;
     }
     let directory = directory();
+    let sockets = || {
+        let entries = std::fs::read_dir("/run/corelane").into_iter().flatten();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        // Others are those of routers of other tests, beside this one.
+        names
+            .filter(|name| name.to_string_lossy().starts_with("test-"))
+            .count()
+    };
+    let before = sockets();
     let words = ["reset", "--dut", "corelane", "--sizes", "64"];
     let rate = ["--rate", "2000"];
     let (_, result) = stored(directory.path(), &[&words[..], &SHORT, &rate].concat());
@@ -40,6 +49,7 @@ fn our_router_is_started_killed_and_started_again() {
     assert!(received(row) > 0);
     let details = row["details"].to_string();
     assert!(details.contains("SIGKILL"), "{details}");
+    assert!(sockets() <= before, "a killed router's socket was left");
 }
 
 /// A kernel router laid by hand, as a user's own device would be.

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use host::process::Group;
+use host::temporary::Directory;
 use tester::rig::{Rig, RigError};
 use tester::veth::Testbed;
 
@@ -22,6 +23,8 @@ struct Program {
     /// A running `corelane run`; ended before the interfaces that it uses.
     running: Mutex<Option<Group>>,
     testbed: Testbed,
+    /// Of its control socket, which a killed router leaves behind.
+    directory: Directory,
     maker: Maker,
     engine: String,
 }
@@ -34,6 +37,7 @@ pub fn open(maker: Maker, ground: Ground, engine: &str) -> Result<Box<dyn Stand>
     let program = Program {
         running: Mutex::new(None),
         testbed: ground.lay(&maker)?,
+        directory: Directory::new("router")?,
         maker,
         engine: engine.to_owned(),
     };
@@ -47,8 +51,15 @@ impl Program {
         let (testbed, engine) = (&self.testbed, &self.engine);
         let program = std::env::current_exe()?;
         let mut command = testbed.device.command(program);
-        command.args(["run", "--engine", engine, "--metrics", "", "--instance"]);
-        command.arg(format!("test-{}", std::process::id()));
+        command.args([
+            "run",
+            "--engine",
+            engine,
+            "--metrics",
+            "",
+            "--run-directory",
+        ]);
+        command.arg(self.directory.path());
         for port in &testbed.ports {
             command.args(["--port", port]);
         }
