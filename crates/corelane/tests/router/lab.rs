@@ -179,7 +179,7 @@ impl Lab {
         ping(&self.a, address, 1)
     }
 
-    /// 20 MB over one TCP connection from a to b's address, by iperf3; fails the test unless all
+    /// 20 MB over one TCP connection from a to b's address, by iperf3; fails the test unless most
     /// arrives.
     pub(crate) fn tcp(&self, address: &str) {
         let mut server = self

@@ -121,7 +121,8 @@ fn removing_a_way_moves_only_its_flows() {
         assert_eq!(
             (before.len(), after.len()),
             (1, 1),
-            "flow {flow} keeps to one way"
+            "flow {flow} keeps to one way; {}",
+            router.show("drops")
         );
         let way = *before.first().unwrap();
         shares[way] += 1;
