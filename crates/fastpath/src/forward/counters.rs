@@ -149,33 +149,24 @@ pub(super) fn rows(map: &Map) -> bpf::Result<MappedArray<u64>> {
     map.mapped()
 }
 
-/// Frames that one next hop carried, all CPUs together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one next hop carried, all CPUs together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Its number.
-    pub next_hop: NextHop,
     /// Frames.
     pub frames: u64,
     /// Their bytes as received.
     pub bytes: u64,
 }
 
-/// Next hops that carried anything.
-pub(super) fn carried(rows: &MappedArray<u64>, cpus: usize) -> Vec<Carried> {
+/// Of one next hop: there is room for 65,536 on each CPU, too many to be looked at together.
+pub(super) fn carried(rows: &MappedArray<u64>, cpus: usize, next_hop: NextHop) -> Carried {
     let numbers = rows.len() / 2 / cpus;
-    (0..numbers)
-        .map(|number| {
-            let sum = |field: usize| {
-                (0..cpus)
-                    .map(|cpu| rows.read((cpu * numbers + number) * 2 + field))
-                    .sum()
-            };
-            Carried {
-                next_hop: NextHop(number as u16),
-                frames: sum(0),
-                bytes: sum(1),
-            }
-        })
-        .filter(|carried| carried.frames > 0)
-        .collect()
+    let sum = |field: usize| {
+        let cells = (0..cpus).map(|cpu| (cpu * numbers + usize::from(next_hop.0)) * 2 + field);
+        cells.map(|at| rows.read(at)).sum()
+    };
+    Carried {
+        frames: sum(0),
+        bytes: sum(1),
+    }
 }

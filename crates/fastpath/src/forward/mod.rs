@@ -345,9 +345,9 @@ impl Forwarder {
         counts
     }
 
-    /// Counters by next hop. With the kernel's lookup everything is under number 0.
-    pub fn carried(&self) -> Vec<Carried> {
-        counters::carried(&self.carried, self.cpus)
+    /// What a next hop carried. With the kernel's lookup everything is under number 0.
+    pub fn carried(&self, next_hop: NextHop) -> Carried {
+        counters::carried(&self.carried, self.cpus, next_hop)
     }
 
     /// Bytes of forwarding state: tables and next hops.

@@ -266,7 +266,7 @@ impl Follower {
         if self.keep_alive.is_due(now) {
             self.try_left_again();
             self.flush()?;
-            self.refresh_neighbours()?;
+            self.refresh_neighbours();
         }
         Ok(())
     }
@@ -479,14 +479,13 @@ impl Follower {
     /// Neighbours that routes need are resolved before a packet asks for them, and those that carry
     /// traffic are confirmed: the kernel does not see the frames that go past it, and would let
     /// the entries grow stale.
-    fn refresh_neighbours(&mut self) -> Result<(), FollowError> {
+    fn refresh_neighbours(&mut self) {
         // What is used meanwhile is seen in the next round.
         if !self.keep_alive.is_asking() {
-            let counters = self.engine.counters()?;
-            let due = self.keep_alive.neighbours(&self.mirror, counters);
+            let carried = |next_hop| self.engine.carried(next_hop);
+            let due = self.keep_alive.neighbours(&self.mirror, carried);
             self.health.refreshed += due.len() as u64;
             self.keep_alive.ask(due);
         }
-        Ok(())
     }
 }

@@ -19,7 +19,6 @@ use fib::NextHop;
 use super::mirror::Mirror;
 use super::model::nud;
 use super::netlink::use_neighbours;
-use crate::engine::Counters;
 
 /// How often next hops in use are looked at: a stale neighbour that carries frames is confirmed at
 /// most this much later.
@@ -58,20 +57,21 @@ impl KeepAlive {
     }
 
     /// The neighbours (link, address) to be confirmed or resolved, each once.
-    pub(super) fn neighbours(&mut self, mirror: &Mirror, counters: Counters) -> Vec<(u32, IpAddr)> {
-        let carried: HashMap<NextHop, u64> = counters
-            .next_hops
-            .into_iter()
-            .map(|count| (count.next_hop, count.frames))
-            .collect();
-        let frames = |carried: &HashMap<NextHop, u64>, id| carried.get(&id).copied().unwrap_or(0);
+    pub(super) fn neighbours(
+        &mut self,
+        mirror: &Mirror,
+        frames: impl Fn(NextHop) -> u64,
+    ) -> Vec<(u32, IpAddr)> {
+        let mut carried = HashMap::new();
         let around = mirror.around();
         let (mut due, mut unresolved) = (Vec::new(), Vec::new());
         for (id, key) in mirror.next_hops().hops() {
             if key.gateway.is_unspecified() || !around.is_ours(key.link) {
                 continue;
             }
-            let active = frames(&carried, id) != frames(&self.carried, id);
+            let now = frames(id);
+            let active = now != self.carried.get(&id).copied().unwrap_or(0);
+            carried.insert(id, now);
             let state = around
                 .neighbours
                 .get(&(key.link, key.gateway))

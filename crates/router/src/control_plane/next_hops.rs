@@ -352,13 +352,6 @@ impl NextHops {
         }
     }
 
-    /// A neighbour that a number can send to: its own, or the first of a group.
-    pub fn first_key(&self, id: NextHop) -> Option<HopKey> {
-        let mut members = self.slot(id)?.content.members().iter();
-        let first = members.find_map(|&(member, _)| self.key(member));
-        self.key(id).or(first)
-    }
-
     /// Every number in use that sends to a neighbour.
     pub fn hops(&self) -> impl Iterator<Item = (NextHop, HopKey)> {
         let numbers = (0..self.slots.len()).map(|number| NextHop(number as u16));

@@ -275,7 +275,6 @@ impl Engine for InKernel {
             ports,
             vlans: self.forwarder.vlan_counts(),
             tables: self.forwarder.table_counts(),
-            next_hops: self.forwarder.carried(),
         })
     }
 }

@@ -27,7 +27,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fastpath::forward::{
-    Carried, Device, Forwarder, LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room,
+    Device, Forwarder, LinkCount, NotCarried, PortCounts, PortSettings, PuntLimits, Room,
 };
 use fib::{NextHop, NextHopEntry, Prefix};
 
@@ -173,8 +173,6 @@ pub struct Counters {
     pub vlans: BTreeMap<u32, LinkCount>,
     /// By the kernel's number of the table.
     pub tables: BTreeMap<u32, LinkCount>,
-    /// By next hop; zero counts may be left out.
-    pub next_hops: Vec<Carried>,
 }
 
 /// Why an engine could not do what it was asked.
@@ -358,4 +356,10 @@ pub trait Engine: Send {
     /// # Errors
     /// When the counters cannot be read.
     fn counters(&self) -> Result<Counters, EngineError>;
+
+    /// Frames that a next hop carried so far.
+    fn carried(&self, next_hop: NextHop) -> u64 {
+        let forwarder = self.forwarder();
+        forwarder.map_or(0, |forwarder| forwarder.carried(next_hop).frames)
+    }
 }

@@ -104,14 +104,15 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
         "counter",
         "Frames by next hop; those of a group under its members",
     );
-    for count in &counters.next_hops {
-        if let Some(key) = follower.mirror().next_hops().first_key(count.next_hop) {
+    for (next_hop, key) in follower.mirror().next_hops().hops() {
+        let frames = follower.engine().carried(next_hop);
+        if frames > 0 {
             let labels = [
-                ("next_hop", count.next_hop.0.to_string()),
+                ("next_hop", next_hop.0.to_string()),
                 ("link", name(key.link)),
                 ("gateway", key.gateway.to_string()),
             ];
-            page.sample("_total", &labels, count.frames as f64);
+            page.sample("_total", &labels, frames as f64);
         }
     }
 }

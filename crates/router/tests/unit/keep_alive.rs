@@ -1,7 +1,5 @@
 //! Of `router/src/control_plane/keep_alive.rs`.
 
-use fastpath::forward::Carried;
-
 use super::*;
 use crate::control_plane::model::{
     Event, Hop, Hops, Link, LinkKind, Neighbour, Placement, Route, RouteKind, Way,
@@ -61,23 +59,11 @@ fn neighbour(mirror: &mut Mirror, state: u16) {
     mirror.apply(Event::Neighbour(neighbour));
 }
 
-fn counters(mirror: &Mirror, frames: u64) -> Counters {
-    let next_hops = mirror.next_hops().hops().map(|(next_hop, _)| Carried {
-        next_hop,
-        frames,
-        bytes: 0,
-    });
-    Counters {
-        next_hops: next_hops.collect(),
-        ..Counters::default()
-    }
-}
-
 #[test]
 fn stale_neighbours_are_confirmed_when_they_carry_frames_and_others_left_alone() {
     let mut mirror = mirror();
     let mut keep = KeepAlive::new(Instant::now());
-    let mut due = |mirror: &Mirror, frames| keep.neighbours(mirror, counters(mirror, frames));
+    let mut due = |mirror: &Mirror, frames| keep.neighbours(mirror, |_| frames);
     assert_eq!(due(&mirror, 0), [(1, GATEWAY)], "unknown yet");
     neighbour(&mut mirror, nud::INCOMPLETE);
     assert_eq!(due(&mirror, 0), [], "being resolved");
@@ -103,7 +89,7 @@ fn many_without_an_answer_are_asked_about_by_turns() {
     let mut keep = KeepAlive::new(Instant::now());
     let mut asked = std::collections::BTreeSet::new();
     for _ in 0..3 {
-        let due = keep.neighbours(&mirror, counters(&mirror, 0));
+        let due = keep.neighbours(&mirror, |_| 0);
         assert_eq!(due.len(), UNRESOLVED_AT_ONCE);
         asked.extend(due);
     }
