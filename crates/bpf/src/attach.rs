@@ -6,6 +6,8 @@
 //! namespace of the calling thread.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::{fmt, io};
 
 use crate::program::Program;
@@ -56,6 +58,8 @@ pub struct Attachment {
     mode: Mode,
     fallback: Option<String>,
     link: OwnedFd,
+    /// At tc, where any number of programs is let in: that this is the only one of its name.
+    _only: Option<UnixDatagram>,
 }
 
 impl Attachment {
@@ -81,6 +85,7 @@ impl Attachment {
             mode,
             fallback,
             link,
+            _only: None,
         };
         let failed = |error: io::Error| match error.raw_os_error() {
             // EEXIST: one in the other mode.
@@ -114,21 +119,30 @@ impl Attachment {
     }
 
     /// Attaches `program` at tc, where frames arrive that packet sockets have had their copy of:
-    /// after the kernel has made a socket buffer. Other programs at tc are not in its way.
+    /// after the kernel has made a socket buffer. Programs of other names are not in its way.
     ///
     /// # Errors
-    /// [`Error::Attach`]: `EINVAL` before Linux 6.6.
+    /// [`Error::Held`] when a process has attached a program of this name, [`Error::Attach`]:
+    /// `EINVAL` before Linux 6.6.
     pub fn at_tc(program: &Program, interface: &str, ifindex: u32) -> Result<Self> {
-        let link = sys::link_create(Hook::Tc, program.as_fd(), ifindex, 0);
+        let failed = |error| Error::Attach {
+            interface: interface.to_owned(),
+            error,
+        };
+        let only = only(program.name(), ifindex).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => Error::Held {
+                interface: interface.to_owned(),
+            },
+            _ => failed(error),
+        })?;
+        let link = sys::link_create(Hook::Tc, program.as_fd(), ifindex, 0).map_err(failed)?;
         Ok(Self {
             interface: interface.to_owned(),
             ifindex,
             mode: Mode::Tc,
             fallback: None,
-            link: link.map_err(|error| Error::Attach {
-                interface: interface.to_owned(),
-                error,
-            })?,
+            link,
+            _only: Some(only),
         })
     }
 
@@ -158,6 +172,13 @@ impl Drop for Attachment {
         // An interface that is gone has no program to detach; closing the descriptor does the rest.
         let _gone = sys::link_detach(self.link.as_fd());
     }
+}
+
+/// A name that one process at a time has in a network namespace, and that ends with it: which
+/// programs are attached only the administrator of the whole machine may ask.
+fn only(program: &str, ifindex: u32) -> io::Result<UnixDatagram> {
+    let name = format!("corelane/tc/{program}/{ifindex}");
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
 /// Lets `program` run at a tracepoint of the kernel until the descriptor is closed.

@@ -50,6 +50,14 @@ pub enum Error {
         /// Name of the interface.
         interface: String,
     },
+    /// Another process forwards what arrives at the interface.
+    #[error(
+        "interface {interface}: another Corelane has its program at tc; end that one and try again"
+    )]
+    Held {
+        /// Name of the interface.
+        interface: String,
+    },
     /// The driver has no native XDP and native was required.
     #[error(
         "interface {interface}: native XDP was required and its driver refuses it: {error}; drop \

@@ -23,7 +23,7 @@ use crate::common::Outcome;
 pub(crate) struct Arguments {
     /// Configuration file (TOML; keys in docs/router.md); options given here win over it
     file: Option<PathBuf>,
-    /// What moves the frames [default: xdp]
+    /// What moves the frames [default: auto]
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineKind>,
     /// Forward between these interfaces; once for each

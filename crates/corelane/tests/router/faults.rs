@@ -58,14 +58,17 @@ fn bad_input_starts_nothing_and_says_what_to_do() {
     assert!(said.contains("nosuch"), "{said}");
     let said = lab.refused(&[]);
     assert!(said.contains("ports"), "{said}");
-    let first = lab.run(&["r0", "r1"], &["--instance", "first"]);
-    let said = lab.refused(&["--port", "r0", "--instance", "second", "--metrics", ""]);
-    assert!(
-        said.contains("interface r0: another XDP program is attached"),
-        "{said}"
-    );
-    assert!(lab.ping("10.1.0.2"), "the first is not disturbed");
-    drop(first);
+    for (engine, holder) in [
+        ("xdp", "another XDP program is attached"),
+        ("auto", "another Corelane has its program at tc"),
+    ] {
+        let more = ["--engine", engine, "--instance", "second", "--metrics", ""];
+        let first = lab.run(&["r0", "r1"], &["--engine", engine, "--instance", "first"]);
+        let said = lab.refused(&[["--port", "r0"].as_slice(), &more].concat());
+        assert!(said.contains(&format!("interface r0: {holder}")), "{said}");
+        assert!(lab.ping("10.1.0.2"), "the first is not disturbed");
+        drop(first);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use fastpath::generate::{Destinations, Frames, Generator};
 use fastpath::sink::{Checks, Sink};
 use host::Namespace;
+use host::offload::{Offload, switch};
 use host::pin::Pinned;
 
 use super::lab::{Lab, Router, is_root, ping, wait_for};
@@ -56,6 +57,9 @@ fn generator(
         stream: 1,
         stamp_every: 0,
     };
+    // What is redirected to it arrives whether it has an XDP program or not.
+    r.enter(|| switch(port, Offload::GenericReceive, true).unwrap())
+        .unwrap();
     let index = host.interface_index(interface).unwrap();
     host.enter(|| Generator::new(index, &frames).unwrap())
         .unwrap()
@@ -267,12 +271,12 @@ fn a_scan_of_a_connected_network_fills_no_table_and_keeps_nobody_from_being_foun
 
 /// Whoever moves the frames behind the program.
 #[test]
-fn punts_are_policed_with_both_engines() {
+fn punts_are_policed_with_every_engine() {
     if !is_root() {
         return;
     }
     let lab = Lab::new();
-    for engine in ["xdp", "af-xdp"] {
+    for engine in ["xdp", "tc", "af-xdp"] {
         let more = ["--engine", engine, "--punt-limits", "local=1"];
         let router = lab.run(&["r0", "r1"], &more);
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);

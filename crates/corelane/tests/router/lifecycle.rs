@@ -79,7 +79,11 @@ fn a_reload_changes_what_changed_and_drops_nothing() {
     std::fs::write(&file, "ports = [\"r0\", \"r1\"]\nport = 3\n").unwrap();
     router.signal(libc::SIGHUP);
     wait_for("the refusal", 5, || router.log().contains("router.toml:2"));
-    let is_held = || lab.r.ip("-d link show r2").unwrap().contains("xdp");
+    let attached = || {
+        let r2 = bpf::attach::index_of("r2").unwrap();
+        bpf::sys::programs_attached(r2, bpf::sys::ATTACH_TCX_INGRESS).unwrap()
+    };
+    let is_held = || lab.r.enter(attached).unwrap() == 1;
     wait_for("the program on the new port", 5, is_held);
     let printed = text(&traffic.wait_with_output().unwrap());
     assert!(printed.contains(" 0% packet loss"), "{printed}");

@@ -216,13 +216,17 @@ fn a_port_that_another_program_holds_is_tried_again_until_it_is_free() {
         let text = format!("ports = [{ports}]\nmetrics = \"\"\n");
         std::fs::write(&file, text).unwrap();
     };
-    for engine in ["xdp", "af-xdp"] {
+    for (engine, other, said_of_it) in [
+        ("xdp", "xdp", "another XDP program"),
+        ("auto", "tc", "another Corelane"),
+        ("af-xdp", "xdp", "another XDP program"),
+    ] {
         configure("\"r0\", \"r1\"");
         let more = ["--engine", engine];
         let words = ["run", file.to_str().unwrap(), more[0], more[1]].map(str::to_owned);
         let mut router = lab.run_words(&words);
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
-        let foreign = lab.run(&["r2"], &["--instance", "foreign"]);
+        let foreign = lab.run(&["r2"], &["--engine", other, "--instance", "foreign"]);
         configure("\"r0\", \"r1\", \"r2\"");
         router.signal(libc::SIGHUP);
         wait_for("the failure", 5, || {
@@ -232,7 +236,7 @@ fn a_port_that_another_program_holds_is_tried_again_until_it_is_free() {
             .as_str()
             .unwrap()
             .to_owned();
-        assert!(error.contains("another XDP program is attached"), "{error}");
+        assert!(error.contains(said_of_it), "{error}");
         assert!(router.left_to_kernel()[0].contains("port r2"));
         assert!(
             ping(&lab.a, "10.2.0.2", 5),

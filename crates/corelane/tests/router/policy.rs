@@ -1,7 +1,9 @@
 //! What the kernel does to forwarded packets besides routing them is never gone past, unless
 //! somebody says so.
 
-use fastpath::forward::{Capacity, Forwarder, Lookup, Place};
+use std::os::fd::AsFd;
+
+use bpf::sys::{Hook, Instruction, link_create, program_load};
 
 use super::lab::{Lab, is_root, ping, text, wait_for};
 
@@ -225,11 +227,18 @@ fn at_tc_frames_pass_disciplines_and_programs_in_front_keep_their_port() {
     let router = lab.run(&["r0", "r1"], &["--engine", "tc"]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     tc("qdisc add dev r1 root tbf rate 100mbit burst 32kbit latency 50ms");
-    // Another's program, which passes everything on.
+    // Another's program, which passes everything on: TCX_NEXT.
+    let [constant, exit] = [(0xb7, -1), (0x95, 0)].map(|(code, immediate)| Instruction {
+        code,
+        registers: 0,
+        offset: 0,
+        immediate,
+    });
     let another = || {
-        let mut another = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
-        another.attach("r0", Place::Tc).unwrap();
-        another
+        let program = [constant, exit];
+        let loaded = program_load(Hook::Tc, "next", &program, "MIT", 0, 0, &mut []).unwrap();
+        let index = bpf::attach::index_of("r0").unwrap();
+        link_create(Hook::Tc, loaded.as_fd(), index, 0).unwrap()
     };
     let another = lab.r.enter(another).unwrap();
     let left = |router: &super::lab::Router| router.left_to_kernel().join(" ");

@@ -276,7 +276,8 @@ fn what_comes_and_goes_for_long_loses_nothing_and_leaves_nothing() {
     let churns = churns(&lab);
     let mut traffic = Traffic::new(&lab);
     let refused = without_room(&lab);
-    let mut router = lab.run(&["r0", "r1", "r2"], &["--bypass-policy-rules"]);
+    let more = ["--engine", "xdp", "--bypass-policy-rules"];
+    let mut router = lab.run(&["r0", "r1", "r2"], &more);
     lab.wait_for_fast_path(&router, &["10.1.0.2", "10.2.0.2"]);
     let mut changes = Changes::new(&lab);
     let began = Instant::now();

@@ -124,7 +124,7 @@ fn every_subject_is_shown_as_table_and_as_json() {
         ("routes 10.1.0.2", "adjacency"),
         ("neighbours", "10.1.0.2"),
         ("drops", "link-group"),
-        ("engine", "xdp"),
+        ("engine", "auto"),
     ] {
         let mut words = vec!["show"];
         words.extend(subject.split(' '));

@@ -18,9 +18,9 @@ use super::{Engine, EngineError};
 pub enum EngineKind {
     /// Our program in the kernel, our table: each port's program where it is fastest, by XDP on
     /// cards whose driver runs it, else at tc.
+    #[default]
     Auto,
     /// Our program in the kernel, our table, by XDP.
-    #[default]
     Xdp,
     /// Our program in the kernel, the kernel's table.
     XdpKernelFib,

@@ -24,7 +24,7 @@ pub use self::values::{InstanceName, Metrics, Stale};
     reason = "each is a key of the file, for itself"
 )]
 pub struct Config {
-    /// `engine`: `auto`, `xdp` (default), `xdp-kernel-fib`, `tc`, `af-xdp` or `af-packet`.
+    /// `engine`: `auto` (default), `xdp`, `xdp-kernel-fib`, `tc`, `af-xdp` or `af-packet`.
     pub engine: EngineKind,
     /// `ports`: the interfaces to forward between, at least one.
     pub ports: Vec<String>,
