@@ -96,7 +96,7 @@ pub fn investigate(
         seconds: outcome.wall.as_secs_f64(),
         watched,
         profile: profiled,
-        ceiling: Ceiling::measure(&job.order, caches),
+        ceiling: Ceiling::measure(&job.order, caches, pressing.looks),
         traffic,
         clock: one_core::clock(&job.order),
         pressure,

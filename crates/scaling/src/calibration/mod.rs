@@ -13,7 +13,7 @@ pub mod verdict;
 use host::topology::Topology;
 use loads::{LOCKED, Layout, Serial, counters, lock, phases, stream};
 
-use crate::harness::bandwidth::Ceiling;
+use crate::harness::bandwidth::{Ceiling, LOOKS};
 use crate::laws::speedup::karp_flatt;
 use host::pressure::Caches;
 
@@ -153,7 +153,7 @@ pub fn all() -> &'static [Load] {
 fn memory_fraction(cores: u32) -> f64 {
     let allowed = host::cores::allowed_cores().unwrap_or_default();
     let ours = &allowed[..allowed.len().min(cores as usize)];
-    Ceiling::measure(ours, Caches::read(&Topology::read())).fraction()
+    Ceiling::measure(ours, Caches::read(&Topology::read()), LOOKS).fraction()
 }
 
 /// The load with this name.

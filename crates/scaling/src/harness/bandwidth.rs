@@ -25,7 +25,9 @@ const WINDOW: Duration = Duration::from_millis(80);
 const ROUNDS: usize = 5;
 /// Looks at readers alone: the rate of one look is off by a tenth and more where neighbours use the
 /// same memory.
-const CEILING_ROUNDS: usize = 31;
+pub const LOOKS: usize = 31;
+/// The same with `--quick`.
+pub const QUICK_LOOKS: usize = 9;
 /// Readers that were resting need this long to be at their pace.
 const SETTLE: Duration = Duration::from_millis(5);
 /// A reader that keeps more than this beside another reader tells nothing about the command.
@@ -45,15 +47,15 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Measures readers on `cores`, one and all in each round; medians over the rounds.
-    pub fn measure(cores: &[CoreId], caches: Caches) -> Self {
+    /// Measures readers on `cores`, one and all in each of `looks` rounds; medians over the rounds.
+    pub fn measure(cores: &[CoreId], caches: Caches, looks: usize) -> Self {
         let readers: Vec<Aggressor> = cores
             .iter()
             .map(|&core| Aggressor::start(Channel::MemoryReads, core, 1.0, caches))
             .collect();
         let active = [1, readers.len()];
         let mut rates = Rounds::new(active.len(), 1);
-        let Ok(()) = rates.run(CEILING_ROUNDS, |place| {
+        let Ok(()) = rates.run(looks, |place| {
             Ok::<_, Infallible>(reading(&readers, active[place]))
         });
         Self {

@@ -8,6 +8,7 @@ use host::cores::CoreId;
 use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
 
+use super::bandwidth::{LOOKS, QUICK_LOOKS};
 use super::plan::{Job, Placement};
 use super::runs::{Runs, SweepError};
 use crate::cause::pressure::{Sensitivity, sensitivity};
@@ -22,6 +23,8 @@ pub struct Pressing {
     pub rounds: usize,
     /// Doses above 0, rising.
     pub doses: Vec<f64>,
+    /// Looks at what the memory gives.
+    pub looks: usize,
     /// The factor by which the work got dearer on all cores, if that is known.
     pub inflation: Option<f64>,
 }
@@ -39,6 +42,7 @@ impl Pressing {
         Self {
             rounds,
             doses,
+            looks: if quick { QUICK_LOOKS } else { LOOKS },
             inflation,
         }
     }
