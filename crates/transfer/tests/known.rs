@@ -48,7 +48,10 @@ fn a_shaped_link_is_measured_at_its_rate() {
     shape(&site, 40);
     let _cores = needs::cores();
     let payload = RATE * SEGMENT_PAYLOAD / SEGMENT_FRAME;
-    let carried = take(&site, tcp(2)).unwrap();
+    // Who receives has all that came before it got a core: one look may be high or low.
+    let mut looks = [(); 3].map(|()| take(&site, tcp(2)).unwrap());
+    looks.sort_by(|a, b| f64::total_cmp(&a.payload_bits_per_second, &b.payload_bits_per_second));
+    let [_, carried, _] = looks;
     let share = carried.payload_bits_per_second / payload;
     assert!((0.93..1.05).contains(&share), "{share} of the link's rate");
     assert_eq!(carried.layer_2_bits_per_second, None);

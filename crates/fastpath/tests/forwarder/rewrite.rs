@@ -71,7 +71,8 @@ fn frames_are_rewritten_byte_for_byte() {
                 forwarded += 1;
             }
         }
-        assert_eq!(bench.forwarder.carried(ADJACENCY).frames, forwarded);
+        let carried = [ADJACENCY, TAGGED].map(|next_hop| bench.forwarder.carried(next_hop).frames);
+        assert_eq!(carried.iter().sum::<u64>(), forwarded);
         for port in bench.forwarder.port_counters().values() {
             assert!(port.closes(), "{port:?}");
         }
