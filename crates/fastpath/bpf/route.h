@@ -18,14 +18,11 @@
 #include "source.h"
 #include "way.h"
 
-/* Where a frame for one kernel interface leaves: only for KERNEL_FIB. */
-struct egress {
-	__u32 port;
-	__u16 vlan;
-	__u16 flags;
-};
+/* Where a frame for one kernel interface leaves, only for KERNEL_FIB: the interface's index (32 bits), the port
+ * (8), its flags (8), the VLAN (16). One word, read at once: the map may give the place to another interface
+ * while a program looks at it. */
+MAP(egresses, BPF_MAP_TYPE_HASH, __u32, __u64, 4096, 0);
 
-MAP(egresses, BPF_MAP_TYPE_HASH, __u32, struct egress, 4096, 0);
 /* Follows a next hop to an adjacency that the frame can leave by. */
 INLINE enum reason resolve(CONTEXT *context, struct way *way, __u16 number, struct flow *flow)
 {
@@ -84,18 +81,19 @@ INLINE enum reason resolve_by_kernel(CONTEXT *context, struct way *way, struct b
 	default: /* unsupported encapsulation */
 		return PUNT;
 	}
-	const struct egress *egress = LOOKUP(egresses, query->ifindex);
-	if (!egress)
+	const volatile __u64 *place = LOOKUP(egresses, query->ifindex);
+	__u64 egress = place ? *place : 0;
+	if ((__u32)egress != query->ifindex)
 		return UNKNOWN_PORT;
 	if (!neighbour)
 		return UNRESOLVED;
-	if (is_refused(context, egress->flags))
+	if (is_refused(context, egress >> 40 & 0xff))
 		return NO_REDIRECT;
 	way->next_hop = 0;
 	__builtin_memcpy(way->addresses, query->dmac, 6);
 	__builtin_memcpy(way->addresses + 6, query->smac, 6);
-	way->port = egress->port;
-	way->vlan = egress->vlan ? 0x10000 | egress->vlan : 0;
+	way->port = egress >> 32 & 0xff;
+	way->vlan = egress >> 48 ? 0x10000 | egress >> 48 : 0;
 	return aim(way);
 }
 

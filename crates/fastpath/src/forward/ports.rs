@@ -413,13 +413,16 @@ impl Forwarder {
         if self.lookup == Lookup::Own {
             return;
         }
-        let flags = flags(port.device.redirects);
-        let words = |vlan: u32| number as u64 | u64::from(vlan) << 32 | u64::from(flags) << 48;
-        let _full = self.maps["egresses"].set(port.ifindex, &words(0));
+        let of_port = (number as u64) << 32 | u64::from(flags(port.device.redirects)) << 40;
+        let set = |ifindex: u32, vlan: u32| {
+            let word = u64::from(ifindex) | of_port | u64::from(vlan) << 48;
+            let _full = self.maps["egresses"].set(ifindex, &word);
+        };
+        set(port.ifindex, 0);
         for (key, of_vlan) in &port.vlans {
             let ifindex = (of_vlan[1] >> 32) as u32;
             if ifindex != 0 {
-                let _full = self.maps["egresses"].set(ifindex, &words(key & vlans::VID));
+                set(ifindex, key & vlans::VID);
             }
         }
     }
