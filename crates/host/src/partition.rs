@@ -171,13 +171,14 @@ pub fn sweep_leftovers() {
 /// Gives every task of the sets named `prefix…` back to the root and removes the sets.
 fn undo(root: &Path, prefix: &str, version: Version) {
     for (_, set) in files::entries(root).filter(|(name, _)| name.starts_with(prefix)) {
-        move_tasks(&set, root);
-        // A set with a task that is just ending is busy for a moment.
-        for _ in 0..50 {
+        // A task that starts another while it is moved leaves it behind, and one that is just
+        // ending keeps its set for a moment.
+        for _ in 0..500 {
+            move_tasks(&set, root);
             if fs::remove_dir(&set).is_ok() {
                 break;
             }
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(std::time::Duration::from_millis(4));
         }
     }
     if version == Version::V1 {
