@@ -1,5 +1,7 @@
 //! The smallest case that still differs.
 
+use std::time::Duration;
+
 use crate::Error;
 use crate::case::Case;
 use crate::twins::Twins;
@@ -7,16 +9,17 @@ use crate::twins::Twins;
 /// Frames that are tried alone.
 const ALONE: usize = 3;
 
-/// Leaves frames out, then commands, as long as a frame still differs. `None`: the frames that
-/// differed do not without the others, so it came of the moment.
+/// Leaves frames out, then commands, as long as a frame still differs after a pause. `None`: the
+/// frames that differed do not without the others, so it came of the moment.
 pub(crate) fn shrink(
     twins: &mut Twins,
     case: &Case,
     numbers: &[u16],
+    pause: Duration,
 ) -> Result<Option<Case>, Error> {
     let mut differs = |candidate: &Case| {
         // After Ctrl-C it stays as it is.
-        Ok::<bool, Error>(!host::interrupted() && twins.differs(candidate)?)
+        Ok::<bool, Error>(!host::interrupted() && twins.differs(candidate, pause)?)
     };
     // One of those that differ is most often enough.
     let alone = numbers.iter().take(ALONE).map(std::slice::from_ref);

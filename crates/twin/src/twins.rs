@@ -19,7 +19,7 @@ const LOOKED_FOR: Duration = Duration::from_millis(220);
 /// The start of commands that the kernel announces, and that hold at the router's next turn.
 const ANNOUNCED: [&str; 4] = ["ip addr ", "ip route ", "ip nexthop ", "ip neigh "];
 /// How much longer a case that differed is given.
-const IN_DOUBT: Duration = Duration::from_secs(1);
+pub(crate) const IN_DOUBT: Duration = Duration::from_secs(1);
 /// How long nothing arrives when everything has arrived, in milliseconds.
 const QUIET: u64 = 40;
 /// The same while the outcomes differ.
@@ -144,12 +144,12 @@ impl Twins {
         Ok(Compared::of(first, again))
     }
 
-    /// Whether a case differs, tried once.
-    pub(crate) fn differs(&mut self, case: &Case) -> Result<bool, Error> {
-        let mut result = self.run(case, Duration::ZERO)?;
+    /// Whether a case differs when the router has had some time to take it in.
+    pub(crate) fn differs(&mut self, case: &Case, pause: Duration) -> Result<bool, Error> {
+        let mut result = self.run(case, pause)?;
         if result.cause == Some(Cause::Unlike) {
             self.lay_anew()?;
-            result = self.run(case, Duration::ZERO)?;
+            result = self.run(case, pause)?;
         }
         Ok(!result.differences.is_empty())
     }
