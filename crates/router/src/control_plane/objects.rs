@@ -101,19 +101,47 @@ impl Objects {
             }
             ObjectKind::Blackhole => Content::Fixed(Kind::Blackhole),
             ObjectKind::Group(members) => {
-                let member = |&(member, weight)| (self.id(member, next_hops), weight);
+                let member = |&(member, weight)| {
+                    let id = if member == number || self.groups.contains(&member) {
+                        fixed::PUNT
+                    } else {
+                        self.id(member, next_hops)
+                    };
+                    (id, weight)
+                };
                 Content::Group(members.iter().map(member).collect())
             }
         };
-        if matches!(kind, ObjectKind::Group(_)) {
-            self.groups.insert(number);
-        } else {
-            self.groups.remove(&number);
+        let is_named = self.known.contains_key(&number);
+        let became = matches!(kind, ObjectKind::Group(_)) && self.groups.insert(number);
+        let was = !matches!(kind, ObjectKind::Group(_)) && self.groups.remove(&number);
+        if became && is_named {
+            self.tell_groups(number, next_hops);
         }
         let id = self.id(number, next_hops);
         next_hops.rewrite(id, content);
         if let Some(object) = self.known.get_mut(&number) {
             object.kind = Some(kind);
+        }
+        if was {
+            self.tell_groups(number, next_hops);
+        }
+    }
+
+    /// Groups that name an object, which has become a group or is none any more, are dealt anew.
+    /// The kernel allows no group in a group, but a dump that is cut by changes can look like it.
+    /// What such a member would carry is the kernel's.
+    fn tell_groups(&mut self, number: u32, next_hops: &mut NextHops) {
+        let others = self.groups.iter().filter(|&&group| group != number);
+        let concerned: Vec<_> = others
+            .filter_map(|group| match self.known.get(group)?.kind.as_ref()? {
+                ObjectKind::Group(members) => Some((*group, members.clone())),
+                _ => None,
+            })
+            .filter(|(_, members)| members.iter().any(|&(member, _)| member == number))
+            .collect();
+        for (group, members) in concerned {
+            self.put(group, ObjectKind::Group(members), next_hops);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use fib::next_hop::Kind;
 use router::control_plane::model::{Event, Hop, Link, ObjectKind, Placement, Way, nud};
-use router::engine::{Answers, MAIN_TABLE};
+use router::engine::{Answers, MAIN_TABLE, fixed};
 
 use super::lab::{Lab, by_object, hop, in_table, link, route, way};
 
@@ -170,5 +170,26 @@ fn a_group_object_takes_buckets_only_while_it_is_used() {
         assert_eq!(lab.spread("172.16.1.1").len(), 64);
         lab.remove(by_object("172.16.1.0/24", 20));
         assert!(lab.engine.groups.is_empty());
+    }
+}
+
+/// The kernel allows none, but a dump that is cut by changes can show an object as it was in a
+/// group and as the group that it is now.
+#[test]
+fn a_group_in_a_group_is_the_kernels() {
+    let mut lab = Lab::new();
+    lab.object(7, ObjectKind::Hop(hop(2, "10.1.0.9")));
+    lab.object(8, ObjectKind::Hop(hop(3, "10.2.0.9")));
+    lab.object(20, ObjectKind::Group(vec![(7, 1), (8, 1)]));
+    lab.add(by_object("172.16.1.0/24", 20));
+    lab.add(by_object("172.16.2.0/24", 8));
+    let whole = lab.engine.groups.clone();
+    for members in [vec![(7, 1)], vec![(7, 1), (8, 1)], vec![(20, 1)]] {
+        lab.object(8, ObjectKind::Group(members));
+        let buckets = lab.engine.groups.values().flatten();
+        let punted = buckets.filter(|&&bucket| bucket == fixed::PUNT).count();
+        assert!(punted >= 32, "{:?}", lab.engine.groups);
+        lab.object(8, ObjectKind::Hop(hop(3, "10.2.0.9")));
+        assert_eq!(lab.engine.groups, whole);
     }
 }
