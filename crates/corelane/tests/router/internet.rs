@@ -113,6 +113,7 @@ fn comparison_beside_changes(lab: &Lab, router: &Router) -> (Value, Vec<Duration
             break;
         }
         took.push(began.elapsed());
+        std::thread::sleep(Duration::from_millis(20));
     }
     let output = comparison.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
