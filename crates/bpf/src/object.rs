@@ -1,9 +1,10 @@
 //! Reads eBPF objects in libbpf's form (`docs.kernel.org/bpf/libbpf`): ELF, with maps in section
-//! `.maps` that the types in section `.BTF` describe, and constants in section `.rodata`.
+//! `.maps` that the types in section `.BTF` describe, arrays in sections `.data.NAME`, constants in
+//! section `.rodata`.
 //!
-//! A program refers to a map or a constant by a 16-byte "load 64-bit immediate"; [`Object`] keeps
-//! where they are, [`crate::program::Loader`] fills them in. Subprograms that are not inlined and
-//! writable variables are refused.
+//! A program refers to a map, an array or a constant by a 16-byte "load 64-bit immediate";
+//! [`Object`] keeps where they are, [`crate::program::Loader`] fills them in. Subprograms that are
+//! not inlined and variables elsewhere are refused.
 
 use std::ffi::CStr;
 
@@ -20,6 +21,9 @@ use crate::{Error, Result};
 
 /// The section of constants, and the name of the map that holds them.
 pub(crate) const CONSTANTS: &str = ".rodata";
+
+/// The sections of arrays begin so. Each is a map of one value, named like the rest.
+const VALUES: &str = ".data.";
 
 /// What an instruction refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +64,7 @@ pub struct Constant {
 /// A parsed object file.
 #[derive(Debug)]
 pub struct Object {
-    /// Maps in the order of the file; the constants' is the last.
+    /// Maps in the order of the file, then the arrays; the constants' is the last.
     pub maps: Vec<MapDefinition>,
     /// The constants.
     pub constants: Vec<Constant>,
@@ -101,6 +105,23 @@ impl Object {
             maps.push(definition.ok_or_else(|| broken(name, "no map in libbpf's form"))?);
             places.push(at);
         }
+        let mut sections = Vec::new();
+        for section in elf.sections() {
+            let full = section.name().map_err(|error| broken("section", error))?;
+            if let Some(name) = full.strip_prefix(VALUES) {
+                maps.push(MapDefinition {
+                    name: name.to_owned(),
+                    kind: sys::TYPE_ARRAY,
+                    key_size: 4,
+                    value_size: section.size() as u32,
+                    entries: 1,
+                    flags: sys::MAP_MMAPABLE,
+                    key_type: 0,
+                    value_type: types.section(full).unwrap_or_default(),
+                });
+                sections.push(section.index());
+            }
+        }
         let mut constants = Vec::new();
         let mut constant_bytes = Vec::new();
         if elf.section_by_name(CONSTANTS).is_some() {
@@ -131,7 +152,7 @@ impl Object {
                 continue;
             };
             let code = section.data().map_err(|error| broken(name, error))?;
-            let references = references(&elf, section.index(), code, &places)?;
+            let references = references(&elf, section.index(), code, &places, &sections)?;
             for (name, at, size) in symbols(&elf, section.index(), SymbolKind::Text)? {
                 let (first, end) = (at / 8, at.saturating_add(size) / 8);
                 programs.push(Code {
@@ -198,12 +219,14 @@ fn symbols<'a>(
     Ok(found)
 }
 
-/// What the code of a section refers to; `maps` are the maps' places in theirs.
+/// What the code of a section refers to; `maps` are the maps' places in theirs, `values` the
+/// sections that are a map each and come behind them.
 fn references(
     elf: &Elf<'_>,
     section: SectionIndex,
     code: &[u8],
     maps: &[usize],
+    values: &[SectionIndex],
 ) -> Result<Vec<Reference>> {
     let mut found = Vec::new();
     let relocations = elf.section_by_index(section).map(|s| s.relocations());
@@ -224,17 +247,20 @@ fn references(
         if !matches!(relocation.flags(), RelocationFlags::Elf { r_type } if r_type == R_BPF_64_64) {
             return Err(broken(name, "a relocation of another kind"));
         }
-        let target = symbol.section_index();
+        let index = symbol.section_index();
+        let own = values.iter().position(|&section| Some(section) == index);
+        let target = index;
         let target = target.and_then(|index| elf.section_by_index(index).ok());
         let target = target.as_ref().and_then(|section| section.name().ok());
         let value = symbol.address() as usize + first.immediate as usize;
         let (map, offset) = match target {
+            _ if let Some(place) = own => (maps.len() + place, Some(value as u32)),
             Some(".maps") => {
                 let map = maps.iter().position(|&map| map == value);
                 let map = map.ok_or_else(|| broken(name, "not the beginning of a map"))?;
                 (map, None)
             }
-            Some(CONSTANTS) => (maps.len(), Some(value as u32)),
+            Some(CONSTANTS) => (maps.len() + values.len(), Some(value as u32)),
             _ => return Err(broken(name, "neither a map nor a constant")),
         };
         found.push(Reference { at, map, offset });

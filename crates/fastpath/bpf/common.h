@@ -30,6 +30,18 @@
 
 #define CONSTANT(name) const volatile __u64 name = 0
 
+/* An array that programs address without a look-up: a section of its own, whose size the loader sets.
+ * So a program compares an index with a constant that the loader sets as well. */
+#define VALUES(name, value_type, entries) value_type name[entries] SEC(".data." #name)
+
+/* The beginning of such an array; clang is not told how long it is. */
+#define FIRST(name)                                                                                                                \
+	({                                                                                                                         \
+		__typeof__(&name[0]) first_of_##name = name;                                                                       \
+		OPAQUE(first_of_##name);                                                                                           \
+		first_of_##name;                                                                                                   \
+	})
+
 #define INLINE static __attribute__((always_inline)) inline
 
 /* Hides where a number came from, so that clang keeps the arithmetic in the form that the verifier

@@ -10,6 +10,7 @@
 
 #include "common.h"
 
+CONSTANT(TABLES); /* tables in all */
 CONSTANT(ROOTS4); /* entries of `root4` in all */
 CONSTANT(ROOTS6);
 CONSTANT(NODES4); /* words of `nodes4` in all */
@@ -24,11 +25,18 @@ struct table {
 	__u32 root4, nodes4, root6, nodes6;
 };
 
-MAP(tables, BPF_MAP_TYPE_ARRAY, __u32, struct table, 1, BPF_F_MMAPABLE);
-MAP(root4, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
-MAP(root6, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
-MAP(nodes4, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
-MAP(nodes6, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
+VALUES(tables, struct table, 1);
+VALUES(root4, __u32, 2);
+VALUES(root6, __u64, 1);
+VALUES(nodes4, __u64, 1);
+VALUES(nodes6, __u64, 1);
+
+/* The table at a place; null when there is none. */
+INLINE const struct table *table_at(__u32 place)
+{
+	OPAQUE(place);
+	return place < TABLES ? FIRST(tables) + place : 0;
+}
 
 INLINE __u32 popcount(__u64 x)
 {
@@ -55,10 +63,10 @@ INLINE __u32 step4(const __u64 *nodes, __u64 words, __u32 base, __u32 entry, __u
 /* The next hop of an IPv4 address in host order; 0: no route. */
 INLINE __u16 search4(const struct table *table, __u32 address)
 {
-	const __u32 *root = LOOKUP(root4, 0);
-	const __u64 *nodes = LOOKUP(nodes4, 0);
+	const __u32 *root = FIRST(root4);
+	const __u64 *nodes = FIRST(nodes4);
 	__u64 first = table->root4 + (address >> 14);
-	if (!root || !nodes || first >= ROOTS4)
+	if (first >= ROOTS4)
 		return 0;
 	__u32 entry = *(volatile const __u32 *)(root + first);
 	/* Three steps at most: bits 18, 24 and 30. */
@@ -90,14 +98,14 @@ INLINE __u64 word6(const __u64 *nodes, __u32 base, __u64 entry, __u32 word)
 /* The next hop of an IPv6 address, both halves in host order; 0: no route. */
 INLINE __u16 search6(const struct table *table, __u64 high, __u64 low)
 {
-	const __u64 *root = LOOKUP(root6, 0);
-	const __u64 *nodes = LOOKUP(nodes6, 0);
+	const __u64 *root = FIRST(root6);
+	const __u64 *nodes = FIRST(nodes6);
 	/* 2000::/3 has the first 2^15 entries, by bits 3 to 17; all else shares 64, by bits 0 to 5.
 	 */
 	__u32 global = high >> 61 == 1, shift = global ? 18 : 6;
 	__u64 first = table->root6 + (global ? (high >> 46) & 0x7fff : 0x8000 + (high >> 58));
 	FORGET(shift, high);
-	if (!root || !nodes || first >= ROOTS6)
+	if (first >= ROOTS6)
 		return 0;
 	__u64 entry = *(volatile const __u64 *)(root + first);
 	high = high << shift | low >> (64 - shift);

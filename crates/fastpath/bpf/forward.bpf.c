@@ -71,7 +71,7 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct port_counters *row = LOOKUP(counters, cpu);
-	const struct port *port = LOOKUP(ports, PORT);
+	const struct port *port = port_at(PORT);
 	if (!row || !port || PORT >= PORTS)
 		return XDP_PASS;
 	struct port_counters *mine = row + PORT;

@@ -42,20 +42,20 @@ struct next_hop {
 /* In `flags`: the egress device takes no frames of several buffers. */
 #define FLAG_ONE_BUFFER 8
 
+CONSTANT(SLOTS);   /* entries of `next_hops`; 0: the loader has made no array large */
 CONSTANT(BUCKETS); /* entries of `buckets` */
 
-MAP(slots, BPF_MAP_TYPE_ARRAY, __u32, __u32[1 << 16], 1, BPF_F_MMAPABLE);
-MAP(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, 1, BPF_F_MMAPABLE);
-MAP(buckets, BPF_MAP_TYPE_ARRAY, __u32, __u16, 1, BPF_F_MMAPABLE);
+VALUES(slots, __u32, 2); /* one for each number */
+VALUES(next_hops, struct next_hop, 1);
+VALUES(buckets, __u16, 4);
 
 /* The entry of a next hop; null only in a program that the verifier imagines. */
 INLINE const struct next_hop *next_hop_entry(__u16 number)
 {
-	const __u32 *numbers = LOOKUP(slots, 0);
-	if (!numbers)
+	if (!SLOTS)
 		return 0;
-	__u32 slot = *(volatile const __u32 *)(numbers + number);
-	return LOOKUP(next_hops, slot);
+	__u64 slot = *(volatile const __u32 *)(FIRST(slots) + number);
+	return slot < SLOTS ? FIRST(next_hops) + slot : 0;
 }
 
 /* The member of a group that a flow belongs to: `fib::next_hop::NextHops::member`. 0 for an empty
@@ -64,10 +64,9 @@ INLINE __u16 group_member(const struct next_hop *group, __u32 hash)
 {
 	__u32 size = group->group_size;
 	__u64 index = group->group_first + (((__u64)hash * size) >> 32);
-	const __u16 *members = LOOKUP(buckets, 0);
-	if (!members || size == 0 || index >= BUCKETS)
+	if (size == 0 || index >= BUCKETS)
 		return 0;
-	return *(volatile const __u16 *)(members + index);
+	return *(volatile const __u16 *)(FIRST(buckets) + index);
 }
 
 /* Follows a next hop to an adjacency: REASONS, and its entry and number, or why there is none. */

@@ -174,7 +174,7 @@ INLINE enum reason class_of(void *context, __u32 table_number, __u32 ifindex, en
 {
 	__u32 protocol, transport;
 	__u32 leaves_link = 0; /* a group that may be forwarded to */
-	const struct table *table = KERNEL_FIB ? 0 : LOOKUP(tables, table_number);
+	const struct table *table = KERNEL_FIB ? 0 : table_at(table_number);
 
 	if (type == bpf_htons(TYPE_ARP))
 		return POLICED_NEIGHBOUR;

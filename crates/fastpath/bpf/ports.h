@@ -44,11 +44,14 @@ INLINE _Bool is_stale(const struct port *port)
 	return bpf_jiffies64() > *(volatile const __u64 *)&port->until;
 }
 
-MAP(ports, BPF_MAP_TYPE_ARRAY, __u32, struct port, PORTS, BPF_F_MMAPABLE);
+VALUES(ports, struct port, PORTS);
 /* Tagged frames: key is port << 12 | VLAN identifier. Without a station, there is no such VLAN; all
  * else changes only when no program can be about to read what it was. */
 MAP(vlans, BPF_MAP_TYPE_ARRAY, __u32, struct port, PORTS << 12, BPF_F_MMAPABLE);
 /* One element for each CPU. */
+/* The port of a number; null when there is none. */
+INLINE struct port *port_at(__u32 number) { return number < PORTS ? FIRST(ports) + number : 0; }
+
 MAP(counters, BPF_MAP_TYPE_ARRAY, __u32, struct port_counters[PORTS], 1, BPF_F_MMAPABLE);
 MAP(carried, BPF_MAP_TYPE_ARRAY, __u32, struct carried[1 << 16], 1, BPF_F_MMAPABLE);
 

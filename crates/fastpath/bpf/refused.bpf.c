@@ -22,7 +22,7 @@ INLINE __u32 place_of(__u64 device)
 		return PORTS;
 	__u32 place = 0;
 	for (__u32 number = 0; number < PORTS; number++) {
-		const struct port *port = LOOKUP(ports, number);
+		const struct port *port = port_at(number);
 		/* Without a branch, of which the verifier would follow both ways to the end. */
 		if (port)
 			place |= (number + 1) * (__u32)(((__u64)(port->ifindex ^ ifindex) - 1) >> 63);

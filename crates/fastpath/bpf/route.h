@@ -106,11 +106,44 @@ INLINE __u8 *again(CONTEXT *context, __u32 start, __u32 length)
 	return at + length > (const __u8 *)packet_end(context) ? 0 : at;
 }
 
+/* What the tables say of a packet. They are asked before its header is checked: a processor that waits for
+ * memory goes on with what does not need the answer, and that is the checks. */
+struct found {
+	__u32 number; /* of the next hop; 0: no route */
+	__u32 source_fits;
+};
+
+INLINE struct found find4(const struct way *way, const struct ipv4 *ip)
+{
+	struct found found = {};
+	const struct table *table = KERNEL_FIB ? 0 : table_at(way->table);
+	if (!table)
+		return found;
+	found.number = search4(table, ipv4_destination(ip));
+	found.source_fits = source_fits(table, way->station, ipv4_source(ip), PORT, way->tag & 0xfff);
+	/* The verifier goes one way for all answers. */
+	FORGET(found.number, way->length);
+	FORGET(found.source_fits, way->length);
+	return found;
+}
+
+INLINE struct found find6(const struct way *way, const struct ipv6 *ip)
+{
+	struct found found = {};
+	const struct table *table = KERNEL_FIB ? 0 : table_at(way->table);
+	if (!table)
+		return found;
+	found.number = search6(table, bpf_be64_to_cpu(ip->word[3]), bpf_be64_to_cpu(ip->word[4]));
+	FORGET(found.number, way->length);
+	return found;
+}
+
 INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *at, const __u8 *end)
 {
 	if (at + 20 > end)
 		return IPV4_TRUNCATED;
 	struct ipv4 ip = *(struct ipv4 *)at;
+	struct found found = find4(way, &ip);
 	enum reason fault = see_all(context, way, ipv4_total_length(&ip), ipv4_protocol(&ip), 20);
 	if (fault != REASONS)
 		return fault;
@@ -136,15 +169,11 @@ INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *
 		if (fault == REASONS && !source_passes(way->station, ipv4_source(&ip)))
 			return UNVERIFIED_SOURCE;
 	} else {
-		const struct table *table = LOOKUP(tables, way->table);
-		if (!table)
-			return NO_ROUTE;
-		__u16 number = search4(table, ipv4_destination(&ip));
-		if (!number)
+		if (!found.number)
 			return NO_ROUTE;
 		struct flow flow = flow4(&ip, way->flows, way->start);
-		fault = resolve(context, way, number, &flow);
-		if (fault == REASONS && !source_fits(table, way->station, ipv4_source(&ip), PORT, way->tag & 0xfff))
+		fault = resolve(context, way, found.number, &flow);
+		if (fault == REASONS && !found.source_fits)
 			return UNVERIFIED_SOURCE;
 	}
 	if (fault != REASONS)
@@ -161,6 +190,7 @@ INLINE enum reason route6(CONTEXT *context, struct way *way, __u32 start, __u8 *
 	if (at + 40 > end)
 		return IPV6_TRUNCATED;
 	struct ipv6 ip = *(struct ipv6 *)at;
+	struct found found = find6(way, &ip);
 	enum reason fault = see_all(context, way, 40 + ipv6_payload_length(&ip), ipv6_next_header(&ip), 40);
 	if (fault != REASONS)
 		return fault;
@@ -192,14 +222,10 @@ INLINE enum reason route6(CONTEXT *context, struct way *way, __u32 start, __u8 *
 		struct bpf_fib_lookup query = query6(interface_of(way->tag), &ip);
 		fault = resolve_by_kernel(context, way, &query, &flow);
 	} else {
-		const struct table *table = LOOKUP(tables, way->table);
-		if (!table)
-			return NO_ROUTE;
-		__u16 number = search6(table, bpf_be64_to_cpu(ip.word[3]), bpf_be64_to_cpu(ip.word[4]));
-		if (!number)
+		if (!found.number)
 			return NO_ROUTE;
 		struct flow flow = flow6(&ip, way->flows, way->start);
-		fault = resolve(context, way, number, &flow);
+		fault = resolve(context, way, found.number, &flow);
 	}
 	if (fault != REASONS)
 		return fault;

@@ -90,7 +90,7 @@ INLINE _Bool is_refused(struct __sk_buff *context, __u32 flags)
 
 INLINE enum reason aim(struct way *way)
 {
-	const struct port *out = LOOKUP(ports, way->port);
+	const struct port *out = port_at(way->port);
 	way->device = out ? *(volatile const __u32 *)&out->ifindex : 0;
 	return way->device ? REASONS : UNKNOWN_PORT;
 }
@@ -137,7 +137,7 @@ SEC("tc") int segment(struct __sk_buff *context)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct port_counters *row = LOOKUP(counters, cpu);
-	const struct port *port = LOOKUP(ports, PORT);
+	const struct port *port = port_at(PORT);
 	if (!row || !port || PORT >= PORTS)
 		return PASS;
 	struct port_counters *mine = row + PORT;

@@ -11,13 +11,14 @@
 /* A bit for each place that an IPv4 address falls into by its hash, set for those of our own
  * addresses. Another address in one of these places takes the kernel's way, and comes to no harm. */
 #define OWN_BITS 18
-MAP(own4, BPF_MAP_TYPE_ARRAY, __u32, __u64[1 << (OWN_BITS - 6)], 1, BPF_F_MMAPABLE);
+VALUES(own4, __u64, 1);
 
 INLINE _Bool is_own(__u32 address)
 {
 	__u32 place = address * 0x9e3779b1U >> (32 - OWN_BITS);
-	const __u64 *own = LOOKUP(own4, 0);
-	return !own || *(volatile const __u64 *)(own + (place >> 6)) >> (place & 63) & 1;
+	OPAQUE(place);
+	place &= (1 << OWN_BITS) - 1;
+	return !SLOTS || *(volatile const __u64 *)(FIRST(own4) + (place >> 6)) >> (place & 63) & 1;
 }
 
 /* Does the route to `source` (host order) fit the port and VLAN identifier (0: none) that its frame

@@ -107,7 +107,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	__u8 bytes[FRONT + HEADERS + 6] __attribute__((aligned(8))) = {};
 	__u32 shown = context->len;
 	struct arrival arrival = {};
-	const struct port *in = LOOKUP(ports, PORT);
+	const struct port *in = port_at(PORT);
 	if (!in || !(*(volatile const __u64 *)&in->station & STATION_ENABLED))
 		return PORT_DISABLED;
 	if (is_stale(in))
@@ -146,7 +146,7 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	if (context->len > LONGEST)
 		return TOO_BIG;
 	__u32 available = context->len - ETHERNET_LENGTH;
-	const struct table *table = LOOKUP(tables, in->table);
+	const struct table *table = table_at(in->table);
 	const __u8 *at = bytes + FRONT + ETHERNET_LENGTH;
 	if (!table)
 		return NO_ROUTE;

@@ -13,7 +13,7 @@ SEC("xdp") int vouch(struct xdp_md *context)
 		return XDP_ABORTED;
 	__u64 until = bpf_jiffies64() + *(__u64 *)data;
 	for (__u32 number = 0; number < PORTS; number++) {
-		struct port *port = LOOKUP(ports, number);
+		struct port *port = port_at(number);
 		if (port)
 			*(volatile __u64 *)&port->until = until;
 	}

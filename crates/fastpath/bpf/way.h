@@ -51,7 +51,7 @@ INLINE struct link_counters *vlan_here(const struct way *way)
 /* The index of the interface that a frame with this tag belongs to. */
 INLINE __u32 interface_of(__u32 tag)
 {
-	const struct port *in = LOOKUP(ports, PORT);
+	const struct port *in = port_at(PORT);
 	if (tag)
 		in = LOOKUP(vlans, PORT << 12 | (tag & 0xfff));
 	return in ? in->ifindex : 0;

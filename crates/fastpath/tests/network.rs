@@ -449,7 +449,9 @@ fn a_refused_program_says_what_the_verifier_said() {
         ] {
             loader = loader.constant(name, 0);
         }
-        for name in ["ROOTS4", "ROOTS6", "NODES4", "NODES6", "BUCKETS"] {
+        for name in [
+            "TABLES", "SLOTS", "ROOTS4", "ROOTS6", "NODES4", "NODES6", "BUCKETS",
+        ] {
             loader = loader.constant(name, 1 << 20);
         }
         let error = loader.load().unwrap_err().to_string();

@@ -115,6 +115,9 @@ const SHARED: [&str; 20] = [
     "unresolved",
 ];
 
+/// Of `own4`: a bit for each place of bpf/source.h.
+const OWN_BYTES: u32 = 1 << 15;
+
 /// Whose table answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
@@ -151,6 +154,7 @@ impl Load {
     fn load(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Program> {
         if self.mode == Mode::Tc {
             let loader = Loader::new(SEGMENT)?.constant("PORT", self.port as u64);
+            let loader = loader.value_size("own4", OWN_BYTES)?;
             let loader = self.capacity.shape(shared(loader, maps))?;
             return loader.load()?.program("segment");
         }
@@ -167,6 +171,7 @@ impl Load {
             .constant("GENERIC", u64::from(self.mode == Mode::Generic))
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
             .constant("SOCKETS", u64::from(longest))
+            .value_size("own4", OWN_BYTES)?
             .entries("counters", self.cpus as u32)?
             .entries("vlan_counters", self.cpus as u32)?
             .entries("carried", self.cpus as u32)?

@@ -87,12 +87,15 @@ impl Capacity {
         let (nodes4, nodes6) = (self.main_v4 + more, self.main_v6 + more);
         let bytes = |count: usize, size: usize| (count * size) as u32;
         Ok(loader
-            .entries("tables", self.tables() as u32)?
+            .value_size("tables", bytes(self.tables(), 16))?
+            .constant("TABLES", self.tables() as u64)
             .value_size("root4", bytes(roots4, 4))?
             .value_size("root6", bytes(roots6, 8))?
             .value_size("nodes4", bytes(nodes4, 8))?
             .value_size("nodes6", bytes(nodes6, 8))?
-            .entries("next_hops", self.slots as u32)?
+            .value_size("slots", 4 << 16)?
+            .value_size("next_hops", bytes(self.slots, 32))?
+            .constant("SLOTS", self.slots as u64)
             .value_size("vlan_counters", self.vlans as u32 * LINK_BYTES)?
             .constant("VLANS", self.vlans as u64)
             .value_size("buckets", bytes(self.buckets, 2).next_multiple_of(8))?
