@@ -74,28 +74,30 @@ INLINE enum reason follow(void *context, __u16 *number, struct flow *flow, const
 {
 	const struct next_hop *entry = next_hop_entry(*number);
 	if (!entry)
-		return NO_ROUTE;
+		return BECAUSE(NO_ROUTE);
 	if (entry->kind == KIND_GROUP) {
 		__u32 hash;
 		if (!flow_hash(context, flow, &hash))
-			return PUNT;
+			return BECAUSE(PUNT);
 		*number = group_member(entry, hash);
 		if (!*number)
-			return EMPTY_GROUP;
+			return BECAUSE(EMPTY_GROUP);
 		entry = next_hop_entry(*number);
 		if (!entry)
-			return NO_ROUTE;
+			return BECAUSE(NO_ROUTE);
 	}
 	*found = entry;
+	if (entry->kind == KIND_ADJACENCY && !(entry->flags & FLAG_UNKNOWN_PORT))
+		return REASONS;
 	switch (entry->kind) {
 	case KIND_ADJACENCY:
-		return entry->flags & FLAG_UNKNOWN_PORT ? UNKNOWN_PORT : REASONS;
+		return BECAUSE(UNKNOWN_PORT);
 	case KIND_UNRESOLVED:
 		return entry->flags & FLAG_UNKNOWN_PORT ? UNKNOWN_PORT : UNRESOLVED;
 	case KIND_LOCAL:
 		return LOCAL;
 	case KIND_PUNT:
-		return PUNT;
+		return BECAUSE(PUNT);
 	case KIND_BLACKHOLE:
 		return BLACKHOLE;
 	case KIND_UNREACHABLE:
@@ -103,9 +105,9 @@ INLINE enum reason follow(void *context, __u16 *number, struct flow *flow, const
 	case KIND_PROHIBIT:
 		return PROHIBIT;
 	case KIND_GROUP:
-		return EMPTY_GROUP; /* a group in a group is nobody's */
+		return BECAUSE(EMPTY_GROUP); /* a group in a group is nobody's */
 	default:
-		return NO_ROUTE;
+		return BECAUSE(NO_ROUTE);
 	}
 }
 

@@ -30,6 +30,14 @@
 #define PROTOCOL_SCTP 132
 #define PROTOCOL_UDPLITE 136
 
+/* A reason, made where it is found: clang would write each to the stack before it looks whether it applies. */
+#define BECAUSE(why)                                                                                                               \
+	({                                                                                                                         \
+		__u64 because = why;                                                                                               \
+		OPAQUE(because);                                                                                                   \
+		(enum reason)because;                                                                                              \
+	})
+
 /* The IPv4 header as five words, each as it lies in memory. */
 struct ipv4 {
 	__u32 word[5];
@@ -80,14 +88,10 @@ INLINE _Bool has_ports(__u32 protocol)
 	       protocol == PROTOCOL_AH || protocol == PROTOCOL_SCTP || protocol == PROTOCOL_UDPLITE;
 }
 
-/* Sum of 16-bit words in any byte order, folded to 16 bits (RFC 1071 §2). */
-INLINE __u32 fold_sum(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
+/* Is this sum of 16-bit words zero in one's complement, whose zeros are 0 and 0xffff (RFC 1071 §2)? It is when it is
+ * a multiple of 0xffff; of these, and of no other number, the product with the inverse of 0xffff modulo 2^64 is at most
+ * 2^64 / 0xffff (Granlund and Montgomery, Division by Invariant Integers using Multiplication, §9). */
+INLINE _Bool is_zero_sum(__u64 sum) { return sum * 0xfffefffefffeffffULL <= 0x0001000100010001ULL; }
 
 /* 0/8, 127/8, 224/4 and above (RFC 1812 §5.3.7), 169.254/16 (RFC 3927 §7). */
 INLINE _Bool ipv4_is_special(__u32 address)
@@ -101,23 +105,25 @@ INLINE enum reason ipv4_fault(const struct ipv4 *ip, __u32 available)
 	__u32 first = ip->word[0] & 0xff, total = ipv4_total_length(ip), destination = ipv4_destination(ip);
 
 	if (first >> 4 != 4)
-		return IPV4_VERSION;
+		return BECAUSE(IPV4_VERSION);
 	if ((first & 15) < 5 || (first & 15) * 4 > available)
-		return IPV4_HEADER_LENGTH;
+		return BECAUSE(IPV4_HEADER_LENGTH);
 	/* With options, the kernel checks the sum: we do not read them. */
-	if (first == 0x45 && fold_sum((__u64)ip->word[0] + ip->word[1] + ip->word[2] + ip->word[3] + ip->word[4]) != 0xffff)
-		return IPV4_CHECKSUM;
+	if (first == 0x45 && !is_zero_sum((__u64)ip->word[0] + ip->word[1] + ip->word[2] + ip->word[3] + ip->word[4]))
+		return BECAUSE(IPV4_CHECKSUM);
 	if (total < (first & 15) * 4)
-		return IPV4_TOTAL_LENGTH;
+		return BECAUSE(IPV4_TOTAL_LENGTH);
 	if (total > available)
-		return IPV4_OVERRUN;
+		return BECAUSE(IPV4_OVERRUN);
 	if (ipv4_is_special(ipv4_source(ip)))
-		return IPV4_SOURCE_MARTIAN;
+		return BECAUSE(IPV4_SOURCE_MARTIAN);
 	if (ipv4_is_special(destination))
-		return destination >> 28 == 0xe || destination == 0xffffffff ? IPV4_GROUP : IPV4_DESTINATION_MARTIAN;
+		return BECAUSE(destination >> 28 == 0xe || destination == 0xffffffff ? IPV4_GROUP : IPV4_DESTINATION_MARTIAN);
 	if (first != 0x45)
-		return IPV4_OPTIONS;
-	return ipv4_ttl(ip) <= 1 ? IPV4_TIME_TO_LIVE : REASONS;
+		return BECAUSE(IPV4_OPTIONS);
+	if (ipv4_ttl(ip) <= 1)
+		return BECAUSE(IPV4_TIME_TO_LIVE);
+	return REASONS;
 }
 
 /* Unspecified, loopback, IPv4 in disguise, link-local (RFC 4291 §2.5): never beyond its host or
@@ -144,18 +150,20 @@ INLINE enum reason ipv6_fault(const struct ipv6 *ip, __u32 available)
 	__u64 source = bpf_be64_to_cpu(ip->word[1]), destination = bpf_be64_to_cpu(ip->word[3]);
 
 	if ((ip->word[0] & 0xf0) != 0x60)
-		return IPV6_VERSION;
+		return BECAUSE(IPV6_VERSION);
 	if (40 + ipv6_payload_length(ip) > available)
-		return IPV6_OVERRUN;
+		return BECAUSE(IPV6_OVERRUN);
 	if (ipv6_stays_here(source, bpf_be64_to_cpu(ip->word[2])) || ipv6_is_group(source))
-		return IPV6_SOURCE_MARTIAN;
+		return BECAUSE(IPV6_SOURCE_MARTIAN);
 	if (ipv6_stays_here(destination, bpf_be64_to_cpu(ip->word[4])))
-		return IPV6_DESTINATION_MARTIAN;
+		return BECAUSE(IPV6_DESTINATION_MARTIAN);
 	if (ipv6_is_group(destination))
-		return IPV6_GROUP;
+		return BECAUSE(IPV6_GROUP);
 	if (ipv6_next_header(ip) == 0)
-		return IPV6_HOP_BY_HOP;
-	return ipv6_hop_limit(ip) <= 1 ? IPV6_HOP_LIMIT : REASONS;
+		return BECAUSE(IPV6_HOP_BY_HOP);
+	if (ipv6_hop_limit(ip) <= 1)
+		return BECAUSE(IPV6_HOP_LIMIT);
+	return REASONS;
 }
 
 /* Neighbour discovery (RFC 4861): the kernel answers what is for a neighbour that it stands in for
@@ -237,9 +245,7 @@ INLINE _Bool is_partial(const __u8 *transport, const __u8 *end, __u32 protocol, 
 	} else {
 		return 0;
 	}
-	__u32 wanted = fold_sum(sum + bpf_htons(protocol) + bpf_htons(length));
-	/* 0 and 0xffff are the same number here. */
-	return wanted == have || wanted + have == 0xffff * (wanted == 0 || have == 0);
+	return is_zero_sum(sum + bpf_htons(protocol) + bpf_htons(length) + (0xffff - have));
 }
 
 #endif

@@ -31,9 +31,9 @@ INLINE enum reason resolve(CONTEXT *context, struct way *way, __u16 number, stru
 	if (reason != REASONS)
 		return reason;
 	if (is_refused(context, entry->flags))
-		return NO_REDIRECT;
+		return BECAUSE(NO_REDIRECT);
 	if (entry->mtu && largest_of(way) > entry->mtu)
-		return TOO_BIG;
+		return BECAUSE(TOO_BIG);
 	way->next_hop = number;
 	*(__u64 *)way->addresses = *(const __u64 *)entry->addresses;
 	*(__u32 *)(way->addresses + 8) = *(const __u32 *)(entry->addresses + 8);
@@ -70,7 +70,7 @@ INLINE enum reason resolve_by_kernel(CONTEXT *context, struct way *way, struct b
 	case BPF_FIB_LKUP_RET_PROHIBIT:
 		return PROHIBIT;
 	case BPF_FIB_LKUP_RET_FRAG_NEEDED:
-		return TOO_BIG;
+		return BECAUSE(TOO_BIG);
 	case BPF_FIB_LKUP_RET_FWD_DISABLED:
 		return PORT_DISABLED;
 	case BPF_FIB_LKUP_RET_NO_NEIGH:
@@ -88,7 +88,7 @@ INLINE enum reason resolve_by_kernel(CONTEXT *context, struct way *way, struct b
 	if (!neighbour)
 		return UNRESOLVED;
 	if (is_refused(context, egress >> 40 & 0xff))
-		return NO_REDIRECT;
+		return BECAUSE(NO_REDIRECT);
 	way->next_hop = 0;
 	__builtin_memcpy(way->addresses, query->dmac, 6);
 	__builtin_memcpy(way->addresses + 6, query->smac, 6);
@@ -141,7 +141,7 @@ INLINE struct found find6(const struct way *way, const struct ipv6 *ip)
 INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *at, const __u8 *end)
 {
 	if (at + 20 > end)
-		return IPV4_TRUNCATED;
+		return BECAUSE(IPV4_TRUNCATED);
 	struct ipv4 ip = *(struct ipv4 *)at;
 	struct found found = find4(way, &ip);
 	enum reason fault = see_all(context, way, ipv4_total_length(&ip), ipv4_protocol(&ip), 20);
@@ -155,10 +155,10 @@ INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *
 	if (!SUMS_TOLD) {
 		__u64 sum = (__u64)ip.word[3] + ip.word[4];
 		if (!ipv4_is_fragment(&ip) && is_partial(at + 20, end, ipv4_protocol(&ip), sum, way->ip - 20))
-			return PARTIAL_CHECKSUM;
+			return BECAUSE(PARTIAL_CHECKSUM);
 		at = again(context, start, 20);
 		if (!at)
-			return IPV4_TRUNCATED;
+			return BECAUSE(IPV4_TRUNCATED);
 		FORGET(ip.word[2], ip.word[4]);
 	}
 
@@ -167,19 +167,19 @@ INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *
 		struct bpf_fib_lookup query = query4(interface_of(way->tag), &ip);
 		fault = resolve_by_kernel(context, way, &query, &flow);
 		if (fault == REASONS && !source_passes(way->station, ipv4_source(&ip)))
-			return UNVERIFIED_SOURCE;
+			return BECAUSE(UNVERIFIED_SOURCE);
 	} else {
 		if (!found.number)
-			return NO_ROUTE;
+			return BECAUSE(NO_ROUTE);
 		struct flow flow = flow4(&ip, way->flows, way->start);
 		fault = resolve(context, way, found.number, &flow);
 		if (fault == REASONS && !found.source_fits)
-			return UNVERIFIED_SOURCE;
+			return BECAUSE(UNVERIFIED_SOURCE);
 	}
 	if (fault != REASONS)
 		return fault;
 	if (is_hairpin(way) && way->station & STATION_REDIRECTS)
-		return HAIRPIN;
+		return BECAUSE(HAIRPIN);
 	if (!UNCHANGED)
 		ipv4_hop((struct ipv4 *)at, &ip);
 	return REASONS;
@@ -188,7 +188,7 @@ INLINE enum reason route4(CONTEXT *context, struct way *way, __u32 start, __u8 *
 INLINE enum reason route6(CONTEXT *context, struct way *way, __u32 start, __u8 *at, const __u8 *end)
 {
 	if (at + 40 > end)
-		return IPV6_TRUNCATED;
+		return BECAUSE(IPV6_TRUNCATED);
 	struct ipv6 ip = *(struct ipv6 *)at;
 	struct found found = find6(way, &ip);
 	enum reason fault = see_all(context, way, 40 + ipv6_payload_length(&ip), ipv6_next_header(&ip), 40);
@@ -202,18 +202,18 @@ INLINE enum reason route6(CONTEXT *context, struct way *way, __u32 start, __u8 *
 	__u32 next = ipv6_next_header(&ip);
 	if (next == PROTOCOL_ICMPV6) {
 		if (at + 41 <= end && is_discovery(at[40]))
-			return IPV6_DISCOVERY;
+			return BECAUSE(IPV6_DISCOVERY);
 	} else {
 		__u64 sum = ipv6_address_sum(&ip);
 		if (next == PROTOCOL_DESTINATION || next == PROTOCOL_ROUTING)
 			fault = fault_behind(context, &ip, way->start, sum);
 		else if (!SUMS_TOLD && is_partial(at + 40, end, next, sum, way->ip - 40))
-			return PARTIAL_CHECKSUM;
+			return BECAUSE(PARTIAL_CHECKSUM);
 		if (fault != REASONS)
 			return fault;
 		at = again(context, start, 40);
 		if (!at)
-			return IPV6_TRUNCATED;
+			return BECAUSE(IPV6_TRUNCATED);
 		FORGET(ip.word[0], ip.word[4]);
 	}
 
@@ -223,14 +223,14 @@ INLINE enum reason route6(CONTEXT *context, struct way *way, __u32 start, __u8 *
 		fault = resolve_by_kernel(context, way, &query, &flow);
 	} else {
 		if (!found.number)
-			return NO_ROUTE;
+			return BECAUSE(NO_ROUTE);
 		struct flow flow = flow6(&ip, way->flows, way->start);
 		fault = resolve(context, way, found.number, &flow);
 	}
 	if (fault != REASONS)
 		return fault;
 	if (is_hairpin(way))
-		return HAIRPIN;
+		return BECAUSE(HAIRPIN);
 	if (!UNCHANGED)
 		ipv6_hop((struct ipv6 *)at, &ip);
 	return REASONS;
