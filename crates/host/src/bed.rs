@@ -354,8 +354,7 @@ impl Bed {
             namespace.switch(&side.interface, offload, on)?;
         }
         let deadline = Instant::now() + LINK_PATIENCE;
-        let look = format!("-o link show dev {}", side.interface);
-        while !namespace.ip(&look)?.contains("state UP") {
+        while !namespace.is_up(&side.interface)? {
             if Instant::now() > deadline {
                 return Err(Error::Down {
                     name: namespace.name().to_owned(),

@@ -42,6 +42,7 @@ pub mod environment;
 pub mod favour;
 mod files;
 pub mod interrupts;
+mod link;
 pub mod loops;
 pub mod namespace;
 pub mod napi;

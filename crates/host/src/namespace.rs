@@ -18,13 +18,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use crate::network_error::Error;
 use crate::offload::{self, Offload};
-use crate::{files, process};
+use crate::{files, link, process};
 
 /// Prefix of all our namespaces.
 const PREFIX: &str = "cl-";
@@ -107,8 +108,14 @@ impl Namespace {
                 // A kernel without IPv6 does not have them, and does not need them.
                 let _ = fs::write(PathBuf::from("/proc/sys").join(key), value);
             }
-        })?;
-        self.ip("link set lo up").map(|_| ())
+            link::set_up(link::LOOPBACK)
+        })?
+        .map_err(|source| Error::Setting {
+            name: self.name().to_owned(),
+            key: "lo".to_owned(),
+            value: "up".to_owned(),
+            source,
+        })
     }
 
     /// Its full name, as `ip netns` shows it.
@@ -204,6 +211,19 @@ impl Namespace {
         })
     }
 
+    /// Whether frames that are sent by an interface of this namespace leave it: it is up and the
+    /// kernel has noticed its carrier.
+    ///
+    /// # Errors
+    /// [`Error::Vanished`] when there is none of that name.
+    pub(crate) fn is_up(&self, interface: &str) -> Result<bool, Error> {
+        let up = self.enter(|| link::is_up(index_of(interface)?))?;
+        up.map_err(|_| Error::Vanished {
+            name: self.name().to_owned(),
+            interface: interface.to_owned(),
+        })
+    }
+
     /// Switches a feature of one of its interfaces on or off.
     ///
     /// # Errors
@@ -247,8 +267,7 @@ pub fn cookie() -> io::Result<u64> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A failure here is swept by the next run.
-        let _ = ip(["netns", "delete", &self.full_name]);
+        delete(&self.full_name);
         TAKEN
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -263,8 +282,16 @@ pub fn sweep_leftovers() {
         return;
     }
     for (_, name, _) in files::leftovers(HANDLES, PREFIX) {
-        let _ = ip(["netns", "delete", &name]);
+        delete(&name);
     }
+}
+
+/// As `ip netns delete`: takes its handle away, and the kernel the rest.
+fn delete(full_name: &str) {
+    let handle = PathBuf::from(HANDLES).join(full_name);
+    // A handle that nothing is mounted on is left of a crash; what fails here the next run sweeps.
+    let _ = unmount(&handle, UnmountFlags::DETACH);
+    let _ = fs::remove_file(handle);
 }
 
 /// The namespaces of ours that exist now, of living and dead processes.
