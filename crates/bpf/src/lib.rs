@@ -17,7 +17,7 @@
 //! # What it cannot do
 //! It runs on Linux 6.0 or later with `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` (or root), on
 //! little-endian machines. It loads programs for XDP, tc, socket filters and tracepoints.
-//! It reads no subprograms that are not inlined and no writable global variables.
+//! It reads no subprograms that are not inlined, and no variables but in sections `.data.NAME`.
 
 pub mod assemble;
 pub mod attach;
