@@ -105,20 +105,27 @@ impl Object {
             maps.push(definition.ok_or_else(|| broken(name, "no map in libbpf's form"))?);
             places.push(at);
         }
+        // One value that fills a section, whose variables describe it.
+        let array = |name: &str, section: &str, bytes: usize, flags| MapDefinition {
+            name: name.to_owned(),
+            kind: sys::TYPE_ARRAY,
+            key_size: 4,
+            value_size: bytes as u32,
+            entries: 1,
+            flags,
+            key_type: 0,
+            value_type: types.section(section).unwrap_or_default(),
+        };
         let mut sections = Vec::new();
         for section in elf.sections() {
             let full = section.name().map_err(|error| broken("section", error))?;
             if let Some(name) = full.strip_prefix(VALUES) {
-                maps.push(MapDefinition {
-                    name: name.to_owned(),
-                    kind: sys::TYPE_ARRAY,
-                    key_size: 4,
-                    value_size: section.size() as u32,
-                    entries: 1,
-                    flags: sys::MAP_MMAPABLE,
-                    key_type: 0,
-                    value_type: types.section(full).unwrap_or_default(),
-                });
+                maps.push(array(
+                    name,
+                    full,
+                    section.size() as usize,
+                    sys::MAP_MMAPABLE,
+                ));
                 sections.push(section.index());
             }
         }
@@ -133,16 +140,12 @@ impl Object {
                 }
                 constants.push(Constant { name, bytes });
             }
-            maps.push(MapDefinition {
-                name: CONSTANTS.to_owned(),
-                kind: sys::TYPE_ARRAY,
-                key_size: 4,
-                value_size: constant_bytes.len() as u32,
-                entries: 1,
-                flags: sys::MAP_READ_ONLY,
-                key_type: 0,
-                value_type: types.section(CONSTANTS).unwrap_or_default(),
-            });
+            maps.push(array(
+                CONSTANTS,
+                CONSTANTS,
+                constant_bytes.len(),
+                sys::MAP_READ_ONLY,
+            ));
         }
 
         let mut programs = Vec::new();
@@ -247,9 +250,8 @@ fn references(
         if !matches!(relocation.flags(), RelocationFlags::Elf { r_type } if r_type == R_BPF_64_64) {
             return Err(broken(name, "a relocation of another kind"));
         }
-        let index = symbol.section_index();
-        let own = values.iter().position(|&section| Some(section) == index);
-        let target = index;
+        let target = symbol.section_index();
+        let own = values.iter().position(|&value| Some(value) == target);
         let target = target.and_then(|index| elf.section_by_index(index).ok());
         let target = target.as_ref().and_then(|section| section.name().ok());
         let value = symbol.address() as usize + first.immediate as usize;
