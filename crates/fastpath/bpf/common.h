@@ -31,7 +31,8 @@
 #define CONSTANT(name) const volatile __u64 name = 0
 
 /* An array that programs address without a look-up: a section of its own, whose size the loader sets.
- * So a program compares an index with a constant that the loader sets as well. */
+ * So a program compares an index with a constant that the loader sets as well. In the object, arrays
+ * are short and those constants 0: any loader takes it, and nothing of them is read. */
 #define VALUES(name, value_type, entries) value_type name[entries] SEC(".data." #name)
 
 /* The beginning of such an array; clang is not told how long it is. */

@@ -20,9 +20,10 @@ CONSTANT(NODES6);
 #define LONGEST_NODE 33
 #define STEPS6 24
 
-/* First entry and first word of one table. */
+/* First entry and first word of one table, and how often its answers have changed, from 1. */
 struct table {
 	__u32 root4, nodes4, root6, nodes6;
+	__u64 changes;
 };
 
 VALUES(tables, struct table, 1);

@@ -120,7 +120,7 @@ INLINE struct found find4(const struct way *way, const struct ipv4 *ip)
 	if (!table)
 		return found;
 	found.number = search4(table, ipv4_destination(ip));
-	found.source_fits = source_fits(table, way->station, ipv4_source(ip), PORT, way->tag & 0xfff);
+	found.source_fits = source_fits(way->table, table, way->station, ipv4_source(ip), way->cpu, PORT, way->tag & 0xfff);
 	/* The verifier goes one way for all answers. */
 	FORGET(found.number, way->length);
 	FORGET(found.source_fits, way->length);

@@ -42,6 +42,7 @@ MAP(notes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct said, PORTS, 0);
 struct arrival {
 	__u64 station;
 	__u32 vid;   /* 0: untagged */
+	__u32 table; /* its place */
 	__u32 flows; /* of the port */
 };
 
@@ -63,6 +64,7 @@ INLINE enum reason find(struct __sk_buff *context, struct said *said, const stru
 
 INLINE enum reason find4(struct __sk_buff *context, struct said *said, const struct arrival *in, const struct table *table, const __u8 *at, __u32 shown, __u32 available)
 {
+	__u32 cpu = bpf_get_smp_processor_id();
 	if (shown < 20)
 		return IPV4_TRUNCATED;
 	const struct ipv4 ip = *(const struct ipv4 *)at;
@@ -75,7 +77,7 @@ INLINE enum reason find4(struct __sk_buff *context, struct said *said, const str
 	struct flow flow = flow4(&ip, in->flows, ETHERNET_LENGTH);
 	__u16 number = search4(table, ipv4_destination(&ip));
 	fault = find(context, said, in, number, &flow, !!(in->station & STATION_REDIRECTS));
-	if ((fault == REASONS || fault == HAIRPIN) && !source_fits(table, in->station, ipv4_source(&ip), PORT, in->vid))
+	if ((fault == REASONS || fault == HAIRPIN) && !source_fits(in->table, table, in->station, ipv4_source(&ip), cpu, PORT, in->vid))
 		return UNVERIFIED_SOURCE;
 	return fault;
 }
@@ -146,7 +148,8 @@ INLINE enum reason decide(struct __sk_buff *context, struct said *said)
 	if (context->len > LONGEST)
 		return TOO_BIG;
 	__u32 available = context->len - ETHERNET_LENGTH;
-	const struct table *table = table_at(in->table);
+	arrival.table = in->table;
+	const struct table *table = table_at(arrival.table);
 	const __u8 *at = bytes + FRONT + ETHERNET_LENGTH;
 	if (!table)
 		return NO_ROUTE;

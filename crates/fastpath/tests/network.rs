@@ -446,6 +446,7 @@ fn a_refused_program_says_what_the_verifier_said() {
             "SOCKETS",
             "TELLER",
             "VLANS",
+            "REMEMBERED",
         ] {
             loader = loader.constant(name, 0);
         }

@@ -92,8 +92,9 @@ const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const SEGMENT: &[u8] = include_bytes!("../../bpf/built/segment.bpf.o");
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
 /// Maps that every port's program shares.
-const SHARED: [&str; 20] = [
+const SHARED: [&str; 21] = [
     "tables",
+    "remembered",
     "root4",
     "root6",
     "nodes4",
@@ -155,7 +156,7 @@ impl Load {
         if self.mode == Mode::Tc {
             let loader = Loader::new(SEGMENT)?.constant("PORT", self.port as u64);
             let loader = loader.value_size("own4", OWN_BYTES)?;
-            let loader = self.capacity.shape(shared(loader, maps))?;
+            let loader = self.capacity.shape(shared(loader, maps), self.cpus)?;
             return loader.load()?.program("segment");
         }
         self.loader(maps)?.load()?.program("forward")
@@ -182,7 +183,7 @@ impl Load {
             loader = loader.unused("sockets")?;
         }
         loader = shared(loader, maps);
-        Ok(self.teller.shape(self.capacity.shape(loader)?))
+        Ok(self.teller.shape(self.capacity.shape(loader, self.cpus)?))
     }
 
     /// The program at tc in front of packet sockets.
@@ -190,7 +191,7 @@ impl Load {
         let loader = Loader::new(TAKE)?
             .constant("PORT", self.port as u64)
             .constant("LONGEST", u64::from(longest));
-        self.capacity.shape(shared(loader, maps))?.load()
+        self.capacity.shape(shared(loader, maps), self.cpus)?.load()
     }
 }
 

@@ -6,7 +6,7 @@
 //! [`Capacity`] and not generous as in the heap.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use bpf::map::{Map, MappedArray, Plain};
 use bpf::program::Loader;
@@ -17,6 +17,10 @@ use fib::table::TableStorage;
 
 /// Of `struct link_counters` in the C source.
 const LINK_BYTES: u32 = 32;
+/// Of `struct table`, in 64-bit words; the last one counts changes.
+const TABLE_WORDS: usize = 3;
+/// Of what a CPU remembers of sources: bpf/source.h.
+const REMEMBERED: usize = 1 << 8;
 
 /// How much room the forwarding state gets; the kernel allocates all of it at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +85,16 @@ impl Capacity {
     }
 
     /// Sizes the maps and sets the constants that go with them.
-    pub(super) fn shape(&self, loader: Loader) -> bpf::Result<Loader> {
+    pub(super) fn shape(&self, loader: Loader, cpus: usize) -> bpf::Result<Loader> {
         let more = self.more_tables * self.more_words;
         let (roots4, roots6) = (V4_ROOT * self.tables(), V6_ROOT * self.tables());
         let (nodes4, nodes6) = (self.main_v4 + more, self.main_v6 + more);
         let bytes = |count: usize, size: usize| (count * size) as u32;
         Ok(loader
-            .value_size("tables", bytes(self.tables(), 16))?
+            .value_size("tables", bytes(self.tables(), TABLE_WORDS * 8))?
             .constant("TABLES", self.tables() as u64)
+            .value_size("remembered", bytes(cpus * REMEMBERED, 16))?
+            .constant("REMEMBERED", (cpus * REMEMBERED) as u64)
             .value_size("root4", bytes(roots4, 4))?
             .value_size("root6", bytes(roots6, 8))?
             .value_size("nodes4", bytes(nodes4, 8))?
@@ -145,10 +151,12 @@ impl Arrays {
         let (first6, words6) = self.capacity.nodes(index, self.capacity.main_v6);
         let (root4, root6) = (index * V4_ROOT, index * V6_ROOT);
         // `struct table` of the C source: four u32, seen as two words of a little-endian machine.
+        let word = TABLE_WORDS * index;
         self.tables
-            .write(2 * index, root4 as u64 | (first4 as u64) << 32);
+            .write(word, root4 as u64 | (first4 as u64) << 32);
         self.tables
-            .write(2 * index + 1, root6 as u64 | (first6 as u64) << 32);
+            .write(word + 1, root6 as u64 | (first6 as u64) << 32);
+        self.tables.write(word + 2, 1);
         (
             TableStorage::new(
                 region::<u32, AtomicU32>(&self.root4, root4, V4_ROOT),
@@ -159,6 +167,13 @@ impl Arrays {
                 region::<u64, AtomicU64>(&self.nodes6, first6, words6),
             ),
         )
+    }
+
+    /// Says that answers of table `index` have changed: what programs remember of it ends.
+    pub(super) fn changed(&self, index: usize) {
+        let word = TABLE_WORDS * index + 2;
+        fence(Ordering::Release);
+        self.tables.write(word, self.tables.read(word) + 1);
     }
 
     /// The arrays of the next hops.

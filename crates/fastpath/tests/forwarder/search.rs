@@ -2,10 +2,13 @@
 
 use std::net::Ipv4Addr;
 
-use fib::{NextHop, NextHopEntry};
+use fastpath::forward::ReversePath;
+use fib::{NextHop, NextHopEntry, Prefix};
 use wire::{ipv4, ipv6};
 
-use super::bench::{Bench, MAIN, REDIRECT, adjacency, frame, frame_short, with_ipv4};
+use super::bench::{
+    ADJACENCY, Bench, MAIN, REDIRECT, adjacency, frame, frame_short, settings, with_ipv4,
+};
 use crate::common::in_namespace;
 
 #[test]
@@ -109,6 +112,46 @@ fn the_search_in_the_program_equals_the_tables() {
             hits += usize::from(wanted >= 1000);
         }
         assert!(hits > 5_000, "{hits} addresses hit");
+    });
+}
+
+#[test]
+fn what_is_remembered_of_sources_ends_with_the_next_change() {
+    in_namespace(|| {
+        let mut bench = Bench::new();
+        let mut strict = settings();
+        strict.accepts.reverse_path = ReversePath::Strict;
+        bench.forwarder.set_port(bench.r0, &strict).unwrap();
+        let back = NextHop(1000);
+        let entry = adjacency(bench.r0, 0);
+        bench.forwarder.set_next_hop(back, entry).unwrap();
+
+        let mut random = figures::Random::new(9);
+        let mut address = move || {
+            let mut byte = || random.below(4) as u8;
+            Ipv4Addr::new(198, 18, byte(), byte()).to_bits()
+        };
+        let mut random = figures::Random::new(10);
+        let mut frame = frame_short();
+        frame[40..42].fill(0);
+        let mut ends = [0, 0];
+        for _ in 0..4_000 {
+            if random.below(4) == 0 {
+                let length = [16, 24, 32][random.below(3)];
+                let prefix = Prefix::containing(address(), length);
+                let next_hop = [back, ADJACENCY, NextHop::NONE][random.below(3)];
+                bench.forwarder.set_routes_v4(MAIN, &[(prefix, next_hop)]);
+            }
+            let source = address();
+            let frame = with_ipv4(frame.clone(), |header| {
+                header[12..16].copy_from_slice(&source.to_be_bytes());
+            });
+            let fits = bench.forwarder.lookup_v4(MAIN, source) == back;
+            let (verdict, _) = bench.run(&frame);
+            assert_eq!(verdict == REDIRECT, fits, "{}", Ipv4Addr::from(source));
+            ends[usize::from(fits)] += 1;
+        }
+        assert!(ends.iter().all(|&count| count > 500), "{ends:?}");
     });
 }
 
