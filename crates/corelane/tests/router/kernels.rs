@@ -26,8 +26,8 @@ const WANTED: [&str; 8] = [
     "ip_vs",
     "ip_vs_rr",
 ];
-/// Boot, six tests, and a busy machine beside it: a minute alone, where system calls of guests are
-/// slow.
+/// Only ends a guest that hangs: boot and six tests took 36 to 43 s alone where system calls of
+/// guests are slow, and more than 90 s on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The guest's processes, gone when it is dropped.

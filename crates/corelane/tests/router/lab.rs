@@ -19,12 +19,8 @@ pub(crate) fn is_root() -> bool {
     needs::root("for network namespaces and XDP")
 }
 
-/// How many times longer everything may take where other tests hold the cores.
-const BUSY: u64 = 4;
-
-/// Waits until `ready` says so, at most `seconds` on a machine that does nothing else.
+/// Waits until `ready` says so, at most `seconds`.
 pub(crate) fn wait_for(what: &str, seconds: u64, mut ready: impl FnMut() -> bool) {
-    let seconds = BUSY * seconds;
     let end = Instant::now() + Duration::from_secs(seconds);
     while !ready() {
         assert!(Instant::now() < end, "waited {seconds} s for {what}");

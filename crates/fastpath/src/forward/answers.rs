@@ -41,8 +41,9 @@ impl Forwarder {
 
     /// Answers for IPv4 prefixes in a table; [`NextHop::NONE`] withdraws one. Many at once are much
     /// faster than one by one: each node is written once. For an address that several of them
-    /// concern, frames see the answer before the first or after the last. When they do not fit, the
-    /// table's IPv4 is the kernel's ([`Forwarder::not_carried`]).
+    /// concern, frames see the answer before the first or after the last. Sources may be judged by
+    /// what was before until the last is made. When they do not fit, the table's IPv4 is the
+    /// kernel's ([`Forwarder::not_carried`]).
     pub fn set_routes_v4(&mut self, table: u32, routes: &[(Prefix<u32>, NextHop)]) {
         self.set_routes(table, false, routes, |tables| &mut tables.v4);
     }
