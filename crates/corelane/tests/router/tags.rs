@@ -16,18 +16,21 @@ use super::raw::{Raw, ipv4, mac};
 const FRAMES: usize = 20;
 const VID: u16 = 77;
 
-/// As long as it is held, what leaves host a by e0 gets a tag, which stays beside the frame.
-fn tagging(lab: &Lab, vid: u16) -> OwnedFd {
+/// As long as it is held, frames of `length` bytes that leave host a by e0 get a tag, which stays
+/// beside the frame. Others do not: host a asks for neighbours when it likes.
+fn tagging(lab: &Lab, vid: u16, length: usize) -> OwnedFd {
     const SKB_VLAN_PUSH: i32 = 18;
     const TCX_PASS: i32 = 0;
     let one = |code, registers, immediate| Instruction {
         code,
         registers,
-        offset: 0,
+        offset: if code == 0x55 { 3 } else { 0 },
         immediate,
     };
-    let [constant, call, exit] = [0xb7, 0x85, 0x95];
+    let [load, skip_three_unless, constant, call, exit] = [0x61, 0x55, 0xb7, 0x85, 0x95];
     let program = [
+        one(load, 0x14, 0),
+        one(skip_three_unless, 4, i32::try_from(length).unwrap()),
         one(constant, 2, i32::from(0x8100_u16.to_be())),
         one(constant, 3, i32::from(vid)),
         one(call, 0, SKB_VLAN_PUSH),
@@ -46,10 +49,11 @@ fn tagging(lab: &Lab, vid: u16) -> OwnedFd {
 /// Sends frames for b; returns the Ethernet destinations of those that arrive there.
 fn pass(lab: &Lab, vid: Option<u16>) -> Vec<[u8; 6]> {
     let (by, at) = (Raw::open(&lab.a, "e0"), Raw::open(&lab.b, "e1"));
-    let _tagging = vid.map(|vid| tagging(lab, vid));
     let macs = (mac(&lab.r, "r0"), mac(&lab.a, "e0"));
+    let frame = ipv4(macs, [10, 0, 0, 2], [10, 1, 0, 2], 9, b"#corelane");
+    let _tagging = vid.map(|vid| tagging(lab, vid, frame.len()));
     for _ in 0..FRAMES {
-        by.send(&ipv4(macs, [10, 0, 0, 2], [10, 1, 0, 2], 9, b"#corelane"));
+        by.send(&frame);
     }
     // On a busy machine a worker may come late.
     let end = Instant::now() + Duration::from_secs(if vid.is_some() { 0 } else { 3 });
