@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::counts::Counts;
 use crate::error::Error;
-use crate::flow::Counts;
 use crate::load::{Load, Transfer};
 use crate::site::Site;
 

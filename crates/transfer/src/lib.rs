@@ -24,6 +24,7 @@
 //! too.
 
 pub mod carry;
+mod counts;
 mod datagrams;
 mod error;
 mod flow;

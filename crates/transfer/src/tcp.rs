@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::counts::Counts;
 use crate::error::Error;
-use crate::flow::Counts;
 use crate::site::Site;
 
 /// Bytes given to the kernel in one call, and taken from it.

@@ -13,7 +13,7 @@ use port::pcap::Reader;
 use wire::checksum;
 
 use crate::case::{MARKER, marker};
-use crate::frame::{ETHERNET, ICMP, ICMPV6, TCP, UDP, put_sum, resum};
+use crate::headers::{ETHERNET, ICMP, ICMPV6, TCP, UDP, put_sum, resum};
 
 /// What every search sends too: ping with and without options and fragments, traceroute, DNS, TCP,
 /// a tunnel, discovery.

@@ -5,15 +5,11 @@ use wire::checksum;
 use crate::capture::Captured;
 use crate::case::marker;
 use crate::dice::Dice;
+use crate::headers::{ETHERNET, ICMP, ICMPV6, TCP, UDP, put_sum, resum};
 use crate::scene::Scene;
 
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-pub(crate) const ETHERNET: usize = 14;
-pub(crate) const ICMP: u8 = 1;
-pub(crate) const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
-pub(crate) const ICMPV6: u8 = 58;
 /// GRE, IP in IP, IPv6 in IP, ESP, AH, SCTP, and one that nobody has.
 const OTHERS: [u8; 7] = [47, 4, 41, 50, 51, 132, 253];
 /// Ports, some of them of tunnels.
@@ -207,17 +203,6 @@ fn sum(dice: &mut Dice, protocol: u8, upper: &mut [u8], pseudo_header: u64) {
     put_sum(upper, at, protocol, pseudo_header);
 }
 
-/// Puts the checksum of what lies above IP at its place; that of ICMP is without pseudo-header.
-pub(crate) fn put_sum(upper: &mut [u8], at: usize, protocol: u8, pseudo_header: u64) {
-    upper[at..at + 2].fill(0);
-    let pseudo_header = if protocol == ICMP { 0 } else { pseudo_header };
-    let sum = match !checksum::fold(pseudo_header + checksum::sum(upper)) {
-        0 if protocol == UDP => 0xffff,
-        sum => sum,
-    };
-    upper[at..at + 2].copy_from_slice(&sum.to_be_bytes());
-}
-
 fn ttl(dice: &mut Dice) -> u8 {
     let wide = dice.bits() as u8;
     dice.of(&[64, 64, 64, 64, 64, 64, 64, 255, 2, 1, 0, wide])
@@ -269,13 +254,6 @@ fn ipv4(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
     header.extend(options);
     resum(&mut header);
     [header, upper].concat()
-}
-
-/// Writes the checksum of an IPv4 header anew.
-pub(crate) fn resum(header: &mut [u8]) {
-    header[10..12].fill(0);
-    let sum = checksum::of(header);
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn addresses_v6(dice: &mut Dice, scene: &Scene) -> ([u8; 16], [u8; 16]) {

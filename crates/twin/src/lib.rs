@@ -30,6 +30,7 @@ mod dice;
 mod frame;
 mod half;
 mod hands;
+mod headers;
 mod kernel;
 mod outcome;
 mod program;

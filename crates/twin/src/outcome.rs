@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::{Case, hex, number};
 use crate::cause::Cause;
-use crate::frame::{ETHERNET, ICMP, ICMPV6, TCP, UDP};
 use crate::hands::HOSTS;
+use crate::headers::{ETHERNET, ICMP, ICMPV6, TCP, UDP};
 
 /// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).
 const SHORTEST: usize = 60;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fib::{NextHop, NextHopEntry, Prefix, Table};
 
-use super::ports::{Accepts, Port};
+use super::port::{Accepts, Port};
 use super::{Capacity, Forwarder, Lookup};
 use crate::Result;
 

@@ -42,6 +42,7 @@ mod grace;
 mod left;
 mod links;
 mod place;
+mod port;
 mod ports;
 mod punts;
 mod reason;
@@ -73,8 +74,8 @@ pub use left::{NotCarried, Room};
 pub use links::LinkCount;
 use links::Links;
 pub use place::{Place, Suits};
-use ports::Port;
-pub use ports::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
+use port::Port;
+pub use port::{Accepts, Device, PortSettings, ReversePath, VlanSettings};
 pub use punts::{ALLOWED as PUNT_LIMITS_ALLOWED, PuntLimits};
 pub use reason::Reason;
 use refusals::Refusals;
@@ -364,7 +365,7 @@ impl Forwarder {
     /// Runs a port's program on one frame by hand, `repeat` times; nothing is sent.
     ///
     /// # Errors
-    /// [`Error::NoPort`], [`bpf::Error::Run`].
+    /// [`crate::Error::NoPort`], [`bpf::Error::Run`].
     pub fn run(&self, ifindex: u32, frame: &[u8], repeat: u32) -> Result<RunResult> {
         Ok(self.dry(ifindex)?.run(frame, 0, repeat)?)
     }

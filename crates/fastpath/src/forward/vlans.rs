@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ports::{PORT_WORDS, Port};
+use super::port::{PORT_WORDS, Port};
 use super::{Forwarder, NotCarried};
 
 /// Bits of a VLAN identifier.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bpf::map::Map;
 use bpf::program::{Loader, Program};
 
-use super::ports::{FOR_EVER, PORT_WORDS};
+use super::port::{FOR_EVER, PORT_WORDS};
 use super::{Forwarder, counters, shared};
 use crate::Result;
 
