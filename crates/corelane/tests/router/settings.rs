@@ -48,8 +48,8 @@ const BEFORE: &str = "net.ipv4.conf.r0.forwarding=1 net.ipv6.conf.r0.disable_ipv
 /// Which frames come out, by name and where.
 type Outcome = BTreeSet<(&'static str, char)>;
 
-/// What comes out, as soon as it is what is `wanted`, or after two seconds: other tests may have the
-/// cores.
+/// What comes out, as soon as it is what is `wanted`, or after two seconds: other tests may have
+/// the cores.
 fn settled(wires: &Wires, wanted: &Outcome) -> Outcome {
     let mut seen = pass(wires);
     for _ in 1..10 {
