@@ -101,6 +101,8 @@ clippy:
 lint: clippy
 	@! git grep -n 'println!("skipped' -- 'crates/*/src' 'crates/*/tests' ':!crates/needs' || { echo "lint: say it with needs::skipped!"; exit 1; }
 	@scripts/lint-links
+	@RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' \
+		cargo doc --workspace --no-deps --document-private-items --locked --quiet
 	@scripts/lint-javascript
 	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check bans licenses sources; \
 	else echo "skipped: cargo deny check (to install: cargo install --locked cargo-deny)"; fi

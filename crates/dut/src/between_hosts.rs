@@ -57,7 +57,7 @@ impl BetweenHosts {
     /// Transfers for `warm_up`, then for `duration`, which alone counts.
     ///
     /// # Errors
-    /// As [`transfer::carry`]; the engine has failed; a signal came.
+    /// As [`transfer::carry()`]; the engine has failed; a signal came.
     pub fn carry(
         &mut self,
         transfer: Transfer,

@@ -67,7 +67,7 @@ pub fn write<T: Serialize + ?Sized>(path: impl AsRef<Path>, value: &T) -> Result
     write_file(path, &text)
 }
 
-/// Writes finished bytes to `path` in the same way as [`write`].
+/// Writes finished bytes to `path` in the same way as [`write()`].
 ///
 /// # Errors
 /// When the file cannot be created, written or renamed.

@@ -58,7 +58,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// Builds the frame of a size; its destination is set for each copy by [`Template::write`].
+    /// Builds the frame of a size; its destination is set for each copy by [`Template::write_v4`] or
+    /// [`Template::write_v6`].
     pub fn new(size: FrameSize, family: Family, ends: &Ends) -> Self {
         let mut bytes = vec![0_u8; size.without_fcs()];
         let network = bytes.len() - ETHERNET;

@@ -5,7 +5,7 @@
 //!
 //! | rooms | what is in them |
 //! |---|---|
-//! | [`bench`] | the tests of the RFCs, each a short procedure over a [`session`] |
+//! | [`mod@bench`] | the tests of the RFCs, each a short procedure over a [`session`] |
 //! | [`search`] | which rate next and when to stop: no clock, no I/O, a closure runs the trial |
 //! | [`rig`] | one trial on one device; [`trial`] is the order for it and its record |
 //! | [`engine`], [`link`] | the rig in user space, over ports or memory |

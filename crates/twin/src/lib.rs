@@ -4,7 +4,7 @@
 //! and c around a router. In one the kernel forwards alone, in the other the program under test
 //! does. A [`Case`] configures both by the same commands and sends the same frames into both. Then
 //! every frame that left is compared, byte for byte and where; and so is every frame that did not
-//! leave. [`search`] draws cases from a seed; [`replay`] runs one that was kept.
+//! leave. [`search()`] draws cases from a seed; [`replay`] runs one that was kept.
 //!
 //! - [`case`](Case): a configuration and frames, as text
 //! - `configuration`, `scene`, `frame`, `capture`: cases drawn at random

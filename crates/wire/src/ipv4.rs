@@ -223,7 +223,7 @@ pub fn decrement_time_to_live(header: &mut [u8; HEADER_LENGTH]) {
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// What [`write`] puts into a header.
+/// What [`write()`] puts into a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Source address in host order.

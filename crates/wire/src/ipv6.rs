@@ -139,7 +139,7 @@ pub fn decrement_hop_limit(header: &mut [u8; HEADER_LENGTH]) {
     header[7] = header[7].wrapping_sub(1);
 }
 
-/// What [`write`] puts into a header.
+/// What [`write()`] puts into a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Source address in host order.

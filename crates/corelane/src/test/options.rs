@@ -148,7 +148,7 @@ pub(super) struct Options {
     /// Shell command run when an overload begins (recovery)
     #[arg(long, value_name = "COMMAND")]
     pub(super) overload: Option<String>,
-    /// Fail unless this holds, 'throughput[64] >= 1.0Mpps'; may be given again
+    /// Fail unless this holds, `throughput[64] >= 1.0Mpps`; may be given again
     #[arg(long, value_name = "EXPECTATION")]
     pub(super) expect: Vec<Expectation>,
     #[command(flatten)]

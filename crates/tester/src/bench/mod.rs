@@ -1,4 +1,4 @@
-//! The tests as short procedures over a [`Session`](crate::session::Session): each asks for trials
+//! The tests as short procedures over a [`Session`]: each asks for trials
 //! and makes one [`Entry`] of them.
 
 pub mod back_to_back;

@@ -2,7 +2,7 @@
 //! and come out at another.
 //!
 //! - [`wire`]: a piece of memory with nothing in between: the self-test of the engine.
-//! - [`device`]: a calibrated device in memory, with a set rate, buffer, delay, loss, duplication,
+//! - [`calibrated`]: a device in memory, with a set rate, buffer, delay, loss, duplication,
 //!   reordering and corruption: the yardstick for every test of this crate.
 //! - [`ports`]: ports of crate `port` (`AF_PACKET`, `AF_XDP`), with a device of somebody else's
 //!   between them.

@@ -16,7 +16,7 @@ pub struct Probe<A> {
     pub amount: A,
     /// Whether this narrows the bounds or confirms the answer.
     pub phase: Phase,
-    /// Largest amount that passed so far; [`Amount::zero`] when none has.
+    /// Largest amount that passed so far; [`Amount::zero`](crate::search::Amount::zero) when none has.
     pub low: A,
     /// Smallest amount that failed so far, or the upper end of the range.
     pub high: A,
@@ -28,7 +28,7 @@ pub enum TrialOutcome<A> {
     /// The device carried the amount without loss.
     Pass,
     /// The device lost frames. A forwarding rate seen, if known, lets a search with
-    /// [`Bisection::follow_hints`] jump there.
+    /// [`follow_hints`](super::Bisection::follow_hints) jump there.
     Fail {
         /// What the device did carry in that trial; zero when nothing came at all.
         carried: Option<A>,
@@ -36,8 +36,8 @@ pub enum TrialOutcome<A> {
     /// The tester could not offer the amount (or could not trust what it saw): says nothing about
     /// the device.
     Invalid {
-        /// What the tester did offer, if that is known: with [`Bisection::follow_hints`] the next
-        /// amount to try.
+        /// What the tester did offer, if that is known: with `follow_hints` the next amount
+        /// to try.
         offered: Option<A>,
     },
     /// Give up now and keep what is known (interrupt, port gone).
