@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-router bench-tester bench-scale
+.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-router bench-tester bench-scale
 
 # What there is to make, from the comments of this file.
 help:
@@ -117,6 +117,11 @@ bpf:
 # the kernel. Needs root and some five minutes; prints ratios beside what they must be.
 bench-router: build
 	scripts/bench-router $(addprefix --routes ,$(PREFIXES)) $(ARGS)
+
+# This build of `corelane run` and others side by side, with strict sources, beside Linux alone;
+# WITH=PROGRAM, the one to hold it against; ARGS=--help tells more. Needs root, about two minutes.
+bench-builds: build
+	cargo run --release --locked --quiet --package dut --example builds -- $(WITH) $(CORELANE) $(ARGS)
 
 # What a flood of what the kernel must answer does to a BGP session and to forwarding. Needs root
 # and bird; SECONDS=60.

@@ -45,7 +45,10 @@ impl Setting {
     }
 
     /// A generator and a sink on each core, and what a device needs between them.
-    pub(crate) fn lanes(&self, name: &str) -> Result<Lanes, Error> {
+    ///
+    /// # Errors
+    /// When namespaces cannot be made.
+    pub fn lanes(&self, name: &str) -> Result<Lanes, Error> {
         let (name, destinations) = match self.family {
             Family::Ipv4 => {
                 let all = self.routes.destinations.iter().copied();

@@ -74,7 +74,7 @@ impl Device for Kernel {
 ///
 /// # Errors
 /// When a route is refused.
-pub(crate) fn load(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
+pub fn load(dut: &Namespace, setting: &Setting) -> Result<(), Error> {
     let prefixes = &setting.routes.prefixes;
     let hop: fn(u16) -> IpAddr = match setting.family {
         Family::Ipv4 => |number| next_hop_address(number).into(),

@@ -1,0 +1,194 @@
+//! Builds of `corelane run` side by side: which of them forwards faster?
+//!
+//! Each program stands between cables of its own, with the Internet's table in its kernel's, and
+//! forwards 64-byte frames on the first core. All take turns in interleaved rounds, so that heat,
+//! clock and neighbours fall on all alike. Ratios are to the first program, within rounds.
+//!
+//! `make bench-builds WITH=PROGRAM`, as root.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Error};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitCode, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use clap::Parser;
+use dut::device::Setting;
+use dut::{kernel, routes};
+use figures::{Estimate, Rounds};
+use host::process::{Signal, end_with_thread, signal};
+use host::temporary::Directory;
+use report::Table;
+use report::units::grouped;
+use tester::veth::lanes::{Lanes, Load, Pace};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Bytes of a frame with FCS, and cores.
+const WANTED: (u32, usize) = (64, 1);
+/// Time for the routers to take the kernel's routes over; nothing is measured before.
+const SETTLING: Duration = Duration::from_secs(8);
+
+/// Builds of `corelane run` side by side, and Linux alone.
+#[derive(Parser)]
+struct Options {
+    /// Programs `corelane`; the first is what the others are held against
+    #[arg(required = true)]
+    programs: Vec<PathBuf>,
+    /// The engine of all
+    #[arg(long, default_value = "xdp")]
+    engine: String,
+    /// `rp_filter` of the ports: 0, 1 or 2
+    #[arg(long, default_value = "1")]
+    sources: String,
+    /// Rounds; every program is measured once in each
+    #[arg(long, default_value_t = 60)]
+    rounds: usize,
+    /// Length of a trial in seconds
+    #[arg(long, default_value_t = 0.35)]
+    seconds: f64,
+    /// Send to so many destinations only
+    #[arg(long)]
+    destinations: Option<usize>,
+}
+
+/// A router between its cables.
+struct Running {
+    name: String,
+    // Ended before the interfaces that it uses.
+    _router: Option<Router>,
+    lanes: Lanes,
+    load: Load,
+}
+
+/// The process, asked to end when this is dropped.
+struct Router(Child);
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        let _ = signal(self.0.id(), Signal::INT);
+        let _ = self.0.wait();
+    }
+}
+
+fn main() -> ExitCode {
+    let measured = host::cleanup::on_signal()
+        .map_err(Failure::from)
+        .and_then(|()| measure(&Options::parse()));
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("builds: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(options: &Options) -> Result<(), Failure> {
+    let mut routes = routes::load(None, 1)?;
+    let most = options.destinations.unwrap_or(usize::MAX);
+    routes.destinations.truncate(most);
+    let core = host::allowed_cores()?[0];
+    let setting = Setting::new(&[core], &Arc::new(routes), 1);
+    let files = Directory::new("builds")?;
+    let programs = options.programs.iter().map(|path| Some(path.as_path()));
+    let mut running = Vec::new();
+    for (number, program) in [None].into_iter().chain(programs).enumerate() {
+        let name = format!("build-{number}");
+        let files = files.path().join(&name);
+        running.push(start(
+            program,
+            options,
+            setting.lanes(&name)?,
+            &setting,
+            &files,
+        )?);
+    }
+    thread::sleep(SETTLING);
+
+    let mut rounds = Rounds::new(running.len(), 1);
+    let trial = Duration::from_secs_f64(options.seconds);
+    rounds.run(options.rounds, |place| {
+        let Running { lanes, load, .. } = &mut running[place];
+        let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
+        Ok::<_, Failure>(carried.frames_per_second)
+    })?;
+
+    let title = format!(
+        "engine {}, rp_filter {}, 64-byte frames, one core, {} rounds of {} s",
+        options.engine, options.sources, options.rounds, options.seconds
+    );
+    let mut table = Table::new(title).text("router").numbers([
+        "frames/s",
+        "to the first",
+        "middle half",
+        "to Linux",
+    ]);
+    for (place, one) in running.iter().enumerate() {
+        let rate = Estimate::of(&rounds.values(place, |rate| *rate), 1);
+        let first = rounds.ratio(place, 1, |rate| *rate);
+        let ratios = rounds.ratios(place, 1, |rate| *rate);
+        let [low, high] = [0.25, 0.75].map(|share| figures::quantile(&ratios, share));
+        let linux = rounds.ratio(place, 0, |rate| *rate);
+        table.push([
+            one.name.clone(),
+            grouped(rate.value as u64),
+            format!("{:.3} ({:.3})", first.value, first.interval),
+            format!("{low:.3} to {high:.3}"),
+            format!("{:.2} ({:.2})", linux.value, linux.interval),
+        ]);
+    }
+    print!("{}", table.to_text());
+    Ok(())
+}
+
+/// Loads the routes and starts the program, or none.
+fn start(
+    program: Option<&Path>,
+    options: &Options,
+    lanes: Lanes,
+    setting: &Setting,
+    files: &Path,
+) -> Result<Running, Failure> {
+    for interface in ["all", "in", "out"] {
+        let key = format!("net.ipv4.conf.{interface}.rp_filter");
+        lanes.dut().set(&key, &options.sources)?;
+    }
+    kernel::load(lanes.dut(), setting)?;
+    let router = program.map(|program| run(program, options, &lanes, files));
+    Ok(Running {
+        name: program.map_or("Linux alone".to_owned(), |path| path.display().to_string()),
+        _router: router.transpose()?,
+        lanes,
+        load: Load::default(),
+    })
+}
+
+/// Starts `corelane run` and waits for its ready line.
+fn run(program: &Path, options: &Options, lanes: &Lanes, files: &Path) -> Result<Router, Failure> {
+    std::fs::create_dir(files)?;
+    let log = files.join("log");
+    let mut command = lanes.dut().command(program);
+    command
+        .args(["run", "--metrics=", "--engine", &options.engine])
+        .args(["--port", "in", "--port", "out", "--run-directory"])
+        .arg(files)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(File::create(&log)?);
+    let mut router = Router(end_with_thread(&mut command).spawn()?);
+    let said = router
+        .0
+        .stdout
+        .take()
+        .ok_or_else(|| Error::other("no pipe"))?;
+    let mut lines = BufReader::new(said).lines();
+    if lines.next().transpose()?.is_none() {
+        let log = std::fs::read_to_string(&log)?;
+        return Err(format!("{} did not start: {log}", program.display()).into());
+    }
+    thread::spawn(move || lines.for_each(drop));
+    Ok(router)
+}
