@@ -185,7 +185,7 @@ impl Arrays {
         }
     }
 
-    /// Bytes of all arrays.
+    /// Bytes of the arrays that hold tables and next hops.
     pub(super) fn bytes(&self) -> u64 {
         let size = |length: usize, element: usize| (length * element) as u64;
         size(self.tables.len(), 8)
