@@ -1,11 +1,17 @@
 //! The generated table is what is said of it.
 
+use std::sync::LazyLock;
+
 use fib::Prefix;
 use fib::generated::{addresses_hitting, internet, next_hops};
+use fib::prefix_file::Prefixes;
+
+/// A table of the Internet's size, made once for all tests: that takes as long as many of them.
+pub(crate) static TABLE: LazyLock<Prefixes> = LazyLock::new(|| internet(1));
 
 #[test]
 fn the_table_has_the_recorded_size_and_lengths() {
-    let table = internet(1);
+    let table = &*TABLE;
     assert_eq!((table.v4.len(), table.v6.len()), (901_899, 160_147));
     assert_eq!(
         table

@@ -1,6 +1,6 @@
 //! The organisations do the same, each in its way.
 
-use fib::generated::{internet, next_hops};
+use fib::generated::next_hops;
 use fib::memory::ArrayMemory;
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Locked, Options, Organisation, PerCore, Reader, Shared, Traffic};
@@ -121,7 +121,7 @@ fn per_core_behaves() {
 /// of the latest changes.
 #[test]
 fn filling_in_one_batch_leaves_little_behind() {
-    let prefixes = internet(1).v4;
+    let prefixes = &crate::generated::TABLE.v4;
     let routes: Vec<_> = prefixes[..200_000]
         .iter()
         .copied()
