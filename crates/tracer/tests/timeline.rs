@@ -206,7 +206,7 @@ fn the_lock_is_drawn_and_a_narrow_window_is_enough() {
 
 #[test]
 fn a_million_slices_are_drawn() {
-    let page = Page::new("million", 2_600_000_000);
+    let page = Page::new("million", 1_200_000_000);
     let Some(browser) = opened(&page) else { return };
     let slices = browser.script(&format!("{FIGURE} return Number(f.dataset.slices)"));
     let slices = slices.as_f64().unwrap_or_default();

@@ -5,18 +5,54 @@
     reason = "every test file uses its own part"
 )]
 
-use std::sync::Mutex;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use tracer::record::{Options, Recording, Target};
+use rustix::io::fcntl_dupfd_cloexec;
+use tracer::record::{Backend, Options, Recording, Target};
 
 /// Held by tests that need the cores for themselves.
 pub static BUSY: Mutex<()> = Mutex::new(());
 
 /// True for root; otherwise says that the test is skipped.
 pub fn root() -> bool {
-    needs::root("to open tracepoints")
+    let root = needs::root("to open tracepoints");
+    if root {
+        LazyLock::force(&KEPT);
+    }
+    root
 }
+
+/// Descriptors of all tracepoints, silent and open until the tests end: when nobody else has a
+/// tracepoint open, closing it waits for all cores, and a recording closes two dozen.
+static KEPT: LazyLock<Vec<OwnedFd>> = LazyLock::new(|| {
+    let options = Options {
+        backend: Backend::Perf,
+        packets: true,
+        ..Options::default()
+    };
+    // Where nothing can be recorded, the tests say so.
+    let Ok(recording) = Recording::start(&options) else {
+        return Vec::new();
+    };
+    let own = std::fs::read_dir("/proc/self/fd").expect("proc is mounted");
+    let copies = own.flatten().filter_map(|entry| {
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        // SAFETY: only copied; if it is closed meanwhile, the kernel says so.
+        let fd = unsafe { BorrowedFd::borrow_raw(number) };
+        fcntl_dupfd_cloexec(fd, 0).ok()
+    });
+    let is_event = |fd: &OwnedFd| {
+        let link = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+        link.read_link()
+            .is_ok_and(|to| to.ends_with("anon_inode:[perf_event]"))
+    };
+    let kept = copies.filter(is_event).collect();
+    drop(recording);
+    kept
+});
 
 /// Works for this long.
 pub fn busy(time: Duration) {
