@@ -122,7 +122,7 @@ fn over_residuals(points: &[Point], resamples: usize) -> Refits {
 
 #[test]
 fn raytracer_has_no_peak_to_show() {
-    let refits = over_residuals(&raytracer(), 2000);
+    let refits = over_residuals(&raytracer(), 500);
     let found = refits.coefficients();
     near(
         found.without_peak,
