@@ -159,8 +159,10 @@ fn tooltips_say_who_what_how_long_and_who_woke_it() {
     let mut found = std::collections::BTreeSet::new();
     // Four cores, then four threads, then the lock.
     for row in [0, 4, 5, 6, 8] {
-        for share in 1..25 {
-            browser.mouse(&[place(&browser, f64::from(share) / 25.0, row)], false);
+        let ends = [0.0, 1.0].map(|share| place(&browser, share, row));
+        for step in 1..13 {
+            let x = ends[0].0 + (ends[1].0 - ends[0].0) * step / 13;
+            browser.mouse(&[(x, ends[0].1)], false);
             let tip = browser.script(&format!("{FIGURE} return t.hidden ? '' : t.textContent"));
             found.insert(tip.as_str().unwrap_or_default().to_owned());
         }
