@@ -152,10 +152,11 @@ fn rate(router: &Router, duration: Duration) -> f64 {
     (of_port(router, "r2", "forwarded") - before) as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Six seconds; `CORELANE_FLOOD_SECONDS` says otherwise (scripts/bench-flood).
+/// Four seconds, one more than the session lives without a word; `CORELANE_FLOOD_SECONDS` says
+/// otherwise (scripts/bench-flood).
 fn duration() -> Duration {
     let seconds = std::env::var("CORELANE_FLOOD_SECONDS").ok();
-    Duration::from_secs(seconds.map_or(6, |text| text.parse().unwrap()))
+    Duration::from_secs(seconds.map_or(4, |text| text.parse().unwrap()))
 }
 
 #[test]
