@@ -69,29 +69,42 @@ pub fn frames(destinations: Destinations, frame_bytes: usize) -> Result<Replay, 
     // Never longer than a frame. The payload is zero, and so is its sum.
     let datagram = (template.len() + udp::HEADER_LENGTH - headers) as u16;
     let replay = match destinations {
-        Destinations::V4(addresses) => {
-            let heads = addresses.iter().map(|&to| head_v4(datagram, to));
-            Replay::uniform(&template, heads)
+        Destinations::V4(all) => {
+            let nowhere = head_v4(datagram);
+            Replay::uniform(&template, all.iter().map(|&to| directed_v4(nowhere, to)))
         }
-        Destinations::V6(addresses) => {
-            let heads = addresses.iter().map(|&to| head_v6(datagram, to));
-            Replay::uniform(&template, heads)
+        Destinations::V6(all) => {
+            Replay::uniform(&template, all.iter().map(|&to| head_v6(datagram, to)))
         }
     };
     Ok(replay?)
 }
 
-/// The first line of an IPv4 frame with a datagram of so many bytes.
-fn head_v4(datagram: u16, destination: u32) -> [u8; LINE] {
+/// The first line of an IPv4 frame with a datagram of so many bytes to address 0.
+fn head_v4(datagram: u16) -> [u8; LINE] {
     let header = ipv4::write(&ipv4::Fields {
         source: SOURCE_V4,
-        destination,
+        destination: 0,
         protocol: udp::PROTOCOL,
         time_to_live: HOPS,
         total_length: ipv4::HEADER_LENGTH as u16 + datagram,
     });
-    let addresses = [SOURCE_V4, destination].map(u32::to_be_bytes);
-    head(ethernet::TYPE_IPV4, &header, datagram, &addresses.concat())
+    let source = SOURCE_V4.to_be_bytes();
+    head(ethernet::TYPE_IPV4, &header, datagram, &source)
+}
+
+/// The same to another address: both sums grow by what it adds (RFC 1624).
+fn directed_v4(mut head: [u8; LINE], destination: u32) -> [u8; LINE] {
+    const END: usize = LINK + ipv4::HEADER_LENGTH;
+    let added = checksum::fold(u64::from(destination >> 16) + u64::from(destination & 0xffff));
+    let sum = |at: usize| checksum::update(u16::from_be_bytes([head[at], head[at + 1]]), 0, added);
+    let (network, transport) = (sum(END - 10), sum(END + 6));
+    // A datagram's is never stored as 0 (RFC 768).
+    let transport = if transport == 0 { 0xffff } else { transport };
+    head[END - 10..END - 8].copy_from_slice(&network.to_be_bytes());
+    head[END - 4..END].copy_from_slice(&destination.to_be_bytes());
+    head[END + 6..END + 8].copy_from_slice(&transport.to_be_bytes());
+    head
 }
 
 /// The first line of an IPv6 frame with a datagram of so many bytes.
