@@ -142,6 +142,7 @@ fn searched(lanes: &Lanes, cores: usize, pace: Pace, ceiling: f64) -> Entry {
     let mut rig = LanesRig::new(lanes, &mut load, cores, pace, ceiling).until(until);
     let order = LanesRig::order(64).unwrap();
     let profile = Profile {
+        resolution: 0.02,
         tries: 3,
         passes: 2,
         retries: 1,

@@ -40,7 +40,7 @@ fn engine(settings: Settings) -> Engine<Calibrated, Simulated> {
         2
     ];
     let device = Calibrated::new(settings, 2);
-    Engine::with_clock(device, Simulated::new(500), macs, 1518, 1e6, 1).unwrap()
+    Engine::with_clock(device, Simulated::new(1000), macs, 1518, 1e6, 1).unwrap()
 }
 
 fn run(settings: Settings, order: &Order) -> Trial {
