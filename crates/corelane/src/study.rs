@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// interfaces, and as long to transfers between hosts [default: 52; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
+    /// Measure every case so often
+    #[arg(long, hide = true)]
+    rounds: Option<usize>,
     /// Write each plot as an SVG file into DIRECTORY
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
@@ -133,5 +136,7 @@ fn take(arguments: &Arguments) -> Result<Study, Error> {
     if let Some(seconds) = arguments.seconds {
         effort.time = Duration::from_secs(seconds);
     }
+    effort.full = arguments.rounds.unwrap_or(effort.full);
+    effort.all = arguments.rounds.unwrap_or(effort.all);
     measure::study(&choice, effort, arguments.output.seed)
 }

@@ -63,7 +63,7 @@ fn json(path: &Path) -> Value {
 #[test]
 fn a_small_study_prints_and_writes_the_same_figures() {
     let place = Place::new();
-    let quick = "--quick --cores 1 --seconds 2 --routes routes.txt --seed 7";
+    let quick = "--quick --cores 1 --seconds 2 --rounds 2 --routes routes.txt --seed 7";
     let quick: Vec<&str> = quick.split(' ').collect();
     let alone = needs::cores();
     let nobody = as_nobody(&place, &quick);
@@ -423,6 +423,8 @@ fn workers_behind_sockets_are_measured_and_every_frame_is_accounted_for() {
             "1",
             "--seconds",
             "2",
+            "--rounds",
+            "1",
             "--routes",
             "routes.txt",
         ])

@@ -48,9 +48,9 @@ pub struct Effort {
     /// long.
     pub time: Duration,
     /// Interleaved rounds of every case.
-    pub(crate) full: usize,
+    pub full: usize,
     /// These and those of the smallest frames alone; at least as many.
-    pub(crate) all: usize,
+    pub all: usize,
     /// Which transfers between hosts are made, in as many rounds as full ones.
     pub(crate) extent: Extent,
 }
