@@ -173,6 +173,9 @@ fn profile(options: &Options) -> Result<Profile, Error> {
     if let Some(repeats) = options.repeats {
         profile = profile.with_repeats(repeats);
     }
+    let around = options.around.map(|seconds| (seconds, seconds));
+    profile.recovery_seconds = around.unwrap_or(profile.recovery_seconds);
+    profile.reset_seconds = around.unwrap_or(profile.reset_seconds);
     Ok(profile)
 }
 

@@ -1,6 +1,8 @@
 //! The device in memory: no root, no network.
 
-use super::support::{SHORT, directory, path, read, received, rows, run, stored, text, trials};
+use super::support::{
+    SHORT, SHORTEST, directory, path, read, received, rows, run, stored, text, trials,
+};
 
 const DEVICE: [&str; 4] = [
     "--dut",
@@ -11,7 +13,7 @@ const DEVICE: [&str; 4] = [
 
 /// A test of that device, with more options.
 fn of_device<'a>(test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&[test], &DEVICE[..], &SHORT, more].concat()
+    [&[test], &DEVICE[..], &SHORTEST, more].concat()
 }
 
 #[test]
@@ -64,7 +66,8 @@ fn the_hook_at_the_overload_runs_in_every_trial() {
     let directory = directory();
     let (notes, name) = path(&directory, "notes");
     let hook = format!("echo overloaded >> {name}");
-    let hooks = ["--sizes", "64", "--rate", "5000", "--overload", &hook];
+    let rate = ["--sizes", "64", "--rate", "5000", "--around", "0.1"];
+    let hooks = [&rate[..], &["--overload", &hook]].concat();
     let (_, result) = stored(directory.path(), &of_device("recovery", &hooks));
     let overloads = std::fs::read_to_string(notes).unwrap().lines().count();
     let recovery = rows(&result, "recovery");

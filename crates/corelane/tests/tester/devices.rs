@@ -3,7 +3,7 @@
 use host::{Bed, Namespace};
 
 use super::support::{
-    SHORT, directory, external, path, received, root, rows, stored, text, trials,
+    SHORT, SHORTEST, directory, external, path, received, root, rows, stored, text, trials,
 };
 
 #[test]
@@ -16,7 +16,7 @@ fn the_kernel_between_namespaces_of_our_own() {
         directory.path(),
         &[
             &["throughput", "--dut", "kernel", "--sizes", "64,512"],
-            &SHORT[..],
+            &SHORTEST[..],
         ]
         .concat(),
     );
@@ -43,7 +43,7 @@ fn our_router_is_started_killed_and_started_again() {
     };
     let before = sockets();
     let words = ["reset", "--dut", "corelane", "--sizes", "64"];
-    let rate = ["--rate", "2000"];
+    let rate = ["--rate", "2000", "--around", "0.5"];
     let (_, result) = stored(directory.path(), &[&words[..], &SHORT, &rate].concat());
     let row = rows(&result, "reset")[0];
     assert!(received(row) > 0);
@@ -73,7 +73,7 @@ fn a_device_between_given_interfaces_with_hooks_around_the_tests() {
         let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
         command.args(["test", "reset", "--dut", "external", "--ports", ports]);
         command
-            .args(["--sizes", "64", "--rate", "1000"])
+            .args(["--sizes", "64", "--rate", "1000", "--around", "0.2"])
             .args(SHORT);
         command.args(["--json", &file_name]).args(more);
         command.args(["--before", &hook("before"), "--after", &hook("after")]);
@@ -117,11 +117,11 @@ fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
         let directory = directory();
         let (file, name) = path(&directory, "result.json");
         // The hook returns at once; the port goes while the first trial of the device runs.
-        let hook = "(sleep 0.3; ip link del p1) > /dev/null 2>&1 &";
+        let hook = "(sleep 0.2; ip link del p1) > /dev/null 2>&1 &";
         let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
         command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
         command.args(["--sizes", "64,128", "--rate", "1000", "--quick"]);
-        command.args(["--trial", "1", "--generator", generator]);
+        command.args(["--trial", "0.6", "--generator", generator]);
         command.args(["--json", &name, "--before", hook]);
         let output = command.output().unwrap();
         let said = text(&output.stderr);

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::support::{SHORT, directory, path, program, read, root, rows, text};
+use super::support::{SHORTEST, directory, path, program, read, root, rows, text};
 
 #[test]
 fn ctrl_c_in_a_trial_keeps_what_was_measured_and_cleans_up() {
@@ -56,7 +56,7 @@ fn a_terminal_sees_the_bounds_of_the_search() {
         "TERM=xterm {} test throughput --dut calibrated --calibrated rate=20kpps,buffer=64 {} \
          --sizes 64",
         env!("CARGO_BIN_EXE_corelane"),
-        SHORT.join(" ")
+        SHORTEST.join(" ")
     );
     // script(1) runs it on a terminal of its own.
     let output = std::process::Command::new("script")

@@ -20,6 +20,9 @@ pub(crate) fn program() -> Command {
 /// does not need more.
 pub(crate) const SHORT: [&str; 5] = ["--quick", "--trial", "0.02", "--repeats", "1"];
 
+/// As short as can be asked for, where no trial has to be valid, or no machine is between.
+pub(crate) const SHORTEST: [&str; 5] = ["--quick", "--trial", "0.01", "--repeats", "1"];
+
 /// Runs `corelane test` with words.
 pub(crate) fn run(words: &[&str]) -> Output {
     program().arg("test").args(words).output().unwrap()

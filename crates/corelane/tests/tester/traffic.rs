@@ -1,6 +1,6 @@
 //! Generators, ports and what is sent. Needs root.
 
-use super::support::{SHORT, directory, received, root, rows, stored, trials};
+use super::support::{SHORT, SHORTEST, directory, received, root, rows, stored, trials};
 
 /// One trial at a low rate through the kernel, with more options; returns what was stored.
 fn through_the_kernel(more: &[&str]) -> serde_json::Value {
@@ -158,7 +158,7 @@ fn bursts_have_a_row_for_each_length() {
     let directory = directory();
     let words = ["bursts", "--dut", "calibrated", "--sizes", "64"];
     let device = ["--calibrated", "rate=200kpps,buffer=2000"];
-    let (output, result) = stored(directory.path(), &[&words[..], &SHORT, &device].concat());
+    let (output, result) = stored(directory.path(), &[&words[..], &SHORTEST, &device].concat());
     let points = result["results"][1]["details"]["points"]
         .as_array()
         .unwrap();
