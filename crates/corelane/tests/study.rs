@@ -377,6 +377,8 @@ fn the_next_run_clears_what_a_crash_left() {
         "--seconds",
         "0",
         "--quick",
+        "--rounds",
+        "1",
         "--routes",
         "routes.txt",
     ]);

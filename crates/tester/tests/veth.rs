@@ -130,7 +130,7 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
     let testbed = Testbed::new(1500, true).unwrap();
     let mut rig = testbed.rig("the kernel", 1).unwrap();
     let profile = Profile {
-        reset_seconds: (0.2, 1.0),
+        reset_seconds: (0.1, 0.5),
         reset_repeats: 1,
         ..Profile::QUICK
     };
