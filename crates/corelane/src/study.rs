@@ -37,9 +37,10 @@ pub(crate) struct Arguments {
     /// interfaces, and as long to transfers between hosts [default: 52; with --quick: 15]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
-    /// Measure every case so often
-    #[arg(long, hide = true)]
-    rounds: Option<usize>,
+    /// Interleaved rounds, of all frame sizes alike [default: 11, of them 3 with all sizes; --quick:
+    /// 5, 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: Option<u16>,
     /// Write each plot as an SVG file into DIRECTORY
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
@@ -136,7 +137,8 @@ fn take(arguments: &Arguments) -> Result<Study, Error> {
     if let Some(seconds) = arguments.seconds {
         effort.time = Duration::from_secs(seconds);
     }
-    effort.full = arguments.rounds.unwrap_or(effort.full);
-    effort.all = arguments.rounds.unwrap_or(effort.all);
+    if let Some(rounds) = arguments.rounds {
+        (effort.full, effort.all) = (rounds.into(), rounds.into());
+    }
     measure::study(&choice, effort, arguments.output.seed)
 }

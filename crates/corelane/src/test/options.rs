@@ -99,8 +99,9 @@ pub(super) struct Options {
     /// --quick: 3, 5, 3, 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) repeats: Option<u32>,
-    /// Length of the time before and after a reset, or the end of an overload, in seconds
-    #[arg(long, hide = true)]
+    /// Time before and after a reset, or the end of an overload, in seconds [default: 15 and 45, 60
+    /// and 20; --quick: 1 and 4, 1 and 1]
+    #[arg(long, value_name = "SECONDS")]
     pub(super) around: Option<f64>,
     /// Interfaces of --dut external: where frames leave the tester and where they come back, by
     /// turns

@@ -173,9 +173,14 @@ fn profile(options: &Options) -> Result<Profile, Error> {
     if let Some(repeats) = options.repeats {
         profile = profile.with_repeats(repeats);
     }
-    let around = options.around.map(|seconds| (seconds, seconds));
-    profile.recovery_seconds = around.unwrap_or(profile.recovery_seconds);
-    profile.reset_seconds = around.unwrap_or(profile.reset_seconds);
+    if let Some(seconds) = options.around {
+        ensure(
+            (SHORTEST_TRIAL..=LONGEST_TRIAL).contains(&seconds),
+            format!("--around {seconds}: give seconds from {SHORTEST_TRIAL} to {LONGEST_TRIAL}"),
+        )?;
+        profile.recovery_seconds = (seconds, seconds);
+        profile.reset_seconds = (seconds, seconds);
+    }
     Ok(profile)
 }
 
