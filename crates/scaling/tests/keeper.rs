@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scaling::harness::keeper::{Exit, Keeper, Outcome, Spec};
 
@@ -101,8 +101,11 @@ fn a_command_that_forks_away_leaves_nothing() {
 fn dropping_the_keeper_ends_a_run_under_way() {
     let mut keeper = Keeper::start(&spec("sleep 98763")).unwrap();
     keeper.begin().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(runs("98763"));
+    let end = Instant::now() + Duration::from_secs(10);
+    while !runs("98763") {
+        assert!(Instant::now() < end, "it has not begun");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     drop(keeper);
     assert!(!runs("98763"));
 }

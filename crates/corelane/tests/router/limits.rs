@@ -132,7 +132,9 @@ fn seventy_thousand_next_hops_are_carried_as_far_as_there_are_numbers() {
     );
     wait_for("a number", 15, || kind(&router) == "adjacency");
     lab.wait_for_fast_path(&router, &["192.168.9.1"]);
-    assert_eq!(not_carried(&router, "next-hops"), 0);
+    wait_for("numbers for all", 15, || {
+        not_carried(&router, "next-hops") == 0
+    });
     assert_eq!(router.verify()["different"], 0);
     assert!(!router.ended());
 }
