@@ -52,7 +52,7 @@ fn a_full_table_is_taken_over_and_equal() {
     prefixes.v4.retain(|prefix| seen.insert(*prefix));
     let routes = prefixes.v4.len() as u64;
     fill(&lab, prefixes.v4);
-    let router = lab.run(&["r0", "r1"], &[]);
+    let router = lab.run_roomy(&["r0", "r1"], &[]);
     println!("{}", router.ready);
     wait_for("the first answer", 5, || lab.ping("10.1.0.2"));
     let (result, during) = comparison_beside_changes(&lab, &router);

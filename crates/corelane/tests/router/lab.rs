@@ -91,17 +91,23 @@ impl Lab {
         self.directory.path().join(name)
     }
 
-    /// Starts a router between `ports` and waits for its ready line.
+    /// Starts a router between `ports`, with room for some thousand routes, and waits for its ready
+    /// line. Memory for the Internet's table takes longer to make than most tests.
     pub(crate) fn run(&self, ports: &[&str], more: &[&str]) -> Router {
-        let mut words = vec!["run".to_owned()];
-        words.extend(
-            ports
-                .iter()
-                .flat_map(|port| ["--port".to_owned(), (*port).to_owned()]),
-        );
-        words.extend(["--metrics".to_owned(), String::new()]);
-        words.extend(more.iter().map(|word| (*word).to_owned()));
-        self.run_words(&words)
+        let file = self.path("few-routes.toml");
+        let keys = "metrics = \"\"\ntable-words = 131072\nvrf-words = 8192\n";
+        std::fs::write(&file, format!("ports = {ports:?}\n{keys}")).unwrap();
+        let words = ["run", file.to_str().unwrap()].into_iter();
+        let words = words.chain(more.iter().copied()).map(str::to_owned);
+        self.run_words(&words.collect::<Vec<_>>())
+    }
+
+    /// The same by options alone, with the room that there is unless told.
+    pub(crate) fn run_roomy(&self, ports: &[&str], more: &[&str]) -> Router {
+        let ports = ports.iter().flat_map(|port| ["--port", port]);
+        let words = ["run", "--metrics", ""].into_iter().chain(ports);
+        let words = words.chain(more.iter().copied()).map(str::to_owned);
+        self.run_words(&words.collect::<Vec<_>>())
     }
 
     /// Starts a router with exactly these arguments.
