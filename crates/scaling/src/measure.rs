@@ -42,8 +42,6 @@ pub struct Request {
     pub rounds: Option<usize>,
     /// Measure less.
     pub quick: bool,
-    /// Looks at what the memory gives; as many as usual when absent.
-    pub looks: Option<usize>,
     /// Look for the cause by pressing on shared resources.
     pub cause: bool,
     /// Forecast from one core first, and score it.
@@ -74,7 +72,6 @@ impl Request {
             placements: vec![Placement::Pinned],
             rounds: None,
             quick,
-            looks: None,
             cause: false,
             forecast: false,
             beside: None,
@@ -197,12 +194,11 @@ fn why(
             found: None,
         });
     }
-    let mut pressing = Pressing::of(
+    let pressing = Pressing::of(
         request.quick,
         swept.trial_one.wall.as_secs_f64(),
         loss.map(|loss| (-(loss.user + loss.system)).exp()),
     );
-    pressing.looks = request.looks.unwrap_or(pressing.looks);
     let found = investigate(&ground.job, ground.most, topology, swept, &pressing)?;
     let total = loss.map_or(0.0, |loss| loss.total);
     let children = blame::children(&split, total, &found.evidence(counters.as_ref()));

@@ -19,7 +19,6 @@ fn request(command: &[&str]) -> Request {
         placements: vec![Placement::Pinned],
         rounds: Some(3),
         quick: true,
-        looks: None,
         cause: false,
         forecast: false,
         beside: None,
@@ -134,7 +133,6 @@ fn everything_at_once_and_nothing_pinned_afterwards() {
     all.mode = Some(Mode::Copies);
     all.placements = vec![Placement::Pinned, Placement::Free];
     all.cause = true;
-    all.looks = Some(3);
     all.forecast = true;
     all.beside = Some(vec!["true".to_owned()]);
     let result = run(&all).unwrap();
