@@ -44,8 +44,8 @@ struct Options {
     #[arg(long, default_value = "1")]
     sources: String,
     /// Rounds; every program is measured once in each
-    #[arg(long, default_value_t = 60)]
-    rounds: usize,
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
     /// Length of a trial in seconds
     #[arg(long, default_value_t = 0.35)]
     seconds: f64,
@@ -109,8 +109,8 @@ fn measure(options: &Options) -> Result<(), Failure> {
     thread::sleep(SETTLING);
 
     let mut rounds = Rounds::new(running.len(), 1);
-    let trial = Duration::from_secs_f64(options.seconds);
-    rounds.run(options.rounds, |place| {
+    let trial = Duration::try_from_secs_f64(options.seconds)?;
+    rounds.run(options.rounds.into(), |place| {
         let Running { lanes, load, .. } = &mut running[place];
         let carried = load.carry(lanes, WANTED, Pace::Call, trial)?;
         Ok::<_, Failure>(carried.frames_per_second)
