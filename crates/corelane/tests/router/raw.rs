@@ -31,8 +31,9 @@ impl Raw {
             }
         };
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // No protocol: until it is bound, it would get the frames of every interface otherwise.
         // SAFETY: plain numbers.
-        let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, ETH_P_ALL.to_be().into()) })?;
+        let raw = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
         // SAFETY: just opened, ours alone.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         // SAFETY: all zeroes is a valid address.
