@@ -20,6 +20,8 @@ const UPPER: u32 = 0x0a80_0000;
 
 /// Longest search: on a machine whose cores others have it would go on for long.
 const SEARCH: Duration = Duration::from_secs(5);
+/// Searches at most, when others have the cores.
+const SEARCHES: usize = 3;
 /// What the token bucket lets through, frames/s.
 const RATE: f64 = 100_000.0;
 
@@ -198,27 +200,40 @@ fn a_search_finds_what_a_bucket_lets_through() {
         return;
     }
     for (cores, pace) in [(1, Pace::Call), (cores, Pace::Window(1024))] {
-        let entry = searched(&lanes, cores, pace, 3.0 * RATE);
-        let found = entry.frames_per_second.unwrap_or(0.0) / RATE;
-        let trials: Vec<String> = entry.trials.iter().map(in_short).collect();
-        let what = format!(
-            "{cores} cores, {pace:?}: {found} of the rate found; {}\n{}",
-            entry.because,
-            trials.join("\n")
-        );
-        assert!(found < 1.07, "{what}");
-        if found < 0.85 && entry.trials.iter().any(is_disturbed) {
-            needs::skipped!("others have the cores; {what}");
-            continue;
+        let (mut less, mut disturbed) = (Vec::new(), false);
+        // Others who have the cores for a while can only make it find less.
+        let is_found = (0..SEARCHES).any(|_| {
+            let entry = searched(&lanes, cores, pace, 3.0 * RATE);
+            let found = entry.frames_per_second.unwrap_or(0.0) / RATE;
+            let trials: Vec<String> = entry.trials.iter().map(in_short).collect();
+            let what = format!(
+                "{cores} cores, {pace:?}: {found} of the rate found; {}\n{}",
+                entry.because,
+                trials.join("\n")
+            );
+            assert!(found < 1.07, "{what}");
+            less.push(what);
+            disturbed |= is_disturbed(&entry);
+            found > 0.85
+        });
+        let less = less.join("\n");
+        assert!(is_found || disturbed, "{less}");
+        if !is_found {
+            needs::skipped!("others have the cores; {less}");
         }
-        assert!(found > 0.85, "{what}");
     }
 }
 
-/// A trial well below the rate that failed because others had the core.
-fn is_disturbed(trial: &Trial) -> bool {
-    let below = trial.intended_rate.is_some_and(|rate| rate < 0.95 * RATE);
-    below && !trial.passes() && matches!(trial.validity, Validity::Noisy(_))
+/// Was its time over, or did a trial well below the rate fail because others had the core?
+fn is_disturbed(entry: &Entry) -> bool {
+    let below = |trial: &Trial| trial.intended_rate.is_some_and(|rate| rate < 0.95 * RATE);
+    let failed = |trial: &Trial| !trial.passes() && matches!(trial.validity, Validity::Noisy(_));
+    let is_late = entry.because.contains("stopped");
+    is_late
+        || entry
+            .trials
+            .iter()
+            .any(|trial| below(trial) && failed(trial))
 }
 
 #[test]
