@@ -121,7 +121,7 @@ fn a_port_that_vanishes_is_named_and_what_was_measured_before_is_kept() {
         let mut command = tester.command(env!("CARGO_BIN_EXE_corelane"));
         command.args(["test", "loss", "--dut", "external", "--ports", "p0,p1"]);
         command.args(["--sizes", "64,128", "--rate", "1000", "--quick"]);
-        command.args(["--trial", "0.6", "--generator", generator]);
+        command.args(["--trial", "1.5", "--generator", generator]);
         command.args(["--json", &name, "--before", hook]);
         let output = command.output().unwrap();
         let said = text(&output.stderr);
