@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use host::Namespace;
-use host::bed::{Bed, side};
+use host::bed::{Bed, Side, side};
 use host::offload::Offload;
 use router::management_plane::client;
 use router::management_plane::config::InstanceName;
@@ -26,6 +26,18 @@ pub(crate) fn wait_for(what: &str, seconds: u64, mut ready: impl FnMut() -> bool
         assert!(Instant::now() < end, "waited {seconds} s for {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// The router's end of cable `number` and that of `host`.
+fn ends(host: &str, number: u32) -> (Side, Side) {
+    let end = |place, letter, last| {
+        side(place, &format!("{letter}{number}"))
+            .address(format!("10.{number}.0.{last}/24"))
+            .address(format!("2001:db8:{number}::{last}/64"))
+    };
+    // A veth takes redirected frames only when its peer aggregates, or runs a program itself.
+    let outside = end(host, "e", 2).switch(Offload::GenericReceive, true);
+    (end("r", "r", 1), outside)
 }
 
 /// a (10.0.0.2) - r0 r r1 - b (10.1.0.2), and the same in IPv6 (`2001:db8:0::`, `2001:db8:1::`).
@@ -47,24 +59,23 @@ impl Lab {
                 .set(place, "net.ipv6.conf.default.addr_gen_mode", "0")
                 .set(place, "net.ipv6.conf.default.accept_dad", "0");
         }
+        for (number, host) in [(0, "a"), (1, "b")] {
+            let (end, outside) = ends(host, number);
+            plan = plan
+                .cable(end, outside)
+                .ip(host, format!("route add default via 10.{number}.0.1"))
+                .ip(host, format!("route add default via 2001:db8:{number}::1"));
+        }
         let bed = plan.lay().unwrap();
         let [a, r, b] = ["a", "r", "b"].map(|place| bed.namespace(place).unwrap().clone());
         let directory = tempfile::tempdir().unwrap();
-        let mut lab = Self {
+        Self {
             a,
             r,
             b,
             bed,
             directory,
-        };
-        for (number, host) in [(0, "a"), (1, "b")] {
-            lab.link(host, number);
-            let lines = Bed::plan()
-                .ip(host, format!("route add default via 10.{number}.0.1"))
-                .ip(host, format!("route add default via 2001:db8:{number}::1"));
-            lab.bed.add(&lines).unwrap();
         }
-        lab
     }
 
     /// Links interface `e<number>` of `host` (10.<number>.0.2) with `r<number>` of the router
@@ -75,14 +86,8 @@ impl Lab {
 
     /// As [`Lab::link`], with so many queues.
     pub(crate) fn link_with(&mut self, host: &str, number: u32, queues: u32) -> Namespace {
-        let end = |place, letter, last| {
-            side(place, &format!("{letter}{number}"))
-                .address(format!("10.{number}.0.{last}/24"))
-                .address(format!("2001:db8:{number}::{last}/64"))
-        };
-        // A veth takes redirected frames only when its peer aggregates, or runs a program itself.
-        let outside = end(host, "e", 2).switch(Offload::GenericReceive, true);
-        let plan = Bed::plan().queues(queues).cable(end("r", "r", 1), outside);
+        let (end, outside) = ends(host, number);
+        let plan = Bed::plan().queues(queues).cable(end, outside);
         self.bed.add(&plan).unwrap();
         self.bed.namespace(host).unwrap().clone()
     }
