@@ -1,6 +1,8 @@
 //! What a user sees first: ping, traceroute, path MTU, TCP with offloads on, tables, tags,
 //! neighbours.
 
+use host::namespace::OnFailure;
+
 use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
@@ -140,10 +142,8 @@ fn a_vrf_has_routes_of_its_own() {
         needs::skipped!("this kernel has no VRF devices");
         return;
     }
-    lab.r.ip("link set blue up").unwrap();
-    for port in ["r0", "r1"] {
-        lab.r.ip(format!("link set {port} master blue")).unwrap();
-    }
+    let lines = "link set blue up\nlink set r0 master blue\nlink set r1 master blue\n";
+    lab.r.batch(lines, OnFailure::Stop).unwrap();
     let router = lab.run(&["r0", "r1"], mode());
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     let before = router.forwarded();
@@ -177,18 +177,12 @@ fn a_vlan_is_tagged_on_its_way_out_and_in() {
         needs::skipped!("this kernel has no VLAN devices");
         return;
     }
-    lab.b
-        .ip("link add link e1 name e1.30 type vlan id 30")
-        .unwrap();
-    for (host, link, address) in [
-        (&lab.r, "r1.30", "10.30.0.1/24"),
-        (&lab.b, "e1.30", "10.30.0.2/24"),
-    ] {
-        host.ip(format!("addr add {address} dev {link}")).unwrap();
-        host.ip(format!("link set {link} up")).unwrap();
-    }
-    // Else b answers by its default route, without a tag.
-    lab.b.ip("route add 10.0.0.0/24 via 10.30.0.1").unwrap();
+    let lines = "addr add 10.30.0.1/24 dev r1.30\nlink set r1.30 up\n";
+    lab.r.batch(lines, OnFailure::Stop).unwrap();
+    // Without the route b answers by its default route, without a tag.
+    let lines = "link add link e1 name e1.30 type vlan id 30\naddr add 10.30.0.2/24 dev e1.30\n\
+                 link set e1.30 up\nroute add 10.0.0.0/24 via 10.30.0.1\n";
+    lab.b.batch(lines, OnFailure::Stop).unwrap();
     // Tags stay in frames, where every kernel shows them to a program.
     let mut ethtool = lab.b.command("ethtool");
     let status = ethtool.args(["-K", "e1", "txvlan", "off"]).status();

@@ -2,11 +2,12 @@
 //! kernel, with a gauge and one line of the log, whether it is there at the start or comes later.
 
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpStream};
 
 use host::namespace::OnFailure;
 
-use super::lab::{Lab, Router, is_root, text, wait_for};
+use super::lab::{Lab, Router, is_root, wait_for};
 
 /// Starts a router with these keys between three ports; host b is behind two.
 fn with(lab: &Lab, keys: &str) -> Router {
@@ -24,8 +25,12 @@ fn lab() -> Lab {
 
 /// The value of a line of the metrics.
 fn gauge(lab: &Lab, line: &str) -> Option<u64> {
-    let ask = "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET /metrics HTTP/1.0\\r\\n' >&3; cat <&3";
-    let page = text(&lab.r.command("bash").args(["-c", ask]).output().unwrap());
+    let ask = || -> io::Result<String> {
+        let mut stream = TcpStream::connect("127.0.0.1:9470")?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n")?;
+        io::read_to_string(stream)
+    };
+    let page = lab.r.enter(ask).unwrap().ok()?;
     page.lines()
         .find_map(|row| row.strip_prefix(line)?.trim().parse().ok())
 }
@@ -108,10 +113,8 @@ fn tables_that_are_too_few_or_too_small_leave_a_vrf_to_the_kernel() {
         needs::skipped!("this kernel has no VRF devices");
         return;
     }
-    lab.r.ip("link set blue up").unwrap();
-    for port in ["r0", "r1"] {
-        lab.r.ip(format!("link set {port} master blue")).unwrap();
-    }
+    let lines = "link set blue up\nlink set r0 master blue\nlink set r1 master blue\n";
+    lab.r.batch(lines, OnFailure::Stop).unwrap();
     let in_vrf = (0..3000_u32).fold(String::new(), |mut lines, number| {
         let bits = (number + 1).wrapping_mul(0x9E37_79B9) >> 4 & 0x0FFF_FF00 | 0x4000_0000;
         let network = Ipv4Addr::from(bits);
@@ -133,12 +136,11 @@ fn vlans_that_are_too_few_leave_others_to_the_kernel() {
         return;
     }
     let lab = lab();
-    for vid in [30, 31, 32] {
-        let line = format!("link add link r1 name r1.{vid} up type vlan id {vid}");
-        if lab.r.ip(line).is_err() {
-            needs::skipped!("this kernel has no VLAN devices");
-            return;
-        }
+    let line = |vid| format!("link add link r1 name r1.{vid} up type vlan id {vid}\n");
+    let lines = [30, 31, 32].map(line).concat();
+    if lab.r.batch(&lines, OnFailure::Stop).is_err() {
+        needs::skipped!("this kernel has no VLAN devices");
+        return;
     }
     let mut router = with(&lab, "vlans = 1");
     left(&lab, &mut router, "vlans", 2);
