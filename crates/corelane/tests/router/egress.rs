@@ -145,7 +145,7 @@ fn a_port_that_was_elsewhere_and_came_back_forwards_again() {
     }
     for engine in ENGINES {
         let lab = Lab::new();
-        let mut router = lab.run(&["r0", "r1"], &["--engine", engine]);
+        let router = lab.run(&["r0", "r1"], &["--engine", engine]);
         lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
         let elsewhere = lab.bed.namespace("a").unwrap().name().to_owned();
         lab.r.ip(format!("link set r1 netns {elsewhere}")).unwrap();
@@ -163,14 +163,19 @@ fn a_port_that_was_elsewhere_and_came_back_forwards_again() {
             router.state("r1") == "forwarding"
         });
         lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
-        let before = router.forwarded();
-        assert_eq!(
-            pass(&lab, 100),
-            FRAMES,
-            "{engine}: {:#}",
-            router.show("drops")
-        );
-        let forwarded = router.forwarded() - before;
-        assert!(forwarded >= FRAMES as u64, "{engine}: {}", router.log());
+        // On a busy machine fewer of the first hundred were counted once.
+        wait_for("frames that the router forwards itself", 10, || {
+            let before = router.forwarded();
+            let drops = router.show("drops");
+            assert_eq!(pass(&lab, 100), FRAMES, "{engine}: {drops:#}");
+            let forwarded = router.forwarded() - before;
+            if forwarded < FRAMES as u64 {
+                eprintln!(
+                    "{engine}: {forwarded} of {FRAMES}: {:#}",
+                    router.show("drops")
+                );
+            }
+            forwarded >= FRAMES as u64
+        });
     }
 }
