@@ -213,7 +213,7 @@ fn a_search_finds_what_a_bucket_lets_through() {
             );
             assert!(found < 1.07, "{what}");
             less.push(what);
-            disturbed |= is_disturbed(&entry);
+            disturbed |= entry.trials.iter().any(is_disturbed);
             found > 0.85
         });
         let less = less.join("\n");
@@ -224,16 +224,10 @@ fn a_search_finds_what_a_bucket_lets_through() {
     }
 }
 
-/// Was its time over, or did a trial well below the rate fail because others had the core?
-fn is_disturbed(entry: &Entry) -> bool {
-    let below = |trial: &Trial| trial.intended_rate.is_some_and(|rate| rate < 0.95 * RATE);
-    let failed = |trial: &Trial| !trial.passes() && matches!(trial.validity, Validity::Noisy(_));
-    let is_late = entry.because.contains("stopped");
-    is_late
-        || entry
-            .trials
-            .iter()
-            .any(|trial| below(trial) && failed(trial))
+/// Did a trial well below the rate fail because others had the core?
+fn is_disturbed(trial: &Trial) -> bool {
+    let below = trial.intended_rate.is_some_and(|rate| rate < 0.95 * RATE);
+    below && !trial.passes() && matches!(trial.validity, Validity::Noisy(_))
 }
 
 #[test]
