@@ -86,6 +86,10 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 
 	__u64 station = *(__u64 *)data & MAC_MASK;
 	way.type = *(__u16 *)(data + 12);
+	/* The destination of what has no tag, long before the search: there is enough to do meanwhile. */
+	const struct table *table = KERNEL_FIB ? 0 : table_at(port->table);
+	if (table && way.type == bpf_htons(TYPE_IPV4) && data + ETHERNET_LENGTH + 20 <= end)
+		fetch4(table, bpf_ntohl(*(__u32 *)(data + ETHERNET_LENGTH + 16)));
 	__u32 start = ETHERNET_LENGTH;
 	enum reason reason = LINK_GROUP;
 	__u64 wanted = *(volatile const __u64 *)&port->station;
