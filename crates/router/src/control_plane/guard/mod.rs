@@ -11,6 +11,7 @@
 //! The kernel answers some of the questions only when nobody else changes links, which may take
 //! seconds. So a thread looks, and the control plane goes on meanwhile ([`Look`]).
 
+mod finding;
 pub mod hooks;
 mod look;
 pub mod netfilter;
@@ -22,6 +23,8 @@ use std::io;
 use fastpath::forward::ReversePath;
 use host::netlink::{Dumped, Message, Protocol, Socket};
 
+use self::finding::unread;
+pub use self::finding::{Finding, Scope, Treatment};
 pub use self::look::{Look, Seen};
 use super::settings::Setting;
 use crate::engine::MAIN_TABLE;
@@ -33,71 +36,6 @@ const ATTEMPTS: u32 = 20;
 const RTNLGRP_TC: u32 = 4;
 const RTNLGRP_IPV4_RULE: u32 = 8;
 const RTNLGRP_IPV6_RULE: u32 = 19;
-
-/// Whom a finding concerns.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// Every packet of IPv4.
-    V4,
-    /// Every packet of IPv6.
-    V6,
-    /// Every packet.
-    All,
-    /// The packets of one port.
-    Port(String),
-}
-
-/// What kind of treatment it is, which decides what lets it be gone past.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Treatment {
-    /// nftables or iptables.
-    Netfilter,
-    /// xfrm policies.
-    Ipsec,
-    /// Rules that choose the table.
-    PolicyRules,
-    /// Queueing disciplines, filters and programs.
-    TrafficControl,
-    /// VLAN tags that the device takes out of frames.
-    VlanOffload,
-    /// A setting of an interface, which decides by itself ([`super::sysctl::All::accepts`]).
-    Setting,
-}
-
-impl Treatment {
-    /// The option that goes past it, if one may.
-    pub fn bypass(self) -> Option<&'static str> {
-        match self {
-            Self::Netfilter => Some("bypass-netfilter"),
-            Self::Ipsec => Some("bypass-ipsec"),
-            Self::PolicyRules => Some("bypass-policy-rules"),
-            Self::TrafficControl => Some("bypass-tc"),
-            Self::VlanOffload => Some("bypass-vlan-offload"),
-            Self::Setting => None,
-        }
-    }
-}
-
-/// Something that the kernel does to packets on their way.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
-    /// Whom it concerns.
-    pub scope: Scope,
-    /// What it is, and where to look.
-    pub what: String,
-    /// What kind it is.
-    pub treatment: Treatment,
-}
-
-impl Finding {
-    fn new(scope: Scope, what: String, treatment: Treatment) -> Self {
-        Self {
-            scope,
-            what,
-            treatment,
-        }
-    }
-}
 
 /// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
 /// rules, queueing disciplines and filters. A kernel without one of these has nothing to tell.
@@ -140,14 +78,6 @@ fn list<T: Default>(
         Err(error) if absent(&error) => Ok(None),
         all => all.map(Some),
     }
-}
-
-fn unread(what: &str, error: &io::Error, treatment: Treatment) -> Finding {
-    Finding::new(
-        Scope::All,
-        format!("{what} could not be read: {error}"),
-        treatment,
-    )
 }
 
 /// What a link's settings say. `hides_tags`: can frames have lost a tag before the engine sees
