@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use host::bed::{Bed, side};
-use router::control_plane::settings::{Changes, Reader, Settings};
+use router::control_plane::reader::Reader;
+use router::control_plane::settings::Changes;
 use rustix::event::{PollFd, PollFlags, poll};
 
 #[test]
@@ -43,31 +44,46 @@ fn forwarding_and_validation_are_announced_of_each_interface_and_of_all() {
     }
 }
 
-fn answer(reader: &mut Reader) -> Settings {
+fn answer(reader: &mut Reader<u32, u32>) -> u32 {
     poll(&mut [PollFd::new(&*reader, PollFlags::IN)], None).unwrap();
     reader.answer().unwrap().unwrap()
 }
 
 #[test]
 fn a_reading_begins_at_once_when_it_is_wanted_and_else_in_turn() {
-    let mut reader = Reader::start().unwrap();
+    let mut reader = Reader::new("twice", |number: u32| 2 * number).unwrap();
     let mut prompt = false;
     // A reading that took long, on a busy machine, is not repeated at once.
-    for _ in 0..20 {
+    for number in 0..20 {
         let began = Instant::now();
         let later = |milliseconds| began + Duration::from_millis(milliseconds);
-        reader.begin(Vec::new(), began);
+        reader.begin(number, began).unwrap();
         assert!(!reader.is_due(later(60_000)), "one at a time");
-        assert!(answer(&mut reader).links.is_empty());
+        assert_eq!(answer(&mut reader), 2 * number);
         assert!(reader.answer().unwrap().is_none());
         assert!(!reader.is_due(later(99)));
         assert!(reader.is_due(later(60_000)));
         reader.want();
         prompt |= reader.is_due(later(99));
-        reader.begin(Vec::new(), began);
+        reader.begin(number, began).unwrap();
         reader.want();
-        answer(&mut reader);
+        assert_eq!(reader.wait().unwrap(), 2 * number);
         assert!(reader.is_due(later(60_000)));
     }
     assert!(prompt);
+}
+
+#[test]
+fn a_reading_that_panics_is_said_and_the_next_one_is_read() {
+    let halve = |number: u32| {
+        assert!(number.is_multiple_of(2), "this panic is wanted");
+        number / 2
+    };
+    let mut reader = Reader::new("half", halve).unwrap();
+    reader.begin(1, Instant::now()).unwrap();
+    let error = reader.wait().unwrap_err().to_string();
+    assert_eq!(error, "the thread half ended");
+    assert!(reader.answer().unwrap().is_none());
+    reader.begin(2, Instant::now()).unwrap();
+    assert_eq!(answer(&mut reader), 1);
 }

@@ -20,6 +20,7 @@
 //!                 reread: the kernel's tables once more; keep_alive: neighbours in use
 //!  guard          what the kernel does to packets besides routing them
 //!  settings       what it lets links forward; sysctl: one setting
+//!  reader         a thread that reads for these two
 //!  verify         every answer compared with the kernel's
 //! ```
 
@@ -34,6 +35,7 @@ pub mod model;
 pub mod netlink;
 pub mod next_hops;
 pub mod objects;
+pub mod reader;
 mod reread;
 pub mod routed;
 pub mod routes;

@@ -1,27 +1,21 @@
-//! The kernel's settings of the links that frames come in by, read by a thread: there may be
-//! thousands of these links, and several files for each.
+//! The kernel's settings of the links that frames come in by: several files for each, so a thread
+//! reads them ([`Reader`](super::reader::Reader)).
 //!
 //! The kernel announces some changes ([`Changes`]): upon these, and upon a new link, the thread
-//! reads at once. The rest it finds when it reads again, ten times a second. With very many links
-//! it reads less often: it never takes more than a fifth of a core.
+//! reads at once. The rest it finds when it reads again.
 
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::time::{Duration, Instant};
 
 use fastpath::forward::{Accepts, Flows};
 use host::netlink::{Message, ROUTE, Received, Socket, attributes, number};
 
 use super::sysctl;
 
-/// From the beginning of a reading to that of the next, when nothing is announced.
-const INTERVAL: Duration = Duration::from_millis(100);
-/// And at least so many times what it took.
-const SHARE: u32 = 5;
-
 const RTNLGRP_IPV4_NETCONF: u32 = 24;
 const RTNLGRP_IPV6_NETCONF: u32 = 25;
+/// Announcements read in one turn at most, in datagrams.
+const TURN: usize = 256;
 /// Bytes of `struct netconfmsg`, with what fills them up; `NETCONFA_IFINDEX`, and its value for all
 /// interfaces.
 const NETCONF: usize = 4;
@@ -79,106 +73,6 @@ impl Settings {
     }
 }
 
-/// The thread that reads.
-#[derive(Debug)]
-pub struct Reader {
-    orders: Sender<Vec<Watched>>,
-    answers: Receiver<(Settings, Duration)>,
-    /// A byte for each answer.
-    bell: PipeReader,
-    /// When it last began, and whether it reads still.
-    began: Instant,
-    is_reading: bool,
-    /// What the last reading took.
-    took: Duration,
-    /// Something has changed since it last began.
-    is_wanted: bool,
-}
-
-impl AsFd for Reader {
-    /// Readable when there is an answer.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
-    }
-}
-
-impl Reader {
-    /// Starts it in the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// When the system has no thread for it.
-    pub fn start() -> io::Result<Self> {
-        let (orders, ordered) = channel();
-        let (answer, answers) = channel();
-        let (bell, ringer) = io::pipe()?;
-        let thread = std::thread::Builder::new().name("settings".to_owned());
-        thread.spawn(move || serve(&ordered, &answer, ringer))?;
-        Ok(Self {
-            orders,
-            answers,
-            bell,
-            began: Instant::now(),
-            is_reading: false,
-            took: Duration::ZERO,
-            is_wanted: false,
-        })
-    }
-
-    /// Something has changed: the next reading is not to wait.
-    pub fn want(&mut self) {
-        self.is_wanted = true;
-    }
-
-    /// Is it to [begin](Self::begin) now?
-    pub fn is_due(&self, now: Instant) -> bool {
-        let interval = if self.is_wanted {
-            Duration::ZERO
-        } else {
-            INTERVAL
-        };
-        let since = now.saturating_duration_since(self.began);
-        !self.is_reading && since >= interval.max(self.took * SHARE)
-    }
-
-    /// Begins to read the settings of these links.
-    pub fn begin(&mut self, links: Vec<Watched>, now: Instant) {
-        // A thread that has ended says so when it is asked for the answer.
-        let _ended = self.orders.send(links);
-        (self.began, self.is_reading, self.is_wanted) = (now, true, false);
-    }
-
-    /// What it has read, if it is done.
-    ///
-    /// # Errors
-    /// When the thread has ended.
-    pub fn answer(&mut self) -> io::Result<Option<Settings>> {
-        let ended = || io::Error::other("the thread that reads settings ended");
-        let (settings, took) = match self.answers.try_recv() {
-            Err(TryRecvError::Empty) => return Ok(None),
-            answer => answer.map_err(|_| ended())?,
-        };
-        // The byte comes at once, if it is not there yet.
-        self.bell.read_exact(&mut [0])?;
-        (self.took, self.is_reading) = (took, false);
-        Ok(Some(settings))
-    }
-}
-
-fn serve(
-    orders: &Receiver<Vec<Watched>>,
-    answers: &Sender<(Settings, Duration)>,
-    mut bell: PipeWriter,
-) {
-    for links in orders {
-        let began = Instant::now();
-        let settings = Settings::read(links);
-        let sent = answers.send((settings, began.elapsed()));
-        if sent.is_err() || bell.write_all(&[0]).is_err() {
-            return;
-        }
-    }
-}
-
 /// What tells of changes: forwarding and `rp_filter` of an interface or of all.
 #[derive(Debug)]
 pub struct Changes(Socket);
@@ -207,13 +101,14 @@ impl Changes {
             let index = interface(message.payload);
             *concern |= index.is_some_and(|index| index == ALL || is_watched(index));
         };
-        loop {
+        for _ in 0..TURN {
             match self.0.receive(|message| take(&mut concern, message)) {
                 Ok(Received::Messages(_)) => {}
                 Ok(Received::Overrun) => concern = true,
-                Ok(Received::Nothing) | Err(_) => return concern,
+                Ok(Received::Nothing) | Err(_) => break,
             }
         }
+        concern
     }
 }
 

@@ -36,8 +36,8 @@ pub struct Surroundings {
     kept: HashSet<String>,
     /// What each link accepts by the kernel's settings. `None`: nobody reads them, so everything.
     accepts: Option<HashMap<u32, Accepts>>,
-    /// How often something was said of a link of which that was not known.
-    unread: u64,
+    /// How often something was said of a link that frames come in by.
+    news: u64,
     flows: Flows,
     /// Do frames come with their VLAN tags, whatever devices do?
     pub trusts_tags: bool,
@@ -158,18 +158,14 @@ impl Surroundings {
         is_new
     }
 
-    /// How often something was said of a link that frames come in by, when it was not known what
-    /// that accepts.
-    pub fn unread(&self) -> u64 {
-        self.unread
+    /// How often something was said of a link that frames come in by.
+    pub fn news(&self) -> u64 {
+        self.news
     }
 
     /// A link is there, or has changed; returns what it was before.
     pub fn put_link(&mut self, link: Link) -> Option<Link> {
-        let is_known = |accepts: &HashMap<u32, Accepts>| accepts.contains_key(&link.index);
-        if !self.accepts.as_ref().is_some_and(is_known) && self.is_receiving(&link) {
-            self.unread += 1;
-        }
+        self.news += u64::from(self.is_receiving(&link));
         self.links.insert(link.index, link)
     }
 

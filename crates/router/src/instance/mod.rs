@@ -17,16 +17,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use host::netlink::{Received, Socket};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use serde_json::json;
 
 use self::checks::Checks;
 use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, FollowError, Follower};
-use crate::control_plane::guard::{self, Finding, Look};
+use crate::control_plane::guard::{Finding, Guard};
 use crate::control_plane::mirror::Mirror;
-use crate::control_plane::settings::{Changes, Reader};
+use crate::control_plane::reader::Reader;
+use crate::control_plane::settings::{Changes, Settings, Watched};
 use crate::engine::Engine;
 use crate::log::{Level, log};
 use crate::management_plane::config::Config;
@@ -34,14 +34,9 @@ use crate::management_plane::server::{Asked, Question, Server};
 use crate::management_plane::supervisor::Supervisor;
 use crate::management_plane::{answers, metrics};
 
-/// Between two looks when rules change all the time.
-const GUARD_PAUSE: Duration = Duration::from_millis(100);
-
 /// How often the counters are read for metrics at most.
 const METRICS_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often the kernel's rules are looked at, besides at once when it announces a change.
-const GUARD_INTERVAL: Duration = Duration::from_secs(2);
 /// The longest sleep while another thread reads the kernel's tables.
 const WAITING: Duration = Duration::from_millis(2);
 
@@ -87,25 +82,28 @@ pub struct Instance {
     as_read: Option<Config>,
     follower: Follower,
     server: Server,
-    rules: Vec<Socket>,
-    look: Option<Look>,
-    /// What the latest look found, and with it all that the latest decision was made by.
-    seen: Vec<Finding>,
+    guard: Guard,
+    /// As the latest decision knew them ([`Mirror::rule_changes`]).
+    rules: u64,
+    /// All that the latest decision was made by.
     findings: Vec<Finding>,
+    /// Links that it kept because nobody had looked at them yet, by name.
+    unseen: Vec<String>,
     /// By the configuration as it is.
     has_decided: bool,
     /// Kinds of things without room, of which that has been said.
     said: [bool; 4],
-    guard_due: Instant,
-    /// When it last looked.
-    guarded: Instant,
     /// The latest metrics and when they were read.
     metrics: Option<(Instant, String)>,
-    settings: Reader,
+    /// The links' settings as they were read last, and who reads them.
+    settings: Settings,
+    reader: Reader<Vec<Watched>, Settings>,
+    /// They could not be read the last time.
+    lacks_settings: bool,
     /// What tells of changes of settings.
     changes: Changes,
     /// As the latest reading was begun ([`crate::control_plane::surroundings::Surroundings`]).
-    unread: u64,
+    news: u64,
     checks: Checks,
     vouching: Vouching,
     supervisor: Supervisor,
@@ -143,26 +141,23 @@ impl Instance {
             file,
             follower,
             server,
-            rules: guard::watch(),
-            look: None,
-            seen: Vec::new(),
+            guard: Guard::new()?,
+            rules: 0,
             findings: Vec::new(),
+            unseen: Vec::new(),
             has_decided: false,
             said: [false; 4],
-            guard_due: now + GUARD_INTERVAL,
-            guarded: now,
             metrics: None,
-            settings: Reader::start()?,
+            settings: Settings::default(),
+            reader: Reader::new("settings", Settings::read)?,
+            lacks_settings: false,
             changes: Changes::listen()?,
-            unread: 0,
+            news: 0,
         };
         let limits = instance.config.punt_limits;
         instance.follower.set_punt_limits(&limits);
         instance.vouch()?;
-        instance.begin_look()?;
-        if let Some(look) = instance.look.take() {
-            instance.take_seen(look.wait())?;
-        }
+        instance.decide_first()?;
         Ok(instance)
     }
 
@@ -210,16 +205,7 @@ impl Instance {
                 log!(Level::Error, "engine", error);
             }
             self.say_what_has_no_room();
-            let changed = self.rules_changed();
-            if changed {
-                self.guard_due = self.guard_due.min(self.guarded + GUARD_PAUSE);
-            }
-            if now >= self.guard_due && self.look.is_none() {
-                self.guard_due = now + GUARD_INTERVAL;
-                self.guarded = now;
-                self.begin_look()?;
-            }
-            self.end_look()?;
+            self.guard(now)?;
             self.check(now)?;
             self.supervisor.alive(now);
         }
@@ -245,11 +231,10 @@ impl Instance {
         let mut polls = vec![
             entry(self.follower.descriptor()),
             entry(self.server.descriptor()),
-            entry(self.settings.as_fd()),
+            entry(self.reader.as_fd()),
             entry(self.changes.as_fd()),
         ];
-        polls.extend(self.rules.iter().map(|rules| entry(rules.as_fd())));
-        polls.extend(self.look.iter().map(|look| entry(look.as_fd())));
+        polls.extend(self.guard.descriptors().map(entry));
         // Whoever has something is asked by all that follows.
         let _ready = event::poll(&mut polls, longest.as_ref());
     }
@@ -268,16 +253,6 @@ impl Instance {
             }
             *said = is_left;
         }
-    }
-
-    fn rules_changed(&mut self) -> bool {
-        let mut changed = false;
-        for rules in &mut self.rules {
-            while !matches!(rules.receive(|_| {}), Ok(Received::Nothing) | Err(_)) {
-                changed = true;
-            }
-        }
-        changed
     }
 
     /// The metrics page. Counters of every core and next hop take a while to read, so who asks more

@@ -7,7 +7,7 @@ use std::time::Instant;
 use fastpath::forward::{Accepts, FlowFields, Flows};
 
 use super::{Instance, InstanceError};
-use crate::control_plane::guard::{self, Finding, Look, Scope, Seen, Treatment};
+use crate::control_plane::guard::{self, Finding, Scope, Treatment};
 use crate::control_plane::model::LinkKind;
 use crate::control_plane::settings::{Settings, Watched};
 use crate::log::{Level, log};
@@ -36,29 +36,95 @@ impl Instance {
         watched.collect()
     }
 
+    /// The first decision, upon a first look and reading.
+    pub(super) fn decide_first(&mut self) -> Result<(), InstanceError> {
+        let now = Instant::now();
+        let links = self.watched();
+        let begun = self.reader.begin(links.clone(), now);
+        if self.guard.look(links, now) {
+            let devices = self.guard.wait();
+            self.follower.set_devices(&devices);
+        }
+        match begun.and_then(|()| self.reader.wait()) {
+            Ok(settings) => self.take_settings(settings),
+            Err(error) => {
+                self.decide()?;
+                self.lack_settings(&error)
+            }
+        }
+    }
+
     /// Has the settings read when that is due, and acts by those that have been read.
     pub(super) fn follow_settings(&mut self) -> Result<(), InstanceError> {
         let around = self.follower.mirror().around();
-        let is_new = around.unread() != std::mem::replace(&mut self.unread, around.unread());
-        if is_new || self.changes.concern(|index| around.receives(index)) {
-            self.settings.want();
+        let is_new = around.news() != std::mem::replace(&mut self.news, around.news());
+        if is_new {
+            self.guard.want_links();
         }
-        if let Some(settings) = self.settings.answer()? {
-            if self.has_decided {
-                self.decide(&settings)?;
-            }
-            self.apply(&settings)?;
+        if is_new || self.changes.concern(|index| around.receives(index)) {
+            self.reader.want();
+        }
+        match self.reader.answer() {
+            Ok(None) => {}
+            Ok(Some(settings)) => self.take_settings(settings)?,
+            Err(error) => self.lack_settings(&error)?,
         }
         let now = Instant::now();
-        if self.settings.is_due(now) {
-            self.settings.begin(self.watched(), now);
+        if self.reader.is_due(now)
+            && let Err(error) = self.reader.begin(self.watched(), now)
+        {
+            self.lack_settings(&error)?;
+        }
+        Ok(())
+    }
+
+    fn take_settings(&mut self, settings: Settings) -> Result<(), InstanceError> {
+        if std::mem::take(&mut self.lacks_settings) {
+            log!(Level::Info, "settings", result = "they can be read again");
+        }
+        self.settings = settings;
+        // What a setting forbids is decided before it lets anything in.
+        self.decide()?;
+        self.apply()
+    }
+
+    /// Nobody knows what the settings say, so nothing is accepted until somebody does.
+    fn lack_settings(&mut self, error: &std::io::Error) -> Result<(), InstanceError> {
+        if !std::mem::replace(&mut self.lacks_settings, true) {
+            let result = "every port is the kernel's until its settings can be read";
+            log!(Level::Error, "settings", error, result);
+        }
+        for setting in &mut self.settings.links {
+            (setting.accepts.v4, setting.accepts.v6) = (false, false);
+        }
+        self.apply()
+    }
+
+    /// Takes in what the kernel announces and what the guard has seen, and has it look when that is
+    /// due.
+    pub(super) fn guard(&mut self, now: Instant) -> Result<(), InstanceError> {
+        let mut is_new = self.guard.hear();
+        if let Some(devices) = self.guard.seen() {
+            self.follower.set_devices(&devices);
+            is_new = true;
+        }
+        let rules = self.follower.mirror().rule_changes();
+        is_new |= rules != std::mem::replace(&mut self.rules, rules);
+        if is_new {
+            self.decide()?;
+        }
+        if self.guard.is_due(now) {
+            let links = self.watched();
+            if !self.guard.look(links, now) {
+                self.decide()?;
+            }
         }
         Ok(())
     }
 
     /// What the settings say holds from now on.
-    fn apply(&mut self, settings: &Settings) -> Result<(), InstanceError> {
-        let (flows, links) = (settings.flows, &settings.links);
+    fn apply(&mut self) -> Result<(), InstanceError> {
+        let (flows, links) = (self.settings.flows, &self.settings.links);
         let mtu6 = links
             .iter()
             .map(|setting| (setting.link.index, setting.mtu6))
@@ -90,46 +156,28 @@ impl Instance {
         }
     }
 
-    /// Begins to look at what the kernel does besides routing.
-    pub(super) fn begin_look(&mut self) -> Result<(), InstanceError> {
-        match Look::begin(self.watched()) {
-            Ok(look) => self.look = Some(look),
-            Err(error) => self.take_seen(Seen::nothing(&error))?,
-        }
-        Ok(())
-    }
-
-    /// Takes in what the look under way has found, if it is over.
-    pub(super) fn end_look(&mut self) -> Result<(), InstanceError> {
-        let Some(seen) = self.look.as_ref().and_then(Look::seen) else {
-            return Ok(());
-        };
-        self.look = None;
-        self.take_seen(seen)
-    }
-
-    /// Acts by what a look has found.
-    pub(super) fn take_seen(&mut self, seen: Seen) -> Result<(), InstanceError> {
-        self.follower.set_devices(&seen.devices);
-        self.seen = seen.findings;
-        // What a setting forbids is decided before it lets anything in.
-        self.decide(&seen.settings)?;
-        self.apply(&seen.settings)
-    }
-
-    /// Decides, by what was found and by these settings, which links and families stay with the
-    /// kernel.
-    fn decide(&mut self, settings: &Settings) -> Result<(), InstanceError> {
-        let mut findings = self.seen.clone();
+    /// Decides, by what is known of the kernel's treatments and by the links' settings, which links
+    /// and families stay with the kernel.
+    pub(super) fn decide(&mut self) -> Result<(), InstanceError> {
+        let settings = &self.settings.links;
+        let mut findings = self.guard.findings();
         let validates = self.follower.engine().keeps_table();
-        for setting in &settings.links {
+        for setting in settings {
             let hides_tags = self.follower.engine().hides_tags(setting.link.index);
             guard::settings(setting, hides_tags, validates, &mut findings);
         }
         findings.extend(guard::policy_rules(self.follower.mirror()));
         findings.sort();
         findings.dedup();
-        if self.has_decided && findings == self.findings {
+        // Nobody knows yet what is done to the packets of these.
+        let looked_at = self.guard.looked_at();
+        let unseen = settings.iter().map(|setting| &setting.link);
+        let mut unseen: Vec<String> = unseen
+            .filter(|link| !looked_at.contains(&link.index))
+            .map(|link| link.name.clone())
+            .collect();
+        unseen.sort();
+        if self.has_decided && findings == self.findings && unseen == self.unseen {
             return Ok(());
         }
         self.has_decided = true;
@@ -158,11 +206,12 @@ impl Instance {
         let both = v4 && v6;
         let ports = self.config.ports.iter();
         let kept: HashSet<String> = ports
-            .chain(settings.links.iter().map(|setting| &setting.link.name))
+            .chain(settings.iter().map(|setting| &setting.link.name))
             .filter(|name| both || holds(&Scope::Port((*name).clone())))
+            .chain(&unseen)
             .cloned()
             .collect();
-        self.findings = findings;
+        (self.findings, self.unseen) = (findings, unseen);
         let trusts_tags = self.config.bypass_vlan_offload;
         self.follower.change(|mirror| {
             mirror.keep_families(v4, v6);

@@ -88,9 +88,10 @@ impl Instance {
             self.follower.set_punt_limits(&config.punt_limits);
         }
         self.follower.change(|mirror| mirror.set_ports(&ports))?;
-        // New ports are the kernel's until that look is over, and nothing is decided by an older.
+        // New ports are the kernel's until that look is over.
+        self.guard.want_links();
         self.has_decided = false;
-        self.begin_look()
+        self.decide()
     }
 }
 

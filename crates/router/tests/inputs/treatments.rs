@@ -4,7 +4,9 @@
 
 use host::netlink::{Message, append, messages};
 use router::control_plane::guard::netfilter::Ruleset;
-use router::control_plane::guard::{Finding, Scope, hooks, traffic_control};
+use router::control_plane::guard::traffic_control::Disciplines;
+use router::control_plane::guard::{Finding, Scope, hooks};
+use router::control_plane::settings::Watched;
 
 use crate::shape;
 
@@ -73,13 +75,23 @@ fn users(bytes: &[u8]) {
 }
 
 fn disciplines(bytes: &[u8]) {
-    let mut all = Vec::new();
+    let mut all = Disciplines::default();
     let bytes = shape::messages(bytes, &DISCIPLINES);
-    messages(&bytes, None, true).for_each(|message| traffic_control::take(&mut all, message));
+    messages(&bytes, None, true).for_each(|message| all.take(message));
     // `struct tcmsg` of link 7; TCA_KIND.
     let mut discipline = vec![0; 20];
     discipline[4..8].copy_from_slice(&7_u32.to_ne_bytes());
     append(&mut discipline, 1, b"behind\0");
-    traffic_control::take(&mut all, message(libc::RTM_NEWQDISC, &discipline));
-    assert_eq!(all.last(), Some(&(7, "behind".to_owned())));
+    all.take(message(libc::RTM_NEWQDISC, &discipline));
+    let port = Watched {
+        name: "p7".to_owned(),
+        index: 7,
+        is_port: true,
+        own_at_tc: 0,
+        passes_discipline: false,
+    };
+    let mut found = Vec::new();
+    all.find(&[port], &mut found);
+    let is_it = |finding: &Finding| finding.what.starts_with("queueing discipline behind ");
+    assert!(found.iter().any(is_it), "{found:?}");
 }

@@ -8,44 +8,212 @@
 //! Rules are not interpreted: any rule on the way counts for every port, because what a rule means
 //! may depend on any other.
 //!
-//! The kernel answers some of the questions only when nobody else changes links, which may take
-//! seconds. So a thread looks, and the control plane goes on meanwhile ([`Look`]).
+//! Most of it the kernel announces: what is added counts at once, by the announcement itself, and a
+//! thread looks at that part again. What it does not announce the thread looks at ten times a
+//! second. The kernel answers some of the questions only when nobody else changes links, which may
+//! take seconds; the control plane goes on meanwhile.
 
 mod finding;
 pub mod hooks;
+mod known;
 mod look;
 pub mod netfilter;
 pub mod traffic_control;
-mod xfrm;
+pub mod xfrm;
 
+use std::collections::HashSet;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
-use fastpath::forward::ReversePath;
-use host::netlink::{Dumped, Message, Protocol, Socket};
+use fastpath::forward::{Device, ReversePath};
+use host::netlink::{Dumped, Message, NETFILTER, Protocol, ROUTE, Socket, XFRM};
 
 use self::finding::unread;
 pub use self::finding::{Finding, Scope, Treatment};
-pub use self::look::{Look, Seen};
-use super::settings::Setting;
+use self::known::Known;
+use self::look::{Order, Parts, Seen, look};
+use self::netfilter::Ruleset;
+use self::traffic_control::Disciplines;
+use self::xfrm::Policies;
+use super::reader::Reader;
+use super::settings::{Setting, Watched};
 use crate::engine::MAIN_TABLE;
 
 /// How often a dump is asked for that the kernel changed meanwhile.
 const ATTEMPTS: u32 = 20;
 
-/// Groups of rtnetlink.
-const RTNLGRP_TC: u32 = 4;
-const RTNLGRP_IPV4_RULE: u32 = 8;
-const RTNLGRP_IPV6_RULE: u32 = 19;
+/// How often the ports' devices are asked what they do, besides when their links change: a veth does
+/// otherwise when its peer changes, and nobody announces that.
+const DEVICES_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What tells of changes, as far as the kernel announces them: nftables, `IPsec` policies, policy
-/// rules, queueing disciplines and filters. A kernel without one of these has nothing to tell.
-pub fn watch() -> Vec<Socket> {
-    let watched = [
-        netfilter::watch(),
-        xfrm::watch(),
-        Socket::open(None, &[RTNLGRP_TC, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE]),
-    ];
-    watched.into_iter().flatten().collect()
+/// What is known, and the thread that looks.
+#[derive(Debug)]
+pub struct Guard {
+    rules: Known<Ruleset>,
+    policies: Known<Policies>,
+    disciplines: Known<Disciplines>,
+    unannounced: Vec<Finding>,
+    /// Where the latest look at the links looked.
+    links: Vec<Watched>,
+    reader: Reader<Order, Seen>,
+    /// When the devices were asked last.
+    asked: Instant,
+}
+
+impl Guard {
+    /// Listens from now on, in the calling thread's network namespace, and knows nothing yet.
+    ///
+    /// # Errors
+    /// When the kernel refuses to announce something that it has.
+    pub fn new() -> io::Result<Self> {
+        let rules = listen(Some(NETFILTER), netfilter::NFNLGRP_NFTABLES)?;
+        let policies = listen(Some(XFRM), xfrm::XFRMNLGRP_POLICY)?;
+        let disciplines = listen(ROUTE, traffic_control::RTNLGRP_TC)?;
+        Ok(Self {
+            rules: Known::new("nftables rules", Treatment::Netfilter, rules),
+            policies: Known::new("IPsec policies", Treatment::Ipsec, policies),
+            disciplines: Known::new(
+                "queueing disciplines and filters",
+                Treatment::TrafficControl,
+                disciplines,
+            ),
+            unannounced: Vec::new(),
+            links: Vec::new(),
+            reader: Reader::new("guard", look)?,
+            asked: Instant::now(),
+        })
+    }
+
+    /// Readable when there is something to take in.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let sockets = [
+            self.rules.socket(),
+            self.policies.socket(),
+            self.disciplines.socket(),
+        ];
+        let sockets = sockets.into_iter().flatten().map(AsFd::as_fd);
+        sockets.chain([self.reader.as_fd()])
+    }
+
+    /// Something has changed about the links: one is new, or its device does something else.
+    pub fn want_links(&mut self) {
+        self.disciplines.want();
+        self.reader.want();
+    }
+
+    /// Takes in what was announced. True when it may be that more was found.
+    pub fn hear(&mut self) -> bool {
+        let heard = self.rules.hear() | self.policies.hear() | self.disciplines.hear();
+        if heard {
+            self.reader.want();
+        }
+        heard
+    }
+
+    /// Is the thread to look now?
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.reader.is_due(now)
+    }
+
+    /// Has the thread look at these links. False when it cannot; then nobody knows what there is.
+    pub fn look(&mut self, links: Vec<Watched>, now: Instant) -> bool {
+        let links_too = self.disciplines.begin();
+        let parts = Parts {
+            netfilter: self.rules.begin(),
+            ipsec: self.policies.begin(),
+            disciplines: links_too,
+            devices: links_too || now.saturating_duration_since(self.asked) >= DEVICES_INTERVAL,
+        };
+        if parts.devices {
+            self.asked = now;
+        }
+        match self.reader.begin(Order { links, parts }, now) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(&error);
+                false
+            }
+        }
+    }
+
+    /// Takes in what a look has found, if it is over; says then what the ports' devices do, by
+    /// interface index, as far as that was asked.
+    pub fn seen(&mut self) -> Option<Vec<(u32, Device)>> {
+        match self.reader.answer() {
+            Ok(seen) => seen.map(|seen| self.take(seen)),
+            Err(error) => {
+                self.fail(&error);
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// As [`Guard::seen`], and waits for the look.
+    pub fn wait(&mut self) -> Vec<(u32, Device)> {
+        match self.reader.wait() {
+            Ok(seen) => self.take(seen),
+            Err(error) => {
+                self.fail(&error);
+                Vec::new()
+            }
+        }
+    }
+
+    fn take(&mut self, seen: Seen) -> Vec<(u32, Device)> {
+        self.rules.end(seen.rules);
+        self.policies.end(seen.policies);
+        if let Some(Ok(_)) = &seen.disciplines {
+            self.links = seen.links;
+        }
+        self.disciplines.end(seen.disciplines);
+        self.unannounced = seen.unannounced;
+        seen.devices
+    }
+
+    /// Nobody could look, so nobody knows what there is.
+    fn fail(&mut self, error: &io::Error) {
+        self.rules.fail(error);
+        self.policies.fail(error);
+        self.disciplines.fail(error);
+    }
+
+    /// All that is known, in no order.
+    pub fn findings(&self) -> Vec<Finding> {
+        let unknown = [
+            self.rules.unknown(),
+            self.policies.unknown(),
+            self.disciplines.unknown(),
+        ];
+        let unknown = unknown.into_iter().flatten();
+        let mut found: Vec<Finding> = unknown.chain(&self.unannounced).cloned().collect();
+        self.rules.state.find(&mut found);
+        self.policies.state.find(&mut found);
+        self.disciplines.state.find(&self.links, &mut found);
+        found
+    }
+
+    /// The links of which it is known what is done to their packets, by interface index.
+    pub fn looked_at(&self) -> HashSet<u32> {
+        self.links.iter().map(|link| link.index).collect()
+    }
+}
+
+/// Does this say that the kernel has nobody to answer?
+fn is_absent(error: &io::Error) -> bool {
+    let codes = [libc::EINVAL, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT];
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
+/// A socket that hears what the kernel announces to a group. None when it has nobody to announce
+/// anything.
+fn listen(protocol: Option<Protocol>, group: u32) -> io::Result<Option<Socket>> {
+    match Socket::open(protocol, &[group]) {
+        Err(error) if is_absent(&error) => Ok(None),
+        socket => socket.map(Some),
+    }
 }
 
 /// A dump of one piece. Nothing when this kernel has nobody to answer.
@@ -58,12 +226,6 @@ fn list<T: Default>(
     body: &[u8],
     take: impl Fn(&mut T, Message<'_>),
 ) -> io::Result<Option<T>> {
-    let absent = |error: &io::Error| {
-        let codes = [libc::EINVAL, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT];
-        error
-            .raw_os_error()
-            .is_some_and(|code| codes.contains(&code))
-    };
     let read = || {
         let mut socket = Socket::open(protocol, &[])?;
         for _ in 0..ATTEMPTS {
@@ -75,7 +237,7 @@ fn list<T: Default>(
         Err(io::Error::other("it changed while it was read, every time"))
     };
     match read() {
-        Err(error) if absent(&error) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         all => all.map(Some),
     }
 }

@@ -1,22 +1,19 @@
 //! nftables chains, and what the kernel does not list with them: legacy iptables tables, IPVS.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::{fs, io};
 
-use host::netlink::{Message, NETFILTER, Socket, attributes, text};
+use host::netlink::{Message, NETFILTER, attributes, text};
 
+use super::known::State;
 use super::{Finding, Scope, Treatment, list, unread};
 
-/// A socket that is readable when nftables rules changed.
-///
-/// # Errors
-/// When the kernel has no nftables, or refuses.
-pub(super) fn watch() -> io::Result<Socket> {
-    Socket::open(Some(NETFILTER), &[NFNLGRP_NFTABLES])
-}
-
-const NFNLGRP_NFTABLES: u32 = 7;
+/// The group that tells of changes.
+pub(super) const NFNLGRP_NFTABLES: u32 = 7;
 const NFNL_SUBSYS_NFTABLES: u16 = 10 << 8;
+const NFT_MSG_NEWTABLE: u16 = NFNL_SUBSYS_NFTABLES;
+const NFT_MSG_DELRULE: u16 = NFNL_SUBSYS_NFTABLES | 8;
 const NFT_MSG_NEWCHAIN: u16 = NFNL_SUBSYS_NFTABLES | 3;
 const NFT_MSG_GETCHAIN: u16 = NFNL_SUBSYS_NFTABLES | 4;
 const NFT_MSG_NEWRULE: u16 = NFNL_SUBSYS_NFTABLES | 6;
@@ -26,25 +23,27 @@ pub(super) const NFPROTO_IPV4: u8 = 2;
 const NFPROTO_NETDEV: u8 = 5;
 pub(super) const NFPROTO_IPV6: u8 = 10;
 
-/// Chains that packets pass, and which chain each rule is in.
+/// Family, table and name.
+type Name = (u8, String, String);
+
+/// Chains that packets pass, and the rules in every chain by their handles.
 #[derive(Debug, Default)]
 pub struct Ruleset {
-    chains: Vec<Chain>,
-    rules: Vec<(u8, String, String)>,
+    chains: BTreeMap<Name, Chain>,
+    rules: BTreeMap<Name, HashSet<u64>>,
 }
 
 #[derive(Debug)]
 struct Chain {
-    family: u8,
-    table: String,
-    name: String,
     hook: u32,
     drops: bool,
     devices: Vec<String>,
+    /// It is on devices by the beginnings of their names, such as `eth*`.
+    by_prefix: bool,
 }
 
 impl Ruleset {
-    fn read() -> io::Result<Self> {
+    pub(super) fn read() -> io::Result<Self> {
         let part = |kind| list(Some(NETFILTER), kind, &[0; 4], Self::take);
         let (chains, rules) = (part(NFT_MSG_GETCHAIN)?, part(NFT_MSG_GETRULE)?);
         Ok(Self {
@@ -53,34 +52,38 @@ impl Ruleset {
         })
     }
 
-    /// Takes in one message of a dump of chains or of rules.
+    /// Takes in one message, of a dump of chains or of rules, or of what was added.
     pub fn take(&mut self, message: Message<'_>) {
         match message.kind {
             NFT_MSG_NEWCHAIN => self.chains.extend(base_chain(message.payload)),
-            NFT_MSG_NEWRULE => self.rules.extend(rule_chain(message.payload)),
+            NFT_MSG_NEWRULE => {
+                if let Some((chain, handle)) = rule(message.payload) {
+                    self.rules.entry(chain).or_default().insert(handle);
+                }
+            }
             _ => {}
         }
     }
 
     /// Which of it forwarded packets pass.
     pub fn find(&self, found: &mut Vec<Finding>) {
-        for chain in self.chains.iter().filter(|chain| on_the_way(chain)) {
-            let rules = self.rules.iter().filter(|(family, table, name)| {
-                (*family, table, name) == (chain.family, &chain.table, &chain.name)
-            });
-            let count = rules.count();
+        let passed = |(name, chain): &(&Name, &Chain)| on_the_way(name.0, chain.hook);
+        for (name, chain) in self.chains.iter().filter(passed) {
+            let count = self.rules.get(name).map_or(0, HashSet::len);
             if count == 0 && !chain.drops {
                 continue;
             }
+            let (family, table, name) = name;
             let policy = if chain.drops { ", policy drop" } else { "" };
             let what = format!(
-                "nftables chain {} {} has {count} rules{policy} (nft list ruleset)",
-                chain.table, chain.name
+                "nftables chain {table} {name} has {count} rules{policy} (nft list ruleset)"
             );
-            let scopes = match chain.family {
+            let scopes = match *family {
                 NFPROTO_IPV4 => vec![Scope::V4],
                 NFPROTO_IPV6 => vec![Scope::V6],
-                NFPROTO_NETDEV => chain.devices.iter().cloned().map(Scope::Port).collect(),
+                NFPROTO_NETDEV if !chain.by_prefix => {
+                    chain.devices.iter().cloned().map(Scope::Port).collect()
+                }
                 _ => vec![Scope::All],
             };
             found.extend(
@@ -92,25 +95,30 @@ impl Ruleset {
     }
 }
 
-pub(super) fn nftables(found: &mut Vec<Finding>) {
-    match Ruleset::read() {
-        Ok(rules) => rules.find(found),
-        Err(error) => {
-            let what = "nftables rules (nft list ruleset)";
-            found.push(unread(what, &error, Treatment::Netfilter));
+impl State for Ruleset {
+    /// What changes the elements of a set changes nothing here.
+    fn hear(&mut self, message: Message<'_>) -> bool {
+        self.take(message);
+        (NFT_MSG_NEWTABLE..=NFT_MSG_DELRULE).contains(&message.kind)
+    }
+
+    fn join(&mut self, other: Self) {
+        self.chains.extend(other.chains);
+        for (chain, rules) in other.rules {
+            self.rules.entry(chain).or_default().extend(rules);
         }
     }
 }
 
 /// Does a forwarded packet pass this chain?
-fn on_the_way(chain: &Chain) -> bool {
+fn on_the_way(family: u8, hook: u32) -> bool {
     const PREROUTING: u32 = 0;
     const FORWARD: u32 = 2;
     const POSTROUTING: u32 = 4;
     const INGRESS: u32 = 5;
-    match chain.family {
+    match family {
         NFPROTO_INET | NFPROTO_IPV4 | NFPROTO_IPV6 => {
-            matches!(chain.hook, PREROUTING | FORWARD | POSTROUTING | INGRESS)
+            matches!(hook, PREROUTING | FORWARD | POSTROUTING | INGRESS)
         }
         NFPROTO_NETDEV => true,
         _ => false,
@@ -123,24 +131,23 @@ fn big_endian(value: &[u8]) -> u32 {
         .map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-fn base_chain(payload: &[u8]) -> Option<Chain> {
+fn base_chain(payload: &[u8]) -> Option<(Name, Chain)> {
     const TABLE: u16 = 1;
     const NAME: u16 = 3;
     const HOOK: u16 = 4;
     const POLICY: u16 = 5;
+    let (mut table, mut name) = (String::new(), String::new());
     let mut chain = Chain {
-        family: *payload.first()?,
-        table: String::new(),
-        name: String::new(),
         hook: 0,
         drops: false,
         devices: Vec::new(),
+        by_prefix: false,
     };
     let mut hooked = false;
     for (kind, value) in attributes(payload.get(4..)?) {
         match kind {
-            TABLE => chain.table = text(value),
-            NAME => chain.name = text(value),
+            TABLE => table = text(value),
+            NAME => name = text(value),
             POLICY => chain.drops = big_endian(value) == 0,
             HOOK => {
                 hooked = true;
@@ -149,7 +156,8 @@ fn base_chain(payload: &[u8]) -> Option<Chain> {
             _ => {}
         }
     }
-    hooked.then_some(chain)
+    let family = *payload.first()?;
+    hooked.then_some(((family, table, name), chain))
 }
 
 fn read_hook(value: &[u8], chain: &mut Chain) {
@@ -159,71 +167,88 @@ fn read_hook(value: &[u8], chain: &mut Chain) {
     for (kind, value) in attributes(value) {
         match kind {
             NUMBER => chain.hook = big_endian(value),
-            DEVICE => chain.devices.push(text(value)),
-            DEVICES => chain
-                .devices
-                .extend(attributes(value).map(|(_, name)| text(name))),
+            DEVICE => read_device(NAME, value, chain),
+            DEVICES => attributes(value).for_each(|(kind, name)| read_device(kind, name, chain)),
             _ => {}
         }
     }
 }
 
-fn rule_chain(payload: &[u8]) -> Option<(u8, String, String)> {
+/// `NFTA_DEVICE_NAME`; every other kind, and a name without its zero (Linux 6.16), is the beginning
+/// of names.
+const NAME: u16 = 1;
+
+fn read_device(kind: u16, name: &[u8], chain: &mut Chain) {
+    chain.by_prefix |= kind != NAME || !name.ends_with(&[0]);
+    chain.devices.push(text(name));
+}
+
+/// The chain that a rule is in, and its handle.
+fn rule(payload: &[u8]) -> Option<(Name, u64)> {
     const TABLE: u16 = 1;
     const CHAIN: u16 = 2;
-    let (mut table, mut chain) = (String::new(), String::new());
+    const HANDLE: u16 = 3;
+    let (mut table, mut chain, mut handle) = (String::new(), String::new(), 0);
     for (kind, value) in attributes(payload.get(4..)?) {
         match kind {
             TABLE => table = text(value),
             CHAIN => chain = text(value),
+            HANDLE => {
+                handle = value
+                    .first_chunk()
+                    .map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            }
             _ => {}
         }
     }
-    Some((*payload.first()?, table, chain))
+    Some(((*payload.first()?, table, chain), handle))
 }
 
 /// The old interface has no dump; that a table is loaded is all that can be read without disturbing
-/// it.
-pub(super) fn legacy_tables(found: &mut Vec<Finding>) {
-    for (file, scope, command) in [
-        ("ip_tables_names", Scope::V4, "iptables-legacy"),
-        ("ip6_tables_names", Scope::V6, "ip6tables-legacy"),
-    ] {
-        let names = match fs::read_to_string(Path::new("/proc/thread-self/net").join(file)) {
-            Ok(names) => names,
+/// it. IPVS: its services take packets off their way, replies too; the kernel lists them behind
+/// three lines of headings.
+pub(super) fn unlisted(directory: &Path, found: &mut Vec<Finding>) {
+    let files = [
+        ("ip_tables_names", Scope::V4, 0),
+        ("ip6_tables_names", Scope::V6, 0),
+        ("ip_vs", Scope::All, 3),
+    ];
+    for (file, scope, headings) in files {
+        let content = match fs::read_to_string(directory.join(file)) {
+            Ok(content) => content,
+            // Nobody has ever had one.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             // Root and its group may read it, and need no capability for that.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let what = format!("legacy iptables tables ({command}-save; /proc/net/{file})");
+            Err(error) => {
+                let what = format!("/proc/net/{file} (legacy iptables, IPVS)");
                 found.push(Finding {
                     scope,
                     ..unread(&what, &error, Treatment::Netfilter)
                 });
                 continue;
             }
-            // Nobody has ever had one.
-            Err(_) => continue,
         };
-        let names: Vec<&str> = names.split_whitespace().collect();
-        if !names.is_empty() {
-            let what = format!(
-                "legacy iptables tables are loaded: {} ({command}-save)",
-                names.join(", ")
-            );
-            found.push(Finding::new(scope, what, Treatment::Netfilter));
+        let lines: Vec<&str> = content.lines().skip(headings).collect();
+        if lines.is_empty() {
+            continue;
         }
+        let what = match scope {
+            Scope::V4 => legacy("iptables-legacy", &lines),
+            Scope::V6 => legacy("ip6tables-legacy", &lines),
+            _ => format!(
+                "IPVS has {} services and servers (ipvsadm -Ln)",
+                lines.len()
+            ),
+        };
+        found.push(Finding::new(scope, what, Treatment::Netfilter));
     }
 }
 
-/// IPVS: its services take packets off their way, replies too. The kernel lists them behind three
-/// lines of headings.
-pub(super) fn virtual_services(found: &mut Vec<Finding>) {
-    let services = fs::read_to_string("/proc/thread-self/net/ip_vs").unwrap_or_default();
-    let count = services.lines().skip(3).count();
-    if count > 0 {
-        found.push(Finding::new(
-            Scope::All,
-            format!("IPVS has {count} services and servers (ipvsadm -Ln)"),
-            Treatment::Netfilter,
-        ));
-    }
+fn legacy(command: &str, names: &[&str]) -> String {
+    let names = names.join(", ");
+    format!("legacy iptables tables are loaded: {names} ({command}-save)")
 }
+
+#[cfg(test)]
+#[path = "../../../tests/unit/netfilter.rs"]
+mod tests;

@@ -34,6 +34,8 @@ pub struct Mirror {
     v6: Family<u128>,
     shared: Shared,
     rules: BTreeSet<Rule>,
+    /// How often these have changed.
+    rule_changes: u64,
     /// Of IPv4 and of IPv6: whether any was ever there.
     had_rules: [bool; 2],
     ports: HashMap<u32, Port>,
@@ -56,6 +58,7 @@ impl Mirror {
             v6: Family::default(),
             shared,
             rules: BTreeSet::new(),
+            rule_changes: 0,
             had_rules: [false; 2],
             ports: HashMap::new(),
             round: None,
@@ -143,10 +146,10 @@ impl Mirror {
             Event::NeighbourGone(link, address) => self.neighbour_gone((link, address)),
             Event::Rule(rule) => {
                 self.had_rules[usize::from(rule.family == 6)] = true;
-                self.rules.insert(rule);
+                self.rule_changes += u64::from(self.rules.insert(rule));
             }
             Event::RuleGone(rule) => {
-                self.rules.remove(&rule);
+                self.rule_changes += u64::from(self.rules.remove(&rule));
             }
             Event::Object(NextHopObject { id, kind }) => {
                 let Shared {
@@ -254,6 +257,11 @@ impl Mirror {
     /// The tables in which ports look up.
     pub fn domains(&self) -> &[u32] {
         &self.shared.domains
+    }
+
+    /// How often policy rules have changed.
+    pub fn rule_changes(&self) -> u64 {
+        self.rule_changes
     }
 
     /// Policy rules of a family (4 or 6) that a look-up by destination cannot follow.

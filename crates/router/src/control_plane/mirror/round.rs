@@ -207,6 +207,7 @@ impl Mirror {
         let objects = unseen(self.shared.objects.numbers(), Key::Object, &round.seen);
         others += objects.len();
         self.objects_gone(&objects);
+        self.rule_changes += u64::from(self.rules != round.rules);
         self.rules = round.rules;
         others
     }

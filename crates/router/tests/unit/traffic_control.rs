@@ -1,0 +1,100 @@
+use host::netlink::append;
+
+use super::*;
+
+fn message(kind: u16, payload: &[u8]) -> Message<'_> {
+    Message {
+        kind,
+        flags: 0,
+        payload,
+        dumped: false,
+    }
+}
+
+/// A `struct tcmsg` with its kind, and with the number of a shared block where frames come in.
+fn said(index: u32, handle: u32, parent: u32, kind: &str, block: Option<u32>) -> Vec<u8> {
+    let mut payload = vec![0; 20];
+    for (at, value) in [(4, index), (8, handle), (12, parent)] {
+        payload[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    append(&mut payload, TCA_KIND, format!("{kind}\0").as_bytes());
+    if let Some(block) = block {
+        append(&mut payload, TCA_INGRESS_BLOCK, &block.to_ne_bytes());
+    }
+    payload
+}
+
+fn port(index: u32, passes_discipline: bool) -> Watched {
+    Watched {
+        name: format!("p{index}"),
+        index,
+        is_port: true,
+        own_at_tc: 0,
+        passes_discipline,
+    }
+}
+
+fn found(all: &Disciplines, passes_discipline: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    let links = [port(7, passes_discipline), port(8, passes_discipline)];
+    all.find(&links, &mut found);
+    found.into_iter().map(|found| found.what).collect()
+}
+
+#[test]
+fn disciplines_and_filters_count_from_their_announcement_on() {
+    let mut all = Disciplines::default();
+    let mut hear = |kind, payload: Vec<u8>| all.hear(message(kind, &payload));
+    assert!(hear(
+        libc::RTM_NEWQDISC,
+        said(7, 0, u32::MAX, "fq_codel", None)
+    ));
+    assert!(hear(
+        libc::RTM_NEWQDISC,
+        said(7, 0, INGRESS, "clsact", None)
+    ));
+    assert!(hear(libc::RTM_NEWQDISC, said(9, 1, u32::MAX, "tbf", None)));
+    assert!(hear(libc::RTM_DELTFILTER, said(9, 1, INGRESS, "bpf", None)));
+    assert!(!hear(libc::RTM_NEWTCLASS, said(9, 1, 0, "htb", None)));
+    assert_eq!(found(&all, false), [""; 0]);
+    let mut hear = |kind, payload: Vec<u8>| all.hear(message(kind, &payload));
+    hear(libc::RTM_NEWQDISC, said(8, 1, u32::MAX, "tbf", None));
+    hear(libc::RTM_NEWTFILTER, said(7, 0, INGRESS, "bpf", None));
+    // On the discipline of a port: only who goes past the discipline goes past it.
+    hear(libc::RTM_NEWTFILTER, said(7, 0, 0x10000, "u32", None));
+    let filter = |kind: &str| format!("tc filter {kind} (tc filter show dev p7)");
+    let shaper = "queueing discipline tbf (tc qdisc show dev p8)".to_owned();
+    assert_eq!(found(&all, false), [filter("u32"), filter("bpf"), shaper]);
+    assert_eq!(found(&all, true), [filter("bpf")]);
+}
+
+#[test]
+fn filters_of_a_shared_block_count_on_all_its_links() {
+    let mut all = Disciplines::default();
+    // Dumped before, without filters: 7 and 9 share block 3.
+    for index in [7, 9] {
+        all.take(message(
+            libc::RTM_NEWQDISC,
+            &said(index, 0, INGRESS, "clsact", Some(3)),
+        ));
+    }
+    all.hear(message(
+        libc::RTM_NEWTFILTER,
+        &said(SHARED_BLOCK, 0, 4, "bpf", None),
+    ));
+    assert_eq!(found(&all, false), [""; 0], "of another block");
+    all.hear(message(
+        libc::RTM_NEWTFILTER,
+        &said(SHARED_BLOCK, 0, 3, "bpf", None),
+    ));
+    assert_eq!(
+        found(&all, false),
+        ["tc filter bpf (tc filter show dev p7)"]
+    );
+    // Whoever joins a block may have its filters from now on.
+    all.hear(message(
+        libc::RTM_NEWQDISC,
+        &said(8, 0, INGRESS, "clsact", Some(5)),
+    ));
+    assert_eq!(found(&all, true).len(), 2);
+}
