@@ -56,26 +56,34 @@ impl<S: State> Known<S> {
 
     /// Takes in what was announced. True when there was something.
     pub(super) fn hear(&mut self) -> bool {
-        let Some(socket) = &mut self.socket else {
+        let Some(mut socket) = self.socket.take() else {
             return false;
         };
         let mut heard = false;
         for _ in 0..TURN {
-            let received = socket.receive(|message| {
-                heard |= self.state.hear(message);
-                self.late.hear(message);
-            });
-            let lost = match received {
+            let lost = match socket.receive(|message| heard |= self.take(message)) {
                 Ok(Received::Messages(_)) => continue,
                 Ok(Received::Nothing) => break,
                 Ok(Received::Overrun) => io::Error::other("announcements were lost"),
                 Err(error) => error,
             };
-            (heard, self.lost) = (true, true);
-            self.unknown = Some(unread(self.name, &lost, self.treatment));
+            heard = true;
+            self.lose(&lost);
         }
+        self.socket = Some(socket);
+        heard
+    }
+
+    fn take(&mut self, message: Message<'_>) -> bool {
+        let heard = self.state.hear(message);
+        self.late.hear(message);
         self.is_wanted |= heard;
         heard
+    }
+
+    fn lose(&mut self, error: &io::Error) {
+        self.lost = true;
+        self.fail(error);
     }
 
     /// The next look is to look at this part.
@@ -115,3 +123,7 @@ impl<S: State> Known<S> {
         self.unknown.as_ref()
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/unit/known.rs"]
+mod tests;
