@@ -1,6 +1,7 @@
 //! `corelane run`: the router. Follows the kernel's routes, forwards between the ports, answers
 //! `corelane show`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -89,7 +90,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         config.capacity(),
     )?;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
-    println!("{}", instance.ready_line());
+    // Whoever wanted to read it may have gone.
+    let _ = writeln!(std::io::stdout(), "{}", instance.ready_line());
     // Asked after ready: what it says is advice, not a condition.
     let slow = |port: &&String| !sockets && !takes_redirects(port);
     for port in ports.iter().filter(slow) {
@@ -102,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ];
         log::write(Level::Warning, "slow-port", &pairs);
     }
-    instance.run(&signals)?;
+    instance.run(&signals);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -48,7 +48,14 @@ pub(crate) fn ask(
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let value = ask(&arguments.which, &arguments.subject.join(" "))?;
+    let mut value = ask(&arguments.which, &arguments.subject.join(" "))?;
+    // The router lists a table part by part.
+    if let Some(Value::Array(listed)) = value.pointer_mut("/routes/listed") {
+        listed.sort_by_cached_key(|row| {
+            let prefix = row["prefix"].as_str().map(str::parse::<fib::IpPrefix>);
+            (row["table"].as_u64(), prefix.and_then(Result::ok))
+        });
+    }
     print(&if arguments.which.json {
         format!("{value:#}\n")
     } else {

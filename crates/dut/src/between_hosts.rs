@@ -65,7 +65,7 @@ impl BetweenHosts {
         duration: Duration,
     ) -> Result<Sample, Error> {
         if let Some(router) = &mut self.router {
-            self.site.router().enter(|| router.follow())??;
+            self.site.router().enter(|| router.follow())?;
         }
         let before = self.counts()?;
         let carried = transfer::carry(&self.site, &self.cores, transfer, warm_up, duration)?;

@@ -20,18 +20,18 @@ use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use crate::recording::Recording;
 
-struct Net {
-    router: Namespace,
+pub(crate) struct Net {
+    pub(crate) router: Namespace,
     _bed: Bed,
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     needs::root("for network namespaces")
 }
 
 /// A router namespace with r0, r1, r2 = 10.0.0.1/24, 10.1.0.1/24, 10.2.0.1/24 and a permanent
 /// neighbour .9 on each.
-fn net() -> Net {
+pub(crate) fn net() -> Net {
     let mut plan = Bed::plan();
     for number in 0..3 {
         let port = side("router", &format!("r{number}"))
@@ -55,7 +55,7 @@ fn neighbours(router: &Namespace, number: u32) {
     }
 }
 
-fn batch(router: &Namespace, lines: &str) {
+pub(crate) fn batch(router: &Namespace, lines: &str) {
     router.batch(lines, OnFailure::Continue).unwrap();
 }
 
@@ -64,13 +64,13 @@ fn batch(router: &Namespace, lines: &str) {
 fn settle(follower: &mut Follower, time: Duration) -> Vec<String> {
     let end = Instant::now() + time;
     while Instant::now() < end {
-        follower.follow().unwrap();
+        follower.follow();
         std::thread::sleep(Duration::from_millis(2));
     }
     differences(follower)
 }
 
-fn differences(follower: &mut Follower) -> Vec<String> {
+pub(crate) fn differences(follower: &mut Follower) -> Vec<String> {
     let verification = follower.verify().unwrap();
     assert!(verification.compared > 1000);
     verification
@@ -80,12 +80,12 @@ fn differences(follower: &mut Follower) -> Vec<String> {
         .collect()
 }
 
-fn ports() -> Vec<String> {
+pub(crate) fn ports() -> Vec<String> {
     ["r0", "r1", "r2"].map(String::from).to_vec()
 }
 
 /// Runs `work` with a follower inside the router's namespace.
-fn following(net: &Net, work: impl FnOnce(&mut Follower) + Send) {
+pub(crate) fn following(net: &Net, work: impl FnOnce(&mut Follower) + Send) {
     net.router
         .enter(|| {
             let mut follower = Follower::start(&ports(), Box::new(Recording::new())).unwrap();
@@ -192,13 +192,13 @@ fn a_storm_that_overruns_the_socket_ends_equal() {
         // Nobody reads meanwhile: the socket overruns, and only a resynchronisation can tell what
         // is there.
         batch(router, &lines);
-        follower.follow().unwrap();
+        follower.follow();
         assert!(follower.health().overruns > 0);
-        follower.tick(Instant::now()).unwrap();
+        follower.tick(Instant::now());
         assert!(!follower.is_current(), "nobody may vouch for that");
         while follower.is_resyncing() {
-            follower.follow().unwrap();
-            follower.tick(Instant::now()).unwrap();
+            follower.follow();
+            follower.tick(Instant::now());
         }
         assert_eq!(follower.health().resyncs, 1);
         assert!(follower.is_current());
@@ -298,7 +298,7 @@ fn route_changes_do_not_wait_for_a_resynchronisation() {
             link.map(|link| link.name.clone())
         };
         let (mut pieces, mut changes) = (0_u64, 0);
-        follower.begin_resync("the test").unwrap();
+        follower.begin_resync("the test");
         while follower.is_resyncing() {
             let change = match pieces {
                 1 => Some(("replace 192.0.2.0/24 via 10.2.0.9", Some("r2"))),
@@ -308,12 +308,12 @@ fn route_changes_do_not_wait_for_a_resynchronisation() {
             };
             if let Some((change, port)) = change {
                 batch(router, &format!("route {change}"));
-                follower.follow().unwrap();
+                follower.follow();
                 assert_eq!(answers(follower).as_deref(), port, "after piece {pieces}");
                 changes += 1;
             }
             let before = follower.health().messages;
-            follower.advance_resync().unwrap();
+            follower.advance_resync();
             let events = follower.health().messages - before;
             assert!(events <= most, "{events} events at once, of {most} allowed");
             pieces += 1;
@@ -353,7 +353,7 @@ fn a_comparison_finds_what_differs_and_says_where() {
             }
         };
         for next_hop in [fixed::BLACKHOLE, fixed::PUNT] {
-            follower.change(spoil(next_hop)).unwrap();
+            follower.change(spoil(next_hop));
             let result = follower.verify().unwrap();
             // Both ends of either prefix, each once.
             assert_eq!(

@@ -3,10 +3,12 @@
 mod agreement;
 mod auto;
 mod config;
+mod failures;
 mod follow;
 mod fuzz;
 mod inputs;
 mod instructions;
+mod long_answers;
 mod memory_engine;
 mod mirror;
 mod plain_sockets;

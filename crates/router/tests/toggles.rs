@@ -224,7 +224,7 @@ fn toggle_all(kind: EngineKind) {
         let engine =
             engine::open(kind, &ports, Require::Native, false, Capacity::default()).unwrap();
         let mut follower = Follower::start(&ports, engine).unwrap();
-        follower.change(add_vrf_and_vlan).unwrap();
+        follower.change(add_vrf_and_vlan);
         std::thread::scope(|scope| {
             scope.spawn(|| send(&mut generators, &stop, &bursts));
             let traffic = Traffic {
@@ -234,7 +234,7 @@ fn toggle_all(kind: EngineKind) {
             for (name, times, toggle) in ALL {
                 for _ in 0..times {
                     for on in [true, false] {
-                        follower.change(|mirror| toggle(mirror, on)).unwrap();
+                        follower.change(|mirror| toggle(mirror, on));
                         traffic.wait();
                     }
                 }

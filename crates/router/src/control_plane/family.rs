@@ -90,7 +90,7 @@ impl<A: Routed> Family<A> {
     }
 
     /// The prefixes of one part of a kernel table, from 0 to [`PARTS`].
-    pub(super) fn part(&self, table: u32, number: usize) -> impl Iterator<Item = Prefix<A>> {
+    pub(crate) fn part(&self, table: u32, number: usize) -> impl Iterator<Item = Prefix<A>> {
         let routes = self.tables.get(&table).into_iter();
         routes.flat_map(move |routes| routes.part(number))
     }

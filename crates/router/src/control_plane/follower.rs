@@ -23,6 +23,7 @@ use super::mirror::{Mirror, Swept};
 use super::netlink::GROUPS;
 use super::netlink::decode::decode;
 use super::reread::{Progress, Reread};
+use super::troubles::Troubles;
 use super::verify::{Check, Verification};
 use crate::engine::{Change, Engine, EngineError};
 use crate::log::{self, log};
@@ -45,16 +46,14 @@ const SUSPICION_INTERVAL: Duration = Duration::from_secs(30);
 /// Why the tables must be read again before anybody vouches for the engine's state.
 const LOST: &str = "announcements were lost (ENOBUFS)";
 
-/// What went wrong while following.
-#[derive(Debug, thiserror::Error)]
-pub enum FollowError {
-    /// The kernel refused something.
-    #[error("rtnetlink: {0}")]
-    Netlink(#[from] io::Error),
-    /// The engine refused a change.
-    #[error("the engine refused a change; the kernel forwards from now on: {0}")]
-    Engine(#[from] EngineError),
-}
+/// What may fail, in the words of the log.
+const HEARING: &str = "hearing what the kernel announces";
+const READING: &str = "reading the kernel's tables again";
+const TELLING: &str = "telling the engine what has changed";
+const VOUCHING: &str = "vouching for the routes";
+/// What follows of it.
+const UNVOUCHED: &str = "it is tried again; nobody vouches for the routes, so the kernel forwards \
+                         when stale-milliseconds are over";
 
 /// The mirror, the engine, and the sockets between the kernel and both.
 pub struct Follower {
@@ -79,8 +78,8 @@ impl Follower {
     /// fills the engine.
     ///
     /// # Errors
-    /// When the kernel or the engine refuses.
-    pub fn start(ports: &[String], engine: Box<dyn Engine>) -> Result<Self, FollowError> {
+    /// When the kernel refuses.
+    pub fn start(ports: &[String], engine: Box<dyn Engine>) -> io::Result<Self> {
         Self::start_prepared(ports, engine, |_| {})
     }
 
@@ -88,12 +87,12 @@ impl Follower {
     /// forwarded.
     ///
     /// # Errors
-    /// When the kernel or the engine refuses.
+    /// When the kernel refuses.
     pub fn start_prepared(
         ports: &[String],
         engine: Box<dyn Engine>,
         prepare: impl FnOnce(&mut Mirror),
-    ) -> Result<Self, FollowError> {
+    ) -> io::Result<Self> {
         let began = Instant::now();
         let mut mirror = Mirror::new(ports);
         prepare(&mut mirror);
@@ -134,18 +133,21 @@ impl Follower {
     }
 
     /// Is the engine's state the kernel's, as of the latest [`Follower::follow`]? Not while
-    /// announcements were lost and the tables have not been read again, and not while routes
-    /// that are gone are still being removed.
+    /// announcements were lost and the tables have not been read again, not while routes that are
+    /// gone are still being removed, and not while the engine refuses a change.
     pub fn is_current(&self) -> bool {
-        !self.lost && !self.mirror.has_work()
+        !self.lost && !self.mirror.has_work() && !self.health.troubles.has(TELLING)
     }
 
-    /// Tells the engine that its state is the kernel's as of now ([`Engine::vouch`]).
-    ///
-    /// # Errors
-    /// When the engine refuses.
-    pub fn vouch(&mut self, bound: Option<Duration>) -> Result<(), FollowError> {
-        Ok(self.engine.vouch(bound)?)
+    /// Tells the engine that its state is the kernel's as of now ([`Engine::vouch`]). False when it
+    /// refuses.
+    pub fn vouch(&mut self, bound: Option<Duration>) -> bool {
+        let vouched = self.engine.vouch(bound);
+        match &vouched {
+            Ok(()) => self.health.troubles.over(VOUCHING),
+            Err(error) => self.health.troubles.add(VOUCHING, error, UNVOUCHED),
+        }
+        vouched.is_ok()
     }
 
     /// Tells the engine how many punts the kernel gets.
@@ -180,20 +182,19 @@ impl Follower {
         &self.health
     }
 
+    /// What has failed, to be added to.
+    pub fn troubles(&mut self) -> &mut Troubles {
+        &mut self.health.troubles
+    }
+
     /// Changes the mirror from outside (ports, families) and tells the engine.
-    ///
-    /// # Errors
-    /// When the engine refuses.
-    pub fn change(&mut self, change: impl FnOnce(&mut Mirror)) -> Result<(), FollowError> {
+    pub fn change(&mut self, change: impl FnOnce(&mut Mirror)) {
         change(&mut self.mirror);
-        self.flush()
+        self.flush();
     }
 
     /// Takes in what was announced so far, for at most [`TURN`].
-    ///
-    /// # Errors
-    /// When the socket or the engine fails.
-    pub fn follow(&mut self) -> Result<(), FollowError> {
+    pub fn follow(&mut self) {
         let began = Instant::now();
         let mut any = false;
         let (mut flushed, mut took) = (began, Duration::ZERO);
@@ -203,33 +204,45 @@ impl Follower {
                 if let Some(event) = decode(message, false) {
                     mirror.apply(event);
                 }
-            })?;
+            });
             match received {
-                Received::Messages(count) => {
+                Ok(Received::Messages(count)) => {
                     any = true;
                     self.health.messages += count as u64;
                     let now = Instant::now();
                     if now - flushed > PROMPT.max(4 * took) {
-                        self.flush()?;
+                        self.flush();
                         flushed = Instant::now();
                         took = flushed - now;
                     } else {
-                        self.flush_from(BATCH)?;
+                        self.flush_from(BATCH);
                     }
                     // The rest is there in the next turn, after whoever else waits.
                     if now - began > TURN {
                         break;
                     }
                 }
-                Received::Nothing => break,
-                Received::Overrun => {
+                Ok(Received::Nothing) => {
+                    self.health.troubles.over(HEARING);
+                    break;
+                }
+                Ok(Received::Overrun) => {
                     self.health.overruns += 1;
                     self.lost = true;
                     self.resync_wanted = Some(LOST);
                 }
+                Err(error) => {
+                    // What it would have said is not known.
+                    self.lost = true;
+                    if !self.health.troubles.waits(HEARING) {
+                        self.resync_wanted = Some(LOST);
+                        self.health.troubles.add(HEARING, &error, UNVOUCHED);
+                    }
+                    break;
+                }
             }
         }
-        self.flush()?;
+        self.flush();
         if any {
             self.health.lag = began.elapsed();
             self.health.lag_max = self.health.lag_max.max(self.health.lag);
@@ -238,14 +251,10 @@ impl Follower {
             self.suspicions = self.mirror.suspicions();
             self.suspected.get_or_insert(Instant::now());
         }
-        Ok(())
     }
 
     /// Does what is due: a resynchronisation, a look at the neighbours in use.
-    ///
-    /// # Errors
-    /// When the kernel or the engine refuses.
-    pub fn tick(&mut self, now: Instant) -> Result<(), FollowError> {
+    pub fn tick(&mut self, now: Instant) {
         let overdue = |since: Instant, wait: Duration| now.saturating_duration_since(since) >= wait;
         if let Some(since) = self.suspected
             && !self.mirror.has_work()
@@ -255,24 +264,28 @@ impl Follower {
             self.resync_wanted
                 .get_or_insert("a link, an address or a nexthop object went away");
         }
-        if let Some(reason) = self.resync_wanted.take() {
-            self.begin_resync(reason)?;
+        if let Some(reason) = self.resync_wanted
+            && !self.health.troubles.waits(READING)
+        {
+            self.begin_resync(reason);
         }
         if self.mirror.has_work() {
             self.mirror.work();
-            self.flush()?;
+            self.flush();
         }
-        self.advance_resync()?;
+        self.advance_resync();
         if self.keep_alive.is_due(now) {
             self.try_left_again();
-            self.flush()?;
+            self.flush();
             self.refresh_neighbours();
         }
-        Ok(())
     }
 
     /// Tries again what had found no room.
     fn try_left_again(&mut self) {
+        if self.health.troubles.has(TELLING) {
+            return;
+        }
         self.mirror.try_again();
         let size = |table, v6| self.mirror.size(table, v6);
         for table in self.engine.tables_with_room(&size) {
@@ -298,44 +311,48 @@ impl Follower {
 
     /// Begins to read the kernel's tables again. One that is under way is begun again: it may have
     /// missed what this one is about.
-    ///
-    /// # Errors
-    /// When the kernel or the engine refuses.
-    pub fn begin_resync(&mut self, reason: &'static str) -> Result<(), FollowError> {
-        self.follow()?;
+    pub fn begin_resync(&mut self, reason: &'static str) {
+        self.follow();
         self.resync_wanted = None;
         self.suspected = None;
-        let Ok(reread) = Reread::begin(reason, &mut self.mirror) else {
-            // No thread for it now: the next turn tries again.
-            self.want_resync(reason);
-            return self.flush();
-        };
-        self.reread = Some(reread);
+        match Reread::begin(reason, &mut self.mirror) {
+            Ok(reread) => self.reread = Some(reread),
+            Err(error) => self.fail_resync(reason, &error),
+        }
         // What the kernel's own tables say is the answer to the suspicion, not a new one.
         self.suspicions = self.mirror.suspicions();
-        self.flush()
+        self.flush();
     }
 
     /// Does the next piece of a re-read that is under way, if there is one yet: at most one buffer
     /// of the kernel's, or the sweep of one part of the tables.
-    ///
-    /// # Errors
-    /// When the kernel or the engine refuses.
-    pub fn advance_resync(&mut self) -> Result<(), FollowError> {
-        let Some(reread) = &mut self.reread else {
-            return Ok(());
+    pub fn advance_resync(&mut self) {
+        let Some(mut reread) = self.reread.take() else {
+            return;
         };
         let before = reread.events;
-        let progress = reread.advance(&mut self.mirror)?;
+        let progress = reread.advance(&mut self.mirror);
         self.health.messages += reread.events - before;
         self.suspicions = self.mirror.suspicions();
-        self.flush()?;
-        if progress != Progress::Under
-            && let Some(reread) = self.reread.take()
-        {
-            self.end_resync(&reread, progress);
+        self.flush();
+        match progress {
+            Ok(Progress::Under) => self.reread = Some(reread),
+            Ok(progress) => self.end_resync(&reread, progress),
+            Err(error) => self.fail_resync(reread.reason, &error),
         }
-        Ok(())
+    }
+
+    /// What has been read so far holds, and nothing else is removed. It is tried again.
+    fn fail_resync(&mut self, reason: &'static str, error: &io::Error) {
+        self.reread = None;
+        self.mirror.give_up_round();
+        self.resync_wanted.get_or_insert(reason);
+        let result = if self.lost {
+            UNVOUCHED
+        } else {
+            "it is tried again; forwarding and following go on"
+        };
+        self.health.troubles.add(READING, error, result);
     }
 
     fn end_resync(&mut self, reread: &Reread, progress: Progress) {
@@ -343,6 +360,7 @@ impl Follower {
         self.synced = Instant::now();
         self.health.resyncs += 1;
         self.health.resync = seconds;
+        self.health.troubles.over(READING);
         if let Progress::Done(swept) = progress {
             self.health.swept = swept;
             self.lost = false;
@@ -368,7 +386,7 @@ impl Follower {
     ///
     /// # Errors
     /// When the system has no thread for it.
-    pub fn begin_verification(&mut self) -> Result<(), FollowError> {
+    pub fn begin_verification(&mut self) -> io::Result<()> {
         if self.check.is_none() {
             self.check = Some(Check::begin(&self.mirror)?);
         }
@@ -388,9 +406,9 @@ impl Follower {
     /// the end.
     ///
     /// # Errors
-    /// When the kernel or the engine refuses.
-    pub fn advance_verification(&mut self) -> Result<Option<Verification>, FollowError> {
-        self.follow()?;
+    /// When the kernel could not be asked. The comparison is over then.
+    pub fn advance_verification(&mut self) -> io::Result<Option<Verification>> {
+        self.follow();
         let Some(check) = &mut self.check else {
             return Ok(None);
         };
@@ -408,8 +426,8 @@ impl Follower {
     /// Compares the engine with the kernel, from beginning to end.
     ///
     /// # Errors
-    /// When the kernel or the engine refuses.
-    pub fn verify(&mut self) -> Result<Verification, FollowError> {
+    /// When the kernel could not be asked.
+    pub fn verify(&mut self) -> io::Result<Verification> {
         self.check = None;
         self.begin_verification()?;
         loop {
@@ -428,11 +446,11 @@ impl Follower {
     }
 
     /// Reads the kernel's tables for the first time.
-    fn read_all(&mut self) -> Result<(), FollowError> {
+    fn read_all(&mut self) -> io::Result<()> {
         let mut reread = Reread::begin("start", &mut self.mirror)?;
         loop {
             match reread.wait(&mut self.mirror)? {
-                Progress::Under => self.flush_from(BATCH)?,
+                Progress::Under => self.flush_from(BATCH),
                 Progress::Done(swept) => {
                     self.health.swept = swept;
                     break;
@@ -445,22 +463,23 @@ impl Follower {
         }
         self.health.messages += reread.events;
         self.synced = Instant::now();
-        self.flush()
+        self.flush();
+        Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), FollowError> {
-        self.flush_from(1)
+    fn flush(&mut self) {
+        self.flush_from(1);
     }
 
-    /// Hands the changes to the engine if there are so many.
-    fn flush_from(&mut self, least: usize) -> Result<(), FollowError> {
+    /// Hands the changes to the engine if there are so many. Those that it refuses wait.
+    fn flush_from(&mut self, least: usize) {
         // What follows from several announcements together is found out only in the end.
-        if least > 1 && self.mirror.pending() < least {
-            return Ok(());
+        if (least > 1 && self.mirror.pending() < least) || self.health.troubles.waits(TELLING) {
+            return;
         }
         let changes = self.mirror.changes();
         if changes.is_empty() {
-            return Ok(());
+            return;
         }
         if !self.engine.keeps_table() {
             changes.retain(|change| {
@@ -470,10 +489,14 @@ impl Follower {
                 )
             });
         }
-        self.health.changes += changes.len() as u64;
         let result = self.engine.apply(changes);
-        changes.clear();
-        Ok(result?)
+        let done = result.as_ref().err().map_or(changes.len(), |no| no.done);
+        changes.drain(..done);
+        self.health.changes += done as u64;
+        match result {
+            Ok(()) => self.health.troubles.over(TELLING),
+            Err(error) => self.health.troubles.add(TELLING, &error, UNVOUCHED),
+        }
     }
 
     /// Neighbours that routes need are resolved before a packet asks for them, and those that carry

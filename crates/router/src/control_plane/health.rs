@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::mirror::Swept;
+use super::troubles::Troubles;
 
 /// How following goes: for people and metrics.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub struct Health {
     pub swept: Swept,
     /// Neighbours that were refreshed because traffic used them.
     pub refreshed: u64,
+    /// What has failed and is tried again.
+    pub troubles: Troubles,
 }
 
 /// What a comparison with the kernel needs next.

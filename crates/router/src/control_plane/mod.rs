@@ -21,6 +21,7 @@
 //!  guard          what the kernel does to packets besides routing them
 //!  settings       what it lets links forward; sysctl: one setting
 //!  reader         a thread that reads for these two
+//!  troubles       what has failed and is tried again
 //!  verify         every answer compared with the kernel's
 //! ```
 
@@ -41,7 +42,8 @@ pub mod routed;
 pub mod routes;
 pub mod settings;
 pub mod shared;
-mod slots;
+pub(crate) mod slots;
 pub mod surroundings;
 pub mod sysctl;
+pub mod troubles;
 pub mod verify;

@@ -9,7 +9,7 @@ use fib::{Address, Prefix};
 /// How many parts; a full table has some 14,000 prefixes in each.
 const PART_BITS: u32 = 6;
 /// See above.
-pub(super) const PARTS: usize = 1 << PART_BITS;
+pub(crate) const PARTS: usize = 1 << PART_BITS;
 
 /// The map.
 #[derive(Debug)]

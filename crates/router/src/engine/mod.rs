@@ -183,6 +183,8 @@ pub struct EngineError {
     pub doing: String,
     /// What went wrong and what to do about it.
     pub cause: String,
+    /// How many of the changes that were asked for hold.
+    pub done: usize,
 }
 
 impl EngineError {
@@ -191,6 +193,7 @@ impl EngineError {
         Self {
             doing: doing.into(),
             cause: cause.to_string(),
+            done: 0,
         }
     }
 }
@@ -250,8 +253,8 @@ pub trait Engine: Send {
     /// cannot be set up ([`Engine::failed_ports`]); both are tried again.
     ///
     /// # Errors
-    /// When a change is none that the control plane could ask for. Changes before it hold, those
-    /// after it are not tried.
+    /// When a change cannot be made, which is not for want of room. Changes before it hold
+    /// ([`EngineError::done`]), those after it are not tried.
     fn apply(&mut self, changes: &[Change]) -> Result<(), EngineError>;
 
     /// How many programs of its own it has at tc on a port, where others' programs would be

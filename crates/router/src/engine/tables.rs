@@ -33,7 +33,10 @@ pub(super) fn apply_all<E>(
                 gone(engine, name, *ifindex);
                 1
             }
-            _ => apply(forwarder(engine), rest)?,
+            _ => apply(forwarder(engine), rest).map_err(|error| EngineError {
+                done: changes.len() - rest.len(),
+                ..error
+            })?,
         };
         rest = &rest[done..];
     }

@@ -6,11 +6,13 @@
 //! from then on. The same happens when the process is killed, because the kernel detaches what a
 //! dead process held.
 
+mod answering;
 mod checks;
 mod policy;
 mod reload;
 mod vouching;
 
+use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,38 +20,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{self, PollFd, PollFlags, Timespec};
-use serde_json::json;
 
 use self::checks::Checks;
 use self::vouching::Vouching;
-use crate::control_plane::follower::{Checking, FollowError, Follower};
+use crate::control_plane::follower::{Checking, Follower};
 use crate::control_plane::guard::{Finding, Guard};
 use crate::control_plane::mirror::Mirror;
 use crate::control_plane::reader::Reader;
 use crate::control_plane::settings::{Changes, Settings, Watched};
-use crate::engine::Engine;
+use crate::engine::{Counters, Engine};
 use crate::log::{Level, log};
 use crate::management_plane::config::Config;
-use crate::management_plane::server::{Asked, Question, Server};
+use crate::management_plane::server::{Place, Server};
 use crate::management_plane::supervisor::Supervisor;
-use crate::management_plane::{answers, metrics};
-
-/// How often the counters are read for metrics at most.
-const METRICS_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest sleep while another thread reads the kernel's tables.
 const WAITING: Duration = Duration::from_millis(2);
-
-/// Why a router did not start or stopped by itself.
-#[derive(Debug, thiserror::Error)]
-pub enum InstanceError {
-    /// Following the kernel failed.
-    #[error(transparent)]
-    Follow(#[from] FollowError),
-    /// The management plane could not start.
-    #[error("{0}")]
-    Management(#[from] std::io::Error),
-}
 
 /// What the signal handlers set.
 #[derive(Debug, Clone, Default)]
@@ -82,6 +68,8 @@ pub struct Instance {
     as_read: Option<Config>,
     follower: Follower,
     server: Server,
+    /// Where it does not answer yet.
+    unserved: Vec<Place>,
     guard: Guard,
     /// As the latest decision knew them ([`Mirror::rule_changes`]).
     rules: u64,
@@ -93,8 +81,8 @@ pub struct Instance {
     has_decided: bool,
     /// Kinds of things without room, of which that has been said.
     said: [bool; 4],
-    /// The latest metrics and when they were read.
-    metrics: Option<(Instant, String)>,
+    /// The latest counters for metrics and when they were read.
+    metrics: Option<(Instant, Arc<Counters>)>,
     /// The links' settings as they were read last, and who reads them.
     settings: Settings,
     reader: Reader<Vec<Watched>, Settings>,
@@ -114,23 +102,30 @@ impl Instance {
     /// reload reads.
     ///
     /// # Errors
-    /// When anything refuses; nothing is forwarded then.
+    /// When the kernel's tables cannot be read or followed, and when another router answers by this
+    /// name; nothing is forwarded then.
     pub fn start(
         config: Config,
         file: Option<PathBuf>,
         engine: Box<dyn Engine>,
-    ) -> Result<Self, InstanceError> {
+    ) -> io::Result<Self> {
         let mut server = Server::new()?;
-        server.listen_unix(&config.socket())?;
-        if let Some(address) = config.metrics.0 {
-            server.listen_http(address)?;
+        let mut unserved: Vec<Place> = config.metrics.0.map(Place::Metrics).into_iter().collect();
+        match server.listen_unix(&config.socket()) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+            Err(_) => unserved.push(Place::Control(config.socket())),
+            Ok(()) => {}
         }
         // Ports start as the kernel's, and are taken over when the guard has looked.
         let all = config.ports.clone();
         let keep = |mirror: &mut Mirror| {
             mirror.keep_links(all.into_iter().collect());
         };
-        let follower = Follower::start_prepared(&config.ports, engine, keep)?;
+        let follower = Follower::start_prepared(&config.ports, engine, keep);
+        let follower = follower.map_err(|error| {
+            let what = format!("reading the kernel's tables (rtnetlink): {error}; start it again");
+            io::Error::new(error.kind(), what)
+        })?;
         let now = Instant::now();
         let mut instance = Self {
             checks: Checks::every(config.verify, now),
@@ -141,6 +136,7 @@ impl Instance {
             file,
             follower,
             server,
+            unserved,
             guard: Guard::new()?,
             rules: 0,
             findings: Vec::new(),
@@ -156,8 +152,9 @@ impl Instance {
         };
         let limits = instance.config.punt_limits;
         instance.follower.set_punt_limits(&limits);
-        instance.vouch()?;
-        instance.decide_first()?;
+        instance.serve();
+        instance.vouch();
+        instance.decide_first();
         Ok(instance)
     }
 
@@ -179,39 +176,36 @@ impl Instance {
         )
     }
 
-    /// Runs until told to stop.
-    ///
-    /// # Errors
-    /// When the kernel or the engine refuses something that it must not; the kernel forwards from
-    /// then on.
-    pub fn run(&mut self, signals: &Signals) -> Result<(), InstanceError> {
+    /// Runs until told to stop, and ends for nothing else: what fails is tried again
+    /// ([`Troubles`](crate::control_plane::troubles::Troubles)).
+    pub fn run(&mut self, signals: &Signals) {
         self.supervisor.ready();
         while !signals.stop.load(Ordering::Relaxed) {
             self.sleep();
-            self.follower.follow()?;
-            self.follow_settings()?;
-            self.vouch()?;
-            for asked in self.server.take() {
-                self.answer(&asked)?;
+            self.follower.follow();
+            self.follow_settings();
+            self.vouch();
+            self.serve();
+            if let Some(asked) = self.server.take() {
+                self.answer(asked);
             }
             if signals.reload.swap(false, Ordering::Relaxed) {
                 self.supervisor.reloading();
-                self.reload()?;
+                self.reload();
                 self.supervisor.ready();
             }
             let now = Instant::now();
-            self.follower.tick(now)?;
+            self.follower.tick(now);
             if let Err(error) = self.follower.check_engine() {
                 log!(Level::Error, "engine", error);
             }
             self.say_what_has_no_room();
-            self.guard(now)?;
-            self.check(now)?;
+            self.guard(now);
+            self.check(now);
             self.supervisor.alive(now);
         }
         self.supervisor.stopping();
         log!(Level::Info, "stop", reason = "signal");
-        Ok(())
     }
 
     fn sleep(&self) {
@@ -226,7 +220,7 @@ impl Instance {
         } else {
             longest
         };
-        let longest = Timespec::try_from(longest).ok();
+        let timeout = Timespec::try_from(longest).ok();
         let entry = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut polls = vec![
             entry(self.follower.descriptor()),
@@ -236,7 +230,10 @@ impl Instance {
         ];
         polls.extend(self.guard.descriptors().map(entry));
         // Whoever has something is asked by all that follows.
-        let _ready = event::poll(&mut polls, longest.as_ref());
+        if event::poll(&mut polls, timeout.as_ref()).is_err() {
+            // A signal, or fewer descriptors are allowed than these.
+            std::thread::sleep(longest.min(WAITING));
+        }
     }
 
     /// Once for each kind, until all of it is carried again.
@@ -253,46 +250,5 @@ impl Instance {
             }
             *said = is_left;
         }
-    }
-
-    /// The metrics page. Counters of every core and next hop take a while to read, so who asks more
-    /// often than [`METRICS_PAUSE`] gets the same again.
-    fn metrics(&mut self) -> String {
-        if let Some((read, page)) = &self.metrics
-            && read.elapsed() < METRICS_PAUSE
-        {
-            return page.clone();
-        }
-        let page =
-            metrics::page(&self.follower).unwrap_or_else(|error| format!("# {error}\n# EOF\n"));
-        self.metrics = Some((Instant::now(), page.clone()));
-        page
-    }
-
-    fn answer(&mut self, asked: &Asked) -> Result<(), InstanceError> {
-        let text = match &asked.question {
-            Question::Metrics => self.metrics(),
-            Question::Show(words) if words == &["verify"] => {
-                return self.asked_to_verify(asked.answer.clone());
-            }
-            Question::Show(words) => {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                let failed = self.follower.engine().failed_ports().into_iter();
-                let failed = failed.map(|(port, error)| format!("port {port}: {error}"));
-                let kept: Vec<String> = self
-                    .findings
-                    .iter()
-                    .map(|finding| finding.what.clone())
-                    .chain(self.follower.engine().resting())
-                    .chain(failed)
-                    .collect();
-                let value = answers::show(&words, &self.follower, &kept)
-                    .unwrap_or_else(|error| json!({ "error": error.to_string() }));
-                format!("{value}\n")
-            }
-        };
-        // Who asked may have gone away.
-        let _ = asked.answer.try_send(text);
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use fastpath::forward::{Accepts, FlowFields, Flows};
 
-use super::{Instance, InstanceError};
+use super::Instance;
 use crate::control_plane::guard::{self, Finding, Scope, Treatment};
 use crate::control_plane::model::LinkKind;
 use crate::control_plane::settings::{Settings, Watched};
@@ -37,7 +37,7 @@ impl Instance {
     }
 
     /// The first decision, upon a first look and reading.
-    pub(super) fn decide_first(&mut self) -> Result<(), InstanceError> {
+    pub(super) fn decide_first(&mut self) {
         let now = Instant::now();
         let links = self.watched();
         let begun = self.reader.begin(links.clone(), now);
@@ -48,14 +48,14 @@ impl Instance {
         match begun.and_then(|()| self.reader.wait()) {
             Ok(settings) => self.take_settings(settings),
             Err(error) => {
-                self.decide()?;
-                self.lack_settings(&error)
+                self.decide();
+                self.lack_settings(&error);
             }
         }
     }
 
     /// Has the settings read when that is due, and acts by those that have been read.
-    pub(super) fn follow_settings(&mut self) -> Result<(), InstanceError> {
+    pub(super) fn follow_settings(&mut self) {
         let around = self.follower.mirror().around();
         let is_new = around.news() != std::mem::replace(&mut self.news, around.news());
         if is_new {
@@ -66,30 +66,29 @@ impl Instance {
         }
         match self.reader.answer() {
             Ok(None) => {}
-            Ok(Some(settings)) => self.take_settings(settings)?,
-            Err(error) => self.lack_settings(&error)?,
+            Ok(Some(settings)) => self.take_settings(settings),
+            Err(error) => self.lack_settings(&error),
         }
         let now = Instant::now();
         if self.reader.is_due(now)
             && let Err(error) = self.reader.begin(self.watched(), now)
         {
-            self.lack_settings(&error)?;
+            self.lack_settings(&error);
         }
-        Ok(())
     }
 
-    fn take_settings(&mut self, settings: Settings) -> Result<(), InstanceError> {
+    fn take_settings(&mut self, settings: Settings) {
         if std::mem::take(&mut self.lacks_settings) {
             log!(Level::Info, "settings", result = "they can be read again");
         }
         self.settings = settings;
         // What a setting forbids is decided before it lets anything in.
-        self.decide()?;
-        self.apply()
+        self.decide();
+        self.apply();
     }
 
     /// Nobody knows what the settings say, so nothing is accepted until somebody does.
-    fn lack_settings(&mut self, error: &std::io::Error) -> Result<(), InstanceError> {
+    fn lack_settings(&mut self, error: &std::io::Error) {
         if !std::mem::replace(&mut self.lacks_settings, true) {
             let result = "every port is the kernel's until its settings can be read";
             log!(Level::Error, "settings", error, result);
@@ -97,12 +96,12 @@ impl Instance {
         for setting in &mut self.settings.links {
             (setting.accepts.v4, setting.accepts.v6) = (false, false);
         }
-        self.apply()
+        self.apply();
     }
 
     /// Takes in what the kernel announces and what the guard has seen, and has it look when that is
     /// due.
-    pub(super) fn guard(&mut self, now: Instant) -> Result<(), InstanceError> {
+    pub(super) fn guard(&mut self, now: Instant) {
         let mut is_new = self.guard.hear();
         if let Some(devices) = self.guard.seen() {
             self.follower.set_devices(&devices);
@@ -111,19 +110,18 @@ impl Instance {
         let rules = self.follower.mirror().rule_changes();
         is_new |= rules != std::mem::replace(&mut self.rules, rules);
         if is_new {
-            self.decide()?;
+            self.decide();
         }
         if self.guard.is_due(now) {
             let links = self.watched();
             if !self.guard.look(links, now) {
-                self.decide()?;
+                self.decide();
             }
         }
-        Ok(())
     }
 
     /// What the settings say holds from now on.
-    fn apply(&mut self) -> Result<(), InstanceError> {
+    fn apply(&mut self) {
         let (flows, links) = (self.settings.flows, &self.settings.links);
         let mtu6 = links
             .iter()
@@ -137,8 +135,7 @@ impl Instance {
             mirror.set_flows(flows);
             mirror.set_mtu6(&mtu6);
             mirror.set_accepts(accepts);
-        })?;
-        Ok(())
+        });
     }
 
     /// What of that the engine can carry: without a table it knows no group that would be the
@@ -158,7 +155,7 @@ impl Instance {
 
     /// Decides, by what is known of the kernel's treatments and by the links' settings, which links
     /// and families stay with the kernel.
-    pub(super) fn decide(&mut self) -> Result<(), InstanceError> {
+    pub(super) fn decide(&mut self) {
         let settings = &self.settings.links;
         let mut findings = self.guard.findings();
         let validates = self.follower.engine().keeps_table();
@@ -178,7 +175,7 @@ impl Instance {
             .collect();
         unseen.sort();
         if self.has_decided && findings == self.findings && unseen == self.unseen {
-            return Ok(());
+            return;
         }
         self.has_decided = true;
         for finding in findings
@@ -217,8 +214,7 @@ impl Instance {
             mirror.keep_families(v4, v6);
             mirror.trust_tags(trusts_tags);
             mirror.keep_links(kept);
-        })?;
-        Ok(())
+        });
     }
 
     fn say(&self, finding: &Finding) {

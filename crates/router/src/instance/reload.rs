@@ -3,20 +3,20 @@
 
 use std::time::Instant;
 
-use super::{Instance, InstanceError};
+use super::Instance;
 use crate::log::{Level, log};
 use crate::management_plane::config::Config;
 
 impl Instance {
     /// Reads the configuration again. What cannot change while running is named and left as it is.
-    pub(super) fn reload(&mut self) -> Result<(), InstanceError> {
+    pub(super) fn reload(&mut self) {
         let Some(file) = &self.file else {
             log!(
                 Level::Warning,
                 "reload",
                 result = "nothing to read: started without a file"
             );
-            return Ok(());
+            return;
         };
         let mut config = match Config::read(file) {
             Ok(config) => config,
@@ -27,7 +27,7 @@ impl Instance {
                     error,
                     result = "the configuration of before stays"
                 );
-                return Ok(());
+                return;
             }
         };
         // Only what the file says otherwise than before is changed, so that the command line keeps
@@ -87,11 +87,11 @@ impl Instance {
             self.config.punt_limits = config.punt_limits;
             self.follower.set_punt_limits(&config.punt_limits);
         }
-        self.follower.change(|mirror| mirror.set_ports(&ports))?;
+        self.follower.change(|mirror| mirror.set_ports(&ports));
         // New ports are the kernel's until that look is over.
         self.guard.want_links();
         self.has_decided = false;
-        self.decide()
+        self.decide();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Instance, InstanceError};
+use super::Instance;
 use crate::log::{Level, log};
 
 /// How often, at least: several times within the shortest bound that may be configured.
@@ -47,10 +47,10 @@ impl Vouching {
 impl Instance {
     /// Vouches for the engine's state, when that is due and the state is known to be the kernel's:
     /// everything announced so far has been taken in, and no announcement was lost.
-    pub(super) fn vouch(&mut self) -> Result<(), InstanceError> {
+    pub(super) fn vouch(&mut self) {
         let now = Instant::now();
         if !self.vouching.is_due(now) || !self.follower.is_current() {
-            return Ok(());
+            return;
         }
         if let Some(silence) = self.vouching.silence(now) {
             log!(
@@ -63,9 +63,9 @@ impl Instance {
                           the control plane a core"
             );
         }
-        self.follower.vouch(self.vouching.bound)?;
-        self.vouching.latest = Some(now);
-        Ok(())
+        if self.follower.vouch(self.vouching.bound) {
+            self.vouching.latest = Some(now);
+        }
     }
 }
 

@@ -1,21 +1,24 @@
 //! What `corelane show` prints, as JSON: one function for each subject.
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{Debug, Display, Write as _};
 use std::net::IpAddr;
+use std::ops::Bound;
 
-use fastpath::forward::LinkCount;
+use fastpath::forward::{LinkCount, VlanSettings};
 use fib::next_hop::Kind;
-use fib::{NextHop, NextHopEntry, Prefix};
+use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
 use serde_json::{Value, json};
 use wire::ethernet::MacAddress;
 
+use super::pieces::{Part, Pieces, STEPS, each};
 use crate::control_plane::family::Family;
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::{Way, nud};
 use crate::control_plane::routed::Routed;
+use crate::control_plane::slots::PARTS;
 use crate::control_plane::verify::Verification;
-use crate::engine::{Counters, EngineError};
+use crate::engine::{Counters, EngineError, Port};
 
 /// Routes listed when no number is asked for.
 const ROUTES_LISTED: usize = 1000;
@@ -28,16 +31,16 @@ pub const SUBJECTS: &str =
 ///
 /// # Errors
 /// When the subject is not known or the engine's counters cannot be read.
-pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Value, EngineError> {
-    let rows = match words {
+pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Pieces, EngineError> {
+    let (about, list) = match words {
         ["ports"] => ports(follower)?,
         ["vlans"] => vlans(follower)?,
         ["tables"] => tables(follower)?,
-        ["workers"] => workers(&follower.engine().counters()?),
+        ["workers"] => (workers(&follower.engine().counters()?), None),
         ["routes"] => routes(follower, ROUTES_LISTED),
         ["routes", what] => match (what.parse::<usize>(), what.parse::<IpAddr>()) {
             (Ok(limit), _) => routes(follower, limit),
-            (_, Ok(address)) => look_up(follower, address),
+            (_, Ok(address)) => (look_up(follower, address), None),
             _ => {
                 return Err(EngineError::new(
                     format!("show routes {what}"),
@@ -45,9 +48,9 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Valu
                 ));
             }
         },
-        ["neighbours"] => neighbours(follower),
+        ["neighbours"] => neighbours(),
         ["drops"] => drops(follower)?,
-        ["engine"] => engine(follower, kept),
+        ["engine"] => (engine(follower, kept), None),
         _ => {
             return Err(EngineError::new(
                 format!("show {}", words.join(" ")),
@@ -55,7 +58,54 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Valu
             ));
         }
     };
-    Ok(json!({ "schema": "corelane-show/1", "subject": words[0], words[0]: rows }))
+    let value = json!({ "schema": "corelane-show/1", "subject": words[0], words[0]: about });
+    let text = format!("{value}\n");
+    let Some((list, (before, after))) = list.zip(text.split_once(EMPTY)) else {
+        return Ok(text.into());
+    };
+    let mut pieces = Pieces::from(format!("{before}["));
+    pieces.part(list);
+    pieces.text(format!("]{after}"));
+    Ok(pieces)
+}
+
+/// The answer that says why there is none.
+pub fn failed(error: impl Display) -> String {
+    format!("{}\n", json!({ "error": error.to_string() }))
+}
+
+/// Stands in a document for the rows of its list, which is the only one there that can be empty.
+const EMPTY: &str = "[]";
+
+/// What a document says of its subject, and the rows in place of [`EMPTY`].
+type About = (Value, Option<Part>);
+
+/// A list and nothing else: a row for each key, unless what it is of has gone.
+fn list<K>(
+    keys: impl IntoIterator<Item = K, IntoIter: Send + 'static>,
+    row: impl Fn(&Follower, K) -> Option<Value> + Send + 'static,
+) -> About {
+    let mut rows = Rows::default();
+    let part = each(keys, move |follower, key, text| {
+        rows.add(row(follower, key), text);
+    });
+    (json!([]), Some(part))
+}
+
+/// The rows of a list, in their commas.
+#[derive(Default)]
+struct Rows(bool);
+
+impl Rows {
+    fn add(&mut self, row: Option<Value>, text: &mut String) {
+        if let Some(row) = row {
+            if std::mem::replace(&mut self.0, true) {
+                text.push(',');
+            }
+            // Writing to a string does not fail.
+            let _ = write!(text, "{row}");
+        }
+    }
 }
 
 fn mac(bytes: [u8; 6]) -> String {
@@ -67,33 +117,38 @@ fn name(kind: impl Debug) -> String {
     format!("{kind:?}").to_lowercase()
 }
 
-fn ports(follower: &Follower) -> Result<Value, EngineError> {
+fn ports(follower: &Follower) -> Result<About, EngineError> {
     let counters = follower.engine().counters()?;
     let modes = follower.engine().modes();
     let failed = follower.engine().failed_ports();
     let around = follower.mirror().around();
     let by_name = around.ports();
-    let row = |name: &str| {
-        let error = failed.iter().find(|(port, _)| port == name);
+    let names: Vec<String> = around.port_names().map(str::to_owned).collect();
+    let row = move |follower: &Follower, name: String| {
+        let error = failed.iter().find(|(port, _)| *port == name);
         let error = error.map(|(_, error)| error);
         let mode = modes
             .iter()
             .find(|mode| mode.port == name)
             .map_or("none", |mode| mode.mode);
         let Some(port) = by_name.iter().find(|port| port.name == name) else {
-            return json!({ "port": name, "state": "absent", "mode": "none", "error": error });
+            let row = json!({ "port": name, "state": "absent", "mode": "none", "error": error });
+            return Some(row);
         };
         let counts = || {
             let of_port = (port.ifindex, 0)..=(port.ifindex, u32::MAX);
             counters.ports.range(of_port).map(|(_, count)| count)
         };
-        let state = match (port.settings.enabled, around.is_kept(name)) {
+        let state = match (
+            port.settings.enabled,
+            follower.mirror().around().is_kept(&name),
+        ) {
             _ if error.is_some() => "failed",
             (true, _) => "forwarding",
             (false, true) => "kept by the kernel",
             (false, false) => "down",
         };
-        json!({
+        Some(json!({
             "port": name, "index": port.ifindex, "state": state, "mode": mode, "error": error,
             "mac": mac(port.settings.mac),
             "mtu": port.mtu,
@@ -104,37 +159,41 @@ fn ports(follower: &Follower) -> Result<Value, EngineError> {
             "forwarded": counts().map(|count| count.forwarded).sum::<u64>(),
             "forwarded_bytes": counts().map(|count| count.forwarded_bytes).sum::<u64>(),
             "refused": counts().map(|count| count.refused).sum::<u64>(),
-        })
+        }))
     };
-    Ok(around.port_names().map(row).collect())
+    Ok(list(names, row))
 }
 
-fn vlans(follower: &Follower) -> Result<Value, EngineError> {
+fn vlans(follower: &Follower) -> Result<About, EngineError> {
     let counters = follower.engine().counters()?;
-    let mut rows = Vec::new();
-    for port in follower.mirror().around().ports() {
-        for vlan in &port.settings.vlans {
-            let count = counters.vlans.get(&vlan.ifindex).copied();
-            let mut row = counted(count.unwrap_or_default());
-            row["link"] = link_name(follower, vlan.ifindex).into();
-            row["port"] = port.name.clone().into();
-            row["vlan"] = vlan.vid.into();
-            row["table"] = vlan.table.into();
-            rows.push(row);
-        }
-    }
-    Ok(rows.into())
+    let ports = follower.mirror().around().ports().into_iter();
+    let of_port = |port: Port| {
+        port.settings
+            .vlans
+            .into_iter()
+            .map(move |vlan| (port.name.clone(), vlan))
+    };
+    let row = move |follower: &Follower, (port, vlan): (String, VlanSettings)| {
+        let count = counters.vlans.get(&vlan.ifindex).copied();
+        let mut row = counted(count.unwrap_or_default());
+        row["link"] = link_name(follower, vlan.ifindex).into();
+        row["port"] = port.into();
+        row["vlan"] = vlan.vid.into();
+        row["table"] = vlan.table.into();
+        Some(row)
+    };
+    Ok(list(ports.flat_map(of_port), row))
 }
 
-fn tables(follower: &Follower) -> Result<Value, EngineError> {
+fn tables(follower: &Follower) -> Result<About, EngineError> {
     let counters = follower.engine().counters()?;
-    let row = |(&table, &count): (&u32, &LinkCount)| {
+    let row = |follower: &Follower, (table, count): (u32, LinkCount)| {
         let mut row = counted(count);
         row["table"] = table.into();
         row["vrf"] = follower.mirror().around().vrf(table).into();
-        row
+        Some(row)
     };
-    Ok(counters.tables.iter().map(row).collect())
+    Ok(list(counters.tables, row))
 }
 
 fn counted(count: LinkCount) -> Value {
@@ -193,39 +252,89 @@ fn via(follower: &Follower, way: &Way) -> Vec<Value> {
         .collect()
 }
 
-fn routes(follower: &Follower, limit: usize) -> Value {
+fn routes(follower: &Follower, limit: usize) -> About {
     let mirror = follower.mirror();
     let (v4, v6) = mirror.routes();
-    let mut listed = Vec::new();
-    for &domain in mirror.domains() {
-        list(follower, mirror.v4(), domain, limit, &mut listed);
-        list(follower, mirror.v6(), domain, limit, &mut listed);
-    }
-    json!({
+    let domains = mirror.domains().iter().copied();
+    let mut routes = Routes {
+        left: limit,
+        tables: domains
+            .flat_map(|domain| [(domain, false), (domain, true)])
+            .collect(),
+        part: 0,
+        waiting: Vec::new(),
+        rows: Rows::default(),
+    };
+    let about = json!({
         "v4": v4, "v6": v6, "objects": mirror.objects().len(),
-        "next_hops": mirror.next_hops().in_use(), "listed": listed
-    })
+        "next_hops": mirror.next_hops().in_use(), "listed": []
+    });
+    (
+        about,
+        Some(Box::new(move |follower, text| routes.step(follower, text))),
+    )
 }
 
-fn list<A: Routed>(
+/// A list of routes under way, which holds the prefixes of a part of a table.
+struct Routes {
+    /// So many more are wanted.
+    left: usize,
+    /// Domains and whether of IPv6, of which the first is being listed.
+    tables: VecDeque<(u32, bool)>,
+    /// Its next part.
+    part: usize,
+    /// Of its parts so far, the next one last.
+    waiting: Vec<IpPrefix>,
+    rows: Rows,
+}
+
+impl Routes {
+    fn step(&mut self, follower: &Follower, text: &mut String) -> bool {
+        let Some(&(domain, is_v6)) = self.tables.front().filter(|_| self.left > 0) else {
+            return false;
+        };
+        let mirror = follower.mirror();
+        if let Some(prefix) = self.waiting.pop() {
+            let row = match prefix {
+                IpPrefix::V4(prefix) => route(follower, mirror.v4(), domain, prefix),
+                IpPrefix::V6(prefix) => route(follower, mirror.v6(), domain, prefix),
+            };
+            self.left -= usize::from(row.is_some());
+            self.rows.add(row, text);
+            return true;
+        }
+        // As many parts as make a piece, so that short tables are in order.
+        while self.part < PARTS && self.waiting.len() < STEPS {
+            if is_v6 {
+                self.waiting
+                    .extend(mirror.v6().part(domain, self.part).map(IpPrefix::V6));
+            } else {
+                self.waiting
+                    .extend(mirror.v4().part(domain, self.part).map(IpPrefix::V4));
+            }
+            self.part += 1;
+        }
+        self.waiting.sort_unstable_by(|one, other| other.cmp(one));
+        if self.waiting.is_empty() {
+            self.tables.pop_front();
+            self.part = 0;
+        }
+        true
+    }
+}
+
+fn route<A: Routed>(
     follower: &Follower,
     family: &Family<A>,
     domain: u32,
-    limit: usize,
-    out: &mut Vec<Value>,
-) {
-    let room = limit.saturating_sub(out.len());
-    let mut prefixes: Vec<Prefix<A>> = family.prefixes(domain).take(room).collect();
-    prefixes.sort_unstable_by_key(|prefix| (prefix.address(), prefix.length()));
-    for prefix in prefixes {
-        if let Some((stored, _)) = family.best(domain, prefix) {
-            out.push(json!({
-                "table": domain, "prefix": prefix.to_string(), "kind": name(stored.way.kind),
-                "metric": stored.way.metric, "via": via(follower, &stored.way),
-                "next_hop": family.answer(domain, prefix).0,
-            }));
-        }
-    }
+    prefix: Prefix<A>,
+) -> Option<Value> {
+    let (stored, _) = family.best(domain, prefix)?;
+    Some(json!({
+        "table": domain, "prefix": prefix.to_string(), "kind": name(stored.way.kind),
+        "metric": stored.way.metric, "via": via(follower, &stored.way),
+        "next_hop": family.answer(domain, prefix).0,
+    }))
 }
 
 fn look_up(follower: &Follower, address: IpAddr) -> Value {
@@ -254,24 +363,27 @@ fn entry(follower: &Follower, id: NextHop, entry: &NextHopEntry) -> Value {
     })
 }
 
-fn neighbours(follower: &Follower) -> Value {
-    let around = follower.mirror().around();
-    let mut rows: Vec<_> = around
-        .neighbours
-        .values()
-        .filter(|neighbour| around.is_ours(neighbour.link))
-        .collect();
-    rows.sort_unstable_by_key(|neighbour| (neighbour.link, neighbour.address));
-    rows.into_iter()
-        .map(|neighbour| {
+fn neighbours() -> About {
+    let (mut latest, mut rows) = (Bound::Unbounded, Rows::default());
+    let part = move |follower: &Follower, text: &mut String| {
+        let around = follower.mirror().around();
+        let mut rest = around.neighbours.range((latest, Bound::Unbounded));
+        let Some((&key, neighbour)) = rest.next() else {
+            return false;
+        };
+        latest = Bound::Excluded(key);
+        let row = || {
             json!({
                 "address": neighbour.address.to_string(),
                 "link": link_name(follower, neighbour.link),
                 "state": state_name(neighbour.state), "mac": neighbour.mac.map(mac),
                 "fast_path": neighbour.usable().is_some(),
             })
-        })
-        .collect()
+        };
+        rows.add(around.is_ours(neighbour.link).then(row), text);
+        true
+    };
+    (json!([]), Some(Box::new(part)))
 }
 
 fn state_name(state: u16) -> &'static str {
@@ -291,7 +403,7 @@ fn state_name(state: u16) -> &'static str {
         .map_or("none", |(_, name)| name)
 }
 
-fn drops(follower: &Follower) -> Result<Value, EngineError> {
+fn drops(follower: &Follower) -> Result<About, EngineError> {
     let counters = follower.engine().counters()?;
     let mut sums: BTreeMap<(u32, &str, bool), u64> = BTreeMap::new();
     for count in counters.reasons.iter().filter(|count| count.frames > 0) {
@@ -299,14 +411,13 @@ fn drops(follower: &Follower) -> Result<Value, EngineError> {
             .entry((count.ifindex, count.reason, count.punted))
             .or_default() += count.frames;
     }
-    Ok(sums
-        .into_iter()
-        .map(|((ifindex, reason, punted), frames)| {
-            let fate = if punted { "to the kernel" } else { "dropped" };
-            let port = link_name(follower, ifindex);
-            json!({ "port": port, "reason": reason, "fate": fate, "frames": frames })
-        })
-        .collect())
+    let row = |follower: &Follower,
+               ((ifindex, reason, punted), frames): ((u32, &str, bool), u64)| {
+        let fate = if punted { "to the kernel" } else { "dropped" };
+        let port = link_name(follower, ifindex);
+        Some(json!({ "port": port, "reason": reason, "fate": fate, "frames": frames }))
+    };
+    Ok(list(sums, row))
 }
 
 fn engine(follower: &Follower, kept: &[String]) -> Value {
@@ -317,6 +428,8 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
         .iter()
         .map(|mode| json!({ "port": mode.port, "mode": mode.mode }))
         .collect();
+    let failed = health.troubles.all();
+    let failed = failed.map(|(what, error)| format!("{what}: {error}"));
     let not_carried: BTreeMap<_, _> = follower.not_carried().kinds().into();
     let room = engine.room().into_iter();
     let room: BTreeMap<_, _> = room
@@ -326,6 +439,7 @@ fn engine(follower: &Follower, kept: &[String]) -> Value {
         "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(),
         "resident_bytes": resident(),
         "left_to_kernel": kept, "not_carried": not_carried, "room": room,
+        "failed": failed.collect::<Vec<_>>(),
         "load_seconds": health.load.as_secs_f64(),
         "messages": health.messages,
         "changes": health.changes, "lag_seconds": health.lag.as_secs_f64(),

@@ -1,23 +1,22 @@
 //! The router's counters as `OpenMetrics` text (version 1.0.0), for Prometheus and its like.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use fastpath::forward::{LinkCount, PortCount};
+use fib::NextHop;
 
 use super::answers::resident;
+use super::pieces::{Pieces, each};
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::LinkKind;
-use crate::engine::{Counters, EngineError};
+use crate::engine::Counters;
 
-/// The page.
-///
-/// # Errors
-/// When the engine's counters cannot be read.
-pub fn page(follower: &Follower) -> Result<String, EngineError> {
+/// The page, by counters that were read now or a moment ago.
+pub fn page(follower: &Follower, counters: &Arc<Counters>) -> Pieces {
     let mut page = Page::default();
-    let counters = follower.engine().counters()?;
-    traffic(follower, &counters, &mut page);
-    vlans_and_tables(follower, &counters, &mut page);
+    traffic(counters, &mut page);
+    vlans_and_tables(counters, &mut page);
     mirror(follower, &mut page);
     if let Some(result) = follower.verified() {
         let equal = f64::from(u8::from(result.different == 0));
@@ -38,7 +37,8 @@ pub fn page(follower: &Follower) -> Result<String, EngineError> {
         );
     }
     page.text.push_str("# EOF\n");
-    Ok(page.text)
+    page.pieces.text(page.text);
+    page.pieces
 }
 
 /// Picks one figure of a port.
@@ -46,8 +46,7 @@ type Value = fn(&PortCount) -> u64;
 /// The same of a VLAN or a table.
 type LinkValue = fn(LinkCount) -> u64;
 
-fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
-    let name = |index| name(follower, index);
+fn traffic(counters: &Arc<Counters>, page: &mut Page) {
     let by_port: [(&str, &str, Value); 5] = [
         (
             "corelane_received_frames",
@@ -77,44 +76,48 @@ fn traffic(follower: &Follower, counters: &Counters, page: &mut Page) {
     ];
     for (family, help, value) in by_port {
         page.family(family, "counter", help);
-        for (&(ifindex, core), count) in &counters.ports {
-            let labels = [("port", name(ifindex)), ("core", core.to_string())];
-            page.sample("_total", &labels, value(count) as f64);
-        }
+        let counts = counters.ports.iter();
+        let counts: Vec<_> = counts.map(|(&of, count)| (of, value(count))).collect();
+        page.rows(counts, |follower, ((ifindex, core), count)| {
+            let labels = [
+                ("port", name(follower, ifindex)),
+                ("core", core.to_string()),
+            ];
+            Some((labels.to_vec(), count))
+        });
     }
     page.family(
         "corelane_not_forwarded_frames",
         "counter",
         "Frames not forwarded, by port, core, reason and fate",
     );
-    for count in &counters.reasons {
+    let of = Arc::clone(counters);
+    page.rows(0..counters.reasons.len(), move |follower, at| {
+        let count = of.reasons[at];
+        let fate = if count.punted { "kernel" } else { "dropped" };
         let labels = [
-            ("port", name(count.ifindex)),
+            ("port", name(follower, count.ifindex)),
             ("core", count.core.to_string()),
             ("reason", count.reason.to_owned()),
-            (
-                "fate",
-                if count.punted { "kernel" } else { "dropped" }.to_owned(),
-            ),
+            ("fate", fate.to_owned()),
         ];
-        page.sample("_total", &labels, count.frames as f64);
-    }
+        Some((labels.to_vec(), count.frames))
+    });
     page.family(
         "corelane_next_hop_frames",
         "counter",
         "Frames by next hop; those of a group under its members",
     );
-    for (next_hop, key) in follower.mirror().next_hops().hops() {
+    page.rows((0..=u16::MAX).map(NextHop), |follower, next_hop| {
+        let key = follower.mirror().next_hops().key(next_hop)?;
         let frames = follower.engine().carried(next_hop);
-        if frames > 0 {
-            let labels = [
-                ("next_hop", next_hop.0.to_string()),
-                ("link", name(key.link)),
-                ("gateway", key.gateway.to_string()),
-            ];
-            page.sample("_total", &labels, frames as f64);
-        }
-    }
+        let labels = [
+            ("next_hop", next_hop.0.to_string()),
+            ("link", name(follower, key.link)),
+            ("gateway", key.gateway.to_string()),
+        ];
+        (frames > 0).then(|| (labels.to_vec(), frames))
+    });
 }
 
 /// The name of a link, as a label's value.
@@ -123,8 +126,7 @@ fn name(follower: &Follower, index: u32) -> String {
     link.map_or_else(|| index.to_string(), |link| escaped(&link.name))
 }
 
-fn vlans_and_tables(follower: &Follower, counters: &Counters, page: &mut Page) {
-    let around = follower.mirror().around();
+fn vlans_and_tables(counters: &Counters, page: &mut Page) {
     let by_link: [(&str, &str, LinkValue); 4] = [
         ("received_frames", "Frames received", |count| count.received),
         ("received_bytes", "Bytes received without FCS", |count| {
@@ -145,26 +147,29 @@ fn vlans_and_tables(follower: &Follower, counters: &Counters, page: &mut Page) {
             "counter",
             &format!("{help}, by VLAN"),
         );
-        for (&ifindex, &count) in &counters.vlans {
-            let Some(LinkKind::Vlan { parent, vid, .. }) =
-                around.links.get(&ifindex).map(|link| link.kind)
-            else {
-                continue;
+        let counts = counters.vlans.iter();
+        let counts: Vec<_> = counts.map(|(&of, &count)| (of, value(count))).collect();
+        page.rows(counts, |follower, (ifindex, count)| {
+            let link = follower.mirror().around().links.get(&ifindex)?;
+            let LinkKind::Vlan { parent, vid, .. } = link.kind else {
+                return None;
             };
             let labels = [
                 ("link", name(follower, ifindex)),
                 ("port", name(follower, parent)),
                 ("vlan", vid.to_string()),
             ];
-            page.sample("_total", &labels, value(count) as f64);
-        }
+            Some((labels.to_vec(), count))
+        });
         let help = format!("{help}, by table of the look-up; its VRF, if it is one's");
         page.family(format!("corelane_table_{what}"), "counter", &help);
-        for (&table, &count) in &counters.tables {
-            let vrf = around.vrf(table).unwrap_or_default();
+        let counts = counters.tables.iter();
+        let counts: Vec<_> = counts.map(|(&of, &count)| (of, value(count))).collect();
+        page.rows(counts, |follower, (table, count)| {
+            let vrf = follower.mirror().around().vrf(table).unwrap_or_default();
             let labels = [("table", table.to_string()), ("vrf", escaped(vrf))];
-            page.sample("_total", &labels, value(count) as f64);
-        }
+            Some((labels.to_vec(), count))
+        });
     }
 }
 
@@ -208,6 +213,14 @@ fn mirror(follower: &Follower, page: &mut Page) {
         let labels = [("port", escaped(name))];
         page.sample("", &labels, f64::from(u8::from(is_failed)));
     }
+    page.family(
+        "corelane_failed",
+        "gauge",
+        "1: this has failed the last time, and is tried again",
+    );
+    for (what, _) in health.troubles.all() {
+        page.sample("", &[("what", what.to_owned())], 1.0);
+    }
     page.gauge("corelane_mirror_lag_seconds", lag, health.lag.as_secs_f64());
     page.gauge(
         "corelane_mirror_lag_max_seconds",
@@ -248,13 +261,33 @@ fn escaped(value: &str) -> String {
         .replace('\n', "\\n")
 }
 
+/// Labels, and the value they belong to.
+type Row = (Vec<(&'static str, String)>, u64);
+
+/// What is written at once, behind what is written a row at a time.
 #[derive(Default)]
 struct Page {
+    pieces: Pieces,
     text: String,
     family: String,
 }
 
 impl Page {
+    /// A counter for each key that has one.
+    fn rows<K>(
+        &mut self,
+        keys: impl IntoIterator<Item = K, IntoIter: Send + 'static>,
+        row: impl Fn(&Follower, K) -> Option<Row> + Send + 'static,
+    ) {
+        self.pieces.text(std::mem::take(&mut self.text));
+        let family = self.family.clone();
+        self.pieces.part(each(keys, move |follower, key, text| {
+            if let Some((labels, value)) = row(follower, key) {
+                sample(text, &family, "_total", &labels, value as f64);
+            }
+        }));
+    }
+
     fn family(&mut self, name: impl Into<String>, kind: &str, help: &str) {
         self.family = name.into();
         let name = &self.family;
@@ -263,16 +296,7 @@ impl Page {
     }
 
     fn sample(&mut self, suffix: &str, labels: &[(&str, String)], value: f64) {
-        let labels: Vec<String> = labels
-            .iter()
-            .map(|(key, value)| format!("{key}=\"{value}\""))
-            .collect();
-        let labels = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{}}}", labels.join(","))
-        };
-        let _ = writeln!(self.text, "{}{suffix}{labels} {value}", self.family);
+        sample(&mut self.text, &self.family, suffix, labels, value);
     }
 
     fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
@@ -284,4 +308,17 @@ impl Page {
         self.family(name, "counter", help);
         self.sample("_total", &[], value);
     }
+}
+
+fn sample(text: &mut String, family: &str, suffix: &str, labels: &[(&str, String)], value: f64) {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}=\"{value}\""))
+        .collect();
+    let labels = if labels.is_empty() {
+        String::new()
+    } else {
+        format!("{{{}}}", labels.join(","))
+    };
+    let _ = writeln!(text, "{family}{suffix}{labels} {value}");
 }

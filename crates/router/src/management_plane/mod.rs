@@ -5,6 +5,7 @@
 //!  config     the TOML file: every key, validated before anything starts
 //!  server     a UNIX socket (JSON) and HTTP on loopback (`OpenMetrics`);
 //!             asks the control plane's thread
+//!  pieces     an answer of any length, some hundred rows at a time
 //!  answers    what `corelane show` prints
 //!  metrics    the same for a time-series database
 //!  client     asks a running router
@@ -15,5 +16,6 @@ pub mod answers;
 pub mod client;
 pub mod config;
 pub mod metrics;
+pub mod pieces;
 pub mod server;
 pub mod supervisor;

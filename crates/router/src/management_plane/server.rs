@@ -1,9 +1,10 @@
 //! Answers people while the router runs: JSON on a UNIX socket, `OpenMetrics` by HTTP on loopback.
 //!
 //! The threads here own nothing of the router. They hand a question to the control plane's thread,
-//! which answers between two batches of announcements, and pass the answer on. Each client has a
-//! thread of its own, and so many may wait at once ([`CLIENTS`]); question and answer together may
-//! take [`PATIENCE`], however slowly their bytes come.
+//! which takes one in a turn, pass on the piece of the answer that it makes, and ask for the next
+//! one when that is read ([`super::pieces`]). Each client has a thread of its own, and so many may
+//! wait at once ([`CLIENTS`]); question and answer may take [`PATIENCE`] each, however slowly their
+//! bytes come.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,6 +16,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::pieces::{Piece, Pieces};
+
 /// How long a client may take for its question, and again to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients served at once by each socket; one more is turned away.
@@ -23,12 +26,14 @@ const CLIENTS: usize = 32;
 const LONGEST_QUESTION: u64 = 4096;
 
 /// What somebody wants to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Question {
     /// `corelane show …`, as words.
     Show(Vec<String>),
     /// The metrics page.
     Metrics,
+    /// The next piece of an answer.
+    More(Pieces),
 }
 
 /// A question and where its answer goes.
@@ -36,8 +41,17 @@ pub enum Question {
 pub struct Asked {
     /// The question.
     pub question: Question,
-    /// Takes the text of the answer.
-    pub answer: SyncSender<String>,
+    /// Takes the answer, or a piece of it.
+    pub answer: SyncSender<Piece>,
+}
+
+/// Where to answer.
+#[derive(Debug)]
+pub enum Place {
+    /// A UNIX socket, for people.
+    Control(PathBuf),
+    /// Metrics, by HTTP.
+    Metrics(SocketAddr),
 }
 
 /// The listening sockets and the questions that came in.
@@ -74,11 +88,22 @@ impl Server {
         self.awake.as_fd()
     }
 
-    /// The questions waiting.
-    pub fn take(&self) -> Vec<Asked> {
-        let mut buffer = [0; 64];
-        while matches!((&self.awake).read(&mut buffer), Ok(length) if length > 0) {}
-        self.questions.try_iter().collect()
+    /// The next question, if one is waiting. There is a byte for each in the descriptor.
+    pub fn take(&self) -> Option<Asked> {
+        // It comes in a moment, if it is not there yet.
+        let _ = (&self.awake).read(&mut [0]);
+        self.questions.try_recv().ok()
+    }
+
+    /// Answers there from now on.
+    ///
+    /// # Errors
+    /// When it is taken, or cannot be had.
+    pub fn listen(&mut self, place: &Place) -> io::Result<()> {
+        match place {
+            Place::Control(path) => self.listen_unix(path),
+            Place::Metrics(address) => self.listen_http(*address),
+        }
     }
 
     /// Answers on a UNIX socket, for its owner only. A socket left over by a process that is gone
@@ -220,16 +245,32 @@ fn serve_each<S: Timed>(
     Ok(())
 }
 
-fn ask(question: Question, sender: &Sender<Asked>, waker: &UnixStream) -> io::Result<String> {
-    let (answer, wait) = sync_channel(1);
+/// Asks, and passes on what is answered.
+fn ask<S: Timed>(
+    mut question: Question,
+    sender: &Sender<Asked>,
+    mut waker: &UnixStream,
+    stream: &mut Patient<S>,
+) -> io::Result<()> {
     let gone = || io::Error::other("the router is stopping");
-    sender
-        .send(Asked { question, answer })
-        .map_err(|_| gone())?;
-    let mut waker = waker;
-    // A full pipe wakes as well as one byte more.
-    let _ = waker.write(&[0]);
-    wait.recv_timeout(PATIENCE * 6).map_err(|_| gone())
+    let mut left = PATIENCE;
+    loop {
+        let (answer, wait) = sync_channel(1);
+        sender
+            .send(Asked { question, answer })
+            .map_err(|_| gone())?;
+        // So many bytes as there are clients always fit.
+        let _ = waker.write(&[0]);
+        let piece = wait.recv_timeout(PATIENCE * 6).map_err(|_| gone())?;
+        let began = Instant::now();
+        stream.end = began + left;
+        stream.write_all(piece.text.as_bytes())?;
+        left = left.saturating_sub(began.elapsed());
+        match piece.rest {
+            Some(rest) => question = Question::More(rest),
+            None => return Ok(()),
+        }
+    }
 }
 
 fn serve_unix<S: Timed>(
@@ -240,9 +281,7 @@ fn serve_unix<S: Timed>(
     let mut line = String::new();
     BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line)?;
     let words = line.split_whitespace().map(String::from).collect();
-    let answer = ask(Question::Show(words), sender, waker)?;
-    stream.end = Instant::now() + PATIENCE;
-    stream.write_all(answer.as_bytes())
+    ask(Question::Show(words), sender, waker, &mut stream)
 }
 
 fn serve_http<S: Timed>(
@@ -257,27 +296,27 @@ fn serve_http<S: Timed>(
     let (status, kind, body) = match (method, path) {
         (Some("GET"), Some("/metrics")) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ("200 OK", kind, ask(Question::Metrics, sender, waker)?)
+            ("200 OK", kind, None)
         }
         (Some("GET"), _) => (
             "404 Not Found",
             "text/plain",
-            "only /metrics is here\n".to_owned(),
+            Some("only /metrics is here\n"),
         ),
         _ => (
             "405 Method Not Allowed",
             "text/plain",
-            "only GET is understood\n".to_owned(),
+            Some("only GET is understood\n"),
         ),
     };
     stream.end = Instant::now() + PATIENCE;
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: \
-         close\r\n\r\n",
-        body.len()
-    )?;
-    stream.write_all(body.as_bytes())
+    // How long the page will be, nobody knows: it ends with its last line and the connection.
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    match body {
+        Some(body) => stream.write_all(body.as_bytes()),
+        None => ask(Question::Metrics, sender, waker, &mut stream),
+    }
 }
 
 #[cfg(test)]

@@ -94,17 +94,17 @@ impl Answering {
             let longest = rustix::event::Timespec::try_from(Duration::from_secs(5)).unwrap();
             assert!(poll(&mut ready, Some(&longest)).unwrap() > 0, "no answer");
             let is_answered = !ready[1].revents().is_empty();
-            for asked in self.server.take() {
-                let text = match &asked.question {
-                    Question::Metrics => "# EOF\n".to_owned(),
+            if let Some(asked) = self.server.take() {
+                let pieces = match asked.question {
+                    Question::Metrics => "# EOF\n".to_owned().into(),
                     Question::Show(words) => {
                         let words: Vec<&str> = words.iter().map(String::as_str).collect();
                         let said = answers::show(&words, &self.follower, &[]);
-                        let error = |error| serde_json::json!({ "error": format!("{error}") });
-                        said.unwrap_or_else(error).to_string()
+                        said.unwrap_or_else(|error| answers::failed(error).into())
                     }
+                    Question::More(rest) => rest,
                 };
-                let _ = asked.answer.try_send(text);
+                let _ = asked.answer.try_send(pieces.piece(&self.follower));
             }
             if is_answered {
                 match client.read(&mut buffer) {

@@ -85,7 +85,7 @@ fn a_question_does_not_wait_for_the_answer_of_another() {
     for question in asked {
         question
             .answer
-            .send(format!("{:?}", question.question))
+            .send(format!("{:?}", question.question).into())
             .unwrap();
     }
     for (mut client, word) in clients.into_iter().zip(["verify", "ports"]) {
@@ -93,4 +93,40 @@ fn a_question_does_not_wait_for_the_answer_of_another() {
         client.read_to_string(&mut answer).unwrap();
         assert!(answer.contains(word), "{answer}");
     }
+}
+
+/// Whoever does not read has at most one piece made for them, and may come back for the next.
+#[test]
+fn a_piece_is_asked_for_when_the_one_before_is_read() {
+    let path = std::env::temp_dir().join(format!("corelane-pieces-{}", std::process::id()));
+    let mut server = Server::new().unwrap();
+    server.listen_unix(&path).unwrap();
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.write_all(b"routes\n").unwrap();
+    let take = || {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(asked) = server.take() {
+                return asked;
+            }
+            assert!(Instant::now() < end, "nobody asks");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let long = "x".repeat(4 << 20);
+    let first = Piece {
+        text: long.clone(),
+        rest: Some(Pieces::from("the end".to_owned())),
+    };
+    take().answer.send(first).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(server.take().is_none(), "the first piece is not read yet");
+    let read = std::thread::spawn(move || {
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).map(|_| answer)
+    });
+    let asked = take();
+    assert!(matches!(asked.question, Question::More(_)));
+    asked.answer.send("the end".to_owned().into()).unwrap();
+    assert_eq!(read.join().unwrap().unwrap(), long + "the end");
 }

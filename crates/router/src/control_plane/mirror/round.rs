@@ -157,6 +157,11 @@ impl Mirror {
         self.v6.begin_round();
     }
 
+    /// The dump did not come to its end: nothing is removed.
+    pub fn give_up_round(&mut self) {
+        self.round = None;
+    }
+
     /// Takes in one event of the dump.
     pub fn apply_dumped(&mut self, event: Event) {
         if let Some(round) = &mut self.round {

@@ -1,0 +1,85 @@
+//! Answers people: where it listens, and a piece of an answer in each turn.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Instance;
+use crate::engine::{Counters, EngineError};
+use crate::management_plane::pieces::Pieces;
+use crate::management_plane::server::{Asked, Place, Question};
+use crate::management_plane::{answers, metrics};
+
+/// How often the counters are read for metrics at most.
+const METRICS_PAUSE: Duration = Duration::from_millis(100);
+
+impl Instance {
+    /// Listens where it does not yet. What cannot be had is tried again, and forwarding does not
+    /// wait for it.
+    pub(super) fn serve(&mut self) {
+        let (server, troubles) = (&mut self.server, self.follower.troubles());
+        self.unserved.retain(|place| {
+            let (what, result) = match place {
+                Place::Control(_) => (
+                    "answering on the control socket",
+                    "it is tried again; corelane show, top and verify do not reach this router \
+                     until then: look at run-directory",
+                ),
+                Place::Metrics(_) => (
+                    "serving the metrics",
+                    "it is tried again; end what holds the address (ss -ltnp), or give another: \
+                     --metrics",
+                ),
+            };
+            if troubles.waits(what) {
+                return true;
+            }
+            let failed = server.listen(place).err();
+            match &failed {
+                None => troubles.over(what),
+                Some(error) => troubles.add(what, error, result),
+            }
+            failed.is_some()
+        });
+    }
+
+    /// Answers, or begins to.
+    pub(super) fn answer(&mut self, asked: Asked) {
+        let begun = match asked.question {
+            Question::Show(words) if words == ["verify"] => {
+                return self.asked_to_verify(asked.answer);
+            }
+            Question::Show(words) => self.show(&words),
+            Question::Metrics => Ok(match self.counters_for_metrics() {
+                Ok(counters) => metrics::page(&self.follower, &counters),
+                Err(error) => format!("# {error}\n# EOF\n").into(),
+            }),
+            Question::More(rest) => Ok(rest),
+        };
+        let pieces = begun.unwrap_or_else(|error| answers::failed(error).into());
+        // Who asked may have gone away.
+        let _ = asked.answer.try_send(pieces.piece(&self.follower));
+    }
+
+    fn show(&self, words: &[String]) -> Result<Pieces, EngineError> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let engine = self.follower.engine();
+        let failed = engine.failed_ports().into_iter();
+        let failed = failed.map(|(port, error)| format!("port {port}: {error}"));
+        let findings = self.findings.iter().map(|finding| finding.what.clone());
+        let kept = findings.chain(engine.resting()).chain(failed);
+        answers::show(&words, &self.follower, &kept.collect::<Vec<_>>())
+    }
+
+    /// Those of every core take a while to read, so who asks more often than [`METRICS_PAUSE`] gets
+    /// the same again.
+    fn counters_for_metrics(&mut self) -> Result<Arc<Counters>, EngineError> {
+        if let Some((read, counters)) = &self.metrics
+            && read.elapsed() < METRICS_PAUSE
+        {
+            return Ok(Arc::clone(counters));
+        }
+        let counters = Arc::new(self.follower.engine().counters()?);
+        self.metrics = Some((Instant::now(), Arc::clone(&counters)));
+        Ok(counters)
+    }
+}
