@@ -139,7 +139,8 @@ fn changes_that_the_engine_refuses_wait_and_are_made_in_their_order() {
         let mut follower = Follower::start(&ports(), Box::new(engine)).unwrap();
         refuses.store(true, Ordering::Release);
         let rounds = [
-            "route add 192.0.2.0/24 via 10.1.0.9\nroute add 198.51.100.0/24 via 10.1.0.8\n",
+            "route add 203.0.113.0/25 via 10.0.0.9\nroute add 192.0.2.0/24 via 10.1.0.9\nroute add \
+             203.0.113.128/25 via 10.2.0.9\nroute add 198.51.100.0/24 via 10.1.0.8\n",
             "route replace 192.0.2.0/24 via 10.2.0.9\nroute del 198.51.100.0/24\n",
             "route add 198.51.100.0/24 nexthop via 10.1.0.9 nexthop via 10.2.0.9\n",
         ];

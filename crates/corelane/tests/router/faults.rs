@@ -62,6 +62,10 @@ fn bad_input_starts_nothing_and_says_what_to_do() {
     assert!(said.contains("nosuch"), "{said}");
     let said = lab.refused(&[]);
     assert!(said.contains("ports"), "{said}");
+    let first = lab.run(&["r0"], &[]);
+    let said = lab.refused(&["--port", "r1", "--metrics", ""]);
+    assert!(said.contains("another router answers on"), "{said}");
+    drop(first);
     for (engine, holder) in [
         ("xdp", "another XDP program is attached"),
         ("auto", "another Corelane has its program at tc"),
