@@ -354,8 +354,12 @@ impl NextHops {
 
     /// Every number in use that sends to a neighbour.
     pub fn hops(&self) -> impl Iterator<Item = (NextHop, HopKey)> {
-        let numbers = (0..self.slots.len()).map(|number| NextHop(number as u16));
-        numbers.filter_map(|id| Some((id, self.key(id)?)))
+        self.numbers().filter_map(|id| Some((id, self.key(id)?)))
+    }
+
+    /// Every number that has been given so far, in use or not.
+    pub fn numbers(&self) -> impl Iterator<Item = NextHop> + use<> {
+        (0..self.slots.len()).map(|number| NextHop(number as u16))
     }
 
     fn number(&mut self) -> Option<NextHop> {

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use fastpath::forward::{LinkCount, PortCount};
-use fib::NextHop;
 
 use super::answers::resident;
 use super::pieces::{Pieces, each};
@@ -15,7 +14,7 @@ use crate::engine::Counters;
 /// The page, by counters that were read now or a moment ago.
 pub fn page(follower: &Follower, counters: &Arc<Counters>) -> Pieces {
     let mut page = Page::default();
-    traffic(counters, &mut page);
+    traffic(follower, counters, &mut page);
     vlans_and_tables(counters, &mut page);
     mirror(follower, &mut page);
     if let Some(result) = follower.verified() {
@@ -46,7 +45,7 @@ type Value = fn(&PortCount) -> u64;
 /// The same of a VLAN or a table.
 type LinkValue = fn(LinkCount) -> u64;
 
-fn traffic(counters: &Arc<Counters>, page: &mut Page) {
+fn traffic(follower: &Follower, counters: &Arc<Counters>, page: &mut Page) {
     let by_port: [(&str, &str, Value); 5] = [
         (
             "corelane_received_frames",
@@ -108,7 +107,8 @@ fn traffic(counters: &Arc<Counters>, page: &mut Page) {
         "counter",
         "Frames by next hop; those of a group under its members",
     );
-    page.rows((0..=u16::MAX).map(NextHop), |follower, next_hop| {
+    let numbers = follower.mirror().next_hops().numbers();
+    page.rows(numbers, |follower, next_hop| {
         let key = follower.mirror().next_hops().key(next_hop)?;
         let frames = follower.engine().carried(next_hop);
         let labels = [
