@@ -76,6 +76,7 @@ verify-frames: build
 # routes are followed as fast as ever. Needs root. make soak SECONDS=28800
 soak: export CORELANE_SOAK_SECONDS = $(or $(SECONDS),1800)
 soak:
+	@scripts/setup test
 	cargo test --release --locked -p corelane --test main -- --test-threads 1 --nocapture router::storms router::soak
 
 # The memory that threads share, under Miri: readers of tables while they change, and the pools of
@@ -126,6 +127,7 @@ bench-builds: build
 # What a flood of what the kernel must answer does to a BGP session and to forwarding. Needs root
 # and bird; SECONDS=60.
 bench-flood:
+	@scripts/setup test
 	scripts/bench-flood $(SECONDS)
 
 # What tracing costs, with what must be reached: slowdown, time for each event beside perf record,
