@@ -94,7 +94,13 @@ struct Treatment {
     said: &'static str,
 }
 
-const TREATMENTS: [Treatment; 9] = [
+const TREATMENTS: [Treatment; 10] = [
+    Treatment {
+        set: "nft add table inet e; \
+              nft add chain inet e p '{ type nat hook output priority 100; }'",
+        unset: "nft delete table inet e",
+        said: "nftables chain e p has 0 rules, type nat",
+    },
     Treatment {
         set: "nft add table ip n; nft add chain ip n p '{ type nat hook postrouting priority 100; \
               }'; nft add rule ip n p masquerade",

@@ -64,6 +64,19 @@ fn a_rule_counts_from_its_announcement_on_and_once() {
 }
 
 #[test]
+fn a_chain_that_translates_counts_without_rules_and_at_any_hook() {
+    const OUTPUT: u32 = 3;
+    let mut payload = chain(NFPROTO_INET, OUTPUT, None);
+    let mut rules = Ruleset::default();
+    rules.take(message(NFT_MSG_NEWCHAIN, &payload));
+    assert_eq!(found(&rules), []);
+    append(&mut payload, 7, b"nat\0");
+    rules.take(message(NFT_MSG_NEWCHAIN, &payload));
+    let what = "nftables chain t c has 0 rules, type nat (nft list ruleset)".to_owned();
+    assert_eq!(found(&rules), [(Scope::All, what)]);
+}
+
+#[test]
 fn elements_of_sets_are_no_change() {
     const NEWSETELEM: u16 = NFNL_SUBSYS_NFTABLES | 0xC;
     let mut rules = Ruleset::default();

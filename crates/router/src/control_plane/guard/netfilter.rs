@@ -37,6 +37,8 @@ pub struct Ruleset {
 struct Chain {
     hook: u32,
     drops: bool,
+    /// As long as one is there, the kernel translates the connections that any had rules for.
+    translates: bool,
     devices: Vec<String>,
     /// It is on devices by the beginnings of their names, such as `eth*`.
     by_prefix: bool,
@@ -67,14 +69,19 @@ impl Ruleset {
 
     /// Which of it forwarded packets pass.
     pub fn find(&self, found: &mut Vec<Finding>) {
-        let passed = |(name, chain): &(&Name, &Chain)| on_the_way(name.0, chain.hook);
+        let passed =
+            |(name, chain): &(&Name, &Chain)| chain.translates || on_the_way(name.0, chain.hook);
         for (name, chain) in self.chains.iter().filter(passed) {
             let count = self.rules.get(name).map_or(0, HashSet::len);
-            if count == 0 && !chain.drops {
+            if count == 0 && !chain.drops && !chain.translates {
                 continue;
             }
             let (family, table, name) = name;
-            let policy = if chain.drops { ", policy drop" } else { "" };
+            let policy = match (chain.drops, chain.translates) {
+                (true, _) => ", policy drop",
+                (_, true) => ", type nat",
+                _ => "",
+            };
             let what = format!(
                 "nftables chain {table} {name} has {count} rules{policy} (nft list ruleset)"
             );
@@ -136,10 +143,12 @@ fn base_chain(payload: &[u8]) -> Option<(Name, Chain)> {
     const NAME: u16 = 3;
     const HOOK: u16 = 4;
     const POLICY: u16 = 5;
+    const TYPE: u16 = 7;
     let (mut table, mut name) = (String::new(), String::new());
     let mut chain = Chain {
         hook: 0,
         drops: false,
+        translates: false,
         devices: Vec::new(),
         by_prefix: false,
     };
@@ -149,6 +158,7 @@ fn base_chain(payload: &[u8]) -> Option<(Name, Chain)> {
             TABLE => table = text(value),
             NAME => name = text(value),
             POLICY => chain.drops = big_endian(value) == 0,
+            TYPE => chain.translates = text(value) == "nat",
             HOOK => {
                 hooked = true;
                 read_hook(value, &mut chain);
