@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use fib::{NextHop, Prefix};
 use hosts::Host;
 
-use super::model::{DEFAULT_TABLE, LOCAL_TABLE, Placement, Way};
+use super::model::{DEFAULT_TABLE, LOCAL_TABLE, Placement, RouteKind, Way};
 use super::routed::Routed;
 use super::routes::{Alternative, RouteTable, Stored, WayId, Ways};
 use super::shared::Shared;
@@ -54,6 +54,8 @@ pub struct Family<A> {
     hosts: BTreeMap<(A, u32), Host>,
     /// Prefixes of the local table shorter than an address, which shadow everything inside them.
     wide_local: Vec<Prefix<A>>,
+    /// A prefix outside of the local table is, or was, this machine's own.
+    local_elsewhere: bool,
     /// Since somebody asked ([`Family::local_changed`]).
     local_changed: bool,
     mark: u8,
@@ -87,6 +89,12 @@ impl<A: Routed> Family<A> {
     /// Prefixes of the local table shorter than an address.
     pub fn wide_local(&self) -> impl Iterator<Item = Prefix<A>> {
         self.wide_local.iter().copied()
+    }
+
+    /// Has somebody made a prefix this machine's own in another table than the local one? The
+    /// kernel looks sources up from then on (`fib_has_custom_local_routes`), for good.
+    pub fn is_local_elsewhere(&self) -> bool {
+        self.local_elsewhere
     }
 
     /// The prefixes of one part of a kernel table, from 0 to [`PARTS`].
@@ -147,6 +155,10 @@ impl<A: Routed> Family<A> {
         shared: &mut Shared,
     ) {
         let multipath = A::V6 && way.object == 0;
+        if way.kind == RouteKind::Local && table != LOCAL_TABLE {
+            self.local_changed |= !self.local_elsewhere;
+            self.local_elsewhere = true;
+        }
         let id = self.ways.find(&way).unwrap_or_else(|| {
             let before = self.best(table, prefix);
             let before = before.map_or(NextHop::NONE, |(stored, _)| stored.next_hop);

@@ -68,7 +68,7 @@ impl Mirror {
         });
         let own = own.chain(local.map(|prefix| prefix.address())).collect();
         let is_outside = |prefix: Prefix<u32>| prefix.address() >> 24 != LOOPBACK;
-        let wide = self.v4.wide_local().any(is_outside);
+        let wide = self.v4.wide_local().any(is_outside) || self.v4.is_local_elsewhere();
         let other_sources = around.set_wide_local_v4(wide) || around.validates_loosely();
         self.shared.push(Change::OwnAddresses(own));
         if other_sources {
