@@ -18,6 +18,7 @@ mod forwarding;
 mod frames;
 mod internet;
 mod kernels;
+mod learned;
 mod lifecycle;
 mod limits;
 mod mtu;

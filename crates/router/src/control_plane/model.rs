@@ -89,6 +89,8 @@ pub struct Link {
     pub kind: LinkKind,
     /// The link that it is enslaved to: a VRF, a bridge, a bond.
     pub master: Option<u32>,
+    /// The link below whose frames it takes for itself (ipvlan; macvlan that passes through).
+    pub takes_from: Option<u32>,
 }
 
 /// An address on a link.

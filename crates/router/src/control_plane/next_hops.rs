@@ -258,7 +258,12 @@ impl NextHops {
         // Whatever is on the link itself has the unspecified address.
         let first = (link.index, IpAddr::V4(Ipv4Addr::from_bits(1)));
         let last = (link.index, IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)));
-        self.around.is_looked_at(link) || self.neighbours.range(first..=last).next().is_some()
+        let below = link
+            .takes_from
+            .and_then(|below| self.around.links.get(&below));
+        self.around.is_looked_at(link)
+            || below.is_some_and(|below| self.around.is_looked_at(below))
+            || self.neighbours.range(first..=last).next().is_some()
     }
 
     /// A link or port changed: writes every entry and group that looks different now.

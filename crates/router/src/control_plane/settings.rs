@@ -46,6 +46,8 @@ pub struct Setting {
     pub accepts: Accepts,
     /// The MTU of IPv6 in bytes, where there is IPv6.
     pub mtu6: Option<u32>,
+    /// Routers behind it are believed when they name a better one.
+    pub believes: bool,
 }
 
 /// What all of them say.
@@ -53,21 +55,30 @@ pub struct Setting {
 pub struct Settings {
     /// What makes a flow.
     pub flows: Flows,
+    /// What others said of MTUs counts.
+    pub uses_path_mtu: bool,
     /// The links that were asked about.
     pub links: Vec<Setting>,
 }
 
 impl Settings {
+    /// Does the kernel learn ways of IPv4 from others? It announces them to nobody.
+    pub fn learns(&self) -> bool {
+        self.uses_path_mtu || self.links.iter().any(|setting| setting.believes)
+    }
+
     /// Reads those of these links, in the calling thread's network namespace.
     pub fn read(links: Vec<Watched>) -> Self {
         let all = sysctl::All::read();
         let read = |link: Watched| Setting {
             accepts: all.accepts(&link.name),
             mtu6: sysctl::mtu6(&link.name),
+            believes: all.believes(&link.name),
             link,
         };
         Self {
             flows: sysctl::flows(),
+            uses_path_mtu: sysctl::uses_path_mtu(),
             links: links.into_iter().map(read).collect(),
         }
     }

@@ -165,7 +165,8 @@ impl Surroundings {
 
     /// A link is there, or has changed; returns what it was before.
     pub fn put_link(&mut self, link: Link) -> Option<Link> {
-        self.news += u64::from(self.is_receiving(&link));
+        let takes = link.takes_from.is_some_and(|below| self.receives(below));
+        self.news += u64::from(takes || self.is_receiving(&link));
         self.links.insert(link.index, link)
     }
 
@@ -268,6 +269,22 @@ impl Surroundings {
         }
     }
 
+    /// The link that has what comes in by this one, so that it is not routed: a bridge, a bond, one
+    /// that takes its frames ([`Link::takes_from`]).
+    pub fn owner(&self, link: &Link) -> Option<&Link> {
+        let master = link.master.and_then(|master| self.links.get(&master));
+        let owns = |master: &&Link| !matches!(master.kind, LinkKind::Vrf { .. });
+        let mut links = self.links.values();
+        let taker = || links.find(|other| other.takes_from == Some(link.index));
+        master.filter(owns).or_else(taker)
+    }
+
+    /// The table that frames look up in which come in by this link, if they do.
+    fn table_on_arrival(&self, link: &Link) -> Option<u32> {
+        let table = self.table_of(link.index);
+        table.filter(|_| self.owner(link).is_none())
+    }
+
     /// The name of the VRF that looks up in a table.
     pub fn vrf(&self, table: u32) -> Option<&str> {
         let of_table = LinkKind::Vrf { table };
@@ -358,7 +375,7 @@ impl Surroundings {
     }
 
     fn port(&self, link: &Link) -> Port {
-        let table = self.table_of(link.index);
+        let table = self.table_on_arrival(link);
         let mut vlans: Vec<VlanSettings> = self
             .links
             .values()
@@ -367,7 +384,7 @@ impl Surroundings {
                 LinkKind::Vlan { parent, vid, .. } if parent == link.index => Some(VlanSettings {
                     vid,
                     ifindex: other.index,
-                    table: self.table_of(other.index)?,
+                    table: self.table_on_arrival(other)?,
                     mac: other.mac,
                     accepts: self.accepts(other.index),
                 }),

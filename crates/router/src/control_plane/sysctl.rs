@@ -11,6 +11,7 @@ pub struct All {
     rp_filter: u32,
     accept_local: u32,
     send_redirects: u32,
+    accept_redirects: bool,
     forwarding6: bool,
 }
 
@@ -22,6 +23,7 @@ impl All {
             rp_filter: v4("rp_filter"),
             accept_local: v4("accept_local"),
             send_redirects: v4("send_redirects"),
+            accept_redirects: v4("accept_redirects") != 0,
             forwarding6: number("ipv6/conf/all/forwarding").is_some_and(|on| on != 0),
         }
     }
@@ -45,6 +47,25 @@ impl All {
             way_back: self.send_redirects.max(v4("send_redirects")) == 0,
         }
     }
+
+    /// Is a router believed that names a better one, in a message by this interface
+    /// (`IN_DEV_RX_REDIRECTS` of linux/inetdevice.h)? Of IPv4 only: who forwards IPv6 believes none.
+    pub fn believes(&self, name: &str) -> bool {
+        let is_on = |setting: &str| {
+            number(&format!("ipv4/conf/{name}/{setting}")).is_some_and(|on| on != 0)
+        };
+        let (all, own) = (self.accept_redirects, is_on("accept_redirects"));
+        if is_on("forwarding") {
+            all && own
+        } else {
+            all || own
+        }
+    }
+}
+
+/// Are packets of IPv4 held to what others said of the MTU on their way?
+pub fn uses_path_mtu() -> bool {
+    number("ipv4/ip_forward_use_pmtu").is_some_and(|on| on != 0)
 }
 
 /// The largest packet of IPv6 that leaves by an interface, in bytes: a setting of its own, which is

@@ -141,6 +141,10 @@ impl Instance {
     /// What of that the engine can carry: without a table it knows no group that would be the
     /// kernel's.
     fn can_carry(&self, accepts: Accepts, flows: Flows) -> Accepts {
+        let accepts = Accepts {
+            v4: accepts.v4 && !self.settings.learns(),
+            ..accepts
+        };
         if self.follower.engine().keeps_table() {
             return accepts;
         }
@@ -164,6 +168,8 @@ impl Instance {
             guard::settings(setting, hides_tags, validates, &mut findings);
         }
         findings.extend(guard::policy_rules(self.follower.mirror()));
+        findings.extend(guard::path_mtu(&self.settings));
+        findings.extend(guard::owners(self.follower.mirror()));
         findings.sort();
         findings.dedup();
         // Nobody knows yet what is done to the packets of these.

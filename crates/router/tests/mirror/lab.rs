@@ -36,6 +36,7 @@ pub(crate) fn link(index: u32, name: &str) -> Link {
         mtu: 1500,
         kind: LinkKind::Plain,
         master: None,
+        takes_from: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use fib::next_hop::Kind;
+use router::control_plane::guard::owners;
 use router::control_plane::model::{Event, Link, LinkKind, Rule, nud};
 use router::engine::MAIN_TABLE;
 
@@ -30,6 +31,23 @@ fn ports_of_a_vrf_look_up_in_its_table() {
     assert_eq!(lab.kind("192.0.2.1"), Kind::None);
     lab.feed(Event::Link(link(1, "r0")));
     assert_eq!(lab.entry(10, "192.0.2.1").kind, Kind::None);
+}
+
+#[test]
+fn a_port_whose_frames_another_link_takes_is_the_kernels() {
+    let mut lab = Lab::new();
+    let taker = Link {
+        takes_from: Some(1),
+        ..link(50, "ipvl0")
+    };
+    let enabled = |lab: &Lab, port: u32| lab.engine.ports[&port].settings.enabled;
+    lab.feed(Event::Link(taker.clone()));
+    assert!(!enabled(&lab, 1) && enabled(&lab, 2));
+    let found = owners(&lab.mirror);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].what.contains("ipvl0"), "{found:?}");
+    lab.feed(Event::LinkGone(50));
+    assert!(enabled(&lab, 1) && owners(&lab.mirror).is_empty());
 }
 
 #[test]

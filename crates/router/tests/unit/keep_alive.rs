@@ -40,6 +40,7 @@ fn mirror() -> Mirror {
         mtu: 1500,
         kind: LinkKind::Plain,
         master: None,
+        takes_from: None,
     };
     mirror.apply(Event::Link(link));
     mirror.apply(Event::Route(

@@ -37,7 +37,7 @@ use self::netfilter::Ruleset;
 use self::traffic_control::Disciplines;
 use self::xfrm::Policies;
 use super::reader::Reader;
-use super::settings::{Setting, Watched};
+use super::settings::{Setting, Settings, Watched};
 use crate::engine::MAIN_TABLE;
 
 /// How often a dump is asked for that the kernel changed meanwhile.
@@ -253,6 +253,13 @@ pub fn settings(setting: &Setting, hides_tags: bool, validates: bool, found: &mu
         let what = format!("IPv4 forwarding is off (sysctl net.ipv4.conf.{name}.forwarding=1)");
         say(what, Treatment::Setting);
     }
+    if setting.believes {
+        let what = format!(
+            "redirects are believed, so all IPv4 is the kernel's (sysctl \
+             net.ipv4.conf.{name}.accept_redirects=0 net.ipv4.conf.all.accept_redirects=0)"
+        );
+        say(what, Treatment::Setting);
+    }
     if !accepts.v6 {
         let what = format!(
             "IPv6 forwarding is off, or IPv6 is (sysctl net.ipv6.conf.all.forwarding=1 \
@@ -274,6 +281,28 @@ pub fn settings(setting: &Setting, hides_tags: bool, validates: bool, found: &mu
         );
         say(what, Treatment::Setting);
     }
+}
+
+/// A setting that concerns all links.
+pub fn path_mtu(settings: &Settings) -> Option<Finding> {
+    let what = "what others say of MTUs counts (sysctl net.ipv4.ip_forward_use_pmtu=0)".to_owned();
+    let finding = Finding::new(Scope::V4, what, Treatment::Setting);
+    settings.uses_path_mtu.then_some(finding)
+}
+
+/// Ports whose frames another link has: the kernel routes none of these.
+pub fn owners(mirror: &super::mirror::Mirror) -> Vec<Finding> {
+    let around = mirror.around();
+    let owned = around.receiving().filter_map(|link| {
+        let owner = &around.owner(link)?.name;
+        let what = format!("its frames are those of {owner} (ip -d link show dev {owner})");
+        Some(Finding::new(
+            Scope::Port(link.name.clone()),
+            what,
+            Treatment::Setting,
+        ))
+    });
+    owned.collect()
 }
 
 /// Policy rules as findings: which table a packet looks in depends on more than its destination.

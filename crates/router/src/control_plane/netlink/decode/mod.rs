@@ -90,6 +90,7 @@ fn link(payload: &[u8]) -> Option<Link> {
         mtu: 0,
         kind: LinkKind::Plain,
         master: None,
+        takes_from: None,
     };
     let mut parent = 0;
     let mut info = None;
@@ -105,7 +106,9 @@ fn link(payload: &[u8]) -> Option<Link> {
         }
     }
     if let Some(info) = info {
-        found.kind = link_kind(info, parent);
+        let (name, data) = kind_and_data(info);
+        found.kind = link_kind(&name, data, parent);
+        found.takes_from = takes_frames(&name, data).then_some(parent);
     }
     Some(found)
 }
@@ -115,8 +118,24 @@ const IFLA_VLAN_ID: u16 = 1;
 const IFLA_VLAN_EGRESS_QOS: u16 = 3;
 const IFLA_VLAN_PROTOCOL: u16 = 5;
 const ETHERTYPE_VLAN: [u8; 2] = [0x81, 0x00];
+const IFLA_MACVLAN_MODE: u16 = 1;
+const MACVLAN_MODE_PASSTHRU: u32 = 8;
+const MACVLAN_MODE_SOURCE: u32 = 16;
 
-fn link_kind(info: &[u8], parent: u32) -> LinkKind {
+/// Do links of this kind take frames of the link below, though these have its own Ethernet address
+/// (`ipvlan_handle_frame`, `macvlan_handle_frame`)?
+fn takes_frames(name: &str, data: &[u8]) -> bool {
+    let modes = [MACVLAN_MODE_PASSTHRU, MACVLAN_MODE_SOURCE];
+    let is_mode =
+        |(kind, value): (u16, &[u8])| kind == IFLA_MACVLAN_MODE && modes.contains(&number(value));
+    match name {
+        "ipvlan" | "ipvtap" => true,
+        "macvlan" | "macvtap" => attributes(data).any(is_mode),
+        _ => false,
+    }
+}
+
+fn kind_and_data(info: &[u8]) -> (String, &[u8]) {
     let mut name = String::new();
     let mut data: &[u8] = &[];
     for (kind, value) in attributes(info) {
@@ -126,12 +145,16 @@ fn link_kind(info: &[u8], parent: u32) -> LinkKind {
             _ => {}
         }
     }
+    (name, data)
+}
+
+fn link_kind(name: &str, data: &[u8], parent: u32) -> LinkKind {
     let find = |wanted| {
         attributes(data)
             .find(|(kind, _)| *kind == wanted)
             .map(|(_, value)| value)
     };
-    match name.as_str() {
+    match name {
         "vrf" => find(IFLA_VRF_TABLE).map_or(LinkKind::Plain, |value| LinkKind::Vrf {
             table: number(value),
         }),
