@@ -36,6 +36,8 @@ pub(super) const PREFIXES_V6: [&str; 13] = [
     "fd00::/16",
     "64:ff9b::/96",
 ];
+/// MTUs of routes: of one way, of several alike, of nexthop objects and groups.
+pub(super) const ROUTE_MTUS: [&str; 4] = [" mtu 1300", " mtu 1400", " mtu lock 1400", " mtu 1600"];
 /// Types of routes that are not forwarded by.
 pub(super) const TYPES: [&str; 4] = ["blackhole", "unreachable", "prohibit", "throw"];
 /// Settings of an interface, or of all, and their values. `{}` is the interface.
@@ -180,7 +182,7 @@ pub(super) const LINKS: [&str; 6] = [
     "ip link set dev r0 promisc on",
 ];
 /// Routes of types and with properties that are rare.
-pub(super) const RARE_ROUTES: [&str; 20] = [
+pub(super) const RARE_ROUTES: [&str; 22] = [
     "ip route replace broadcast 198.18.6.255/32 dev r1",
     "ip route replace multicast 224.0.0.0/4 dev r1",
     "ip route replace 198.18.8.0/24 via 10.2.0.3 dev r2 src 10.2.0.1",
@@ -193,6 +195,8 @@ pub(super) const RARE_ROUTES: [&str; 20] = [
     "ip route replace 198.18.15.0/24 via 10.1.0.2 dev r1 metric 5;\
      ip route replace prohibit 198.18.15.0/24 metric 6;ip route del 198.18.15.0/24 metric 5",
     "ip route replace 198.18.16.0/24 encap seg6 mode encap segs 2001:db8:1::9 dev r1",
+    "ip route replace 198.18.16.0/24 mtu 1400 encap seg6 mode encap segs 2001:db8:1::9 dev r1",
+    "ip route replace 2001:db8:9::/48 mtu 1400 encap seg6 mode inline segs fd00:2::3 dev r2",
     "ip route replace 2001:db8:9::/48 encap seg6 mode encap segs fd00:2::3 dev r2",
     "ip route replace 2001:db8:9::/48 encap seg6 mode inline segs fd00:2::3 dev r2",
     "ip route replace 2001:db8:a::/48 from fd00::/64 via fd00:2::3 dev r2",

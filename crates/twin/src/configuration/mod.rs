@@ -8,9 +8,12 @@ mod choices;
 
 use self::choices::{
     LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4, PREFIXES_V6, RARE_ROUTES,
-    RULES, SETTINGS, TREATMENTS, TYPES,
+    ROUTE_MTUS, RULES, SETTINGS, TREATMENTS, TYPES,
 };
 use crate::dice::Dice;
+
+/// Of so many routes, as many have an MTU as there are `ROUTE_MTUS`.
+const SIZED: usize = 20;
 
 /// The random configuration under way.
 struct Draft<'a> {
@@ -18,6 +21,8 @@ struct Draft<'a> {
     lines: Vec<String>,
     /// Several ways to a destination are drawn.
     several: bool,
+    /// Chance: which prefixes have routes with MTUs then.
+    sized: usize,
     /// Tables that routes go to.
     tables: &'a [&'a str],
 }
@@ -25,11 +30,12 @@ struct Draft<'a> {
 /// Draws the commands of a configuration. `ruled`: with policy rules; `vlans`: the kernel has VLAN
 /// devices.
 pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
-    let several = dice.one_in(3);
+    let (several, sized) = (dice.one_in(3), dice.between(0, SIZED));
     let mut draft = Draft {
         dice,
         lines: Vec::new(),
         several,
+        sized,
         tables: if ruled {
             &["", "", " table 100"]
         } else {
@@ -37,9 +43,7 @@ pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
         },
     };
     draft.addresses(vlans);
-    if !several {
-        draft.sizes();
-    }
+    draft.sizes();
     if draft.dice.one_in(3) {
         draft.objects();
     }
@@ -115,20 +119,40 @@ impl Draft<'_> {
     }
 
     fn sizes(&mut self) {
+        let port = self.dice.between(0, 3);
+        // Ways to the same destination take frames of the same size.
+        let ports = if self.several {
+            port / 2..3
+        } else {
+            port..port + 1
+        };
         if self.dice.one_in(4) {
-            let port = self.dice.between(0, 3);
-            let mtu = self
-                .dice
-                .of(&[1280, 1281, 1400, 1499, 1600, 2000, 1200, 576]);
-            self.say(format!("ip link set dev r{port} mtu {mtu}"));
+            let sizes = [1280, 1281, 1400, 1499, 1600, 2000, 1200, 576];
+            let mtu = self.dice.of(&sizes);
+            for port in ports.clone() {
+                self.say(format!("ip link set dev r{port} mtu {mtu}"));
+            }
         }
         if self.dice.one_in(12) {
-            let (port, mtu) = (self.dice.between(0, 3), self.dice.of(&[1280, 1400]));
-            self.say(format!("sysctl net.ipv6.conf.r{port}.mtu={mtu}"));
+            let mtu = self.dice.of(&[1280, 1400]);
+            for port in ports {
+                self.say(format!("sysctl net.ipv6.conf.r{port}.mtu={mtu}"));
+            }
         }
-        if self.dice.one_in(12) {
+        if !self.several && self.dice.one_in(12) {
             self.pick(&LINKS);
         }
+    }
+
+    /// The MTU of a route to a prefix: all that are ways at a time have the same.
+    fn mtu(&mut self, prefix: &str) -> &'static str {
+        let which = if self.several {
+            let sum: usize = prefix.bytes().map(usize::from).sum();
+            (sum + self.sized) % SIZED
+        } else {
+            self.dice.between(0, SIZED)
+        };
+        ROUTE_MTUS.get(which).copied().unwrap_or_default()
     }
 
     /// An address that a route can go by, and the port it is behind.
@@ -239,15 +263,14 @@ impl Draft<'_> {
                     .collect();
                 ways.join(" ")
             }
-            10 if !self.several => {
-                let mtu = self.dice.of(&["1300", "1400", "lock 1400", "1600"]);
-                format!("{} mtu {mtu}", self.way(v6))
-            }
-            11 if !v6 => format!("{} tos 0x10", self.way(v6)),
+            10 if !v6 => format!("{} tos 0x10", self.way(v6)),
             _ => self.way(v6),
         };
-        // Metric and table come before the ways.
-        self.say(format!("ip route {verb} {prefix}{metric}{table} {what}"));
+        // These come before the ways.
+        let mtu = self.mtu(&prefix);
+        self.say(format!(
+            "ip route {verb} {prefix}{metric}{table}{mtu} {what}"
+        ));
     }
 
     fn neighbour(&mut self) {
