@@ -121,8 +121,9 @@ fn taking_back(commands: &[String], macs: &[String]) -> Vec<String> {
     }
     if used("tc") {
         for port in &ports {
-            say(&format!("tc qdisc del dev {port} root"));
-            say(&format!("tc qdisc del dev {port} ingress"));
+            for place in ["root", "ingress", "clsact"] {
+                say(&format!("tc qdisc del dev {port} {place}"));
+            }
         }
     }
     for line in commands.iter().rev() {

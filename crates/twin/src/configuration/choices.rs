@@ -144,8 +144,8 @@ pub(super) const POLICY_RULES: [&str; 14] = [
     "ip -6 rule add from fd00::/64 lookup 100 pref 96",
     "ip -6 rule add iif r0 blackhole pref 97",
 ];
-/// `IPsec` policies, queueing disciplines and filters.
-pub(super) const TREATMENTS: [&str; 16] = [
+/// `IPsec` policies and queueing disciplines.
+pub(super) const TREATMENTS: [&str; 10] = [
     "ip xfrm policy add dir fwd src 10.0.0.0/24 dst 198.18.0.0/15 action block",
     "ip xfrm policy add dir fwd src 10.9.0.0/24 dst 198.18.0.0/15 action block",
     "ip xfrm policy add dir fwd src 10.0.0.0/24 dst 198.18.0.0/15 dev r2 action block",
@@ -157,18 +157,24 @@ pub(super) const TREATMENTS: [&str; 16] = [
     "tc qdisc add dev r1 root handle 1: htb default 1;\
      tc class add dev r1 parent 1: classid 1:1 htb rate 1gbit burst 1mbit",
     "tc qdisc add dev r0 ingress",
-    "tc qdisc add dev r0 ingress;\
-     tc filter add dev r0 parent ffff: protocol ip u32 match ip dst 198.18.0.0/24 action drop",
-    "tc qdisc add dev r0 clsact;\
-     tc filter add dev r0 ingress bpf bytecode \"1,6 0 0 4294967295\" action drop",
-    "tc qdisc add dev r0 clsact;tc filter add dev r0 ingress protocol ip u32 \
-     match ip dst 198.18.0.0/24 action mirred egress redirect dev r2",
-    "tc qdisc add dev r1 clsact;\
-     tc filter add dev r1 egress protocol ip u32 match ip dst 198.18.0.0/16 action drop",
-    "tc qdisc add dev r0 ingress_block 7 ingress;\
-     tc filter add block 7 protocol ip u32 match ip dst 198.18.0.0/16 action drop",
-    "tc qdisc add dev r1 egress_block 8 clsact;\
-     tc filter add block 8 protocol ip u32 match ip dst 198.18.0.0/16 action drop",
+];
+/// Filters at tc, of kinds that the kernel may lack too. `{}` is another link. The programs drop
+/// IPv4 to 198.18.0.0/16, IPv6 to 2001::/16, and everything.
+pub(super) const FILTERS: [&str; 14] = [
+    "bpf da bytecode \"6,40 0 0 12,21 0 3 2048,40 0 0 30,21 0 1 50706,6 0 0 2,6 0 0 4294967295\"",
+    "bpf da bytecode \"6,40 0 0 12,21 0 3 34525,40 0 0 38,21 0 1 8193,6 0 0 2,6 0 0 4294967295\"",
+    "bpf da bytecode \"1,6 0 0 2\"",
+    "bpf bytecode \"1,6 0 0 4294967295\" action mirred egress redirect dev {}",
+    "bpf bytecode \"1,6 0 0 4294967295\" action mirred egress mirror dev {}",
+    "protocol ip u32 match ip dst 198.18.0.0/16 action mirred egress redirect dev {}",
+    "protocol ip u32 match ip ttl 64 0xff action mirred egress mirror dev {}",
+    "protocol ip u32 match ip src 10.0.0.0/25 flowid 1:1",
+    "protocol ipv6 u32 match ip6 dst 2001:db8::/32 action mirred egress redirect dev {}",
+    "protocol ipv6 u32 match ip6 src fd00::/64 action mirred egress mirror dev {}",
+    "protocol arp u32 match u32 0 0 action mirred egress redirect dev {}",
+    "protocol ip u32 match ip dst 198.18.0.0/16 action drop",
+    "protocol ipv6 flower dst_ip 2001:db8::/32 action drop",
+    "matchall action drop",
 ];
 /// What is done to links; members of a bridge and links whose address changes.
 pub(super) const LINKS: [&str; 6] = [

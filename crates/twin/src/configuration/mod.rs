@@ -5,10 +5,11 @@
 //! between the beds, so what becomes of a frame must not depend on it.
 
 mod choices;
+mod treatments;
 
 use self::choices::{
     LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4, PREFIXES_V6, RARE_ROUTES,
-    ROUTE_MTUS, RULES, SETTINGS, TREATMENTS, TYPES,
+    ROUTE_MTUS, SETTINGS, TYPES,
 };
 use crate::dice::Dice;
 
@@ -72,6 +73,9 @@ pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
     }
     if draft.dice.one_in(12) {
         draft.filter();
+    }
+    if draft.dice.one_in(12) {
+        draft.traffic_control();
     }
     if draft.dice.one_in(8) {
         draft.change();
@@ -311,33 +315,6 @@ impl Draft<'_> {
         }
         let value = self.dice.of(values);
         self.say(format!("sysctl net.{}={value}", key.replace("{}", place)));
-    }
-
-    fn treat(&mut self) {
-        let picked = self.dice.of(&TREATMENTS);
-        if !self.is_of_one_way(picked) {
-            self.lines.extend(picked.split(';').map(str::to_owned));
-        }
-    }
-
-    /// Whether a line is about one of several ways: a port, or neighbours of IPv6 alone, whose
-    /// answers are input.
-    fn is_of_one_way(&self, line: &str) -> bool {
-        let words = [" r1", " r2", " input priority 0|drop"];
-        self.several && words.iter().any(|word| line.contains(word))
-    }
-
-    fn filter(&mut self) {
-        let picked = self.dice.of(&RULES);
-        if self.is_of_one_way(picked) {
-            return;
-        }
-        let (chain, rule) = picked.split_once('|').unwrap_or((picked, "counter"));
-        let (family, hook) = chain.split_once(' ').unwrap_or((chain, ""));
-        let hook = hook.replacen(' ', " hook ", 1);
-        self.say(format!("nft add table {family} t"));
-        self.say(format!("nft add chain {family} t c {{ type {hook}; }}"));
-        self.say(format!("nft add rule {family} t c {rule}"));
     }
 
     /// Something that has been said is changed or taken back.
