@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Commands are those of `ip`, `sysctl`, `nft` and `tc`, run in the router's namespace, in order;
-//! one that fails is passed over. `restart` starts the router again, `wait N` waits N
-//! milliseconds. Frames are sent by host a, without FCS; each should carry [`marker`]s.
+//! one that fails is passed over. `tcx LINK ingress|egress drop4|drop6|pass` attaches a program at
+//! tc, `restart` starts the router again, `wait N` waits N milliseconds. Frames are sent by host a,
+//! without FCS; each should carry [`marker`]s.
 
 use std::fmt::{self, Display, Write};
 use std::path::Path;
@@ -75,11 +76,11 @@ impl Case {
                     Some(frame) => case.frames.push(frame),
                     None => return Err((number, format!("{hex} is not hexadecimal"))),
                 },
-                ("ip" | "sysctl" | "nft" | "tc" | "restart" | "wait", _) => {
+                ("ip" | "sysctl" | "nft" | "tc" | "tcx" | "restart" | "wait", _) => {
                     case.commands.push(line.to_owned());
                 }
                 (word, _) => {
-                    let known = "ip, sysctl, nft, tc, restart, wait, frame or #";
+                    let known = "ip, sysctl, nft, tc, tcx, restart, wait, frame or #";
                     return Err((number, format!("{word}: a line begins with {known}")));
                 }
             }

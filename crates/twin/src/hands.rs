@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Seek, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,6 +12,7 @@ use host::namespace::OnFailure;
 use host::process::silent;
 
 use crate::Error;
+use crate::attached::attach;
 use crate::kernel::Kernel;
 
 /// The hosts' names, by number.
@@ -33,6 +35,8 @@ pub(crate) struct Hands {
     macs: Vec<String>,
     settings: Vec<(PathBuf, String)>,
     commands: Vec<String>,
+    /// Of others, at tc.
+    programs: Vec<OwnedFd>,
 }
 
 impl Hands {
@@ -44,6 +48,7 @@ impl Hands {
             macs,
             settings: Vec::new(),
             commands: Vec::new(),
+            programs: Vec::new(),
         };
         hands.configure(&[])?;
         // Not before: some follow the MTU.
@@ -59,6 +64,7 @@ impl Hands {
     pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {
         let mut lines = taking_back(&self.commands, &self.macs);
         self.commands = commands.to_vec();
+        self.programs.clear();
         lines.extend_from_slice(commands);
         for group in groups(&lines) {
             let text = group
@@ -85,6 +91,10 @@ impl Hands {
                     let mut tc = Command::new("tc");
                     let tc = tc.args(["-n", self.router.name(), "-force", "-b", "-"]);
                     feed(tc, &text)?;
+                }
+                "tcx" => {
+                    let attached = || group.iter().filter_map(|line| attach(line).ok()).collect();
+                    self.programs.append(&mut self.router.enter(attached)?);
                 }
                 // The others are not the kernel's.
                 _ => {}
@@ -119,7 +129,7 @@ fn taking_back(commands: &[String], macs: &[String]) -> Vec<String> {
     if used("nft") {
         say("nft flush ruleset");
     }
-    if used("tc") {
+    if used("tc ") {
         for port in &ports {
             for place in ["root", "ingress", "clsact"] {
                 say(&format!("tc qdisc del dev {port} {place}"));

@@ -8,8 +8,8 @@
 //!
 //! - [`case`](Case): a configuration and frames, as text
 //! - `configuration`, `scene`, `frame`, `capture`: cases drawn at random
-//! - `half`: one bed; `hands`: its router, configured and taken back; `kernel`: what is asked of it
-//!   directly; `program`: the router under test
+//! - `half`: one bed; `hands`: its router, configured and taken back; `attached`: programs of others
+//!   there; `kernel`: what is asked of it directly; `program`: the router under test
 //! - `outcome`: what left, compared; every [`Exception`] has its sentence
 //! - `cause`: why something differed once
 //! - `shrink`: the smallest case that still differs
@@ -22,6 +22,7 @@
 //! It cannot tell which of several ways a flow should take, only that it takes one of them; it
 //! sends from one host; and it says nothing about speed.
 
+mod attached;
 mod capture;
 mod case;
 mod cause;

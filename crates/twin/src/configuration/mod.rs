@@ -328,11 +328,16 @@ impl Draft<'_> {
             ("nft add table ", "nft delete table "),
             ("ip xfrm policy add ", "ip xfrm policy flush "),
             ("ip nexthop replace id ", "ip nexthop del id "),
+            ("tc filter add dev ", "tc filter del dev "),
         ];
         let back = back.into_iter().find_map(|(said, taken_back)| {
             let rest = line.strip_prefix(said)?.replace(" nodad", "");
             let rest = match said {
                 "ip nexthop replace id " => rest.split(' ').next()?,
+                // Of several ways one would be treated alone.
+                "tc filter add dev " if self.several => return None,
+                // The link and the side.
+                "tc filter add dev " => &rest[..rest.match_indices(' ').nth(1)?.0],
                 "ip xfrm policy add " => "",
                 _ => &rest,
             };

@@ -31,7 +31,7 @@ impl Draft<'_> {
         self.say(format!("nft add rule {family} t c {rule}"));
     }
 
-    /// Filters at tc, on the way in or out of a link, or in a block that two share.
+    /// Filters or programs at tc, on the way in or out of a link, or in a block that two share.
     pub(super) fn traffic_control(&mut self) {
         let links: &[usize] = if self.several {
             self.dice.of(&[&[0][..], &[1, 2]])
@@ -39,6 +39,13 @@ impl Draft<'_> {
             self.dice.of(&[&[0][..], &[0], &[1], &[2], &[0, 1], &[1, 2]])
         };
         let side = self.dice.of(&["ingress", "egress"]);
+        if self.dice.one_in(3) {
+            let program = self.dice.of(&["drop4", "drop6", "pass"]);
+            for link in links {
+                self.say(format!("tcx r{link} {side} {program}"));
+            }
+            return;
+        }
         let shared = self.dice.one_in(3);
         for link in links {
             let block = if shared {
