@@ -55,7 +55,8 @@ fn program(name: &str) -> [(u8, u8, i16, i32); 9] {
 
 /// How a command's effect can be had without this harness.
 pub(crate) fn by_hand(command: &str) -> Option<String> {
-    let [link, side, name] = command.strip_prefix("tcx ")?.split(' ').collect::<Vec<_>>()[..] else {
+    let [link, side, name] = command.strip_prefix("tcx ")?.split(' ').collect::<Vec<_>>()[..]
+    else {
         return None;
     };
     let code = DROPS.iter().find(|(known, ..)| *known == name).map_or_else(

@@ -9,8 +9,8 @@
 //!
 //! Commands are those of `ip`, `sysctl`, `nft` and `tc`, run in the router's namespace, in order;
 //! one that fails is passed over. `tcx LINK ingress|egress drop4|drop6|pass` attaches a program at
-//! tc, `restart` starts the router again, `wait N` waits N milliseconds. Frames are sent by host a,
-//! without FCS; each should carry [`marker`]s.
+//! tc, `restart` starts the router again, `wait N` waits N milliseconds. A frame is sent by the host
+//! whose hardware address is its source's, else by a; without FCS; each should carry [`marker`]s.
 
 use std::fmt::{self, Display, Write};
 use std::path::Path;

@@ -42,33 +42,40 @@ const EXTENSIONS: [(u8, &[u8]); 10] = [
     (44, &[0, 2, 0, 0, 0, 0, 7]),
 ];
 
-/// Hardware addresses at both ends of the cable that frames are sent into.
-#[derive(Clone, Copy, Debug)]
+/// Hardware addresses at both ends of a cable that frames are sent into.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Macs {
-    /// Host a's.
+    /// The host's.
     pub host: [u8; 6],
     /// The router's port's.
     pub router: [u8; 6],
 }
 
-/// Draws the frame with this number, some after captured ones.
+/// Draws the frame with this number that one of these hosts sends, most often the first; some are
+/// after captured ones.
 pub(crate) fn draw(
     dice: &mut Dice,
     scene: &Scene,
     captured: &[Captured],
-    macs: Macs,
+    hosts: &[Macs],
     number: u16,
 ) -> Vec<u8> {
+    let host = if dice.one_in(4) {
+        dice.between(0, hosts.len())
+    } else {
+        0
+    };
     let from_capture = (!captured.is_empty() && dice.one_in(5))
-        .then(|| recaptured(dice, scene, captured, number))
+        .then(|| recaptured(dice, scene, captured, host, number))
         .flatten();
     let (kind, packet) = if let Some(packet) = from_capture {
         packet
     } else if dice.one_in(3) {
-        (TYPE_IPV6, ipv6(dice, scene, number))
+        (TYPE_IPV6, ipv6(dice, scene, host, number))
     } else {
-        (TYPE_IPV4, ipv4(dice, scene, number))
+        (TYPE_IPV4, ipv4(dice, scene, host, number))
     };
+    let macs = hosts[host];
     let mut frame = [&macs.router[..], &macs.host, &kind.to_be_bytes(), &packet].concat();
     if dice.one_in(25) {
         // For a VLAN that may be there, another, or none but with a priority; and within another.
@@ -89,15 +96,16 @@ fn recaptured(
     dice: &mut Dice,
     scene: &Scene,
     captured: &[Captured],
+    host: usize,
     number: u16,
 ) -> Option<(u16, Vec<u8>)> {
     let one = &captured[dice.between(0, captured.len())];
     if one.is_v6() {
-        let (source, destination) = addresses_v6(dice, scene);
+        let (source, destination) = addresses_v6(dice, scene, host);
         let packet = one.packet(&source, &destination, number, LONGEST)?;
         return Some((TYPE_IPV6, packet));
     }
-    let source = source_v4(dice, scene).to_be_bytes();
+    let source = source_v4(dice, scene, host).to_be_bytes();
     let destination = destination_v4(dice, scene).to_be_bytes();
     let packet = one.packet(&source, &destination, number, LONGEST)?;
     Some((TYPE_IPV4, packet))
@@ -209,10 +217,10 @@ fn ttl(dice: &mut Dice) -> u8 {
 }
 
 /// A source as a host here would have it, or as somebody forges it.
-fn source_v4(dice: &mut Dice, scene: &Scene) -> u32 {
+fn source_v4(dice: &mut Dice, scene: &Scene, host: usize) -> u32 {
     match dice.between(0, 10) {
         // Those that answer, so that errors reach them; and few that do not.
-        0..6 => 0x0a00_0000 | dice.of(&[2, 2, 3, 4, 5, 77, 130, 255]),
+        0..6 => 0x0a00_0000 | (host as u32) << 16 | dice.of(&[2, 2, 3, 4, 5, 77, 130, 255]),
         6 => 0x0a00_0001 + ((dice.between(0, 3) as u32) << 16),
         _ => scene.v4(dice),
     }
@@ -226,9 +234,9 @@ fn destination_v4(dice: &mut Dice, scene: &Scene) -> u32 {
     scene.v4(dice)
 }
 
-fn ipv4(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
+fn ipv4(dice: &mut Dice, scene: &Scene, host: usize, number: u16) -> Vec<u8> {
     let (protocol, mut upper) = upper(dice, scene, number, false);
-    let source = source_v4(dice, scene).to_be_bytes();
+    let source = source_v4(dice, scene, host).to_be_bytes();
     let destination = destination_v4(dice, scene).to_be_bytes();
     let pseudo = checksum::pseudo_header(&source, &destination, protocol, upper.len() as u32);
     sum(dice, protocol, &mut upper, pseudo);
@@ -256,10 +264,10 @@ fn ipv4(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
     [header, upper].concat()
 }
 
-fn addresses_v6(dice: &mut Dice, scene: &Scene) -> ([u8; 16], [u8; 16]) {
+fn addresses_v6(dice: &mut Dice, scene: &Scene, host: usize) -> ([u8; 16], [u8; 16]) {
     let own = |port: usize, last: u128| 0xfd00 << 112 | (port as u128) << 96 | last;
     let source = match dice.between(0, 10) {
-        0..6 => own(0, dice.of(&[2, 2, 3, 4, 5, 2, 77])),
+        0..6 => own(host, dice.of(&[2, 2, 3, 4, 5, 2, 77])),
         6 => own(dice.between(0, 3), 1),
         _ => scene.v6(dice),
     };
@@ -271,9 +279,9 @@ fn addresses_v6(dice: &mut Dice, scene: &Scene) -> ([u8; 16], [u8; 16]) {
     (source.to_be_bytes(), destination.to_be_bytes())
 }
 
-fn ipv6(dice: &mut Dice, scene: &Scene, number: u16) -> Vec<u8> {
+fn ipv6(dice: &mut Dice, scene: &Scene, host: usize, number: u16) -> Vec<u8> {
     let (protocol, mut upper) = upper(dice, scene, number, true);
-    let (source, destination) = addresses_v6(dice, scene);
+    let (source, destination) = addresses_v6(dice, scene, host);
     let pseudo = checksum::pseudo_header(&source, &destination, protocol, upper.len() as u32);
     sum(dice, protocol, &mut upper, pseudo);
     let mut next = protocol;

@@ -22,6 +22,7 @@ use port::{Burst, Pool, Port};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::Error;
+use crate::frame::Macs;
 use crate::hands::{HOSTS, Hands};
 use crate::kernel::Kernel;
 
@@ -67,6 +68,8 @@ pub(crate) struct Half {
     hands: Hands,
     hosts: Vec<Kernel>,
     ends: Vec<PacketPort>,
+    /// The same in every bed.
+    macs: [Macs; HOSTS.len()],
     pool: Pool,
     /// A link may have been down, and its neighbour's carrier not be back yet.
     flapped: bool,
@@ -112,12 +115,16 @@ impl Half {
             ends.push(host.enter(open)??);
             hosts.push(Kernel::of(host)?);
         }
-        let ports = (0..HOSTS.len()).map(|number| bed.end("r", &format!("r{number}")));
-        let macs = ports.map(|end| Ok(mac_text(end?.mac)));
-        let macs = macs.collect::<Result<Vec<_>, host::namespace::Error>>()?;
+        let mut macs = [Macs::default(); HOSTS.len()];
+        for (number, (macs, host)) in macs.iter_mut().zip(HOSTS).enumerate() {
+            macs.host = bed.end(host, &format!("e{number}"))?.mac;
+            macs.router = bed.end("r", &format!("r{number}"))?.mac;
+        }
+        let own = macs.map(|macs| mac_text(macs.router));
         Ok(Self {
             bed,
-            hands: Hands::new(router.clone(), macs)?,
+            hands: Hands::new(router.clone(), own)?,
+            macs,
             router,
             hosts,
             ends,
@@ -126,10 +133,9 @@ impl Half {
         })
     }
 
-    /// Hardware addresses of host a's end and of the router's port towards it: the same in every
-    /// bed.
-    pub(crate) fn macs(&self) -> Result<([u8; 6], [u8; 6]), Error> {
-        Ok((self.bed.end("a", "e0")?.mac, self.bed.end("r", "r0")?.mac))
+    /// Hardware addresses of each host's end and of the router's port towards it.
+    pub(crate) const fn macs(&self) -> [Macs; HOSTS.len()] {
+        self.macs
     }
 
     /// Takes everything back that the last case did, does what this one says, and waits until links
@@ -199,22 +205,28 @@ impl Half {
         Ok(sum)
     }
 
-    /// Sends frames from host a. What its interface refuses is lost, in both beds.
+    /// Sends frames, from where their source is. What an interface refuses is lost, in both beds.
     pub(crate) fn send(&mut self, frames: &[Vec<u8>]) -> Result<(), Error> {
         let mut burst = Burst::new();
+        let macs = self.macs;
+        let is_from = |frame: &[u8], macs: &Macs| frame.get(6..12) == Some(&macs.host);
+        let from = |frame: &[u8]| macs.iter().position(|macs| is_from(frame, macs));
         for some in frames.chunks(AT_ONCE) {
-            for frame in some {
-                let Some(buffer) = self.pool.allocate(frame.len() as u16) else {
-                    continue;
-                };
-                self.pool.bytes_mut(&buffer).copy_from_slice(frame);
-                if let Err(buffer) = burst.push(buffer) {
-                    self.pool.release(buffer);
+            for (place, end) in self.ends.iter_mut().enumerate() {
+                let own = |frame: &&Vec<u8>| from(frame).unwrap_or_default() == place;
+                for frame in some.iter().filter(own) {
+                    let Some(buffer) = self.pool.allocate(frame.len() as u16) else {
+                        continue;
+                    };
+                    self.pool.bytes_mut(&buffer).copy_from_slice(frame);
+                    if let Err(buffer) = burst.push(buffer) {
+                        self.pool.release(buffer);
+                    }
                 }
-            }
-            while !burst.is_empty() {
-                if self.ends[0].transmit(&mut self.pool, &mut burst)? == 0 {
-                    burst.take_front(1, |refused| self.pool.release(refused));
+                while !burst.is_empty() {
+                    if end.transmit(&mut self.pool, &mut burst)? == 0 {
+                        burst.take_front(1, |refused| self.pool.release(refused));
+                    }
                 }
             }
             std::thread::yield_now();

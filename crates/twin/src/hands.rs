@@ -32,7 +32,7 @@ pub(crate) struct Hands {
     router: Namespace,
     kernel: Kernel,
     /// The hardware addresses of its ports.
-    macs: Vec<String>,
+    macs: [String; HOSTS.len()],
     settings: Vec<(PathBuf, String)>,
     commands: Vec<String>,
     /// Of others, at tc.
@@ -41,7 +41,7 @@ pub(crate) struct Hands {
 
 impl Hands {
     /// Takes a router over as it is; `macs` are the hardware addresses of its ports.
-    pub(crate) fn new(router: Namespace, macs: Vec<String>) -> Result<Self, Error> {
+    pub(crate) fn new(router: Namespace, macs: [String; HOSTS.len()]) -> Result<Self, Error> {
         let mut hands = Self {
             kernel: Kernel::of(&router)?,
             router,

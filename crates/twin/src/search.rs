@@ -146,7 +146,7 @@ pub fn search(start: &Start, order: &Order) -> Result<Summary, Error> {
 /// What one pair of twins does of a search.
 fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result<(), Error> {
     let mut twins = Twins::lay(start.clone())?;
-    let (macs, vlans) = (twins.macs()?, twins.has_vlans());
+    let (macs, vlans) = (twins.macs(), twins.has_vlans());
     let found = || shared.found.lock().unwrap_or_else(PoisonError::into_inner);
     let mut frames_before: u16 = 0;
     let mut numbers = 0..0;
@@ -169,15 +169,21 @@ fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result
         let ruled = Dice::of_stream(!order.seed, number / TOGETHER).one_in(RULED);
         let commands = configuration::draw(&mut dice, ruled, vlans);
         let scene = Scene::of(&commands);
+        let mut case = Case {
+            commands,
+            ..Case::default()
+        };
+        // Whether the kernel would have a host know a better way depends on the way.
+        let hosts = if case.has_several_ways() {
+            &macs[..1]
+        } else {
+            &macs[..]
+        };
         // Numbers that the last case did not have: its late frames are known by them.
         let numbers = (0..FRAMES).map(|number| frames_before.wrapping_add(number));
         let frames =
-            numbers.map(|number| frame::draw(&mut dice, &scene, &order.captured, macs, number));
-        let case = Case {
-            about: Vec::new(),
-            frames: frames.collect(),
-            commands,
-        };
+            numbers.map(|number| frame::draw(&mut dice, &scene, &order.captured, hosts, number));
+        case.frames = frames.collect();
         frames_before = frames_before.wrapping_add(FRAMES);
         // A bed that somebody broke is laid anew, and what was found so far is kept.
         let outcome = run(&mut twins, &case).or_else(|_| {

@@ -103,7 +103,7 @@ fn a_difference_is_found_and_shrunk() {
     ] {
         commands.push(line.to_owned());
     }
-    let macs = twins.macs().unwrap();
+    let macs = twins.macs()[0];
     let frames = (0_u8..40).map(|number| {
         let destination = [198, 18, number % 5, 1];
         let payload = marker(number.into()).repeat(3);

@@ -36,7 +36,8 @@ impl Draft<'_> {
         let links: &[usize] = if self.several {
             self.dice.of(&[&[0][..], &[1, 2]])
         } else {
-            self.dice.of(&[&[0][..], &[0], &[1], &[2], &[0, 1], &[1, 2]])
+            self.dice
+                .of(&[&[0][..], &[0], &[1], &[2], &[0, 1], &[1, 2]])
         };
         let side = self.dice.of(&["ingress", "egress"]);
         if self.dice.one_in(3) {

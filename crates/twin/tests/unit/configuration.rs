@@ -56,7 +56,9 @@ fn nothing_is_drawn_that_treats_one_of_several_ways_alone() {
         for line in lines.iter().filter(treats) {
             let twin = line.replace(" r1", " r2");
             let alike = line.starts_with("tc") && lines.contains(&twin);
-            let answers = ["dev r0 ", "block 7"].iter().any(|place| line.contains(place));
+            let answers = ["dev r0 ", "block 7"]
+                .iter()
+                .any(|place| line.contains(place));
             assert!(alike || answers || !line.contains(" r1"), "{line}");
             assert!(
                 !line.contains("hook input") || line.contains(" arp "),

@@ -13,7 +13,7 @@ fn most_frames_are_valid_and_numbered() {
     };
     let mut valid = 0;
     for number in 0..1000 {
-        let frame = draw(&mut dice, &scene, &[], macs, number);
+        let frame = draw(&mut dice, &scene, &[], &[macs], number);
         assert!(frame.len() <= LONGEST + 340);
         let packet = &frame[ETHERNET..];
         valid += u32::from(
