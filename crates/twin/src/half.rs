@@ -138,6 +138,14 @@ impl Half {
         self.macs
     }
 
+    /// Whether the kernel has a kind of link; `added` says how one is added. Only a host knows of it.
+    pub(crate) fn has(&self, added: &str) -> bool {
+        let run = |words: String| self.bed.namespace(HOSTS[0])?.ip(words);
+        let able = run(format!("link add {added}")).is_ok();
+        let _ = run("link del probe".to_owned());
+        able
+    }
+
     /// Takes everything back that the last case did, does what this one says, and waits until links
     /// that came up carry frames.
     pub(crate) fn configure(&mut self, commands: &[String]) -> Result<(), Error> {

@@ -23,7 +23,7 @@ const PUT_BACK: &str = "put-back";
 /// What forgets neighbours.
 const FORGET: &str = "forget";
 /// Words of commands that change settings, by themselves or by what they do to a link.
-const UNSETTLING: [&str; 4] = ["sysctl ", " mtu ", " down", " type vlan "];
+const UNSETTLING: [&str; 5] = ["sysctl ", " mtu ", " down", " type vlan ", " master "];
 /// Those that take addresses away.
 const BEREAVING: [&str; 2] = ["ip addr del ", " down"];
 

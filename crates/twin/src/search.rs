@@ -12,7 +12,7 @@ use crate::Error;
 use crate::capture::Captured;
 use crate::case::Case;
 use crate::cause::Cause;
-use crate::configuration;
+use crate::configuration::{self, Mark};
 use crate::dice::Dice;
 use crate::frame;
 use crate::outcome::{Difference, Exception};
@@ -26,8 +26,20 @@ use crate::twins::{IN_DOUBT, Twins};
 const FRAMES: u16 = 240;
 /// Cases that the same twins run one after the other.
 const TOGETHER: u64 = 8;
-/// One in so many of these has policy rules.
-const RULED: usize = 12;
+/// One in so many of these has policy rules, and one VRFs where the kernel has them.
+const MARKED: usize = 12;
+/// What configurations are counted by: its name, and a word of its commands.
+const KINDS: [(&str, &str); 9] = [
+    ("ipsec", "ip xfrm "),
+    ("nftables", "nft add rule "),
+    ("route-mtus", " mtu "),
+    ("rules", " rule add "),
+    ("several-ways", " nexthop via "),
+    ("tc-filters", "tc filter add "),
+    ("tc-programs", "tcx "),
+    ("vlans", " type vlan "),
+    ("vrfs", " type vrf "),
+];
 /// Different findings after which a search ends.
 const ENOUGH: usize = 8;
 
@@ -45,6 +57,8 @@ pub struct Finding {
 pub struct Summary {
     /// Configurations.
     pub configurations: u64,
+    /// Configurations with what they are counted by.
+    pub kinds: BTreeMap<&'static str, u64>,
     /// Pairs of a frame and a configuration that were compared.
     pub pairs: u64,
     /// Pairs whose end differed for good.
@@ -69,6 +83,9 @@ impl Summary {
         self.configurations += other.configurations;
         self.pairs += other.pairs;
         self.different += other.different;
+        for (kind, count) in other.kinds {
+            *self.kinds.entry(kind).or_default() += count;
+        }
         for (cause, count) in other.once {
             *self.once.entry(cause).or_default() += count;
         }
@@ -146,7 +163,11 @@ pub fn search(start: &Start, order: &Order) -> Result<Summary, Error> {
 /// What one pair of twins does of a search.
 fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result<(), Error> {
     let mut twins = Twins::lay(start.clone())?;
-    let (macs, vlans) = (twins.macs(), twins.has_vlans());
+    let (macs, vlans, vrfs) = (
+        twins.macs(),
+        twins.has("link e0 name probe type vlan id 5"),
+        twins.has("name probe type vrf table 10"),
+    );
     let found = || shared.found.lock().unwrap_or_else(PoisonError::into_inner);
     let mut frames_before: u16 = 0;
     let mut numbers = 0..0;
@@ -165,9 +186,13 @@ fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result
         }
         // Whichever twins run it, and whatever ran before: the same.
         let mut dice = Dice::of_stream(order.seed, number);
-        // A bed with rules cannot be used for others, so these come together.
-        let ruled = Dice::of_stream(!order.seed, number / TOGETHER).one_in(RULED);
-        let commands = configuration::draw(&mut dice, ruled, vlans);
+        // A bed with rules or VRFs cannot be used for others, so these come together.
+        let mark = match Dice::of_stream(!order.seed, number / TOGETHER).between(0, MARKED) {
+            0 => Mark::Rules,
+            1 if vrfs => Mark::Vrfs,
+            _ => Mark::None,
+        };
+        let commands = configuration::draw(&mut dice, mark, vlans);
         let scene = Scene::of(&commands);
         let mut case = Case {
             commands,
@@ -232,8 +257,11 @@ pub fn replay(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
 
 fn run(twins: &mut Twins, case: &Case) -> Result<Summary, Error> {
     let compared = twins.compare(case)?;
+    let has = |word: &str| case.commands.iter().any(|line| line.contains(word));
+    let kinds = KINDS.iter().filter(|(_, word)| has(word));
     let mut summary = Summary {
         configurations: 1,
+        kinds: kinds.map(|(kind, _)| (*kind, 1)).collect(),
         pairs: case.frames.len() as u64,
         different: compared.lasting.len() as u64,
         excused: compared.excused,

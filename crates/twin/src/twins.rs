@@ -18,6 +18,10 @@ use crate::program::{Program, Start};
 const LOOKED_FOR: Duration = Duration::from_millis(220);
 /// The start of commands that the kernel announces, and that hold at the router's next turn.
 const ANNOUNCED: [&str; 4] = ["ip addr ", "ip route ", "ip nexthop ", "ip neigh "];
+/// Words of commands that a bed does not forget. Once a rule (the kernel's own, for VRFs, too) or a
+/// local route has been added, the kernel validates sources more strictly for good
+/// (`fib_has_custom_rules`, `fib_has_custom_local_routes`).
+const MARKS: [&str; 3] = [" rule add ", " type vrf ", " local "];
 /// How much longer a case that differed is given.
 pub(crate) const IN_DOUBT: Duration = Duration::from_secs(1);
 /// How long nothing arrives when everything has arrived, in milliseconds.
@@ -79,8 +83,8 @@ pub struct Twins {
     no_room: u64,
     /// How crowded the machine's tables of neighbours had been when the last case began.
     crowding: u64,
-    /// The last case did what a bed keeps for good.
-    spoilt: bool,
+    /// What was done in the beds that they keep for good, by its place in [`MARKS`].
+    marks: u8,
     /// The last case had commands that are looked for by the clock.
     silent: bool,
 }
@@ -103,7 +107,7 @@ impl Twins {
             missed: 0,
             no_room: 0,
             crowding: 0,
-            spoilt: false,
+            marks: 0,
             silent: false,
         })
     }
@@ -113,12 +117,9 @@ impl Twins {
         self.kernel.macs()
     }
 
-    /// Whether the kernel has VLAN devices.
-    pub(crate) fn has_vlans(&self) -> bool {
-        let add = "link add link r0 name r0.5 type vlan id 5";
-        let able = self.kernel.router.ip(add).is_ok();
-        let _ = self.kernel.router.ip("link del r0.5");
-        able
+    /// Whether the kernel has a kind of link; `added` says how host a adds one.
+    pub(crate) fn has(&self, added: &str) -> bool {
+        self.kernel.has(added)
     }
 
     /// Frames that the router has forwarded itself, in all cases.
@@ -151,22 +152,12 @@ impl Twins {
     }
 
     fn run(&mut self, case: &Case, pause: Duration) -> Result<Comparison, Error> {
-        // IPv4 is the kernel's throughout, so it does not matter.
-        let rules = case
-            .commands
-            .iter()
-            .any(|line| line.starts_with("ip rule add "))
-            && !case
-                .commands
-                .iter()
-                .any(|line| line.starts_with("ip rule del "));
-        if self.spoilt && !rules {
-            // Once a rule or a local route has been added, the kernel validates sources more
-            // strictly for good (`fib_has_custom_rules`, `fib_has_custom_local_routes`).
+        let marks = marks(&case.commands);
+        if self.marks & !marks != 0 {
             self.lay_anew()?;
         }
         self.crowding = crowding();
-        self.spoilt |= rules || case.commands.iter().any(|line| line.contains(" local "));
+        self.marks |= marks;
         if self.program.is_none() {
             self.routed.configure(&[])?;
             self.program = Some(Program::start(&self.start, &self.routed.router)?);
@@ -327,6 +318,13 @@ impl Twins {
             slowest,
         })
     }
+}
+
+/// What these commands do that their bed keeps.
+fn marks(commands: &[String]) -> u8 {
+    let done = |word: &str| commands.iter().any(|line| line.contains(word));
+    let marks = MARKS.iter().enumerate().filter(|(_, word)| done(word));
+    marks.fold(0, |marks, (place, _)| marks | 1 << place)
 }
 
 impl Drop for Twins {

@@ -73,6 +73,7 @@ fn document(seed: u64, results: &[(&str, Summary)]) -> Value {
             "engine": engine,
             "pairs": summary.pairs,
             "configurations": summary.configurations,
+            "configurations_with": summary.kinds,
             "seconds": summary.elapsed.as_secs_f64(),
             "by_the_fast_path": summary.forwarded,
             "different": summary.different,
@@ -129,6 +130,7 @@ fn sentences((engine, summary): &(&str, Summary)) -> String {
          {forwarded} went the fast way; {different} differ\n"
     );
     let counts = [
+        ("configurations with", counts(&summary.kinds)),
         ("frames differ as they may", counts(&summary.excused)),
         ("configurations differed once", counts(&summary.once)),
     ];

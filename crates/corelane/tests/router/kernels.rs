@@ -147,8 +147,9 @@ fn what_this_kernel_may_lack_is_as_it_must_be_on_one_that_has_it() {
         "router::sizes::vlans_that_are_too_few_leave_others_to_the_kernel",
         "router::tables::legacy_tables_leave_their_family_to_the_kernel",
         "router::tables::services_of_ipvs_leave_everything_to_the_kernel",
+        "router::twins::vlans_and_vrfs_end_as_with_the_kernel_alone",
     ];
     let printed = in_guest(&tests, &modules);
-    let passed = printed.contains("6 passed; 0 failed") && printed.contains("outcome 0");
+    let passed = printed.contains("7 passed; 0 failed") && printed.contains("outcome 0");
     assert!(passed && !printed.contains("skipped:"), "{printed}");
 }

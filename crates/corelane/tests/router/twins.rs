@@ -61,6 +61,31 @@ fn frames_end_as_with_the_kernel_alone() {
     }
 }
 
+/// The first configurations that this seed draws have VRFs, and some VLANs.
+#[test]
+fn vlans_and_vrfs_end_as_with_the_kernel_alone() {
+    if !is_root() {
+        return;
+    }
+    let order = Order {
+        seed: 1,
+        duration: PATIENCE,
+        most: CONFIGURATIONS,
+        twins: 1,
+        captured: captured(&[]).unwrap(),
+    };
+    for engine in ["xdp", "af-xdp"] {
+        let summary = search(&start(engine, &[]), &order).unwrap();
+        assert_equal(engine, &summary);
+        let drawn = |kind| summary.kinds.contains_key(kind);
+        if !drawn("vrfs") || !drawn("vlans") {
+            needs::skipped!("this kernel has no VLANs and VRFs");
+            return;
+        }
+        assert!(summary.forwarded > 0, "{engine}: {summary:#?}");
+    }
+}
+
 #[test]
 fn what_was_found_once_stays_mended() {
     if !is_root() {

@@ -220,6 +220,19 @@ pub(super) const LOCAL_ROUTES: [&str; 2] = [
     "ip route replace local 198.18.5.0/24 dev lo",
     "ip route replace local 198.18.7.7/32 dev r1 table local",
 ];
+/// A VLAN of a link, and who is there.
+pub(super) const VLAN: &str = "ip link add link {} name {}.5 type vlan id 5;ip link set {}.5 up;\
+     ip addr add 10.5.0.1/24 dev {}.5;ip addr add fd00:5::1/64 dev {}.5 nodad;\
+     ip neigh replace 10.5.0.2 lladdr 02:00:00:00:00:77 dev {}.5 nud permanent;\
+     ip neigh replace fd00:5::2 lladdr 02:00:00:00:00:77 dev {}.5 nud permanent;\
+     ip route replace 100.64.0.0/10 via 10.5.0.2;ip route replace 64:ff9b::/96 via fd00:5::2";
+/// Routes out of a VRF, and into it.
+pub(super) const LEAKS: [&str; 4] = [
+    "ip route replace 198.18.0.0/15 dev red",
+    "ip route replace 2001:db8::/32 dev red",
+    "ip route replace 198.19.255.0/24 table 10 via 10.2.0.3 dev r2 onlink",
+    "ip route replace 203.0.113.0/24 via 10.1.0.3 dev r1 onlink",
+];
 /// More addresses of a port; `{}` is its number.
 pub(super) const MORE_ADDRESSES: [&str; 13] = [
     "10.{}.1.1/24 brd + dev r{}",

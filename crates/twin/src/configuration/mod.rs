@@ -8,8 +8,8 @@ mod choices;
 mod treatments;
 
 use self::choices::{
-    LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4, PREFIXES_V6, RARE_ROUTES,
-    ROUTE_MTUS, SETTINGS, TYPES,
+    LEAKS, LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4, PREFIXES_V6,
+    RARE_ROUTES, ROUTE_MTUS, SETTINGS, TYPES, VLAN,
 };
 use crate::dice::Dice;
 
@@ -28,21 +28,31 @@ struct Draft<'a> {
     tables: &'a [&'a str],
 }
 
-/// Draws the commands of a configuration. `ruled`: with policy rules; `vlans`: the kernel has VLAN
-/// devices.
-pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
+/// What configurations have that leaves something in a bed for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    None,
+    Rules,
+    Vrfs,
+}
+
+/// Draws the commands of a configuration. `vlans`: the kernel has VLAN devices.
+pub(crate) fn draw(dice: &mut Dice, mark: Mark, vlans: bool) -> Vec<String> {
     let (several, sized) = (dice.one_in(3), dice.between(0, SIZED));
     let mut draft = Draft {
         dice,
         lines: Vec::new(),
         several,
         sized,
-        tables: if ruled {
-            &["", "", " table 100"]
-        } else {
-            &[""]
+        tables: match mark {
+            Mark::Rules => &["", "", " table 100"],
+            Mark::Vrfs => &["", " table 10", " table 10"],
+            Mark::None => &[""],
         },
     };
+    if mark == Mark::Vrfs {
+        draft.vrf();
+    }
     draft.addresses(vlans);
     draft.sizes();
     if draft.dice.one_in(3) {
@@ -65,7 +75,7 @@ pub(crate) fn draw(dice: &mut Dice, ruled: bool, vlans: bool) -> Vec<String> {
             draft.setting();
         }
     }
-    if ruled {
+    if mark == Mark::Rules {
         draft.pick(&POLICY_RULES);
     }
     if draft.dice.one_in(12) {
@@ -96,6 +106,19 @@ impl Draft<'_> {
         self.lines.extend(picked.split(';').map(str::to_owned));
     }
 
+    /// A VRF with some of the ports; these lose addresses of IPv6 by it.
+    fn vrf(&mut self) {
+        self.say("ip link add name red type vrf table 10".to_owned());
+        self.say("ip link set red up".to_owned());
+        let inside = self.dice.of(&["0", "0", "01", "012", "12", "2"]);
+        for port in inside.chars() {
+            self.say(format!("ip link set r{port} master red"));
+        }
+        if self.dice.one_in(3) {
+            self.pick(&LEAKS);
+        }
+    }
+
     fn addresses(&mut self, vlans: bool) {
         for port in 0..3 {
             if !self.dice.one_in(15) {
@@ -115,10 +138,12 @@ impl Draft<'_> {
             let more = more.replace("{}", &port.to_string());
             self.say(format!("ip addr add {more}"));
         }
-        if vlans && self.dice.one_in(5) {
-            self.say("ip link add link r0 name r0.5 type vlan id 5".to_owned());
-            self.say("ip link set r0.5 up".to_owned());
-            self.say("ip addr add 10.5.0.1/24 dev r0.5".to_owned());
+        if vlans && self.dice.one_in(4) {
+            let link = self.dice.of(&["r0", "r0", "r1"]);
+            self.pick(&[&VLAN.replace("{}", link)]);
+            if self.dice.one_in(3) {
+                self.say(format!("ip link set {link}.5 mtu 1400"));
+            }
         }
     }
 
@@ -343,6 +368,8 @@ impl Draft<'_> {
             };
             Some(format!("{taken_back}{rest}"))
         });
+        let free = |link| format!("{link} nomaster");
+        let back = back.or_else(|| line.strip_suffix(" master red").map(free));
         match back {
             Some(back) => self.say(back),
             None if !self.several => {

@@ -2,11 +2,15 @@
 
 use super::*;
 
+const MARKS: [Mark; 3] = [Mark::Rules, Mark::Vrfs, Mark::None];
+
 #[test]
 fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
     let all = |seed| {
         let mut dice = Dice::new(seed);
-        let drawn: Vec<String> = (0..300).flat_map(|_| draw(&mut dice, true, true)).collect();
+        let drawn: Vec<String> = (0..300)
+            .flat_map(|place: usize| draw(&mut dice, MARKS[place % 3], true))
+            .collect();
         drawn.join("\n")
     };
     assert_eq!(all(3), all(3));
@@ -26,6 +30,7 @@ fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
         "disable_ipv6=1",
         "bc_forwarding",
         "vlan",
+        "master red",
         "nft add rule",
         "ip rule",
         "ip xfrm",
@@ -44,7 +49,7 @@ fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
 fn nothing_is_drawn_that_treats_one_of_several_ways_alone() {
     let mut dice = Dice::new(5);
     for _ in 0..2000 {
-        let lines = draw(&mut dice, false, false);
+        let lines = draw(&mut dice, Mark::None, false);
         if !lines.iter().any(|line| line.contains(" nexthop via")) {
             continue;
         }
