@@ -16,6 +16,7 @@ use std::fmt::{self, Display, Write};
 use std::path::Path;
 
 use crate::Error;
+use crate::attached::by_hand;
 
 /// A configuration and frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +95,11 @@ impl Case {
         let kept = |frame: &Vec<u8>| number(frame).is_some_and(|one| numbers.contains(&one));
         fewer.frames.retain(kept);
         fewer
+    }
+
+    /// How what no tool here says can be had without this harness.
+    pub fn by_hand(&self) -> impl Iterator<Item = String> {
+        self.commands.iter().filter_map(|line| by_hand(line))
     }
 
     /// Whether a destination can have several ways.

@@ -159,7 +159,7 @@ pub(super) const TREATMENTS: [&str; 10] = [
     "tc qdisc add dev r0 ingress",
 ];
 /// Filters at tc, of kinds that the kernel may lack too. `{}` is another link. The programs drop
-/// IPv4 to 198.18.0.0/16, IPv6 to 2001::/16, and everything.
+/// IPv4 to 198.18.0.0/16, IPv6 to `2001::/16`, and everything.
 pub(super) const FILTERS: [&str; 14] = [
     "bpf da bytecode \"6,40 0 0 12,21 0 3 2048,40 0 0 30,21 0 1 50706,6 0 0 2,6 0 0 4294967295\"",
     "bpf da bytecode \"6,40 0 0 12,21 0 3 34525,40 0 0 38,21 0 1 8193,6 0 0 2,6 0 0 4294967295\"",
@@ -167,7 +167,7 @@ pub(super) const FILTERS: [&str; 14] = [
     "bpf bytecode \"1,6 0 0 4294967295\" action mirred egress redirect dev {}",
     "bpf bytecode \"1,6 0 0 4294967295\" action mirred egress mirror dev {}",
     "protocol ip u32 match ip dst 198.18.0.0/16 action mirred egress redirect dev {}",
-    "protocol ip u32 match ip ttl 64 0xff action mirred egress mirror dev {}",
+    "protocol ip u32 match u8 64 0xff at 8 action mirred egress mirror dev {}",
     "protocol ip u32 match ip src 10.0.0.0/25 flowid 1:1",
     "protocol ipv6 u32 match ip6 dst 2001:db8::/32 action mirred egress redirect dev {}",
     "protocol ipv6 u32 match ip6 src fd00::/64 action mirred egress mirror dev {}",
