@@ -95,8 +95,12 @@ impl Outcome {
         };
         let mut frame = frame.to_vec();
         let original = case.0[&number].get(ETHERNET..).unwrap_or_default();
-        let made =
-            packet_length(&frame).is_some() && forget_chance(&mut frame[ETHERNET..], original);
+        // What the kernel has sent to itself, and a filter sends out, has no Ethernet header.
+        let is_whole = packet_length(&frame).is_some();
+        let is_bare = !is_whole && frame.first().is_some_and(|first| first >> 4 == 4);
+        let begin = if is_bare { 0 } else { ETHERNET };
+        let packet = frame.get_mut(begin..).unwrap_or_default();
+        let made = (is_whole || is_bare) && forget_chance(packet, original);
         let seen = self.0.entry(number).or_default();
         seen.push(Seen { place, frame, made });
         true
@@ -276,11 +280,14 @@ fn is_repeated(seen: &Seen, other: &Limited) -> bool {
     seen.limited().iter().any(|key| other.contains(key))
 }
 
-/// Takes times out of timestamp options (RFC 791, 3.1), and the checksums over them.
+/// Takes times out of timestamp options (RFC 791, 3.1), and the checksums over them; in packets in
+/// packets too.
 fn forget_clock(seen: &mut [Seen]) {
     for Seen { frame, .. } in seen {
         if frame.get(12..14) == Some(&[8, 0]) {
             forget_times(&mut frame[ETHERNET..]);
+        } else if let Some((IP, at)) = upper(frame) {
+            forget_times(frame.get_mut(at..).unwrap_or_default());
         }
     }
 }

@@ -31,8 +31,8 @@ const MARKED: usize = 12;
 /// What configurations are counted by: its name, and a word of its commands.
 const KINDS: [(&str, &str); 9] = [
     ("ipsec", "ip xfrm "),
+    ("mtus", " mtu "),
     ("nftables", "nft add rule "),
-    ("route-mtus", " mtu "),
     ("rules", " rule add "),
     ("several-ways", " nexthop via "),
     ("tc-filters", "tc filter add "),

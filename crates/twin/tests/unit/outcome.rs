@@ -130,6 +130,15 @@ fn only_the_time_of_day_may_differ_in_an_option() {
     let mut elsewhere = frame(TIMESTAMP, 2, 2);
     elsewhere[26] = 11;
     assert_eq!(compared(one, elsewhere).0, 1);
+    // In a packet of IPv6.
+    let inside = |time: u8| {
+        let mut frame = frame(TIMESTAMP, time, time);
+        let mut header = vec![0x60, 0, 0, 0, 0, 44, IP, 64];
+        header.extend([0xfd; 32]);
+        frame.splice(12..14, [&[0x86, 0xdd], &header[..]].concat());
+        frame
+    };
+    assert_eq!(compared(inside(1), inside(2)).0, 0);
     // The same bytes of an option that records the route.
     assert_eq!(compared(frame(7, 1, 1), frame(7, 2, 2)).0, 1);
 }
@@ -215,6 +224,10 @@ fn what_the_kernel_draws_is_forgotten_in_its_own_packets_alone() {
     let (host, own) = (2, 1);
     assert!(same(&inner(1, own), &inner(2, own)));
     assert!(!same(&inner(1, host), &inner(2, host)));
+    // Without an Ethernet header.
+    let bare = |packet: Vec<u8>| outcome(&case, &[(1, packet)]);
+    assert_eq!(bare(inner(1, own)), bare(inner(2, own)));
+    assert_ne!(bare(inner(1, host)), bare(inner(2, host)));
     assert!(same(
         &outer(1, 1, &inner(1, own)),
         &outer(2, 1, &inner(2, own))
