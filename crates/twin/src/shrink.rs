@@ -9,8 +9,8 @@ use crate::twins::Twins;
 /// Frames that are tried alone.
 const ALONE: usize = 3;
 
-/// Leaves frames out, then commands, as long as a frame still differs after a pause. `None`: the
-/// frames that differed do not without the others, so it came of the moment.
+/// Leaves frames out, then commands, as long as a frame still differs after a pause. `None`: it does
+/// not differ again, so it came of the moment.
 pub(crate) fn shrink(
     twins: &mut Twins,
     case: &Case,
@@ -21,9 +21,10 @@ pub(crate) fn shrink(
         // After Ctrl-C it stays as it is.
         Ok::<bool, Error>(!host::interrupted() && twins.differs(candidate, pause)?)
     };
-    // One of those that differ is most often enough.
+    // One of those that differ is most often enough; they may need others.
     let alone = numbers.iter().take(ALONE).map(std::slice::from_ref);
-    let tried = alone.chain([numbers]).map(|numbers| case.only(numbers));
+    let fewer = alone.chain([numbers]).map(|numbers| case.only(numbers));
+    let tried = fewer.chain([case.clone()]);
     let mut found = None;
     for fewer in tried {
         if differs(&fewer)? {

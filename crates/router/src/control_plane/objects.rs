@@ -28,6 +28,8 @@ pub struct Objects {
     known: HashMap<u32, Object>,
     /// Which of them are groups.
     groups: HashSet<u32>,
+    /// Those by which routes with an MTU of their own have gone, and members of such groups.
+    sized: HashSet<u32>,
 }
 
 impl Objects {
@@ -83,9 +85,34 @@ impl Objects {
         object.id
     }
 
+    /// A route with an MTU of its own goes by an object. The kernel keeps with an object's ways what
+    /// it has found for one route (`nhc_rth_input`, `rt6i_pcpu`), MTU and all, and gives it to the
+    /// next. So which MTU holds only the kernel knows, and all that goes these ways is its.
+    pub fn size(&mut self, number: u32, next_hops: &mut NextHops) {
+        if self.sized.insert(number) {
+            let object = self.known.get(&number);
+            if let Some(kind) = object.and_then(|object| object.kind.clone()) {
+                self.put(number, kind, next_hops);
+            }
+        }
+    }
+
+    /// Whether some object's ways are the kernel's for an MTU.
+    pub fn are_some_sized(&self) -> bool {
+        !self.sized.is_empty()
+    }
+
     /// An object is there, or was replaced.
     pub fn put(&mut self, number: u32, kind: ObjectKind, next_hops: &mut NextHops) {
+        if let ObjectKind::Group(members) = &kind
+            && self.sized.contains(&number)
+        {
+            for &(member, _) in members {
+                self.size(member, next_hops);
+            }
+        }
         let content = match &kind {
+            ObjectKind::Hop(_) if self.sized.contains(&number) => Content::Fixed(Kind::Punt),
             ObjectKind::Hop(Hop {
                 link,
                 gateway: Some(gateway),
@@ -203,6 +230,7 @@ impl Objects {
     pub fn forget(&mut self, numbers: &HashSet<u32>, next_hops: &mut NextHops) {
         for number in numbers {
             self.groups.remove(number);
+            self.sized.remove(number);
             if let Some(object) = self.known.remove(number) {
                 next_hops.release(object.id);
             }

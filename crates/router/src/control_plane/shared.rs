@@ -34,6 +34,9 @@ impl Shared {
     /// The next hop of a way, with one use held, and the link on which its destinations are, if
     /// they are on one. A multipath route spreads flows as `before` did, as far as it can.
     pub fn resolve(&mut self, way: &Way, v6: bool, before: NextHop) -> (NextHop, Option<u32>) {
+        if way.object != 0 && way.mtu != 0 {
+            self.objects.size(way.object, &mut self.next_hops);
+        }
         let id = match way.kind {
             _ if way.special => fixed::PUNT,
             RouteKind::Local => fixed::LOCAL,
@@ -41,7 +44,6 @@ impl Shared {
             RouteKind::Blackhole => fixed::BLACKHOLE,
             RouteKind::Unreachable => fixed::UNREACHABLE,
             RouteKind::Prohibit => fixed::PROHIBIT,
-            // The object stands for routes without an MTU of their own, too.
             RouteKind::Unicast if way.object != 0 && way.mtu != 0 => fixed::PUNT,
             RouteKind::Unicast if way.object != 0 => {
                 self.objects.hold(way.object, &mut self.next_hops)

@@ -173,6 +173,27 @@ fn a_group_object_takes_buckets_only_while_it_is_used() {
     }
 }
 
+#[test]
+fn an_mtu_of_one_route_leaves_all_by_its_object_to_the_kernel() {
+    let mut lab = Lab::new();
+    for (number, link) in [(7, 2), (8, 3), (9, 3)] {
+        lab.object(
+            number,
+            ObjectKind::Hop(hop(link, &format!("10.{}.0.9", link - 1))),
+        );
+        lab.add(by_object(&format!("172.16.{number}.0/24"), number));
+    }
+    lab.object(20, ObjectKind::Group(vec![(7, 1)]));
+    let mut sized = by_object("172.16.20.0/24", 20);
+    sized.way.mtu = 1400;
+    lab.add(sized);
+    let kinds = |lab: &Lab| [7, 8, 9].map(|number| lab.kind(&format!("172.16.{number}.1")));
+    assert_eq!(kinds(&lab), [Kind::Punt, Kind::Adjacency, Kind::Adjacency]);
+    // Who enters the group later, too.
+    lab.object(20, ObjectKind::Group(vec![(7, 1), (8, 1)]));
+    assert_eq!(kinds(&lab), [Kind::Punt, Kind::Punt, Kind::Adjacency]);
+}
+
 /// The kernel allows none, but a dump that is cut by changes can show an object as it was in a
 /// group and as the group that it is now.
 #[test]

@@ -10,7 +10,7 @@ use wire::ethernet::MacAddress;
 use super::kernel::{Expected, is_compared};
 use crate::control_plane::routed::Routed;
 use crate::control_plane::surroundings::{HopKey, Surroundings, fixed_entry};
-use crate::engine::{Engine, fixed};
+use crate::engine::Engine;
 
 /// Differences that are described; beyond, they are only counted.
 const DESCRIBED: usize = 50;
@@ -78,8 +78,9 @@ pub(super) struct Judge<'a> {
     pub(super) expected: &'a [Expected],
     pub(super) around: &'a Surroundings,
     pub(super) engine: &'a dyn Engine,
-    /// Were some next hops refused a number? "Punt" may stand for these.
-    pub(super) refused: bool,
+    /// Were some next hops refused a number, or are some objects the kernel's for an MTU? "Punt" may
+    /// stand for these.
+    pub(super) punts: bool,
     pub(super) found: &'a mut Found,
 }
 
@@ -96,7 +97,8 @@ impl Judge<'_> {
             return;
         }
         let entries = answers.entries(answer);
-        let refused = self.refused && entries.contains_key(&fixed::PUNT);
+        let punt = |entry: &NextHopEntry| entry.kind == Kind::Punt;
+        let may_miss = self.punts && entries.values().any(punt);
         let entries: Vec<NextHopEntry> = entries.into_values().map(bare).collect();
         let expected = &self.expected[expected as usize];
         let wanted: Vec<NextHopEntry> = match expected {
@@ -117,7 +119,7 @@ impl Judge<'_> {
             .iter()
             .filter(decides)
             .any(|entry| !wanted.contains(entry));
-        let missed = !refused
+        let missed = !may_miss
             && wanted
                 .iter()
                 .filter(decides)

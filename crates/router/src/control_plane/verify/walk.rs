@@ -51,7 +51,7 @@ impl Walks {
             expected: &self.kernel.expected,
             around: &self.kernel.around,
             engine,
-            refused: mirror.next_hops().refused() > 0,
+            punts: mirror.next_hops().refused() > 0 || mirror.objects().are_some_sized(),
             found,
         };
         if let Some(places) = &mut self.only {
