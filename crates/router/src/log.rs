@@ -1,10 +1,21 @@
 //! One line per thing that happened, on standard error, as `key=value` pairs.
 //!
 //! The control plane logs what an operator would ask about later; nothing on a packet's way logs.
+//! It waits for nobody: a line for which there is no room, because nobody reads, is left out, and
+//! the next one says how many were.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A pipe that is ready for writing takes so many bytes at once (`PIPE_BUF`).
+const LONGEST: usize = 4096;
+/// Lines left out since the latest that was written.
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 
 /// How much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,9 +48,24 @@ pub fn write(level: Level, event: &str, pairs: &[(&str, String)]) {
         // Writing to a string does not fail.
         let _ = write!(line, " {key}={}", quoted(value));
     }
+    put(&mut std::io::stderr(), &LEFT_OUT, line);
+}
+
+fn put(out: &mut (impl AsFd + Write), left_out: &AtomicU64, mut line: String) {
+    let mut ready = [PollFd::new(&*out, PollFlags::OUT)];
+    if poll(&mut ready, Some(&Timespec::default())) == Ok(0) {
+        left_out.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    let before = left_out.swap(0, Ordering::Relaxed);
+    if before > 0 {
+        // Writing to a string does not fail.
+        let _ = write!(line, " left_out={before}");
+    }
+    line.truncate(line.floor_char_boundary(LONGEST - 1));
     line.push('\n');
     // Nobody is left to tell when standard error is closed.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let _ = out.write_all(line.as_bytes());
 }
 
 fn quoted(value: &str) -> String {

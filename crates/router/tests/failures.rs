@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use router::control_plane::follower::Follower;
+use router::control_plane::settings::Settings;
 use router::engine::{Answers, Change, Counters, Engine, EngineError, PortMode};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
@@ -16,10 +17,10 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_fi
 use crate::follow::{batch, differences, following, is_root, net, ports};
 use crate::recording::Recording;
 
-/// Works in a thread that is refused every socket, as are those that it starts.
-fn without_sockets(work: impl FnOnce() + Send) {
+/// Works in a thread that is refused this system call, as are those that it starts.
+fn without(call: libc::c_long, work: impl FnOnce() + Send) {
     let refuse = || {
-        let calls = BTreeMap::from([(libc::SYS_socket, Vec::new())]);
+        let calls = BTreeMap::from([(call, Vec::new())]);
         let refused = SeccompAction::Errno(libc::EMFILE as u32);
         let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
         let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, arch).unwrap();
@@ -65,7 +66,7 @@ fn a_reread_that_fails_is_tried_again_and_nobody_vouches_meanwhile() {
             lines
         });
         batch(&net.router, &lines);
-        without_sockets(|| {
+        without(libc::SYS_socket, || {
             turn(follower);
             assert!(follower.health().overruns > 0);
             wait_until(follower, |follower| !follower.is_resyncing());
@@ -156,4 +157,12 @@ fn changes_that_the_engine_refuses_wait_and_are_made_in_their_order() {
         assert_eq!(differences(&mut follower), [""; 0]);
     };
     net.router.enter(work).unwrap();
+}
+
+#[test]
+fn a_setting_that_cannot_be_read_is_not_taken_for_zero() {
+    without(libc::SYS_openat, || {
+        let error = Settings::read(Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("net/ipv4/conf/all/rp_filter"), "{error}");
+    });
 }

@@ -45,6 +45,7 @@ const SUSPICION_DELAY: Duration = Duration::from_secs(2);
 const SUSPICION_INTERVAL: Duration = Duration::from_secs(30);
 /// Why the tables must be read again before anybody vouches for the engine's state.
 const LOST: &str = "announcements were lost (ENOBUFS)";
+const INTERRUPTED: &str = "the kernel's tables changed while they were read for the first time";
 
 /// What may fail, in the words of the log.
 const HEARING: &str = "hearing what the kernel announces";
@@ -455,8 +456,9 @@ impl Follower {
                     self.health.swept = swept;
                     break;
                 }
+                // Something may be missing that nobody will announce.
                 Progress::Interrupted => {
-                    self.suspected = Some(Instant::now());
+                    (self.lost, self.resync_wanted) = (true, Some(INTERRUPTED));
                     break;
                 }
             }

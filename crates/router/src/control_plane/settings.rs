@@ -68,19 +68,24 @@ impl Settings {
     }
 
     /// Reads those of these links, in the calling thread's network namespace.
-    pub fn read(links: Vec<Watched>) -> Self {
-        let all = sysctl::All::read();
-        let read = |link: Watched| Setting {
-            accepts: all.accepts(&link.name),
-            mtu6: sysctl::mtu6(&link.name),
-            believes: all.believes(&link.name),
-            link,
+    ///
+    /// # Errors
+    /// When one is there and cannot be read: then nobody knows what it says.
+    pub fn read(links: Vec<Watched>) -> io::Result<Self> {
+        let all = sysctl::All::read()?;
+        let read = |link: Watched| {
+            Ok(Setting {
+                accepts: all.accepts(&link.name)?,
+                mtu6: sysctl::mtu6(&link.name)?,
+                believes: all.believes(&link.name)?,
+                link,
+            })
         };
-        Self {
-            flows: sysctl::flows(),
-            uses_path_mtu: sysctl::uses_path_mtu(),
-            links: links.into_iter().map(read).collect(),
-        }
+        Ok(Self {
+            flows: sysctl::flows()?,
+            uses_path_mtu: sysctl::uses_path_mtu()?,
+            links: links.into_iter().map(read).collect::<io::Result<_>>()?,
+        })
     }
 }
 

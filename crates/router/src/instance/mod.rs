@@ -85,7 +85,7 @@ pub struct Instance {
     metrics: Option<(Instant, Arc<Counters>)>,
     /// The links' settings as they were read last, and who reads them.
     settings: Settings,
-    reader: Reader<Vec<Watched>, Settings>,
+    reader: Reader<Vec<Watched>, io::Result<Settings>>,
     /// They could not be read the last time.
     lacks_settings: bool,
     /// What tells of changes of settings.

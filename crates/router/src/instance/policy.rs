@@ -45,7 +45,7 @@ impl Instance {
             let devices = self.guard.wait();
             self.follower.set_devices(&devices);
         }
-        match begun.and_then(|()| self.reader.wait()) {
+        match begun.and_then(|()| self.reader.wait()?) {
             Ok(settings) => self.take_settings(settings),
             Err(error) => {
                 self.decide();
@@ -66,8 +66,8 @@ impl Instance {
         }
         match self.reader.answer() {
             Ok(None) => {}
-            Ok(Some(settings)) => self.take_settings(settings),
-            Err(error) => self.lack_settings(&error),
+            Ok(Some(Ok(settings))) => self.take_settings(settings),
+            Ok(Some(Err(error))) | Err(error) => self.lack_settings(&error),
         }
         let now = Instant::now();
         if self.reader.is_due(now)
