@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
     /// Put back what --apply changed, also after a crash of it
     #[arg(long)]
     undo: bool,
-    /// Where the notes are, in the directory `tune`
-    #[arg(long, value_name = "DIRECTORY", default_value = "/run/corelane")]
+    /// Where the notes are, in the directory `corelane-tune`
+    #[arg(long, value_name = "DIRECTORY", default_value = "/run")]
     run_directory: PathBuf,
     /// Print JSON
     #[arg(long)]

@@ -96,7 +96,8 @@ impl Records {
     /// # Errors
     /// When the directory cannot be made or locked.
     pub fn open(run_directory: &Path) -> Result<Self, TuneError> {
-        let directory = run_directory.join("tune");
+        // Not the router's own: a service manager removes that with the service.
+        let directory = run_directory.join("corelane-tune");
         let attempt = || {
             fs::create_dir_all(run_directory)?;
             match DirBuilder::new().mode(0o700).create(&directory) {

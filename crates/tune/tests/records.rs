@@ -15,7 +15,7 @@ fn record(rings: &str) -> Record {
 
 /// The only file of the records below a directory.
 fn only_file(directory: &tempfile::TempDir) -> PathBuf {
-    let mut files = fs::read_dir(directory.path().join("tune")).unwrap();
+    let mut files = fs::read_dir(directory.path().join("corelane-tune")).unwrap();
     let file = files.next().unwrap().unwrap().path();
     assert!(files.next().is_none(), "nothing beside {}", file.display());
     file
@@ -57,7 +57,7 @@ fn no_link_is_followed() {
     assert_eq!(records.load("eth0").unwrap(), Some(record("rx 2 tx 2")));
 
     let elsewhere = tempfile::tempdir().unwrap();
-    symlink(directory.path(), elsewhere.path().join("tune")).unwrap();
+    symlink(directory.path(), elsewhere.path().join("corelane-tune")).unwrap();
     assert!(Records::open(elsewhere.path()).is_err());
 }
 
