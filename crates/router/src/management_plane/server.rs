@@ -289,8 +289,10 @@ fn serve_http<S: Timed>(
     sender: &Sender<Asked>,
     waker: &UnixStream,
 ) -> io::Result<()> {
-    let mut request = String::new();
-    BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut request)?;
+    let mut lines = BufReader::new((&mut stream).take(LONGEST_QUESTION)).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    // A connection that is closed with bytes unread is reset, and its answer cut off.
+    let _end = lines.map_while(Result::ok).find(String::is_empty);
     let mut words = request.split_whitespace();
     let (method, path) = (words.next(), words.next());
     let (status, kind, body) = match (method, path) {

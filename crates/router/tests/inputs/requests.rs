@@ -64,7 +64,7 @@ impl Answering {
         // It may have been answered and closed already.
         let _ = client.shutdown(Shutdown::Write);
         let answer = self.answer_to(client);
-        // What is behind the line has not been read, so the answer may be cut off.
+        // What is behind an empty line is not read, so the answer may be cut off.
         let all_is_read = !bytes[..bytes.len().saturating_sub(1)].contains(&b'\n');
         if is_a_line(bytes) && all_is_read && bytes.len() < LONGEST {
             assert!(answer.starts_with(b"HTTP/1.1 "), "{answer:?}");

@@ -42,6 +42,23 @@ fn a_request_that_drips_in_ends() {
 }
 
 #[test]
+fn a_request_in_pieces_is_read_before_it_is_answered() {
+    let (sender, _questions) = channel();
+    let (waker, _awake) = UnixStream::pair().unwrap();
+    let (mut client, stream) = UnixStream::pair().unwrap();
+    client.write_all(b"GET /other HTTP/1.1\r\n").unwrap();
+    let end = Instant::now() + PATIENCE;
+    let serve = move || serve_http(Patient { stream, end }, &sender, &waker);
+    let served = std::thread::spawn(serve);
+    std::thread::sleep(Duration::from_millis(50));
+    client.write_all(b"Host: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("404"), "{answer}");
+    served.join().unwrap().unwrap();
+}
+
+#[test]
 fn a_client_that_says_nothing_holds_up_nobody() {
     let mut server = Server::new().unwrap();
     let port = TcpListener::bind("127.0.0.1:0")
