@@ -1,6 +1,7 @@
 //! A router namespace `r` between hosts `a` and `b`, and a running `corelane` in it.
 
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
@@ -117,26 +118,9 @@ impl Lab {
 
     /// Starts a router with exactly these arguments.
     pub(crate) fn run_words(&self, words: &[String]) -> Router {
-        let program = self.r.command(env!("CARGO_BIN_EXE_corelane"));
-        self.start(program, words)
-    }
-
-    /// Starts a router by a program that becomes it, such as one that gives rights up first.
-    pub(crate) fn run_under(&self, wrapper: &[&str], words: &[&str]) -> Router {
-        let mut program = self.r.command(wrapper[0]);
-        program
-            .args(&wrapper[1..])
-            .arg(env!("CARGO_BIN_EXE_corelane"));
-        self.start(program, words)
-    }
-
-    /// Starts a router by a command to which these arguments are added.
-    pub(crate) fn start(
-        &self,
-        mut program: Command,
-        words: &[impl AsRef<std::ffi::OsStr>],
-    ) -> Router {
-        let mut child = program
+        let mut child = self
+            .r
+            .command(env!("CARGO_BIN_EXE_corelane"))
             .args(words)
             .arg("--run-directory")
             .arg(self.directory.path())
@@ -152,7 +136,7 @@ impl Lab {
             log: Mutex::new(log),
             seen: String::new(),
             ready: String::new(),
-            directory: self.directory.path().into(),
+            socket: Socket(self.directory.path().into()),
         };
         router.ready = ready.unwrap_or_else(|_| panic!("no ready line; log: {}", router.log()));
         assert!(router.ready.starts_with("ready "), "{}", router.ready);
@@ -176,7 +160,7 @@ impl Lab {
 
     /// Waits until pings from a go past the kernel in both directions: every neighbour is resolved,
     /// and the router has heard of it.
-    pub(crate) fn wait_for_fast_path(&self, router: &Router, addresses: &[&str]) {
+    pub(crate) fn wait_for_fast_path(&self, router: &Socket, addresses: &[&str]) {
         for address in addresses {
             wait_for(&format!("the fast path to {address}"), 30, || {
                 let before = router.forwarded();
@@ -251,7 +235,15 @@ pub(crate) struct Router {
     log: Mutex<Receiver<String>>,
     seen: String,
     pub(crate) ready: String,
-    directory: PathBuf,
+    socket: Socket,
+}
+
+impl Deref for Router {
+    type Target = Socket;
+
+    fn deref(&self) -> &Socket {
+        &self.socket
+    }
 }
 
 impl Router {
@@ -264,9 +256,34 @@ impl Router {
         &self.seen
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: libc::c_int) {
+        // SAFETY: no pointers; the child has not been waited for, so the number is still its own.
+        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+    }
+
+    /// Ends it by a signal and waits until it is gone.
+    pub(crate) fn end(&mut self, signal: libc::c_int) -> Option<i32> {
+        self.signal(signal);
+        self.child.wait().unwrap().code()
+    }
+
+    /// Has it ended by itself?
+    pub(crate) fn ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+}
+
+/// The run directory of a router, which answers there.
+pub(crate) struct Socket(pub(crate) PathBuf);
+
+impl Socket {
     /// What `corelane show --json` prints of a subject, asked without starting that program.
     pub(crate) fn show(&self, subject: &str) -> Value {
-        let socket = InstanceName::default().socket(&self.directory);
+        let socket = InstanceName::default().socket(&self.0);
         let answer = client::ask(&socket, subject).unwrap();
         let value: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(value.get("error"), None, "{subject}: {answer}");
@@ -277,7 +294,7 @@ impl Router {
     pub(crate) fn verify(&self) -> Value {
         let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
             .args(["verify", "--json", "--run-directory"])
-            .arg(&self.directory)
+            .arg(&self.0)
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", text(&output));
@@ -320,10 +337,6 @@ impl Router {
         row["state"].as_str().unwrap().to_owned()
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// What keeps ports or families with the kernel, as it says itself.
     pub(crate) fn left_to_kernel(&self) -> Vec<String> {
         let engine = self.show("engine");
@@ -331,22 +344,6 @@ impl Router {
         reasons
             .map(|reason| reason.as_str().unwrap().to_owned())
             .collect()
-    }
-
-    pub(crate) fn signal(&self, signal: libc::c_int) {
-        // SAFETY: no pointers; the child has not been waited for, so the number is still its own.
-        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
-    }
-
-    /// Ends it by a signal and waits until it is gone.
-    pub(crate) fn end(&mut self, signal: libc::c_int) -> Option<i32> {
-        self.signal(signal);
-        self.child.wait().unwrap().code()
-    }
-
-    /// Has it ended by itself?
-    pub(crate) fn ended(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
     }
 }
 

@@ -160,7 +160,7 @@ const RIGHTS: [&str; 8] = [
 ];
 
 /// [`RIGHTS`] of every thread of a process.
-fn rights(process: u32) -> Vec<[u64; 8]> {
+pub(super) fn rights(process: u32) -> Vec<[u64; 8]> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let status = |thread: std::fs::DirEntry| {
         std::fs::read_to_string(thread.path().join("status")).unwrap_or_default()
@@ -178,7 +178,7 @@ fn rights(process: u32) -> Vec<[u64; 8]> {
 }
 
 #[test]
-fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
+fn it_keeps_the_rights_it_names_and_no_more() {
     if !is_root() {
         return;
     }
@@ -186,25 +186,9 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
     let set = |rights: &[(u32, &str)]| rights.iter().fold(0u64, |set, (bit, _)| set | 1 << bit);
     let kept = set(&router::privileges::KEPT);
     let sockets = kept | set(&router::privileges::KEPT_FOR_SOCKETS);
-    let ends = ["run", "--port", "r0", "--port", "r1"];
-    let by = |engine: &'static str| {
-        [
-            &ends[..],
-            &["--metrics", "127.0.0.1:9470", "--engine", engine],
-        ]
-        .concat()
-    };
-    let root = vec!["env"];
-    let mut starts = vec![(root.clone(), "xdp", kept), (root, "af-xdp", sockets)];
-    if needs::program("setpriv") {
-        let drop = |least: &'static str| vec!["setpriv", least, "--inh-caps=-all"];
-        let least = "--bounding-set=-all,+net_admin,+bpf,+perfmon";
-        starts.push((drop(least), "xdp", kept));
-        let least = "--bounding-set=-all,+net_admin,+bpf,+perfmon,+net_raw,+ipc_lock";
-        starts.push((drop(least), "af-xdp", sockets));
-    }
-    for (wrapper, engine, rights_of_it) in starts {
-        let router = lab.run_under(&wrapper, &by(engine));
+    for (engine, rights_of_it) in [("xdp", kept), ("af-xdp", sockets)] {
+        let more = ["--metrics", "127.0.0.1:9470", "--engine", engine];
+        let router = lab.run(&["r0", "r1"], &more);
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
         let held = rights(router.id());
         assert!(held.len() >= 3, "the main thread and those that answer");
@@ -214,7 +198,7 @@ fn it_keeps_the_rights_it_names_and_needs_no_more_to_start() {
             let worker = engine == "af-xdp" && thread[1] == 0;
             let wanted = if worker { 0 } else { rights_of_it };
             let all = [wanted, wanted, 0, 0, rights_of_it, 1, 2, filters];
-            assert_eq!(thread, all, "{RIGHTS:?} {wrapper:?} {engine}");
+            assert_eq!(thread, all, "{RIGHTS:?} {engine}");
         }
         // What needs them later works: an interface that comes back, neighbours, the kernel's
         // rules.

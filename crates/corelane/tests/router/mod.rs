@@ -33,6 +33,7 @@ mod sizes;
 mod soak;
 mod storms;
 mod sums;
+mod systemd;
 mod tables;
 mod tags;
 mod toggles;

@@ -1,28 +1,34 @@
 //! The unit for systemd: well formed, with exactly the rights and system calls that the program
-//! keeps, which are enough for a user of its own from the first instruction on, and little else to
-//! reach.
+//! keeps, and little else to reach; and the service under a systemd, as `docs/router.md` has it
+//! installed, started, reloaded and ended.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use host::process::{Group, Signal, end_with_thread, signal};
 use router::privileges::{KEPT, KEPT_FOR_SOCKETS};
 use router::system_calls::ALLOWED;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
-use super::lab::{Lab, Router, is_root, text, wait_for};
+use super::lab::{Lab, Socket, is_root, ping, text, wait_for};
+use super::lifecycle::rights;
+use super::systemd::{Guest, PATIENCE};
 
 /// The highest exposure that `systemd-analyze security` may find, in tenths of its points; 100 is
 /// none of its restrictions.
 const EXPOSURE: &str = "27";
 
+/// The numbers of `DynamicUser`.
+const DYNAMIC_USERS: RangeInclusive<u32> = 61_184..=65_519;
+
 fn dist(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../dist")
         .join(name);
-    std::fs::read_to_string(path).unwrap()
+    fs::read_to_string(path).unwrap()
 }
 
 /// Every word of every line `key=...`.
@@ -71,164 +77,16 @@ fn the_unit_allows_the_calls_that_the_program_leaves_itself_and_no_other() {
     assert!(reload.contains("+/bin/kill"), "{reload:?}");
 }
 
-/// What a router does in its life, each of which needs some right or call.
-fn lives(lab: &mut Lab, mut router: Router, file: &Path, engine: &str) {
-    let configure = |ports: &str, router: &Router| {
-        std::fs::write(file, configuration(ports, engine)).unwrap();
-        router.signal(libc::SIGHUP);
-    };
-    lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
-    lab.r.ip("route add 198.51.100.0/24 via 10.1.0.2").unwrap();
-    lab.b
-        .ip("route replace local 198.51.100.0/24 dev lo")
-        .unwrap();
-    lab.wait_for_fast_path(&router, &["198.51.100.1"]);
-    // Its program is loaded for a port that comes, and again for one that comes back.
-    lab.link("b", 2);
-    configure("\"r0\", \"r1\", \"r2\"", &router);
-    wait_for("the new port", 10, || {
-        router.show("ports").as_array().unwrap().len() == 3 && router.state("r2") == "forwarding"
-    });
-    lab.wait_for_fast_path(&router, &["10.2.0.2"]);
-    lab.r.ip("link del r2").unwrap();
-    wait_for("the port to be gone", 5, || router.state("r2") == "absent");
-    lab.link("b", 2);
-    wait_for("the port", 10, || router.state("r2") == "forwarding");
-    lab.wait_for_fast_path(&router, &["10.2.0.2", "10.1.0.2"]);
-    configure("\"r0\", \"r1\"", &router);
-    wait_for("two ports", 5, || {
-        router.show("ports").as_array().unwrap().len() == 2
-    });
-    // It looks at what the kernel does besides routing, and sees all of it.
-    assert_eq!(router.left_to_kernel(), [""; 0]);
-    lab.r.ip("rule add from 10.9.0.0/16 lookup 100").unwrap();
-    wait_for("the rule", 5, || !router.left_to_kernel().is_empty());
-    lab.r.ip("rule del from 10.9.0.0/16 lookup 100").unwrap();
-    wait_for("its end", 5, || router.left_to_kernel().is_empty());
-    // It answers people and the metrics' clients, and compares.
-    for subject in [
-        "vlans",
-        "tables",
-        "workers",
-        "routes",
-        "neighbours",
-        "drops",
-    ] {
-        router.show(subject);
-    }
-    let page =
-        "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
-    let page = text(&lab.r.command("bash").args(["-c", page]).output().unwrap());
-    assert!(
-        page.contains("corelane_") && page.contains("# EOF"),
-        "{page}"
-    );
-    assert_eq!(router.verify()["different"], 0);
-    let log = router.log();
-    assert!(!log.contains("not permitted"), "{log}");
-    assert_eq!(router.end(libc::SIGTERM), Some(0), "{engine}");
-    let links = lab.r.ip("-d link show r0").unwrap();
-    assert!(!links.contains("xdp"), "{links}");
-    assert!(!lab.path("default.sock").exists());
-    lab.r.ip("route del 198.51.100.0/24").unwrap();
-    lab.r.ip("link del r2").unwrap();
-}
-
-fn configuration(ports: &str, engine: &str) -> String {
-    format!("ports = [{ports}]\nengine = \"{engine}\"\n")
-}
-
-/// A lab with a configuration file.
-fn configured(lab: &Lab, engine: &str) -> (PathBuf, [String; 2]) {
-    let file = lab.path("router.toml");
-    std::fs::write(&file, configuration("\"r0\", \"r1\"", engine)).unwrap();
-    let words = ["run".to_owned(), file.to_str().unwrap().to_owned()];
-    (file, words)
-}
-
-#[test]
-fn a_user_of_its_own_runs_it_with_no_more_than_the_unit_grants() {
-    const USER: u32 = 65_534;
-    if !is_root() || !needs::program("setpriv") {
-        return;
-    }
-    let mut lab = Lab::new();
-    // As RuntimeDirectory= makes it.
-    chown(lab.directory.path(), Some(USER), Some(USER)).unwrap();
-    let sockets = ",+net_raw,+ipc_lock";
-    for (engine, more, groups) in [
-        ("xdp", "", "--clear-groups"),
-        ("xdp", "", "--groups=0"),
-        ("af-xdp", sockets, "--groups=0"),
-        ("af-packet", sockets, "--groups=0"),
-    ] {
-        let rights = format!("-all,+net_admin,+bpf,+perfmon{more}");
-        // The program is opened as root: the way to it may be closed for others.
-        let line = format!(
-            "exec 9<\"$0\"; exec setpriv --reuid={USER} --regid={USER} {groups} \
-             --inh-caps={rights} --ambient-caps={rights} --bounding-set={rights} --no-new-privs \
-             /proc/self/fd/9 \"$@\""
-        );
-        let (file, words) = configured(&lab, engine);
-        let words = words.each_ref().map(String::as_str);
-        let router = lab.run_under(&["bash", "-c", &line], &words);
-        let status = std::fs::read_to_string(format!("/proc/{}/status", router.id())).unwrap();
-        assert!(
-            status.contains(&format!("Uid:\t{USER}\t{USER}\t{USER}")),
-            "{status}"
-        );
-        if groups == "--groups=0" {
-            lives(&mut lab, router, &file, engine);
-        } else {
-            // What it may not read counts as found, unless the kernel has listed all hooks.
-            let known = std::fs::read_to_string("/proc/kallsyms").unwrap();
-            let has_tables = Path::new("/proc/net/ip_tables_names").exists();
-            let left = router.left_to_kernel();
-            let unread = |what: &String| what.contains("Permission denied");
-            let is_asked = has_tables && !known.contains("nfnl_hook");
-            assert_eq!(left.iter().any(unread), is_asked, "{left:?}");
-        }
-    }
-}
-
-#[test]
-fn the_calls_of_the_unit_are_enough_from_the_first_instruction_on() {
-    if !is_root() {
-        return;
-    }
-    let mut lab = Lab::new();
-    for engine in ["xdp", "af-xdp", "af-packet"] {
-        // systemd adds the call that starts the program.
-        let calls = ALLOWED
-            .iter()
-            .map(|(_, call)| *call)
-            .chain([libc::SYS_execve]);
-        let calls: BTreeMap<_, _> = calls.map(|call| (call, Vec::new())).collect();
-        let refused = SeccompAction::Errno(libc::EPERM as u32);
-        let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
-        let filter = SeccompFilter::new(calls, refused, SeccompAction::Allow, arch).unwrap();
-        let filter = BpfProgram::try_from(filter).unwrap();
-        let (file, words) = configured(&lab, engine);
-        let mut program = Command::new(env!("CARGO_BIN_EXE_corelane"));
-        // SAFETY: after the fork it makes two system calls and allocates nothing.
-        unsafe {
-            program.pre_exec(move || apply_filter(&filter).map_err(std::io::Error::other));
-        }
-        let router = lab.r.enter(|| lab.start(program, &words)).unwrap();
-        lives(&mut lab, router, &file, engine);
-    }
-}
-
 /// The unit as it would be installed, but for the place of the program.
 fn installed(directory: &Path, sockets: bool) -> PathBuf {
     let unit =
         dist("corelane.service").replace("/usr/local/bin/corelane", env!("CARGO_BIN_EXE_corelane"));
     let path = directory.join("corelane.service");
-    std::fs::write(&path, unit).unwrap();
+    fs::write(&path, unit).unwrap();
     if sockets {
         let beside = directory.join("corelane.service.d");
-        std::fs::create_dir_all(&beside).unwrap();
-        std::fs::write(beside.join("sockets.conf"), dist("corelane-sockets.conf")).unwrap();
+        fs::create_dir_all(&beside).unwrap();
+        fs::write(beside.join("sockets.conf"), dist("corelane-sockets.conf")).unwrap();
     }
     path
 }
@@ -260,5 +118,238 @@ fn systemd_finds_no_fault_with_the_unit() {
         let printed = text(&said);
         println!("{}", printed.trim().lines().last().unwrap_or_default());
         assert!(said.status.success(), "{printed}");
+    }
+}
+
+/// The commands of a section of the router's page, block by block.
+fn documented(section: &str) -> Vec<&str> {
+    let page = include_str!("../../../../docs/router.md");
+    let (_, section) = page.split_once(&format!("\n## {section}\n")).unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let blocks = section.split("\n```sh\n").skip(1);
+    blocks
+        .map(|block| block.split("\n```").next().unwrap())
+        .collect()
+}
+
+/// A lab whose router is the service.
+struct Service {
+    guest: Guest,
+    lab: Lab,
+    socket: Socket,
+}
+
+impl Service {
+    /// Changes a key of the file.
+    fn configure(&self, key: &str, value: &str) {
+        let change = format!("s/^.*\\b{key} = .*/{key} = {value}/");
+        self.guest
+            .run(&format!("sed -i '{change}' /etc/corelane.toml"));
+    }
+
+    fn forwards(&self) {
+        self.lab.wait_for_fast_path(&self.socket, &["10.1.0.2"]);
+    }
+
+    /// Changes the unit, and starts it anew.
+    fn restart_with(&self, lines: &str) {
+        let beside = "etc/systemd/system/corelane.service.d";
+        self.guest.run(&format!("mkdir -p /{beside}"));
+        let file = self.guest.path(beside).join("test.conf");
+        fs::write(file, format!("[Service]\n{lines}\n")).unwrap();
+        self.guest
+            .run("systemctl daemon-reload; systemctl restart corelane");
+    }
+
+    /// Does something to the router; waits until another has taken its place.
+    fn is_replaced_after(&self, what: &str, act: impl FnOnce(u32)) {
+        let router = self.guest.router().unwrap();
+        act(router);
+        wait_for(what, PATIENCE, || {
+            self.guest.router().is_some_and(|now| now != router)
+                && self.guest.is("is-active corelane")
+        });
+        self.forwards();
+    }
+
+    /// A user that is not root, and for every thread but workers exactly these rights.
+    fn has_exactly(&self, wanted: &[(u32, &str)]) {
+        let set: u64 = wanted.iter().fold(0, |set, (number, _)| set | 1 << number);
+        let router = self.guest.router().unwrap();
+        let threads = rights(router);
+        let workers = threads.iter().filter(|thread| thread[0] == 0).count();
+        assert_eq!(workers > 0, wanted.len() > KEPT.len());
+        for thread in threads {
+            let held = if thread[0] == 0 { 0 } else { set };
+            assert_eq!(thread[..7], [held, held, 0, 0, set, 1, 2]);
+        }
+        let user = fs::metadata(format!("/proc/{router}")).unwrap().uid();
+        assert!(DYNAMIC_USERS.contains(&user), "{user}");
+    }
+
+    /// What a router does in its life, each of which needs some right or call.
+    fn lives(&mut self) {
+        self.lab
+            .wait_for_fast_path(&self.socket, &["10.1.0.2", "2001:db8:1::2"]);
+        let r = self.lab.r.clone();
+        r.ip("route add 198.51.100.0/24 via 10.1.0.2").unwrap();
+        let b = &self.lab.b;
+        b.ip("route replace local 198.51.100.0/24 dev lo").unwrap();
+        self.lab.wait_for_fast_path(&self.socket, &["198.51.100.1"]);
+        // Its program is loaded for a port that comes, and again for one that comes back.
+        self.lab.link("b", 2);
+        self.configure("ports", r#"["r0", "r1", "r2"]"#);
+        self.guest.run("systemctl reload corelane");
+        let ports = || self.socket.show("ports").as_array().unwrap().len();
+        wait_for("the new port", 10, || {
+            ports() == 3 && self.socket.state("r2") == "forwarding"
+        });
+        self.lab.wait_for_fast_path(&self.socket, &["10.2.0.2"]);
+        r.ip("link del r2").unwrap();
+        wait_for("its end", 5, || self.socket.state("r2") == "absent");
+        self.lab.link("b", 2);
+        wait_for("the port", 10, || self.socket.state("r2") == "forwarding");
+        self.lab
+            .wait_for_fast_path(&self.socket, &["10.2.0.2", "10.1.0.2"]);
+        self.configure("ports", r#"["r0", "r1"]"#);
+        self.guest.run("systemctl reload corelane");
+        let ports = || self.socket.show("ports").as_array().unwrap().len();
+        wait_for("two ports", 5, || ports() == 2);
+        // It looks at what the kernel does besides routing, and sees all of it.
+        assert_eq!(self.socket.left_to_kernel(), [""; 0]);
+        r.ip("rule add from 10.9.0.0/16 lookup 100").unwrap();
+        let is_left = || !self.socket.left_to_kernel().is_empty();
+        wait_for("the rule", 5, is_left);
+        r.ip("rule del from 10.9.0.0/16 lookup 100").unwrap();
+        wait_for("its end", 5, || !is_left());
+        // It answers people and the metrics' clients, and compares.
+        for subject in [
+            "vlans",
+            "tables",
+            "workers",
+            "routes",
+            "neighbours",
+            "drops",
+        ] {
+            self.guest.run(&format!("corelane show {subject}"));
+        }
+        let page = "exec 3<>/dev/tcp/127.0.0.1/9470
+            printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+        assert!(self.guest.run(page).contains("# EOF"));
+        assert_eq!(self.socket.verify()["different"], 0);
+        r.ip("route del 198.51.100.0/24").unwrap();
+        r.ip("link del r2").unwrap();
+    }
+
+    /// Nothing of it stays, and the kernel forwards.
+    fn stops(&self) {
+        self.guest.run("systemctl stop corelane");
+        let result = self.guest.run("systemctl show --value -p Result corelane");
+        assert_eq!(result, "success");
+        assert!(ping(&self.lab.a, "10.1.0.2", 5), "the kernel forwards");
+        let links = self.lab.r.ip("-d link show").unwrap();
+        assert!(!links.contains("xdp"), "{links}");
+        assert_eq!(self.guest.router(), None);
+        assert!(!self.guest.path("run/corelane").exists());
+        let log = self.guest.journal();
+        assert!(!log.contains("not permitted"), "{log}");
+    }
+}
+
+#[test]
+fn the_service_lives_under_systemd_as_documented() {
+    if !is_root() || !needs::program("systemctl") || !needs::program("nsenter") {
+        return;
+    }
+    let mut lab = Lab::new();
+    lab.link_with("b", 2, 2);
+    let Some(guest) = Guest::boot(&lab.r) else {
+        return;
+    };
+    let socket = Socket(guest.path("run/corelane"));
+    let mut service = Service { guest, lab, socket };
+    let guest = &service.guest;
+    let blocks = documented("As a service");
+    assert_eq!(blocks.len(), 2);
+    // Notes of what settings were outlive the service.
+    let tuned = guest.run("corelane tune r2 --apply || [ $? = 3 ]");
+    guest.run(r#"sed -i 's/"eth1", "eth2"/"r0", "r1"/' dist/corelane.toml"#);
+
+    guest.run(blocks[0]);
+    assert!(guest.is("is-enabled corelane"));
+    service.forwards();
+    service.has_exactly(&KEPT);
+    assert_eq!(service.socket.left_to_kernel(), [""; 0]);
+    let status = guest.run("systemctl show --value -p StatusText corelane");
+    assert_eq!(status, "forwarding");
+    // From here on no frame is lost, whatever becomes of it.
+    let line =
+        "while ping -q -n -i 0.02 -W 1 -c 20 10.1.0.2 | grep -q ' 0% packet loss'; do :; done";
+    let mut traffic = service.lab.a.command("bash");
+    let mut traffic = Group::start(end_with_thread(traffic.args(["-c", line]))).unwrap();
+
+    wait_for("a reload", PATIENCE, || {
+        guest.run(blocks[1]).contains("event=reload")
+    });
+    service.configure("verify-seconds", "1");
+    guest.run("systemctl reload corelane");
+    wait_for("a comparison", PATIENCE, || {
+        !service.socket.show("engine")["verification"].is_null()
+    });
+    guest.run("echo 'port = 3' >>/etc/corelane.toml; systemctl reload corelane");
+    wait_for("the refusal", PATIENCE, || {
+        guest.journal().contains("corelane.toml:")
+    });
+    guest.run("sed -i '$d' /etc/corelane.toml");
+
+    // However often it ends, it comes again.
+    for _ in 0..6 {
+        service.is_replaced_after("a restart", |_| {
+            guest.run("systemctl restart corelane");
+        });
+    }
+    service.is_replaced_after("kill -9", |router| signal(router, Signal::KILL).unwrap());
+    service.restart_with("WatchdogSec=3");
+    service.is_replaced_after("the watchdog", |router| {
+        signal(router, Signal::STOP).unwrap();
+    });
+    wait_for("its word", PATIENCE, || {
+        guest.journal().contains("Watchdog timeout")
+    });
+    assert!(traffic.ended().is_none(), "a frame was lost");
+    drop(traffic);
+
+    // What it may not read counts as found, unless the kernel has listed all hooks.
+    service.restart_with("SupplementaryGroups=");
+    let known = fs::read_to_string("/proc/kallsyms").unwrap();
+    let has_tables = Path::new("/proc/net/ip_tables_names").exists();
+    let is_asked = has_tables && !known.contains("nfnl_hook");
+    let left = service.socket.left_to_kernel();
+    let unread = |what: &String| what.contains("Permission denied");
+    assert_eq!(left.iter().any(unread), is_asked, "{left:?}");
+    service.restart_with("");
+    service.stops();
+    let put_back = guest.run("corelane tune r2 --undo");
+    let has_notes = !put_back.contains("no record");
+    assert_eq!(has_notes, tuned.contains("done"), "{tuned}\n{put_back}");
+    service.lab.r.ip("link del r2").unwrap();
+
+    let sockets = [&KEPT[..], &KEPT_FOR_SOCKETS].concat();
+    for (engine, kept) in [
+        ("xdp", &KEPT[..]),
+        ("af-xdp", &sockets),
+        ("af-packet", &sockets),
+    ] {
+        if kept.len() > KEPT.len() {
+            service.guest.run(
+                "install -D -m 644 dist/corelane-sockets.conf \
+                 /etc/systemd/system/corelane.service.d/sockets.conf; systemctl daemon-reload",
+            );
+        }
+        service.configure("engine", &format!("{engine:?}"));
+        service.guest.run("systemctl start corelane");
+        service.has_exactly(kept);
+        service.lives();
+        service.stops();
     }
 }
