@@ -93,7 +93,7 @@ fn entry(port: &str, engine: EngineKind) -> Entry {
             match suits.map(Suits::place) {
                 Ok(Place::Xdp(_)) => Entry::Xdp,
                 // A port that does not exist is told by the one who reads it.
-                Ok(Place::Tc) | Err(_) => Entry::Tc,
+                _ => Entry::Tc,
             }
         }
     }

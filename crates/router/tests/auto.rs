@@ -6,13 +6,15 @@ use fastpath::forward::{Capacity, Device, PortSettings, Suits};
 use host::bed::{Bed, side};
 use router::engine::{self, Change, Engine, EngineKind, Port, Require};
 
-fn modes(engine: &dyn Engine) -> Vec<(String, &'static str)> {
+use super::held;
+
+pub(crate) fn modes(engine: &dyn Engine) -> Vec<(String, &'static str)> {
     let modes = engine.modes().into_iter();
     modes.map(|mode| (mode.port, mode.mode)).collect()
 }
 
 /// A port that is on.
-fn port(name: &str) -> Port {
+pub(crate) fn port(name: &str) -> Port {
     Port {
         ifindex: bpf::attach::index_of(name).unwrap(),
         name: name.to_owned(),
@@ -60,8 +62,12 @@ fn a_port_whose_device_changes_has_its_program_moved_and_the_log_says_so() {
         engine.set_device(r0.ifindex, device);
         assert_eq!(modes(&*engine).len(), 1, "nothing has changed");
         device.suits = Suits::Native;
+        // It leaves its place at once, whoever changes links, and comes to the other afterwards.
+        let held = held::hold();
         engine.set_device(r0.ifindex, device);
-        let mut said = String::new();
+        let mut said = engine.check().unwrap_err().to_string();
+        assert!(modes(&*engine).is_empty());
+        held.release();
         let end = Instant::now() + Duration::from_mins(1);
         while modes(&*engine) != [("r0".to_owned(), "native")] {
             if let Err(error) = engine.check() {

@@ -171,7 +171,7 @@ fn a_worker_that_ends_is_replaced_and_the_kernel_has_its_frames_meanwhile() {
     };
     let ports = ["r0", "r1"].map(str::to_owned);
     let work = || {
-        let engine = UserSpace::open(&ports, sockets, Capacity::default()).unwrap();
+        let engine = UserSpace::open(&ports, sockets, true, Capacity::default()).unwrap();
         let mut follower = Follower::start(&ports, Box::new(engine)).unwrap();
         wait_for_workers(&net, &mut follower);
 

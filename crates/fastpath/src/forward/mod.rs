@@ -17,7 +17,8 @@
 //! Each port has its own copy of the program with the port's number as a constant. A port forwards
 //! only while [`Forwarder::set_port`] says so; attached and not enabled, all of its frames are the
 //! kernel's. Everything that is not plain forwarding is the kernel's too, under a counted
-//! [`Reason`].
+//! [`Reason`]. A thread attaches and detaches, which waits for whoever changes links
+//! ([`Forwarder::attach_soon`]).
 //!
 //! Who follows the kernel's routes may vouch for them some times a second: when it falls silent,
 //! all frames are the kernel's ([`Forwarder::vouch`]).
@@ -34,8 +35,8 @@
 //!   (`ethtool -K PEER gro on`). The forwarder asks the kernel whether a port does, and leaves
 //!   frames to the kernel as long as it does not ([`Forwarder::set_device`]).
 
-mod ahead;
 mod answers;
+mod attacher;
 mod counters;
 mod flows;
 mod grace;
@@ -57,8 +58,8 @@ mod workers;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use ahead::Ahead;
 use answers::Tables;
+use attacher::{Attacher, Coming};
 use bpf::attach::{Attachment, Mode};
 use bpf::btf::Btf;
 use bpf::map::{Map, MappedArray, possible_cpus};
@@ -141,6 +142,7 @@ enum Target {
 }
 
 /// What a program is loaded for.
+#[derive(Clone, Copy)]
 struct Load {
     lookup: Lookup,
     target: Target,
@@ -220,7 +222,9 @@ pub struct Forwarder {
     /// Next hops by a port and groups as the caller gave them, for when a port changes.
     adjacencies: BTreeMap<u16, NextHopEntry>,
     ports: Vec<Option<Port>>,
-    ahead: Option<Ahead>,
+    /// By interface index.
+    coming: BTreeMap<u32, Coming>,
+    attacher: Attacher,
     maps: HashMap<&'static str, Map>,
     groups: BTreeMap<u16, Vec<NextHop>>,
     /// Members of these groups, each with its group.
@@ -237,7 +241,6 @@ pub struct Forwarder {
     policers: MappedArray<u64>,
     vouch: Vouch,
     _refusals: Option<Refusals>,
-    tellers: Tellers,
     counters: MappedArray<u64>,
     links: Links,
     carried: MappedArray<u64>,
@@ -255,7 +258,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Creates the maps and empty tables.
+    /// Creates the maps and empty tables, for ports in the calling thread's network namespace.
     ///
     /// # Errors
     /// The loader's: no permission, no memory, a kernel that is too old for memory-mapped arrays
@@ -308,7 +311,8 @@ impl Forwarder {
             resting: HashMap::new(),
             left: Left::default(),
             ports: Vec::new(),
-            ahead: None,
+            coming: BTreeMap::new(),
+            attacher: Attacher::start(Tellers::of(types.as_ref()))?,
             port_words: loaded.map("ports")?.mapped()?,
             vlan_words: loaded.map("vlans")?.mapped()?,
             resting_vlans: HashMap::new(),
@@ -316,7 +320,6 @@ impl Forwarder {
             policers: loaded.map("policers")?.mapped()?,
             vouch,
             _refusals: refusals,
-            tellers: Tellers::of(types.as_ref()),
             counters: counters::rows(&loaded.map("counters")?)?,
             links: Links::new(loaded.map("vlan_counters")?.mapped()?, cpus, capacity.vlans),
             carried: loaded.map("carried")?.mapped()?,

@@ -11,21 +11,20 @@
 
 use std::{fmt, io};
 
-use bpf::attach::{Attachment, Mode, Request};
+use bpf::attach::Request;
 use bpf::features;
-use bpf::program::Program;
-
-use super::tags::Teller;
-use super::{Forwarder, Lookup, Target};
-use crate::{Error, Result};
 
 /// Where a port's program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Before the kernel has made a socket buffer of a frame, or right after it (generic mode).
     Xdp(Request),
-    /// At tc, with whole segments. Needs a table of our own ([`Lookup::Own`]), and Linux 6.6.
+    /// At tc, with whole segments. Needs a table of our own ([`Lookup::Own`](super::Lookup)), and
+    /// Linux 6.6.
     Tc,
+    /// Where it suits the device, which is asked unless that is known; when that is refused, at the
+    /// other.
+    Suiting(Option<Suits>),
 }
 
 impl fmt::Display for Place {
@@ -33,6 +32,7 @@ impl fmt::Display for Place {
         out.write_str(match self {
             Self::Xdp(_) => "XDP",
             Self::Tc => "tc",
+            Self::Suiting(_) => "where it suits the device",
         })
     }
 }
@@ -81,27 +81,5 @@ impl Suits {
 impl From<Request> for Place {
     fn from(request: Request) -> Self {
         Self::Xdp(request)
-    }
-}
-
-impl Forwarder {
-    pub(super) fn attach_tc(
-        &mut self,
-        interface: &str,
-        ifindex: u32,
-        number: usize,
-    ) -> Result<(Program, Attachment, Teller)> {
-        if self.lookup == Lookup::Kernel || self.target != Target::Ports {
-            let remedy = "the kernel's table and AF_XDP sockets need XDP";
-            return Err(Error::value("place of a program", "tc", remedy));
-        }
-        let loaded = self.loaded(ifindex, number, Mode::Tc);
-        let program = loaded.unwrap_or_else(|| {
-            let load = self.load_for(number, Mode::Tc, Teller::Stack);
-            load.load(&self.maps)
-        })?;
-        let attachment = Attachment::at_tc(&program, interface, ifindex)?;
-        // There the kernel has the tag of every frame beside it.
-        Ok((program, attachment, Teller::Stack))
     }
 }

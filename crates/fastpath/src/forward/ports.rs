@@ -1,17 +1,19 @@
 //! Ports: where the program is attached, and how each place receives.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::TryRecvError;
 
 use bpf::attach;
-use bpf::attach::{Attachment, Mode, Request};
+use bpf::attach::{Attachment, Mode};
 use bpf::program::Program;
 use fib::NextHop;
 
 use super::answers::flags;
+use super::attacher::{Coming, Order};
 use super::port::{Device, FOR_EVER, PORT_WORDS, Port, PortSettings};
 use super::tags::Teller;
-use super::{Forwarder, Load, Lookup, Place, Target, counters, vlans};
+use super::{Forwarder, Load, Lookup, Place, counters, vlans};
 use crate::{Error, Result};
 
 /// `OWN_BITS` of the C source.
@@ -40,42 +42,83 @@ impl Forwarder {
         place: impl Into<Place>,
     ) -> Result<&Attachment> {
         self.detach(ifindex);
-        let number = self.next_number();
-        if number >= counters::PORTS {
+        let coming = self.begin(interface, ifindex, place.into())?;
+        let outcome = coming.outcome.recv();
+        self.arrive(interface, ifindex, coming.number, outcome.ok())
+    }
+
+    /// As [`Forwarder::attach_at`], and without waiting: a thread attaches, which takes as long as
+    /// it takes. Ask again until there is an answer, or [`Forwarder::detach`].
+    pub fn attach_soon(
+        &mut self,
+        interface: &str,
+        ifindex: u32,
+        place: impl Into<Place>,
+    ) -> Option<Result<&Attachment>> {
+        let place = place.into();
+        let coming = self.coming.get(&ifindex);
+        let Some(coming) = coming.filter(|coming| coming.place == place) else {
+            self.detach(ifindex);
+            return match self.begin(interface, ifindex, place) {
+                Ok(coming) => {
+                    self.coming.insert(ifindex, coming);
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            };
+        };
+        let outcome = match coming.outcome.try_recv() {
+            Err(TryRecvError::Empty) => return None,
+            outcome => outcome.ok(),
+        };
+        let number = coming.number;
+        self.coming.remove(&ifindex);
+        Some(self.arrive(interface, ifindex, number, outcome))
+    }
+
+    /// Has the thread attach to an interface, for a place that nobody has.
+    fn begin(&self, interface: &str, ifindex: u32, place: Place) -> Result<Coming> {
+        let is_free = |number: &usize| {
+            let mut coming = self.coming.values();
+            self.ports.get(*number).is_none_or(Option::is_none)
+                && coming.all(|coming| coming.number != *number)
+        };
+        let number = (0..counters::PORTS).find(is_free).ok_or_else(|| {
             let remedy = format!("at most {}", counters::PORTS);
-            return Err(Error::value("number of ports", number + 1, remedy));
-        }
+            Error::value("number of ports", counters::PORTS + 1, remedy)
+        })?;
         self.write_port(number, 0, 0, ifindex);
-        let (program, attachment, teller) = match (self.target, place.into()) {
-            (Target::Copies { longest }, _) => {
-                let load = self.load_for(number, Mode::Tc, Teller::Nobody);
-                let loaded = load.load_take(longest, &self.maps)?;
-                let program = loaded.program("take")?;
-                let attachment = Attachment::at_tc(&program, interface, ifindex)?;
-                // There the kernel has the tag of every frame beside it.
-                (loaded.program("hear")?, attachment, Teller::Stack)
-            }
-            (_, Place::Tc) => self.attach_tc(interface, ifindex, number)?,
-            (_, Place::Xdp(request)) => self.attach_xdp(interface, ifindex, request, number)?,
-        };
-        self.maps["out"].set(number as u32, &ifindex)?;
-        let port = Port {
+        let order = Order {
+            interface: interface.to_owned(),
             ifindex,
-            program,
-            attachment,
-            device: Device::ask(interface, ifindex).unwrap_or(Device::UNKNOWN),
-            teller,
-            dry: OnceCell::new(),
-            settings: PortSettings::default(),
-            vlans: BTreeMap::new(),
-            vlans_left: 0,
-            vlans_wait: false,
+            place,
+            load: self.load_for(number, Mode::Native, Teller::Nobody),
+            maps: self.maps.clone(),
         };
-        if number == self.ports.len() {
-            self.ports.push(Some(port));
-        } else {
-            self.ports[number] = Some(port);
+        Ok(Coming {
+            number,
+            place,
+            outcome: self.attacher.attach(order),
+        })
+    }
+
+    /// What the thread has attached is a port from now on.
+    fn arrive(
+        &mut self,
+        interface: &str,
+        ifindex: u32,
+        number: usize,
+        outcome: Option<Result<Port>>,
+    ) -> Result<&Attachment> {
+        let ended = || bpf::Error::Attach {
+            interface: interface.to_owned(),
+            error: io::Error::other("the thread that attaches has ended"),
+        };
+        let port = outcome.ok_or_else(ended)??;
+        if self.ports.len() <= number {
+            self.ports.resize_with(number + 1, || None);
         }
+        self.ports[number] = Some(port);
         self.port_changed(number);
         // Just filled.
         self.ports[number]
@@ -96,31 +139,6 @@ impl Forwarder {
         }
     }
 
-    fn attach_xdp(
-        &mut self,
-        interface: &str,
-        ifindex: u32,
-        request: Request,
-        number: usize,
-    ) -> Result<(Program, Attachment, Teller)> {
-        let program = |this: &Self, mode, teller| -> bpf::Result<Program> {
-            this.load_for(number, mode, teller).load(&this.maps)
-        };
-        if request != Request::Generic {
-            let teller = self.tellers.native(ifindex);
-            let loaded = self.loaded(ifindex, number, Mode::Native);
-            let native = loaded.unwrap_or_else(|| program(self, Mode::Native, teller))?;
-            match Attachment::at(&native, interface, ifindex, Request::Native) {
-                Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
-                attachment => return Ok((native, attachment?, teller)),
-            }
-        }
-        let teller = self.tellers.generic(&self.maps["arrived"])?;
-        let generic = program(self, Mode::Generic, teller)?;
-        let attachment = Attachment::at(&generic, interface, ifindex, Request::Generic)?;
-        Ok((generic, attachment, teller))
-    }
-
     /// The program of a port that can be run by hand.
     pub(super) fn dry(&self, ifindex: u32) -> Result<&Program> {
         let number = self.number_of(ifindex)?;
@@ -137,18 +155,22 @@ impl Forwarder {
         Ok(port.dry.get_or_init(|| program))
     }
 
-    /// Takes the program off a port; its frames are the kernel's. Nothing happens when it is no
-    /// port.
+    /// Takes the program off a port: its frames are the kernel's from now on, and a thread takes it
+    /// off the device. Nothing happens when it is no port.
     pub fn detach(&mut self, ifindex: u32) {
+        if let Some(coming) = self.coming.remove(&ifindex) {
+            self.attacher.take_off(coming);
+        }
         let Ok(number) = self.number_of(ifindex) else {
             return;
         };
         self.write_port(number, 0, 0, 0);
-        if let Some(port) = self.ports[number].take() {
-            for (key, words) in port.vlans {
+        if let Some(mut port) = self.ports[number].take() {
+            for (key, words) in std::mem::take(&mut port.vlans) {
                 self.remove_vlan(key, words);
             }
             self.forget_counts(number);
+            self.attacher.take_off(port);
         }
         let _gone = self.maps["egresses"].remove(ifindex);
         let _gone = self.maps["out"].remove(number as u32);
@@ -261,6 +283,12 @@ impl Forwarder {
                 set(ifindex, key & vlans::VID);
             }
         }
+    }
+
+    /// What the device of a port does, as it said last.
+    pub fn device(&self, ifindex: u32) -> Option<Device> {
+        let number = self.number_of(ifindex).ok()?;
+        self.ports[number].as_ref().map(|port| port.device)
     }
 
     /// What the device of a port does from now on; ask it now and then. When the port is attached,

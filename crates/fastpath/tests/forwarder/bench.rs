@@ -200,8 +200,8 @@ impl Bench {
         let wanted = match (self.place, reason.is_punted()) {
             (Place::Xdp(_), true) => PASS,
             (Place::Xdp(_), false) => DROP,
-            (Place::Tc, true) => TC_PASS,
-            (Place::Tc, false) => TC_DROP,
+            (_, true) => TC_PASS,
+            (_, false) => TC_DROP,
         };
         assert_eq!(verdict, wanted, "{name}");
         assert_eq!(after, frame, "{name}: changed");

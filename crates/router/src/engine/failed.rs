@@ -1,10 +1,12 @@
 //! Ports that are not set up yet, each of which is the kernel's while the others forward: those
 //! that could not be (another program is attached, the kernel refuses, the interface is in the
 //! middle of going), tried again after a pause that grows from a second to a minute; and those
-//! whose program a thread is loading, tried again when it may have ended.
+//! that a thread is attaching, asked for again when it may have ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
+
+use bpf::attach::index_of;
 
 use super::{EngineError, Port};
 
@@ -19,8 +21,8 @@ const LONGEST_CAUSE: usize = 180;
 #[derive(Debug, Default)]
 pub(super) struct Failed {
     ports: BTreeMap<String, Failure>,
-    /// Ports whose program is being loaded, by name.
-    loading: BTreeMap<String, Port>,
+    /// Ports that are being attached, by name.
+    coming: BTreeMap<String, Port>,
     unsaid: VecDeque<EngineError>,
 }
 
@@ -34,10 +36,58 @@ struct Failure {
 }
 
 impl Failed {
-    /// A port is to be set up now: is it too early to try it again? One that is to be left alone,
-    /// or has become another interface, has not failed any more.
+    /// Attaches to the ports that an engine starts with. Those that cannot be attached to have
+    /// failed, and those that do not exist come when they do.
+    ///
+    /// # Errors
+    /// The first failure, when there is no other port or `all` must be set up.
+    pub(super) fn start(
+        &mut self,
+        ports: &[String],
+        all: bool,
+        mut attach: impl FnMut(&str, u32) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut errors = Vec::new();
+        for name in ports {
+            let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
+            let ifindex = index_of(name).map_err(doing);
+            let outcome = ifindex.and_then(|ifindex| attach(name, ifindex));
+            match outcome {
+                Err(error) if all => return Err(error),
+                Err(error) => errors.push((name, error)),
+                Ok(()) => {}
+            }
+        }
+        let is_none_left = errors.len() == ports.len();
+        for (name, error) in errors {
+            if is_none_left {
+                return Err(error);
+            }
+            self.add_at_start(name, &error);
+        }
+        Ok(())
+    }
+
+    /// One that an engine starts with has failed, or does not exist.
+    pub(super) fn add_at_start(&mut self, name: &str, error: &EngineError) {
+        let Ok(ifindex) = index_of(name) else {
+            let doing = format!("port {name} is absent");
+            let why = format!("{error}; it is taken over when it appears");
+            return self.say(EngineError::new(doing, why));
+        };
+        // How it is to be set up has not been told.
+        let port = Port {
+            ifindex,
+            name: name.to_owned(),
+            ..Port::default()
+        };
+        self.add(&port, error, Instant::now());
+    }
+
+    /// A port is to be set up now: is it too early to try it again? One that is to be left alone
+    /// from now on, or has become another interface, has not failed any more.
     pub(super) fn waits(&mut self, port: &Port, now: Instant) -> bool {
-        self.loading.remove(&port.name);
+        self.coming.remove(&port.name);
         let same = |failure: &Failure| failure.port.ifindex == port.ifindex;
         let Some(failure) = self.ports.get_mut(&port.name) else {
             return false;
@@ -46,7 +96,7 @@ impl Failed {
             self.ports.remove(&port.name);
             return false;
         }
-        if !port.settings.enabled {
+        if failure.port.settings.enabled && !port.settings.enabled {
             self.ports.remove(&port.name);
             return false;
         }
@@ -73,31 +123,31 @@ impl Failed {
         self.ports.insert(port.name.clone(), failure);
     }
 
-    /// Its program is being loaded: it is to be tried again soon, and has failed no more and no
-    /// less than before.
-    pub(super) fn load(&mut self, port: &Port) {
-        self.loading.insert(port.name.clone(), port.clone());
+    /// It is being attached: it is to be asked for again soon, and has failed no more and no less
+    /// than before.
+    pub(super) fn comes(&mut self, port: &Port) {
+        self.coming.insert(port.name.clone(), port.clone());
     }
 
-    /// Nothing stood in its way: it is set up, unless its program is still being loaded.
+    /// Nothing stood in its way: it is set up, unless it is still being attached.
     pub(super) fn succeeded(&mut self, name: &str) {
-        if !self.loading.contains_key(name) {
+        if !self.coming.contains_key(name) {
             self.ports.remove(name);
         }
     }
 
     /// It is a port no more.
     pub(super) fn forget(&mut self, name: &str) {
-        self.loading.remove(name);
+        self.coming.remove(name);
         self.ports.remove(name);
     }
 
-    /// The ports whose pause is over or whose program may be loaded.
+    /// The ports whose pause is over, and those that may be attached.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Port> {
-        let loading = std::mem::take(&mut self.loading);
+        let coming = std::mem::take(&mut self.coming);
         let due = self.ports.values().filter(|failure| now >= failure.due);
         let due = due.map(|failure| failure.port.clone());
-        due.chain(loading.into_values()).collect()
+        due.chain(coming.into_values()).collect()
     }
 
     /// Names and causes.

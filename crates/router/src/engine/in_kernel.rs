@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use bpf::attach::{Attachment, Mode, Request, index_of};
+use bpf::attach::{Attachment, Mode, Request};
 use fastpath::forward::{Capacity, Device, Forwarder, Lookup, Place, Suits};
 
 use super::failed::Failed;
@@ -31,8 +31,8 @@ pub(super) struct InKernel {
 }
 
 impl InKernel {
-    /// Attaches to the named ports in the calling thread's network namespace. They forward nothing
-    /// until told to.
+    /// Attaches to the named ports in the calling thread's network namespace, to `all` or to those
+    /// that it can. They forward nothing until told to.
     ///
     /// # Errors
     /// What stands in the way and what to do: another XDP program, no native mode although
@@ -42,6 +42,7 @@ impl InKernel {
         kind: EngineKind,
         ports: &[String],
         request: Request,
+        all: bool,
         capacity: Capacity,
     ) -> Result<Self, EngineError> {
         let lookup = match kind {
@@ -71,40 +72,42 @@ impl InKernel {
             told: BTreeMap::new(),
             failed: Failed::default(),
         };
-        for name in ports {
-            let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
-            let ifindex = index_of(name).map_err(doing)?;
-            engine.attach(name, ifindex)?;
-            engine.ports.push((name.clone(), ifindex));
-        }
+        let mut failed = Failed::default();
+        failed.start(ports, all, |name, ifindex| {
+            let place = engine.place(ifindex);
+            let attached = engine.forwarder.attach_at(name, ifindex, place).map(drop);
+            engine.attached(name, ifindex, attached)?;
+            engine.ports.push((name.to_owned(), ifindex));
+            Ok(())
+        })?;
+        engine.failed = failed;
         Ok(engine)
     }
 
     /// Where the program of a port goes: chosen once, until its device is another.
-    fn place(&mut self, name: &str, ifindex: u32) -> Place {
+    fn place(&self, ifindex: u32) -> Place {
         match (self.kind, self.request) {
             (EngineKind::Tc, _) => Place::Tc,
-            (EngineKind::Auto, Request::Any) => {
-                let ask = || Suits::ask(name, ifindex).unwrap_or(Suits::Software);
-                self.suits.entry(ifindex).or_insert_with(ask).place()
-            }
+            (EngineKind::Auto, Request::Any) => Place::Suiting(self.suits.get(&ifindex).copied()),
             (_, request) => Place::Xdp(request),
         }
     }
 
-    fn attach(&mut self, name: &str, ifindex: u32) -> Result<(), EngineError> {
-        let place = self.place(name, ifindex);
-        let mut attach = |place| self.forwarder.attach_at(name, ifindex, place).map(drop);
-        let mut done = attach(place);
-        if let (EngineKind::Auto, Err(fastpath::Error::Bpf(error))) = (self.kind, &done) {
-            match (place, error) {
-                (Place::Xdp(_), bpf::Error::NotNative { .. }) => done = attach(Place::Tc),
-                // Before Linux 6.6 there is no such place.
-                (Place::Tc, bpf::Error::Attach { .. }) => done = attach(Request::Any.into()),
-                _ => {}
-            }
+    /// A port is attached, or cannot be.
+    fn attached(
+        &mut self,
+        name: &str,
+        ifindex: u32,
+        outcome: fastpath::Result<()>,
+    ) -> Result<(), EngineError> {
+        let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
+        outcome.map_err(doing)?;
+        if let (Place::Suiting(None), Some(device)) =
+            (self.place(ifindex), self.forwarder.device(ifindex))
+        {
+            self.suits.insert(ifindex, device.suits);
         }
-        done.map_err(|error| EngineError::new(format!("attaching to port {name}"), error))
+        Ok(())
     }
 
     /// How a port is attached, and why, where that was chosen.
@@ -156,23 +159,23 @@ impl InKernel {
                 return Ok(());
             }
             match self.ports.iter_mut().find(|(name, _)| *name == port.name) {
-                Some((_, ifindex)) => {
+                Some((_, ifindex)) if *ifindex != port.ifindex => {
                     let old = std::mem::replace(ifindex, port.ifindex);
                     self.forwarder.detach(old);
-                    if old != port.ifindex {
-                        self.suits.remove(&old);
-                        self.told.remove(&old);
-                    }
+                    self.suits.remove(&old);
+                    self.told.remove(&old);
                 }
+                Some(_) => {}
                 None => self.ports.push((port.name.clone(), port.ifindex)),
             }
             // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
-            let place = self.place(&port.name, port.ifindex);
-            if !self.forwarder.is_loaded(port.ifindex, place) {
-                self.failed.load(port);
+            let place = self.place(port.ifindex);
+            let attached = self.forwarder.attach_soon(&port.name, port.ifindex, place);
+            let Some(attached) = attached.map(|attached| attached.map(drop)) else {
+                self.failed.comes(port);
                 return Ok(());
-            }
-            self.attach(&port.name, port.ifindex)?;
+            };
+            self.attached(&port.name, port.ifindex, attached)?;
         }
         let done = self.forwarder.set_port(port.ifindex, &port.settings);
         done.map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
@@ -226,20 +229,17 @@ impl Engine for InKernel {
 
     fn set_device(&mut self, ifindex: u32, device: Device) {
         self.forwarder.set_device(ifindex, device);
-        let chosen = self
-            .suits
-            .get_mut(&ifindex)
-            .filter(|suits| **suits != device.suits);
+        let chosen = self.suits.get_mut(&ifindex);
         let Some(before) = chosen.map(|suits| std::mem::replace(suits, device.suits)) else {
             return;
         };
         let place = device.suits.place();
         if let Some(port) = self.told.get(&ifindex).filter(|_| before.place() != place) {
-            // Its frames are the kernel's until its program is loaded for the other place.
+            // Its frames are the kernel's until it is attached at the other place.
             let doing = format!("port {}", port.name);
             let why = format!("its device has changed: it moves to {place}");
             self.failed.say(EngineError::new(doing, why));
-            self.failed.load(port);
+            self.failed.comes(port);
             self.forwarder.detach(ifindex);
         }
     }

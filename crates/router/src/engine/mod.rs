@@ -116,7 +116,7 @@ pub enum Change {
 }
 
 /// One port as the engine must treat it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Port {
     /// The kernel's interface index.
     pub ifindex: u32,
@@ -239,7 +239,7 @@ pub trait Engine: Send {
     /// As in [`EngineKind::name`].
     fn name(&self) -> &'static str;
 
-    /// How each port is attached, ports in their order on the command line.
+    /// How each port is attached that is.
     fn modes(&self) -> Vec<PortMode>;
 
     /// False when the engine asks the kernel for every packet and keeps no table: it is sent ports

@@ -109,13 +109,13 @@ pub fn open(
     };
     Ok(match kind {
         EngineKind::Auto | EngineKind::Xdp | EngineKind::XdpKernelFib | EngineKind::Tc => {
-            Box::new(InKernel::open(kind, ports, request, capacity)?)
+            Box::new(InKernel::open(kind, ports, request, true, capacity)?)
         }
         EngineKind::AfXdp => {
             let sockets = XskSockets::new(request, copying, busy_poll);
-            Box::new(UserSpace::open(ports, sockets, capacity)?)
+            Box::new(UserSpace::open(ports, sockets, true, capacity)?)
         }
-        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, capacity)?),
+        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, true, capacity)?),
     })
 }
 

@@ -38,7 +38,7 @@ mod ports;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bpf::attach::{Mode, Request, index_of};
+use bpf::attach::{Attachment, Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, PortCounts};
 use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
@@ -87,6 +87,22 @@ pub struct Attached {
     open: bool,
     /// As last told.
     told: Option<Port>,
+}
+
+impl Attached {
+    fn of(name: &str, attached: fastpath::Result<&Attachment>) -> Result<Self, EngineError> {
+        let attached = attached
+            .map_err(|error| EngineError::new(format!("attaching to port {name}"), error))?;
+        Ok(Self {
+            name: name.to_owned(),
+            ifindex: attached.ifindex(),
+            mode: attached.mode(),
+            zero_copy: false,
+            busy_poll: false,
+            open: false,
+            told: None,
+        })
+    }
 }
 
 /// The memory of one worker and its end of each port, in the order of the ports; none for a port
@@ -163,13 +179,18 @@ pub struct UserSpace<S> {
 }
 
 impl<S: Sockets> UserSpace<S> {
-    /// Attaches to the named ports in the calling thread's network namespace and starts the
-    /// workers. They forward nothing until told to.
+    /// Attaches to the named ports in the calling thread's network namespace, to `all` or to those
+    /// that it can, and starts the workers. They forward nothing until told to.
     ///
     /// # Errors
     /// What stands in the way and what to do: another XDP program, a queue that another program
     /// holds, no native mode or no zero copy although required, missing rights.
-    pub fn open(ports: &[String], sockets: S, capacity: Capacity) -> Result<Self, EngineError> {
+    pub fn open(
+        ports: &[String],
+        sockets: S,
+        all: bool,
+        capacity: Capacity,
+    ) -> Result<Self, EngineError> {
         let failed = |error| EngineError::new("starting the engine", error);
         let cores = allowed_cores().map_err(|error| EngineError::new("asking for cores", error))?;
         let mut engine = Self {
@@ -182,29 +203,46 @@ impl<S: Sockets> UserSpace<S> {
             failed: Failed::default(),
             past: PortCounts::new(),
         };
-        for name in ports {
-            let doing = |error| EngineError::new(format!("attaching to port {name}"), error);
-            engine.attach(name, index_of(name).map_err(doing)?)?;
+        let mut failed = Failed::default();
+        let request = engine.sockets.request();
+        failed.start(ports, all, |name, ifindex| {
+            let attached = engine.forwarder.attach_at(name, ifindex, request);
+            engine.ports.push(Attached::of(name, attached)?);
+            Ok(())
+        })?;
+        engine.failed = failed;
+        match engine.start() {
+            Err(error) if all || engine.ports.len() == 1 => return Err(error),
+            Err(_) => engine.start_one_by_one()?,
+            Ok(()) => {}
         }
-        engine.start()?;
         Ok(engine)
     }
 
-    fn attach(&mut self, name: &str, ifindex: u32) -> Result<(), EngineError> {
-        let attachment = self
-            .forwarder
-            .attach_at(name, ifindex, self.sockets.request())
-            .map_err(|error| EngineError::new(format!("attaching to port {name}"), error))?;
-        self.ports.push(Attached {
-            name: name.to_owned(),
-            ifindex: attachment.ifindex(),
-            mode: attachment.mode(),
-            zero_copy: false,
-            busy_poll: false,
-            open: false,
-            told: None,
-        });
-        Ok(())
+    /// Starts with those ports whose sockets can be opened.
+    fn start_one_by_one(&mut self) -> Result<(), EngineError> {
+        let mut failure = Ok(());
+        for port in std::mem::take(&mut self.ports) {
+            let (name, ifindex) = (port.name.clone(), port.ifindex);
+            if let Err(error) = self.join(port) {
+                self.give_up(ifindex, Instant::now());
+                self.failed.add_at_start(&name, &error);
+                failure = failure.and(Err(error));
+            }
+        }
+        if self.ports.is_empty() {
+            failure
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Opens all sockets anew, those of one more port among them; until then all frames are the
+    /// kernel's.
+    fn join(&mut self, port: Attached) -> Result<(), EngineError> {
+        self.retire();
+        self.ports.push(port);
+        self.start()
     }
 
     /// Opens all sockets, starts all workers, and lets frames through.

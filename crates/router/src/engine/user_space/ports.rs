@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fastpath::forward::PortSettings;
 
-use super::{Sockets, UserSpace};
+use super::{Attached, Sockets, UserSpace};
 use crate::engine::{EngineError, Port};
 
 impl<S: Sockets> UserSpace<S> {
@@ -59,13 +59,15 @@ impl<S: Sockets> UserSpace<S> {
     /// A port is none any more.
     pub(super) fn forget(&mut self, name: &str, ifindex: u32) {
         self.failed.forget(name);
-        if self.ports.iter().any(|one| one.ifindex == ifindex) {
-            self.give_up(ifindex, Instant::now());
-        }
+        self.give_up(ifindex, Instant::now());
     }
 
-    /// Goes on without a port.
-    fn give_up(&mut self, ifindex: u32, now: Instant) {
+    /// Goes on without a port. Workers that have no sockets on it notice nothing.
+    pub(super) fn give_up(&mut self, ifindex: u32, now: Instant) {
+        if !self.ports.iter().any(|one| one.ifindex == ifindex) {
+            self.forwarder.detach(ifindex);
+            return;
+        }
         self.retire();
         self.forwarder.detach(ifindex);
         self.ports.retain(|one| one.ifindex != ifindex);
@@ -80,9 +82,7 @@ impl<S: Sockets> UserSpace<S> {
             ports.position(|one| one.ifindex == port.ifindex)
         };
         if !port.settings.enabled && !port.is_there() {
-            if at(self).is_some() {
-                self.give_up(port.ifindex, Instant::now());
-            }
+            self.give_up(port.ifindex, Instant::now());
             return Ok(());
         }
         if at(self).is_none() {
@@ -95,15 +95,15 @@ impl<S: Sockets> UserSpace<S> {
             }
             // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
             let request = self.sockets.request();
-            if !self.forwarder.is_loaded(port.ifindex, request) {
-                self.failed.load(port);
+            let attached = self
+                .forwarder
+                .attach_soon(&port.name, port.ifindex, request);
+            let Some(attached) = attached else {
+                self.failed.comes(port);
                 return Ok(());
-            }
-            // Sockets are opened for the ports as they are now; until then all frames are the
-            // kernel's.
-            self.retire();
-            self.attach(&port.name, port.ifindex)?;
-            self.start()?;
+            };
+            let attached = Attached::of(&port.name, attached)?;
+            self.join(attached)?;
         }
         let Some(at) = at(self) else {
             return Ok(());

@@ -1,0 +1,195 @@
+//! Programs are loaded, attached and taken off by a thread. The verifier takes a good part of a
+//! second, and the kernel changes what is attached when nobody else changes links, which may be
+//! seconds later: whoever follows the kernel must not wait for either.
+//!
+//! The thread works in order. So a device is free of its old program before a new one comes, and
+//! the place of a port has one program at a time.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use bpf::attach::{Attachment, Mode, Request};
+use bpf::map::Map;
+use bpf::program::Program;
+
+use super::port::{Device, Port, PortSettings};
+use super::tags::{Teller, Tellers};
+use super::{Load, Lookup, Place, Suits, Target};
+use crate::{Error, Result};
+
+type Job = Box<dyn FnOnce(&mut Tellers) + Send>;
+
+/// The thread, in the network namespace of who started it. Dropping it waits for the thread.
+#[derive(Debug)]
+pub(super) struct Attacher {
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Attacher {
+    pub(super) fn start(mut tellers: Tellers) -> Result<Self> {
+        let (jobs, given) = channel::<Job>();
+        let thread = std::thread::Builder::new().name("attach".to_owned());
+        let thread = thread.spawn(move || given.into_iter().for_each(|job| job(&mut tellers)));
+        let thread = thread.map_err(|error| Error::value("threads", "one more", error.to_string()));
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread?),
+        })
+    }
+
+    /// Attaches a program.
+    pub(super) fn attach(&self, order: Order) -> Receiver<Result<Port>> {
+        let (sender, outcome) = channel();
+        self.give(Box::new(move |tellers| {
+            // What nobody waits for any more is taken off here.
+            let _given_up = sender.send(order.attach(tellers));
+        }));
+        outcome
+    }
+
+    /// Drops something that is attached, after all that was given before.
+    pub(super) fn take_off(&self, attached: impl Send + 'static) {
+        self.give(Box::new(move |_| drop(attached)));
+    }
+
+    fn give(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            // Without a thread it is dropped here.
+            let _ended = jobs.send(job);
+        }
+    }
+}
+
+impl Drop for Attacher {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// A port on its way.
+#[derive(Debug)]
+pub(super) struct Coming {
+    pub(super) number: usize,
+    /// As asked for.
+    pub(super) place: Place,
+    pub(super) outcome: Receiver<Result<Port>>,
+}
+
+/// What is to be attached where.
+pub(super) struct Order {
+    pub(super) interface: String,
+    pub(super) ifindex: u32,
+    pub(super) place: Place,
+    /// For any mode and teller.
+    pub(super) load: Load,
+    pub(super) maps: HashMap<&'static str, Map>,
+}
+
+impl Order {
+    fn attach(&self, tellers: &mut Tellers) -> Result<Port> {
+        let ask = || Suits::ask(&self.interface, self.ifindex).unwrap_or(Suits::Software);
+        let suits = match self.place {
+            Place::Suiting(known) => Some(known.unwrap_or_else(ask)),
+            Place::Xdp(_) | Place::Tc => None,
+        };
+        let place = suits.map_or(self.place, Suits::place);
+        let mut done = self.attach_at(place, tellers);
+        if let (Some(_), Err(Error::Bpf(error))) = (suits, &done) {
+            match (place, error) {
+                (Place::Xdp(_), bpf::Error::NotNative { .. }) => {
+                    done = self.attach_at(Place::Tc, tellers);
+                }
+                // Before Linux 6.6 there is no such place.
+                (Place::Tc, bpf::Error::Attach { .. }) => {
+                    done = self.attach_at(Request::Any.into(), tellers);
+                }
+                _ => {}
+            }
+        }
+        let (program, attachment, teller) = done?;
+        self.maps["out"].set(self.load.port as u32, &self.ifindex)?;
+        let device = Device::ask(&self.interface, self.ifindex).unwrap_or(Device::UNKNOWN);
+        Ok(Port {
+            ifindex: self.ifindex,
+            program,
+            attachment,
+            device: Device {
+                suits: suits.unwrap_or(device.suits),
+                ..device
+            },
+            teller,
+            dry: OnceCell::new(),
+            settings: PortSettings::default(),
+            vlans: BTreeMap::new(),
+            vlans_left: 0,
+            vlans_wait: false,
+        })
+    }
+
+    fn attach_at(
+        &self,
+        place: Place,
+        tellers: &mut Tellers,
+    ) -> Result<(Program, Attachment, Teller)> {
+        match (self.load.target, place) {
+            (Target::Copies { longest }, _) => {
+                let load = self.load_for(Mode::Tc, Teller::Nobody);
+                let loaded = load.load_take(longest, &self.maps)?;
+                let program = loaded.program("take")?;
+                let attachment = Attachment::at_tc(&program, &self.interface, self.ifindex)?;
+                // There the kernel has the tag of every frame beside it.
+                Ok((loaded.program("hear")?, attachment, Teller::Stack))
+            }
+            (_, Place::Xdp(request)) => self.attach_xdp(request, tellers),
+            (_, Place::Tc | Place::Suiting(_)) => self.attach_tc(),
+        }
+    }
+
+    fn attach_tc(&self) -> Result<(Program, Attachment, Teller)> {
+        if self.load.lookup == Lookup::Kernel || self.load.target != Target::Ports {
+            let remedy = "the kernel's table and AF_XDP sockets need XDP";
+            return Err(Error::value("place of a program", "tc", remedy));
+        }
+        // There the kernel has the tag of every frame beside it.
+        let teller = Teller::Stack;
+        let program = self.load_for(Mode::Tc, teller).load(&self.maps)?;
+        let attachment = Attachment::at_tc(&program, &self.interface, self.ifindex)?;
+        Ok((program, attachment, teller))
+    }
+
+    fn attach_xdp(
+        &self,
+        request: Request,
+        tellers: &mut Tellers,
+    ) -> Result<(Program, Attachment, Teller)> {
+        let attach = |program: &Program, request| {
+            Attachment::at(program, &self.interface, self.ifindex, request)
+        };
+        if request != Request::Generic {
+            let teller = tellers.native(self.ifindex);
+            let native = self.load_for(Mode::Native, teller).load(&self.maps)?;
+            match attach(&native, Request::Native) {
+                Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
+                attachment => return Ok((native, attachment?, teller)),
+            }
+        }
+        let teller = tellers.generic(&self.maps["arrived"])?;
+        let generic = self.load_for(Mode::Generic, teller).load(&self.maps)?;
+        let attachment = attach(&generic, Request::Generic)?;
+        Ok((generic, attachment, teller))
+    }
+
+    fn load_for(&self, mode: Mode, teller: Teller) -> Load {
+        Load {
+            mode,
+            teller,
+            ..self.load
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Ports that come and go while somebody else changes links: the kernel attaches and detaches when
+//! they are done, and nobody who follows routes waits for that.
+
+use std::time::{Duration, Instant};
+
+use fastpath::forward::Capacity;
+use fib::Prefix;
+use host::bed::{Bed, side};
+use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Require, fixed};
+
+use super::auto::{modes, port};
+use super::held;
+
+fn attached(engine: &dyn Engine) -> Vec<String> {
+    let mut ports: Vec<String> = modes(engine).into_iter().map(|(port, _)| port).collect();
+    ports.sort();
+    ports
+}
+
+/// Looks after the engine until that is so; it never has a failed port.
+fn wait_for(engine: &mut dyn Engine, ready: impl Fn(&dyn Engine) -> bool) {
+    let end = Instant::now() + Duration::from_mins(1);
+    while !ready(engine) {
+        engine.check().unwrap();
+        assert!(
+            engine.failed_ports().is_empty(),
+            "{:?}",
+            engine.failed_ports()
+        );
+        assert!(Instant::now() < end, "{:?}", attached(engine));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn ports_come_and_go_without_waiting_for_who_changes_links() {
+    if !needs::root("for network namespaces, eBPF") {
+        return;
+    }
+    let bed = Bed::plan()
+        .cable(side("r", "r0"), side("a", "e0"))
+        .cable(side("r", "r1"), side("a", "e1"))
+        .cable(side("r", "r2"), side("a", "e2"))
+        .lay()
+        .unwrap();
+    let work = || {
+        let gone = |name: &str| Change::PortGone {
+            name: name.to_owned(),
+            ifindex: port(name).ifindex,
+        };
+        let here = |name: &str| Change::Port(port(name));
+        for kind in [
+            EngineKind::Auto,
+            EngineKind::Xdp,
+            EngineKind::XdpKernelFib,
+            EngineKind::Tc,
+            EngineKind::AfPacket,
+        ] {
+            let names = ["r0".to_owned(), "r2".to_owned()];
+            let engine = engine::open(kind, &names, Require::Any, false, Capacity::default());
+            let engine = &mut *engine.unwrap();
+            engine.apply(&[here("r0"), here("r2")]).unwrap();
+            assert_eq!(attached(engine), ["r0", "r2"], "{kind:?}");
+            let held = held::hold();
+            let comes_back = [gone("r0"), here("r0")];
+            let comes = [here("r1"), gone("r1"), here("r1")];
+            engine.apply(&comes_back).unwrap();
+            engine.apply(&comes).unwrap();
+            for turn in 0..20 {
+                engine.check().unwrap();
+                let route = Change::RouteV4 {
+                    table: MAIN_TABLE,
+                    prefix: Prefix::new(turn << 8, 24).unwrap(),
+                    next_hop: fixed::BLACKHOLE,
+                };
+                if engine.keeps_table() {
+                    engine.apply(&[route]).unwrap();
+                    let answer = engine.answers().lookup_v4(MAIN_TABLE, turn << 8 | 1);
+                    assert_eq!(answer, fixed::BLACKHOLE, "{kind:?}");
+                }
+                assert_eq!(attached(engine), ["r2"], "{kind:?}");
+            }
+            held.release();
+            wait_for(engine, |engine| attached(engine) == ["r0", "r1", "r2"]);
+        }
+    };
+    bed.namespace("r").unwrap().enter(work).unwrap();
+}
