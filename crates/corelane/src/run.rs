@@ -88,6 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         config.require,
         config.busy_poll,
         config.capacity(),
+        false,
     )?;
     let mut instance = Instance::start(config, arguments.file.clone(), engine)?;
     // Whoever wanted to read it may have gone.

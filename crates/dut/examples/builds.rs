@@ -185,7 +185,8 @@ fn run(program: &Path, options: &Options, lanes: &Lanes, files: &Path) -> Result
         .take()
         .ok_or_else(|| Error::other("no pipe"))?;
     let mut lines = BufReader::new(said).lines();
-    if lines.next().transpose()?.is_none() {
+    let ready = lines.next().transpose()?;
+    if ready.is_none_or(|line| line.contains("=none")) {
         let log = std::fs::read_to_string(&log)?;
         return Err(format!("{} did not start: {log}", program.display()).into());
     }

@@ -97,7 +97,7 @@ fn start(kind: EngineKind, site: &Site, cores: &[CoreId]) -> Result<Follower, Er
     let ports = PORTS.map(str::to_owned);
     site.router().enter(|| {
         host::cores::bind(0, cores)?;
-        let engine = engine::open(kind, &ports, Require::Any, false, Capacity::default())?;
+        let engine = engine::open(kind, &ports, Require::Any, false, Capacity::default(), true)?;
         Ok(Follower::start(&ports, engine)?)
     })?
 }

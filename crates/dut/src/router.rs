@@ -154,7 +154,7 @@ fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn En
     let ports = [lanes.ingress(), lanes.egress()].map(|end| end.interface.clone());
     let confined = || -> Result<Box<dyn Engine>, Error> {
         host::cores::bind(0, cores)?;
-        let open = || engine::open(kind, &ports, Require::Any, false, Capacity::default());
+        let open = || engine::open(kind, &ports, Require::Any, false, Capacity::default(), true);
         Ok(lanes.dut().enter(open)??)
     };
     thread::scope(|scope| {

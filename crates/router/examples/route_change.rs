@@ -216,6 +216,7 @@ fn route(orders: &Orders) -> Result<Loaded, Failure> {
         Require::Native,
         false,
         Capacity::default(),
+        true,
     )?;
     let mut follower = Follower::start(&ports, engine)?;
     let health = follower.health();

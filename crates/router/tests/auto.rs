@@ -45,6 +45,7 @@ fn a_port_whose_device_changes_has_its_program_moved_and_the_log_says_so() {
                 require,
                 false,
                 Capacity::default(),
+                true,
             )
             .unwrap()
         };

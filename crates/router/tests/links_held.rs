@@ -57,7 +57,7 @@ fn ports_come_and_go_without_waiting_for_who_changes_links() {
             EngineKind::AfPacket,
         ] {
             let names = ["r0".to_owned(), "r2".to_owned()];
-            let engine = engine::open(kind, &names, Require::Any, false, Capacity::default());
+            let engine = engine::open(kind, &names, Require::Any, false, Capacity::default(), true);
             let engine = &mut *engine.unwrap();
             engine.apply(&[here("r0"), here("r2")]).unwrap();
             assert_eq!(attached(engine), ["r0", "r2"], "{kind:?}");

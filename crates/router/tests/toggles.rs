@@ -221,8 +221,15 @@ fn toggle_all(kind: EngineKind) {
     let mut generators = generators(&bed);
     let (stop, bursts) = (AtomicBool::new(false), AtomicU64::new(0));
     let work = || {
-        let engine =
-            engine::open(kind, &ports, Require::Native, false, Capacity::default()).unwrap();
+        let engine = engine::open(
+            kind,
+            &ports,
+            Require::Native,
+            false,
+            Capacity::default(),
+            true,
+        )
+        .unwrap();
         let mut follower = Follower::start(&ports, engine).unwrap();
         follower.change(add_vrf_and_vlan);
         std::thread::scope(|scope| {

@@ -71,7 +71,8 @@ impl Program {
         });
         let program = Self { group, directory };
         match lines.recv_timeout(READY) {
-            Ok(Ok(line)) if line.starts_with("ready ") => Ok(program),
+            // Not one that leaves a port to the kernel.
+            Ok(Ok(line)) if line.starts_with("ready ") && !line.contains("=none") => Ok(program),
             _ => Err(Error::NotReady(program.last_words())),
         }
     }

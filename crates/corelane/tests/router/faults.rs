@@ -58,8 +58,11 @@ fn bad_input_starts_nothing_and_says_what_to_do() {
         said.contains("bad.toml:2: engine = \"dpdk\": allowed are auto, xdp, xdp-kernel-fib"),
         "{said}"
     );
-    let said = lab.refused(&["--port", "r0", "--port", "nosuch"]);
-    assert!(said.contains("nosuch"), "{said}");
+    let said = lab.refused(&["--port", "nosuch"]);
+    assert!(said.contains("no interface `nosuch`"), "{said}");
+    let native = ["--port", "r0", "--port", "nosuch", "--require", "native"];
+    let said = lab.refused(&native);
+    assert!(said.contains("no interface `nosuch`"), "{said}");
     let said = lab.refused(&[]);
     assert!(said.contains("ports"), "{said}");
     let first = lab.run(&["r0"], &[]);

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use host::Namespace;
 
+use super::held;
 use super::lab::{Lab, Router, is_root, ping, text, wait_for};
 
 /// Many lines for `ip`, all of which must be right.
@@ -263,6 +264,108 @@ fn a_port_that_another_program_holds_is_tried_again_until_it_is_free() {
         assert_eq!(router.left_to_kernel(), [""; 0]);
         assert!(!router.ended());
     }
+}
+
+#[test]
+fn a_port_that_cannot_be_set_up_at_the_start_disturbs_no_other() {
+    if !is_root() {
+        return;
+    }
+    for (engine, other, said_of_it) in [
+        ("xdp", "xdp", "another XDP program"),
+        ("auto", "tc", "another Corelane"),
+        ("af-xdp", "xdp", "another XDP program"),
+    ] {
+        let mut lab = lab();
+        let foreign = lab.run(&["r2"], &["--engine", other, "--instance", "foreign"]);
+        let mut router = lab.run(&["r2", "r0", "r3", "r1"], &["--engine", engine]);
+        let ready = router.ready.clone();
+        assert!(
+            ready.contains("r2=none r0=") && ready.contains("r3=none r1="),
+            "{ready}"
+        );
+        lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+        assert_eq!(router.state("r2"), "failed", "{engine}");
+        let error = router.show("ports")[0]["error"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(error.contains(said_of_it), "{error}");
+        assert!(
+            ping(&lab.a, "10.2.0.2", 5),
+            "the kernel carries what leaves by it"
+        );
+        assert_eq!(router.state("r3"), "absent", "{engine}");
+        lab.link("b", 3);
+        wait_for("the port that was not there", 10, || {
+            router.state("r3") == "forwarding"
+        });
+        drop(foreign);
+        wait_for("the port that was held", 10, || {
+            router.state("r2") == "forwarding"
+        });
+        lab.wait_for_fast_path(&router, &["10.1.0.2", "10.2.0.2", "10.3.0.2"]);
+        assert_eq!(
+            said(&mut router, "engine"),
+            2,
+            "one line for each: {}",
+            router.log()
+        );
+        assert_eq!(router.left_to_kernel(), [""; 0]);
+        assert!(!router.ended());
+    }
+}
+
+#[test]
+fn a_port_whose_sockets_cannot_be_opened_at_the_start_disturbs_no_other() {
+    if !is_root() {
+        return;
+    }
+    let mut lab = Lab::new();
+    lab.link_with("b", 2, 65);
+    let router = lab.run(&["r2", "r0", "r1"], &["--engine", "af-xdp"]);
+    assert!(router.ready.contains("r2=none r0="), "{}", router.ready);
+    assert_eq!(router.state("r2"), "failed");
+    let error = router.show("ports")[0]["error"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(error.contains("at most 64 queues"), "{error}");
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+}
+
+/// Somebody else changes links for long: whoever attaches a program waits for them, and the router
+/// goes on.
+#[test]
+fn nothing_waits_for_a_port_that_is_being_attached() {
+    if !is_root() {
+        return;
+    }
+    let lab = lab();
+    let foreign = lab.run(&["r2"], &["--engine", "xdp", "--instance", "foreign"]);
+    let router = lab.run(&["r0", "r1", "r2"], &["--engine", "xdp"]);
+    lab.wait_for_fast_path(&router, &["10.1.0.2"]);
+    assert_eq!(router.state("r2"), "failed");
+    let held = held::hold();
+    wait_for("a thread that waits for the kernel", 10, || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", router.id())).unwrap();
+        threads.flatten().any(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat"));
+            stat.is_ok_and(|stat| stat.contains("(attach) D "))
+        })
+    });
+    for number in 0..20 {
+        let route = format!("2001:db9:{number:x}::/48");
+        lab.r.ip(format!("-6 route add blackhole {route}")).unwrap();
+        wait_for("the route", 5, || {
+            let answer = router.show(&format!("routes 2001:db9:{number:x}::1"));
+            answer["answers"][0]["entries"][0]["kind"] == "blackhole"
+        });
+    }
+    held.release();
+    drop(foreign);
+    wait_for("the port", 10, || router.state("r2") == "forwarding");
+    lab.wait_for_fast_path(&router, &["10.1.0.2", "10.2.0.2"]);
 }
 
 #[test]

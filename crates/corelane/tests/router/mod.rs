@@ -3,6 +3,8 @@
 //! says so and passes.
 
 mod changes;
+#[path = "../../../router/tests/held.rs"]
+mod held;
 mod lab;
 
 mod checksums;

@@ -69,7 +69,9 @@ impl Program {
         let (sender, receiver) = std::sync::mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if line.contains("ready") && sender.send(()).is_err() {
+                // Not one that leaves a port to the kernel.
+                let is_ready = line.contains("ready") && !line.contains("=none");
+                if is_ready && sender.send(()).is_err() {
                     return;
                 }
             }

@@ -58,18 +58,20 @@ pub enum Require {
     /// Native where the driver can, generic otherwise.
     #[default]
     Any,
-    /// Native, or nothing starts.
+    /// Native on every port, or nothing starts.
     Native,
     /// Generic, for comparisons.
     Generic,
-    /// Native, and the driver works on the workers' memory, or nothing starts: engine `af-xdp`
-    /// only.
+    /// Native on every port, and the drivers work on the workers' memory, or nothing starts: engine
+    /// `af-xdp` only.
     ZeroCopy,
 }
 
 /// Starts an engine between the named ports, in the calling thread's network namespace, with room
 /// for what `capacity` says. It forwards nothing until told to. With `busy_poll`, workers do the
-/// driver's receiving themselves (engine `af-xdp` only).
+/// driver's receiving themselves (engine `af-xdp` only). It starts with `all` of the ports, or with
+/// those that can be set up, if there is one and `require` demands nothing of each: the others have
+/// failed ([`Engine::failed_ports`]), or come when they exist.
 ///
 /// # Errors
 /// What stands in the way and what to do: another XDP program, a queue that another program holds,
@@ -81,6 +83,7 @@ pub fn open(
     require: Require,
     busy_poll: bool,
     capacity: Capacity,
+    all: bool,
 ) -> Result<Box<dyn Engine>, EngineError> {
     let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
     if busy_poll && kind != EngineKind::AfXdp {
@@ -107,15 +110,16 @@ pub fn open(
         Require::ZeroCopy => Copying::Never,
         _ => Copying::Any,
     };
+    let all = all || matches!(require, Require::Native | Require::ZeroCopy);
     Ok(match kind {
         EngineKind::Auto | EngineKind::Xdp | EngineKind::XdpKernelFib | EngineKind::Tc => {
-            Box::new(InKernel::open(kind, ports, request, true, capacity)?)
+            Box::new(InKernel::open(kind, ports, request, all, capacity)?)
         }
         EngineKind::AfXdp => {
             let sockets = XskSockets::new(request, copying, busy_poll);
-            Box::new(UserSpace::open(ports, sockets, true, capacity)?)
+            Box::new(UserSpace::open(ports, sockets, all, capacity)?)
         }
-        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, true, capacity)?),
+        EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, all, capacity)?),
     })
 }
 

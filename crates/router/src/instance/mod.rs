@@ -160,18 +160,17 @@ impl Instance {
 
     /// The one line that says that it forwards, and how.
     pub fn ready_line(&self) -> String {
-        let modes: Vec<String> = self
-            .follower
-            .engine()
-            .modes()
-            .iter()
-            .map(|mode| format!("{}={}", mode.port, mode.mode))
-            .collect();
+        let modes = self.follower.engine().modes();
+        let ports = self.config.ports.iter().map(|port| {
+            let of_it = modes.iter().find(|mode| mode.port == *port);
+            format!("{port}={}", of_it.map_or("none", |mode| mode.mode))
+        });
+        let ports: Vec<String> = ports.collect();
         let (v4, v6) = self.follower.mirror().routes();
         format!(
             "ready engine={} {} routes4={v4} routes6={v6} load_seconds={:.3}",
             self.follower.engine().name(),
-            modes.join(" "),
+            ports.join(" "),
             self.follower.health().load.as_secs_f64()
         )
     }

@@ -34,4 +34,12 @@ fn a_port_is_tried_again_after_pauses_that_grow_and_the_failure_is_said_once() {
     failed.add(&port, &error, now);
     port.settings.enabled = false;
     assert!(!failed.waits(&port, now) && failed.list().is_empty());
+    // One that failed before it was told how it is to be set up has done so until it is tried again.
+    failed.add_at_start("lo", &error);
+    (port.name, port.ifindex) = ("lo".to_owned(), 1);
+    assert!(failed.waits(&port, Instant::now()) && !failed.list().is_empty());
+    // What does not exist has not failed.
+    failed.forget("lo");
+    failed.add_at_start("nosuch", &error);
+    assert!(failed.list().is_empty());
 }
