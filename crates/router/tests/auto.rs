@@ -49,11 +49,12 @@ fn a_port_whose_device_changes_has_its_program_moved_and_the_log_says_so() {
             )
             .unwrap()
         };
-        // Whoever requires a mode has it.
-        assert_eq!(
-            modes(&*open(Require::Native)),
-            [("r0".to_owned(), "native")]
-        );
+        // Whoever requires a mode has it, and nothing at tc.
+        let engine = open(Require::Native);
+        assert_eq!(modes(&*engine), [("r0".to_owned(), "native")]);
+        assert_eq!(engine.programs_at_tc(port("r0").ifindex), 0);
+        assert!(!engine.passes_disciplines());
+        drop(engine);
         let mut engine = open(Require::Any);
         let r0 = port("r0");
         engine.apply(&[Change::Port(r0.clone())]).unwrap();

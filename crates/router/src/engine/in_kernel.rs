@@ -213,13 +213,15 @@ impl Engine for InKernel {
     }
 
     fn programs_at_tc(&self, ifindex: u32) -> u32 {
-        // Whether it is attached by now or in a moment.
-        let suits = self.suits.get(&ifindex);
-        match self.kind {
-            EngineKind::Tc => 1,
-            EngineKind::Auto => suits.is_none_or(|suits| suits.place() == Place::Tc).into(),
-            _ => 0,
-        }
+        let mut attached = self.forwarder.attachments();
+        let attached = attached.find(|one| one.ifindex() == ifindex);
+        let at_tc = match (attached, self.place(ifindex)) {
+            (Some(attached), _) => attached.mode() == Mode::Tc,
+            // In a moment, perhaps.
+            (None, Place::Suiting(suits)) => suits.is_none_or(|suits| suits.place() == Place::Tc),
+            (None, place) => place == Place::Tc,
+        };
+        at_tc.into()
     }
 
     fn passes_disciplines(&self) -> bool {
