@@ -3,7 +3,7 @@
 //! middle of going), tried again after a pause that grows from a second to a minute; and those
 //! that a thread is attaching, asked for again when it may have ended.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use bpf::attach::index_of;
@@ -23,6 +23,8 @@ pub(super) struct Failed {
     ports: BTreeMap<String, Failure>,
     /// Ports that are being attached, by name.
     coming: BTreeMap<String, Port>,
+    /// Those of which it was said that they have failed, until they are set up.
+    said: BTreeSet<String>,
     unsaid: VecDeque<EngineError>,
 }
 
@@ -108,7 +110,7 @@ impl Failed {
     pub(super) fn add(&mut self, port: &Port, error: &EngineError, now: Instant) {
         let cause = shortened(&error.to_string());
         let before = self.ports.get(&port.name).map(|failure| failure.pause);
-        if before.is_none() {
+        if self.said.insert(port.name.clone()) {
             let doing = format!("port {} is the kernel's", port.name);
             let why = format!("{cause}; it is tried again after 1 to 64 s");
             self.say(EngineError::new(doing, why));
@@ -130,9 +132,13 @@ impl Failed {
     }
 
     /// Nothing stood in its way: it is set up, unless it is still being attached.
-    pub(super) fn succeeded(&mut self, name: &str) {
-        if !self.coming.contains_key(name) {
-            self.ports.remove(name);
+    pub(super) fn succeeded(&mut self, port: &Port) {
+        if self.coming.contains_key(&port.name) {
+            return;
+        }
+        self.ports.remove(&port.name);
+        if port.settings.enabled {
+            self.said.remove(&port.name);
         }
     }
 
@@ -140,6 +146,7 @@ impl Failed {
     pub(super) fn forget(&mut self, name: &str) {
         self.coming.remove(name);
         self.ports.remove(name);
+        self.said.remove(name);
     }
 
     /// The ports whose pause is over, and those that may be attached.

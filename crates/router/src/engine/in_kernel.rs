@@ -130,7 +130,7 @@ impl InKernel {
             return;
         }
         let Err(error) = self.set_up(port) else {
-            self.failed.succeeded(&port.name);
+            self.failed.succeeded(port);
             return;
         };
         self.forwarder.detach(port.ifindex);

@@ -34,6 +34,16 @@ fn a_port_is_tried_again_after_pauses_that_grow_and_the_failure_is_said_once() {
     failed.add(&port, &error, now);
     port.settings.enabled = false;
     assert!(!failed.waits(&port, now) && failed.list().is_empty());
+    // Left alone for a moment is no news.
+    failed.succeeded(&port);
+    failed.add(&port, &error, now);
+    assert!(failed.next_unsaid().is_ok());
+    port.settings.enabled = true;
+    failed.succeeded(&port);
+    failed.add(&port, &error, now);
+    assert!(failed.next_unsaid().is_err());
+    failed.forget("r2");
+    port.settings.enabled = false;
     // One that failed before it was told how it is to be set up has done so until it is tried again.
     failed.add_at_start("lo", &error);
     (port.name, port.ifindex) = ("lo".to_owned(), 1);

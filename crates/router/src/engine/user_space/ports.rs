@@ -45,7 +45,7 @@ impl<S: Sockets> UserSpace<S> {
             return;
         }
         let Err(error) = self.set_up(port) else {
-            self.failed.succeeded(&port.name);
+            self.failed.succeeded(port);
             return;
         };
         // The others go on without it.
