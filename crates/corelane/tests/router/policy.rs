@@ -2,12 +2,13 @@
 //! somebody says so.
 
 use std::cell::Cell;
+use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use bpf::sys::{Hook, Instruction, link_create, program_load};
 
-use super::lab::{Lab, is_root, ping, text, wait_for};
+use super::lab::{Lab, Router, is_root, ping, text, wait_for};
 
 #[test]
 fn rules_of_the_kernel_are_not_gone_past() {
@@ -76,6 +77,53 @@ fn rules_of_the_kernel_are_not_gone_past() {
         ping(&lab.r, "2001:db8:1::2", 1) && lab.ping("2001:db8:1::2")
     });
     drop(bypassing);
+}
+
+/// Translation goes on for connections that have begun, when the rule that began them is gone and
+/// somebody else, here what this machine itself takes in, wants connections to be known.
+#[test]
+fn a_connection_is_translated_as_it_began() {
+    if !is_root() || !needs::program("nft") {
+        return;
+    }
+    let pass = |engine: Option<&str>| {
+        let lab = Lab::new();
+        let nft = |words: &str| {
+            let output = lab.r.command("nft").arg(words).output().unwrap();
+            assert!(output.status.success(), "{}", text(&output));
+        };
+        let router = engine.map(|engine| lab.run(&["r0", "r1"], &["--engine", engine]));
+        wait_for("b", 5, || lab.ping("10.1.0.2"));
+        nft("add table ip n; add chain ip n p { type nat hook postrouting priority 100; }");
+        nft("add rule ip n p masquerade");
+        nft("add chain ip n i { type filter hook input priority 0; }");
+        nft("add rule ip n i ct state established accept");
+        let socket = |place: &host::Namespace, address: &str| {
+            let socket = place.enter(|| UdpSocket::bind((address, 4000))).unwrap();
+            socket.unwrap()
+        };
+        let (from, to) = (socket(&lab.a, "10.0.0.2"), socket(&lab.b, "10.1.0.2"));
+        to.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let source = || {
+            from.send_to(b"#corelane", "10.1.0.2:4000").unwrap();
+            to.recv_from(&mut [0; 20]).unwrap().1.ip().to_string()
+        };
+        let left = || router.iter().flat_map(Router::left_to_kernel).next();
+        if router.is_some() {
+            wait_for("the rule", 5, || left().is_some());
+        }
+        let before = source();
+        nft("flush chain ip n p");
+        // Whatever is no longer there would be heard of.
+        std::thread::sleep(Duration::from_millis(500));
+        (before, source(), left())
+    };
+    let (before, after, _) = pass(None);
+    assert_eq!([before, after], ["10.1.0.1"; 2], "the kernel alone");
+    for engine in ["xdp", "tc"] {
+        let (before, after, left) = pass(Some(engine));
+        assert_eq!([before, after], ["10.1.0.1"; 2], "{engine}: {left:?}");
+    }
 }
 
 fn mac(lab: &Lab, interface: &str) -> String {
