@@ -208,6 +208,28 @@ fn a_storm_that_overruns_the_socket_ends_equal() {
 }
 
 #[test]
+fn a_turn_takes_a_part_of_a_storm_and_leaves_the_rest_to_the_next() {
+    const ROUTES: u32 = 60_000;
+    if !is_root() {
+        return;
+    }
+    let net = net();
+    let mut lines = String::new();
+    for number in 0..ROUTES {
+        let (high, low) = (number >> 8, number & 255);
+        writeln!(lines, "route add 100.{high}.{low}.0/26 via 10.1.0.9").unwrap();
+    }
+    following(&net, |follower| {
+        batch(&net.router, &lines);
+        let before = follower.health().messages;
+        follower.follow().unwrap();
+        let taken = follower.health().messages - before;
+        assert!(taken > 0 && taken < ROUTES.into(), "{taken}");
+        assert_eq!(settle(follower, QUIET), [""; 0]);
+    });
+}
+
+#[test]
 fn an_interface_goes_and_comes_back() {
     if !is_root() {
         return;

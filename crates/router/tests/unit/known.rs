@@ -1,3 +1,5 @@
+use host::netlink::Dumped;
+
 use super::*;
 
 #[derive(Debug, Default)]
@@ -67,4 +69,23 @@ fn what_was_announced_during_a_look_is_kept_and_read_again() {
     known.begin();
     known.end(Some(Ok(Numbers(vec![2]))));
     assert_eq!(unknown(&known), None);
+}
+
+#[test]
+fn a_list_that_changed_while_it_was_read_is_read_again() {
+    let mut times = 0;
+    let mut read = |until: u32| {
+        times = 0;
+        super::super::whole(|all: &mut Vec<u32>| {
+            times += 1;
+            all.push(times);
+            Ok(if times < until {
+                Dumped::Interrupted
+            } else {
+                Dumped::Whole
+            })
+        })
+    };
+    assert_eq!(read(3).unwrap(), [3], "nothing of what was read before");
+    assert!(read(u32::MAX).is_err(), "nobody knows");
 }

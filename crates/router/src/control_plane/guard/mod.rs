@@ -226,20 +226,24 @@ fn list<T: Default>(
     body: &[u8],
     take: impl Fn(&mut T, Message<'_>),
 ) -> io::Result<Option<T>> {
-    let read = || {
-        let mut socket = Socket::open(protocol, &[])?;
-        for _ in 0..ATTEMPTS {
-            let mut all = T::default();
-            if socket.dump(kind, body, |message| take(&mut all, message))? == Dumped::Whole {
-                return Ok(all);
-            }
-        }
-        Err(io::Error::other("it changed while it was read, every time"))
+    let read = |mut socket: Socket| {
+        whole(|all: &mut T| socket.dump(kind, body, |message| take(all, message)))
     };
-    match read() {
+    match Socket::open(protocol, &[]).and_then(read) {
         Err(error) if is_absent(&error) => Ok(None),
         all => all.map(Some),
     }
+}
+
+/// Reads until nothing has changed meanwhile.
+fn whole<T: Default>(mut read: impl FnMut(&mut T) -> io::Result<Dumped>) -> io::Result<T> {
+    for _ in 0..ATTEMPTS {
+        let mut all = T::default();
+        if read(&mut all)? == Dumped::Whole {
+            return Ok(all);
+        }
+    }
+    Err(io::Error::other("it changed while it was read, every time"))
 }
 
 /// What a link's settings say. `hides_tags`: can frames have lost a tag before the engine sees
