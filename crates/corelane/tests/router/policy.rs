@@ -120,10 +120,9 @@ fn a_connection_is_translated_as_it_began() {
     };
     let (before, after, _) = pass(None);
     assert_eq!([before, after], ["10.1.0.1"; 2], "the kernel alone");
-    for engine in ["xdp", "tc"] {
-        let (before, after, left) = pass(Some(engine));
-        assert_eq!([before, after], ["10.1.0.1"; 2], "{engine}: {left:?}");
-    }
+    // Engines that leave unfinished sums to the kernel would forward none of it in any case.
+    let (before, after, left) = pass(Some("tc"));
+    assert_eq!([before, after], ["10.1.0.1"; 2], "{left:?}");
 }
 
 fn mac(lab: &Lab, interface: &str) -> String {
