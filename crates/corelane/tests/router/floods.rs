@@ -91,10 +91,18 @@ fn while_sending<T>(generators: &mut [Generator], core: usize, work: impl FnOnce
                 }
             }
         });
-        let outcome = work();
-        stop.store(true, Ordering::Relaxed);
-        outcome
+        let _stop = Stop(&stop);
+        work()
     })
+}
+
+/// Ends the sending, also when a test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The router's side and the other's of a session that ends after three silent seconds.

@@ -71,6 +71,17 @@ fn vlan_sub_interfaces_tag() {
         (Kind::Adjacency, 2, 30, 1496)
     );
     assert_eq!(lab.engine.ports[&2].settings.vlans[0].vid, 30);
+    // It is looked at as a port is, and kept by itself, in both directions.
+    assert!(lab.mirror.around().receives(60));
+    for (kept, kind) in [(&["r1.30"][..], Kind::Punt), (&[], Kind::Adjacency)] {
+        lab.mirror
+            .keep_links(kept.iter().map(|&name| name.to_owned()).collect());
+        lab.flush();
+        let port = &lab.engine.ports[&2].settings;
+        let accepts = port.vlans[0].accepts.v4;
+        assert_eq!((lab.kind("192.0.2.1"), accepts), (kind, kept.is_empty()));
+        assert!(port.enabled && port.accepts.v4);
+    }
     // Which priority a frame gets is the kernel's to say; what comes in has nothing to do with it.
     let kind = LinkKind::Vlan {
         parent: 2,
