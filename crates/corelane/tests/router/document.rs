@@ -182,7 +182,7 @@ fn the_tests_that_back_its_promises_exist() {
     let begin = text.find("### The promises and their tests").unwrap();
     let table = text[begin..].split("\n## ").next().unwrap();
     let mut tests = String::new();
-    for crate_name in ["corelane", "router", "fastpath"] {
+    for crate_name in ["bpf", "corelane", "router", "fastpath"] {
         let directory = repository().join("crates").join(crate_name).join("tests");
         sources(&directory, &mut tests);
     }
