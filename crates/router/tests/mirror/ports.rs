@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use fib::next_hop::Kind;
+use host::netlink::{Message, append};
 use router::control_plane::guard::owners;
 use router::control_plane::model::{Event, Link, LinkKind, Rule, nud};
+use router::control_plane::netlink::decode::decode;
 use router::engine::MAIN_TABLE;
 
 use super::lab::{Lab, hop, in_table, link, route, way};
@@ -91,6 +93,35 @@ fn vlan_sub_interfaces_tag() {
     lab.feed(Event::Link(Link { kind, ..vlan }));
     assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
     assert_eq!(lab.engine.ports[&2].settings.vlans[0].vid, 30);
+}
+
+/// As the kernel says it of `r1.30`: its link has the number of `r1`, here or elsewhere.
+#[test]
+fn a_vlan_on_a_link_of_another_namespace_is_no_ports() {
+    for is_elsewhere in [false, true] {
+        let mut payload = vec![0; 16];
+        (payload[4], payload[8]) = (60, 1);
+        append(&mut payload, libc::IFLA_IFNAME, b"r1.30\0");
+        append(&mut payload, libc::IFLA_LINK, &2_u32.to_ne_bytes());
+        if is_elsewhere {
+            append(&mut payload, libc::IFLA_LINK_NETNSID, &[0; 4]);
+        }
+        let (mut info, mut data) = (Vec::new(), Vec::new());
+        append(&mut info, libc::IFLA_INFO_KIND, b"vlan\0");
+        append(&mut data, 1, &30_u16.to_ne_bytes());
+        append(&mut info, libc::IFLA_INFO_DATA, &data);
+        append(&mut payload, libc::IFLA_LINKINFO, &info);
+        let message = Message {
+            kind: libc::RTM_NEWLINK,
+            flags: 0,
+            payload: &payload,
+            dumped: false,
+        };
+        let mut lab = Lab::new();
+        lab.feed(decode(message, false).unwrap());
+        let vlans = &lab.engine.ports[&2].settings.vlans;
+        assert_eq!(vlans.is_empty(), is_elsewhere);
+    }
 }
 
 #[test]

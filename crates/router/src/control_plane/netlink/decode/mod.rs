@@ -93,6 +93,7 @@ fn link(payload: &[u8]) -> Option<Link> {
         takes_from: None,
     };
     let mut parent = 0;
+    let mut is_elsewhere = false;
     let mut info = None;
     for (kind, value) in attributes(payload.get(16..)?) {
         match kind {
@@ -100,12 +101,15 @@ fn link(payload: &[u8]) -> Option<Link> {
             libc::IFLA_IFNAME => found.name = text(value),
             libc::IFLA_MTU => found.mtu = number(value),
             libc::IFLA_LINK => parent = number(value),
+            libc::IFLA_LINK_NETNSID => is_elsewhere = true,
             libc::IFLA_MASTER => found.master = Some(number(value)).filter(|master| *master != 0),
             libc::IFLA_LINKINFO => info = Some(value),
             _ => {}
         }
     }
     if let Some(info) = info {
+        // The number of a link of another namespace is no link's of ours.
+        let parent = if is_elsewhere { 0 } else { parent };
         let (name, data) = kind_and_data(info);
         found.kind = link_kind(&name, data, parent);
         found.takes_from = takes_frames(&name, data).then_some(parent);
