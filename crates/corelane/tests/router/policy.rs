@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bpf::sys::{Hook, Instruction, link_create, program_load};
 
-use super::lab::{Lab, Router, is_root, ping, text, wait_for};
+use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
 fn rules_of_the_kernel_are_not_gone_past() {
@@ -108,7 +108,12 @@ fn a_connection_is_translated_as_it_began() {
             from.send_to(b"#corelane", "10.1.0.2:4000").unwrap();
             to.recv_from(&mut [0; 20]).unwrap().1.ip().to_string()
         };
-        let left = || router.iter().flat_map(Router::left_to_kernel).next();
+        let left = || {
+            router
+                .iter()
+                .flat_map(|router| router.left_to_kernel())
+                .next()
+        };
         if router.is_some() {
             wait_for("the rule", 5, || left().is_some());
         }
