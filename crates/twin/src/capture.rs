@@ -10,10 +10,9 @@ use std::path::PathBuf;
 
 use port::PortError;
 use port::pcap::Reader;
-use wire::checksum;
 
-use crate::case::{MARKER, marker};
-use crate::headers::{ETHERNET, ICMP, ICMPV6, TCP, UDP, put_sum, resum};
+use crate::case::marker;
+use crate::headers::{ETHERNET, settle};
 
 /// What every search sends too: ping with and without options and fragments, traceroute, DNS, TCP,
 /// a tunnel, discovery.
@@ -88,47 +87,11 @@ impl Captured {
         if packet.len() > longest {
             return None;
         }
-        let length = packet.len();
-        let (protocol, header, fragment) = if self.is_v6() {
-            packet[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
-            packet[8..24].copy_from_slice(source);
-            packet[24..40].copy_from_slice(destination);
-            (packet[6], 40, false)
-        } else {
-            packet[2..4].copy_from_slice(&(length as u16).to_be_bytes());
-            packet[12..16].copy_from_slice(source);
-            packet[16..20].copy_from_slice(destination);
-            let header = usize::from(packet[0] & 15) * 4;
-            resum(packet.get_mut(..header)?);
-            (packet[9], header, packet[6] & 0x3f | packet[7] != 0)
-        };
-        if !fragment {
-            finish(&mut packet[header..], protocol, source, destination);
-        }
+        let addresses = if self.is_v6() { 8..40 } else { 12..20 };
+        packet[addresses].copy_from_slice(&[source, destination].concat());
+        settle(&mut packet);
         Some(packet)
     }
-}
-
-/// Writes length and checksum of what lies above IP anew, except a checksum that is not used.
-fn finish(upper: &mut [u8], protocol: u8, source: &[u8], destination: &[u8]) {
-    let length = upper.len();
-    let (at, least) = match protocol {
-        UDP => (6, 8),
-        TCP => (16, 20),
-        ICMP | ICMPV6 => (2, 4),
-        _ => return,
-    };
-    if length < least + 2 * MARKER {
-        return;
-    }
-    if protocol == UDP {
-        upper[4..6].copy_from_slice(&(length as u16).to_be_bytes());
-        if upper[6..8] == [0, 0] {
-            return;
-        }
-    }
-    let pseudo = checksum::pseudo_header(source, destination, protocol, length as u32);
-    put_sum(upper, at, protocol, pseudo);
 }
 
 #[cfg(test)]

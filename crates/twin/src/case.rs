@@ -17,6 +17,7 @@ use std::path::Path;
 
 use crate::Error;
 use crate::attached::by_hand;
+use crate::simpler::said;
 
 /// A configuration and frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,9 +98,15 @@ impl Case {
         fewer
     }
 
-    /// How what no tool here says can be had without this harness.
-    pub fn by_hand(&self) -> impl Iterator<Item = String> {
-        self.commands.iter().filter_map(|line| by_hand(line))
+    /// The frames in words, and how what no tool here says can be had without this harness.
+    pub fn in_words(&self) -> impl Iterator<Item = String> {
+        let frame = |frame: &Vec<u8>| {
+            let number = number(frame).map_or_else(|| "?".to_owned(), |number| number.to_string());
+            Some(format!("frame {number}: {}", said(frame)?))
+        };
+        let frames = self.frames.iter().filter_map(frame);
+        let commands = self.commands.iter().filter_map(|line| by_hand(line));
+        frames.chain(commands)
     }
 
     /// Whether a destination can have several ways.

@@ -12,7 +12,7 @@
 //!   there; `kernel`: what is asked of it directly; `program`: the router under test
 //! - `outcome`: what left, compared; every [`Exception`] has its sentence
 //! - `cause`: why something differed once
-//! - `shrink`: the smallest case that still differs
+//! - `shrink`: the smallest case that still differs; `simpler`: its frames
 //! - `cases/`: what was found once, replayed by the tests
 //!
 //! Frames carry their numbers in every eight bytes of their payload, so fragments and the quotes of
@@ -38,6 +38,7 @@ mod program;
 mod scene;
 mod search;
 mod shrink;
+mod simpler;
 mod twins;
 
 use std::io;

@@ -5,17 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::case::{Case, hex, number};
 use crate::cause::Cause;
 use crate::hands::HOSTS;
-use crate::headers::{ETHERNET, ICMP, ICMPV6, TCP, UDP};
+use crate::headers::{
+    DESTINATION, ETHERNET, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, TCP, UDP, is_tag, upper,
+};
 
 /// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).
 const SHORTEST: usize = 60;
 /// IPv4's timestamp option.
 const TIMESTAMP: u8 = 68;
-/// Headers of IPv6 that others follow (IANA's protocol numbers), and packets in packets.
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const DESTINATION: u8 = 60;
+/// Packets in packets.
 const IP: u8 = 4;
 const IPV6: u8 = 41;
 
@@ -260,21 +258,6 @@ fn forget_drawn(seen: &mut [Seen], senders: Option<[u8; 2]>) {
     }
 }
 
-/// The protocol above IP and where it begins; no fragments of IPv6.
-fn upper(frame: &[u8]) -> Option<(u8, usize)> {
-    let words = usize::from(frame.get(ETHERNET)? & 15);
-    let (mut next, mut at) = match frame.get(12..14)? {
-        [8, 0] => return Some((*frame.get(23)?, ETHERNET + words * 4)),
-        [0x86, 0xdd] => (*frame.get(20)?, ETHERNET + 40),
-        _ => return None,
-    };
-    while matches!(next, HOP_BY_HOP | ROUTING | DESTINATION) {
-        let header = frame.get(at..at + 2)?;
-        (next, at) = (header[0], at + usize::from(header[1]) * 8 + 8);
-    }
-    Some((next, at))
-}
-
 /// A message of a limited rate whose like came in the other bed.
 fn is_repeated(seen: &Seen, other: &Limited) -> bool {
     seen.limited().iter().any(|key| other.contains(key))
@@ -318,11 +301,6 @@ fn forget_times(packet: &mut [u8]) {
         packet[header + 2..header + 4].fill(0);
         forget_times(&mut packet[header + 8..]);
     }
-}
-
-/// Whether a VLAN tag begins here.
-fn is_tag(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x81, 0]) || bytes.starts_with(&[0x88, 0xa8])
 }
 
 fn cut_padding(seen: &mut [Seen]) {

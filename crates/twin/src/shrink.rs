@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::case::Case;
+use crate::simpler::simplest;
 use crate::twins::Twins;
 
-/// Frames that are tried alone.
+/// Frames that are tried alone, and frames that are made simpler.
 const ALONE: usize = 3;
 
-/// Leaves frames out, then commands, as long as a frame still differs after a pause. `None`: it does
+/// Leaves frames out, then commands, then parts of frames, as long as a frame still differs after a pause. `None`: it does
 /// not differ again, so it came of the moment.
 pub(crate) fn shrink(
     twins: &mut Twins,
@@ -49,6 +50,13 @@ pub(crate) fn shrink(
             ..small.clone()
         })
     })?;
+    for at in 0..small.frames.len().min(ALONE) {
+        small.frames[at] = simplest(small.frames[at].clone(), |frame| {
+            let mut candidate = small.clone();
+            candidate.frames[at] = frame.to_vec();
+            differs(&candidate)
+        })?;
+    }
     Ok(Some(small))
 }
 

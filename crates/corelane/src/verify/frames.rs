@@ -157,7 +157,7 @@ fn counts<'a, T: Serialize + 'a>(by_name: impl IntoIterator<Item = (&'a T, &'a u
 /// A finding as a case that can be kept and run again.
 fn shown(engine: &str, when: &str, finding: &Finding) -> String {
     let mut text = format!("\n# engine {engine}{when}\n{}", finding.case);
-    for words in finding.case.by_hand() {
+    for words in finding.case.in_words() {
         let _ = writeln!(text, "# {words}");
     }
     for difference in &finding.differences {

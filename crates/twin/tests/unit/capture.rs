@@ -1,5 +1,8 @@
 use super::*;
+use wire::checksum;
+
 use crate::case;
+use crate::headers::{ICMP, ICMPV6, TCP, UDP};
 
 fn frame_of(packet: &[u8]) -> Vec<u8> {
     let kind = if packet[0] >> 4 == 6 {
