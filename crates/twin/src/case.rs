@@ -7,7 +7,7 @@
 //! frame 02c0a90b…
 //! ```
 //!
-//! Commands are those of `ip`, `sysctl`, `nft` and `tc`, run in the router's namespace, in order;
+//! Commands are those of `ip`, `sysctl`, `nft`, `tc` and `iptables-legacy`, run in the router's namespace, in order;
 //! one that fails is passed over. `tcx LINK ingress|egress drop4|drop6|pass` attaches a program at
 //! tc, `restart` starts the router again, `wait N` waits N milliseconds. A frame is sent by the host
 //! whose hardware address is its source's, else by a; without FCS; each should carry [`marker`]s.
@@ -78,11 +78,16 @@ impl Case {
                     Some(frame) => case.frames.push(frame),
                     None => return Err((number, format!("{hex} is not hexadecimal"))),
                 },
-                ("ip" | "sysctl" | "nft" | "tc" | "tcx" | "restart" | "wait", _) => {
+                (
+                    "ip" | "sysctl" | "nft" | "tc" | "iptables-legacy" | "ip6tables-legacy" | "tcx"
+                    | "restart" | "wait",
+                    _,
+                ) => {
                     case.commands.push(line.to_owned());
                 }
                 (word, _) => {
-                    let known = "ip, sysctl, nft, tc, tcx, restart, wait, frame or #";
+                    let known =
+                        "ip, sysctl, nft, tc, ip[6]tables-legacy, tcx, restart, wait, frame or #";
                     return Err((number, format!("{word}: a line begins with {known}")));
                 }
             }
@@ -121,7 +126,9 @@ impl Case {
 
     /// Does a rule of the configuration translate addresses?
     pub(crate) fn has_translation(&self) -> bool {
-        self.commands.iter().any(|line| line.contains(" dnat to "))
+        self.commands
+            .iter()
+            .any(|line| line.to_lowercase().contains(" dnat "))
     }
 }
 

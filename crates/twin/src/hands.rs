@@ -92,6 +92,12 @@ impl Hands {
                     let tc = tc.args(["-n", self.router.name(), "-force", "-b", "-"]);
                     feed(tc, &text)?;
                 }
+                program @ ("iptables-legacy" | "ip6tables-legacy") => {
+                    for words in text.lines() {
+                        let mut command = self.router.command(program);
+                        feed(command.args(words.split(' ')), "")?;
+                    }
+                }
                 "tcx" => {
                     let attached = || group.iter().filter_map(|line| attach(line).ok()).collect();
                     self.programs.append(&mut self.router.enter(attached)?);
@@ -137,7 +143,13 @@ fn taking_back(commands: &[String], macs: &[String]) -> Vec<String> {
         }
     }
     for line in commands.iter().rev() {
-        if line.contains(" rule add ") || line.contains(" neigh add proxy ") {
+        if let Some((program, words)) = line.split_once("tables-legacy -t ") {
+            let table = words.split(' ').next().unwrap_or_default();
+            say(&format!("{program}tables-legacy -t {table} -F"));
+            say(&format!(
+                "{program}tables-legacy -t {table} -P FORWARD ACCEPT"
+            ));
+        } else if line.contains(" rule add ") || line.contains(" neigh add proxy ") {
             say(&line.replace(" add ", " del "));
         } else if let Some((_, name)) = line.split_once(" name ") {
             let name = name.split(' ').next().unwrap_or_default();

@@ -26,11 +26,12 @@ use crate::twins::{IN_DOUBT, Twins};
 const FRAMES: u16 = 240;
 /// Cases that the same twins run one after the other.
 const TOGETHER: u64 = 8;
-/// One in so many of these has policy rules, and one VRFs where the kernel has them.
+/// One in so many of these has policy rules, one VRFs where the kernel has them, one iptables.
 const MARKED: usize = 12;
 /// What configurations are counted by: its name, and a word of its commands.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 10] = [
     ("ipsec", "ip xfrm "),
+    ("legacy-tables", "tables-legacy "),
     ("mtus", " mtu "),
     ("nftables", "nft add rule "),
     ("rules", " rule add "),
@@ -186,10 +187,11 @@ fn work(start: &Start, order: &Order, shared: &Shared, begin: Instant) -> Result
         }
         // Whichever twins run it, and whatever ran before: the same.
         let mut dice = Dice::of_stream(order.seed, number);
-        // A bed with rules or VRFs cannot be used for others, so these come together.
+        // A bed with any of them cannot be used for others, so these come together.
         let mark = match Dice::of_stream(!order.seed, number / TOGETHER).between(0, MARKED) {
             0 => Mark::Rules,
             1 if vrfs => Mark::Vrfs,
+            2 => Mark::Tables,
             _ => Mark::None,
         };
         let commands = configuration::draw(&mut dice, mark, vlans);

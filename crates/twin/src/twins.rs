@@ -20,8 +20,8 @@ const LOOKED_FOR: Duration = Duration::from_millis(220);
 const ANNOUNCED: [&str; 4] = ["ip addr ", "ip route ", "ip nexthop ", "ip neigh "];
 /// Words of commands that a bed does not forget. Once a rule (the kernel's own, for VRFs, too) or a
 /// local route has been added, the kernel validates sources more strictly for good
-/// (`fib_has_custom_rules`, `fib_has_custom_local_routes`).
-const MARKS: [&str; 3] = [" rule add ", " type vrf ", " local "];
+/// (`fib_has_custom_rules`, `fib_has_custom_local_routes`). A table of iptables stays at its hooks.
+const MARKS: [&str; 4] = [" rule add ", " type vrf ", " local ", "tables-legacy "];
 /// How much longer a case that differed is given.
 pub(crate) const IN_DOUBT: Duration = Duration::from_secs(1);
 /// How long nothing arrives when everything has arrived, in milliseconds.

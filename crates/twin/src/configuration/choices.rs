@@ -128,6 +128,24 @@ pub(super) const RULES: [&str; 26] = [
     "netdev filter ingress device r2 priority 0|drop",
     "netdev filter egress device r1 priority 0|ip daddr 198.18.0.0/25 drop",
 ];
+/// The same by the tables of old.
+pub(super) const LEGACY_RULES: [&str; 15] = [
+    "iptables-legacy -t filter -A FORWARD -d 198.18.0.0/16 -j DROP",
+    "iptables-legacy -t filter -A FORWARD -p udp -j REJECT",
+    "iptables-legacy -t filter -A FORWARD -m conntrack --ctstate INVALID -j DROP",
+    "iptables-legacy -t filter -P FORWARD DROP",
+    "iptables-legacy -t filter -A INPUT -j DROP",
+    "iptables-legacy -t raw -A PREROUTING -s 10.0.0.0/25 -j DROP",
+    "iptables-legacy -t nat -A PREROUTING -d 198.18.0.0/24 -j DNAT --to-destination 10.2.0.3",
+    "iptables-legacy -t mangle -A PREROUTING -m rpfilter --invert -j DROP",
+    "iptables-legacy -t mangle -A FORWARD -j TTL --ttl-set 9",
+    "iptables-legacy -t mangle -A POSTROUTING -o r1 -j DROP",
+    "ip6tables-legacy -t filter -A FORWARD -d 2001:db8::/33 -j DROP",
+    "ip6tables-legacy -t filter -A FORWARD -j REJECT",
+    "ip6tables-legacy -t filter -P FORWARD DROP",
+    "ip6tables-legacy -t raw -A PREROUTING -m hl --hl-eq 64 -j DROP",
+    "ip6tables-legacy -t mangle -A FORWARD -j HL --hl-set 9",
+];
 pub(super) const POLICY_RULES: [&str; 14] = [
     "ip rule add from 10.0.0.0/25 lookup 100 pref 90",
     "ip rule add to 198.18.0.0/24 lookup 100 pref 91",

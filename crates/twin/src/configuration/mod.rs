@@ -8,8 +8,8 @@ mod choices;
 mod treatments;
 
 use self::choices::{
-    LEAKS, LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4, PREFIXES_V6,
-    RARE_ROUTES, ROUTE_MTUS, SETTINGS, TYPES, VLAN,
+    LEAKS, LEGACY_RULES, LINKS, LOCAL_ROUTES, MORE_ADDRESSES, POLICY_RULES, PREFIXES_V4,
+    PREFIXES_V6, RARE_ROUTES, ROUTE_MTUS, SETTINGS, TREATMENTS, TYPES, VLAN,
 };
 use crate::dice::Dice;
 
@@ -34,6 +34,7 @@ pub(crate) enum Mark {
     None,
     Rules,
     Vrfs,
+    Tables,
 }
 
 /// Draws the commands of a configuration. `vlans`: the kernel has VLAN devices.
@@ -47,7 +48,7 @@ pub(crate) fn draw(dice: &mut Dice, mark: Mark, vlans: bool) -> Vec<String> {
         tables: match mark {
             Mark::Rules => &["", "", " table 100"],
             Mark::Vrfs => &["", " table 10", " table 10"],
-            Mark::None => &[""],
+            Mark::None | Mark::Tables => &[""],
         },
     };
     if mark == Mark::Vrfs {
@@ -75,11 +76,13 @@ pub(crate) fn draw(dice: &mut Dice, mark: Mark, vlans: bool) -> Vec<String> {
             draft.setting();
         }
     }
-    if mark == Mark::Rules {
-        draft.pick(&POLICY_RULES);
+    match mark {
+        Mark::Rules => draft.pick(&POLICY_RULES),
+        Mark::Tables => draft.treat(&LEGACY_RULES),
+        Mark::None | Mark::Vrfs => {}
     }
     if draft.dice.one_in(12) {
-        draft.treat();
+        draft.treat(&TREATMENTS);
     }
     if draft.dice.one_in(12) {
         draft.filter();

@@ -1,11 +1,11 @@
 //! What else the kernel does to frames on their way: policies, rules, disciplines, filters.
 
 use super::Draft;
-use super::choices::{FILTERS, RULES, TREATMENTS};
+use super::choices::{FILTERS, RULES};
 
 impl Draft<'_> {
-    pub(super) fn treat(&mut self) {
-        let picked = self.dice.of(&TREATMENTS);
+    pub(super) fn treat(&mut self, lines: &[&str]) {
+        let picked = self.dice.of(lines);
         if !self.is_of_one_way(picked) {
             self.lines.extend(picked.split(';').map(str::to_owned));
         }

@@ -2,14 +2,14 @@
 
 use super::*;
 
-const MARKS: [Mark; 3] = [Mark::Rules, Mark::Vrfs, Mark::None];
+const MARKS: [Mark; 4] = [Mark::Rules, Mark::Vrfs, Mark::Tables, Mark::None];
 
 #[test]
 fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
     let all = |seed| {
         let mut dice = Dice::new(seed);
         let drawn: Vec<String> = (0..300)
-            .flat_map(|place: usize| draw(&mut dice, MARKS[place % 3], true))
+            .flat_map(|place: usize| draw(&mut dice, MARKS[place % 4], true))
             .collect();
         drawn.join("\n")
     };
@@ -31,6 +31,7 @@ fn a_seed_gives_the_same_configuration_and_every_kind_is_drawn() {
         "bc_forwarding",
         "vlan",
         "master red",
+        "iptables-legacy",
         "nft add rule",
         "ip rule",
         "ip xfrm",
