@@ -51,8 +51,22 @@ pub(crate) fn upper(frame: &[u8]) -> Option<(u8, usize)> {
     Some((next, at))
 }
 
+/// The Ethernet header with its tags, and the packet.
+pub(crate) fn parts(frame: &[u8]) -> Option<(&[u8], &[u8])> {
+    let tags = frame.get(12..)?.chunks(4);
+    let tags = tags.take_while(|chunk| is_tag(chunk)).count();
+    frame.split_at_checked(ETHERNET + 4 * tags)
+}
+
+/// The tags of a frame, and the frame without.
+pub(crate) fn untagged(frame: &[u8]) -> Option<(&[u8], Vec<u8>)> {
+    let (head, packet) = parts(frame)?;
+    let (tags, kind) = head[12..].split_at(head.len() - ETHERNET);
+    Some((tags, [&head[..12], kind, packet].concat()))
+}
+
 /// Whether a VLAN tag begins here.
-pub(crate) fn is_tag(bytes: &[u8]) -> bool {
+fn is_tag(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x81, 0]) || bytes.starts_with(&[0x88, 0xa8])
 }
 

@@ -6,7 +6,7 @@ use crate::case::{Case, hex, number};
 use crate::cause::Cause;
 use crate::hands::HOSTS;
 use crate::headers::{
-    DESTINATION, ETHERNET, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, TCP, UDP, is_tag, upper,
+    DESTINATION, ETHERNET, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, TCP, UDP, untagged, upper,
 };
 
 /// The shortest frame on a wire, in bytes without FCS (IEEE 802.3, 4.2.3.3).
@@ -45,6 +45,8 @@ pub enum Exception {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seen {
     place: usize,
+    tags: Vec<u8>,
+    /// Without tags.
     frame: Vec<u8>,
     /// The router's kernel made it; it was not sent by a host.
     made: bool,
@@ -84,14 +86,17 @@ pub(crate) struct Comparison {
 impl Outcome {
     /// Notes a frame that arrived at a host; false for one that is none of ours.
     pub(crate) fn note(&mut self, place: usize, frame: &[u8], case: &Originals) -> bool {
+        let Some((tags, mut frame)) = untagged(frame) else {
+            return false;
+        };
         // What lies behind the packet is no part of it.
-        let end = packet_length(frame).map_or(frame.len(), |length| ETHERNET + length);
+        let end = packet_length(&frame).map_or(frame.len(), |length| ETHERNET + length);
         let packet = &frame[..end.min(frame.len())];
         let known = number(packet).filter(|number| case.0.contains_key(number));
         let Some(number) = known else {
             return false;
         };
-        let mut frame = frame.to_vec();
+        let tags = tags.to_vec();
         let original = case.0[&number].get(ETHERNET..).unwrap_or_default();
         // What the kernel has sent to itself, and a filter sends out, has no Ethernet header.
         let is_whole = packet_length(&frame).is_some();
@@ -100,7 +105,13 @@ impl Outcome {
         let packet = frame.get_mut(begin..).unwrap_or_default();
         let made = (is_whole || is_bare) && forget_chance(packet, original);
         let seen = self.0.entry(number).or_default();
-        seen.push(Seen { place, frame, made });
+        let seen_here = Seen {
+            place,
+            tags,
+            frame,
+            made,
+        };
+        seen.push(seen_here);
         true
     }
 
@@ -119,11 +130,7 @@ pub(crate) struct Originals(BTreeMap<u16, Vec<u8>>);
 
 impl Originals {
     pub(crate) fn of(case: &Case) -> Self {
-        let numbered = |frame: &Vec<u8>| {
-            let (addresses, rest) = frame.split_at_checked(12)?;
-            let tags = rest.chunks(4).take_while(|chunk| is_tag(chunk)).count();
-            Some((number(frame)?, [addresses, rest.get(tags * 4..)?].concat()))
-        };
+        let numbered = |frame: &Vec<u8>| Some((number(frame)?, untagged(frame)?.1));
         Self(case.frames.iter().filter_map(numbered).collect())
     }
 }
@@ -201,7 +208,9 @@ pub(crate) fn compare(
 
 impl Seen {
     fn said(&self) -> String {
-        format!("at {}: {}", HOSTS[self.place], hex(&self.frame))
+        let (addresses, rest) = self.frame.split_at(12);
+        let frame = [addresses, &self.tags, rest].concat();
+        format!("at {}: {}", HOSTS[self.place], hex(&frame))
     }
 
     /// Does it say that a neighbour does not answer?

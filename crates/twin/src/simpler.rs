@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::Error;
 use crate::case::{MARKER, hex, marker, number};
 use crate::headers::{
-    DESTINATION, ETHERNET, FRAGMENT, HOP_BY_HOP, ROUTING, TCP, UDP, is_tag, settle, upper,
+    DESTINATION, ETHERNET, FRAGMENT, HOP_BY_HOP, ROUTING, TCP, UDP, parts, settle, untagged, upper,
 };
 
 /// Steps that cut payloads: all that can go, then half of it, and so on.
@@ -105,18 +105,10 @@ fn simpler(frame: &[u8], which: usize) -> Option<Vec<u8>> {
     Some([head, packet].concat())
 }
 
-/// The Ethernet header with its tags, and the packet.
-fn parts(frame: &[u8]) -> Option<(&[u8], &[u8])> {
-    let tags = frame.get(12..)?.chunks(4);
-    let tags = tags.take_while(|chunk| is_tag(chunk)).count();
-    frame.split_at_checked(ETHERNET + 4 * tags)
-}
-
 /// The protocol above IP, and where it begins in the packet.
 fn above(frame: &[u8]) -> Option<(u8, usize)> {
-    let (head, packet) = parts(frame)?;
-    let bare = [&head[..12], &head[head.len() - 2..], packet].concat();
-    upper(&bare).map(|(protocol, at)| (protocol, at - ETHERNET))
+    let (_, frame) = untagged(frame)?;
+    upper(&frame).map(|(protocol, at)| (protocol, at - ETHERNET))
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<usize> {

@@ -9,6 +9,7 @@ use host::process::{self, Signal};
 use serde_json::Value;
 use twin::{Case, Order, Start, Summary, Twins, captured, marker, replay, search};
 
+use super::forwarding::mode;
 use super::lab::{is_root, wait_for};
 use super::raw::ipv4;
 
@@ -75,7 +76,7 @@ fn vlans_and_vrfs_end_as_with_the_kernel_alone() {
         captured: captured(&[]).unwrap(),
     };
     for engine in ["xdp", "af-xdp"] {
-        let summary = search(&start(engine, &[]), &order).unwrap();
+        let summary = search(&start(engine, mode()), &order).unwrap();
         assert_equal(engine, &summary);
         let drawn = |kind| summary.kinds.contains_key(kind);
         if !drawn("vrfs") || !drawn("vlans") {

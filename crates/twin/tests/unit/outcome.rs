@@ -224,7 +224,14 @@ fn what_the_kernel_draws_is_forgotten_in_its_own_packets_alone() {
     let (host, own) = (2, 1);
     assert!(same(&inner(1, own), &inner(2, own)));
     assert!(!same(&inner(1, host), &inner(2, host)));
-    // Without an Ethernet header.
+    // Behind a tag, which may not differ; and without an Ethernet header.
+    let tagged = |tag: u8, packet: Vec<u8>| {
+        let mut frame = frame(&packet);
+        frame.splice(12..12, [0x81, 0, 0, tag]);
+        outcome(&case, &[(1, frame)])
+    };
+    assert_eq!(tagged(5, inner(1, own)), tagged(5, inner(2, own)));
+    assert_ne!(tagged(5, inner(1, own)), tagged(6, inner(1, own)));
     let bare = |packet: Vec<u8>| outcome(&case, &[(1, packet)]);
     assert_eq!(bare(inner(1, own)), bare(inner(2, own)));
     assert_ne!(bare(inner(1, host)), bare(inner(2, host)));
