@@ -219,32 +219,6 @@ impl<S: Sockets> UserSpace<S> {
         Ok(engine)
     }
 
-    /// Starts with those ports whose sockets can be opened.
-    fn start_one_by_one(&mut self) -> Result<(), EngineError> {
-        let mut failure = Ok(());
-        for port in std::mem::take(&mut self.ports) {
-            let (name, ifindex) = (port.name.clone(), port.ifindex);
-            if let Err(error) = self.join(port) {
-                self.give_up(ifindex, Instant::now());
-                self.failed.add_at_start(&name, &error);
-                failure = failure.and(Err(error));
-            }
-        }
-        if self.ports.is_empty() {
-            failure
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Opens all sockets anew, those of one more port among them; until then all frames are the
-    /// kernel's.
-    fn join(&mut self, port: Attached) -> Result<(), EngineError> {
-        self.retire();
-        self.ports.push(port);
-        self.start()
-    }
-
     /// Opens all sockets, starts all workers, and lets frames through.
     fn start(&mut self) -> Result<(), EngineError> {
         loop {

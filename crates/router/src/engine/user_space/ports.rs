@@ -38,6 +38,32 @@ impl<S: Sockets> UserSpace<S> {
             .map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
     }
 
+    /// Starts with those ports whose sockets can be opened.
+    pub(super) fn start_one_by_one(&mut self) -> Result<(), EngineError> {
+        let mut failure = Ok(());
+        for port in std::mem::take(&mut self.ports) {
+            let (name, ifindex) = (port.name.clone(), port.ifindex);
+            if let Err(error) = self.join(port) {
+                self.give_up(ifindex, Instant::now());
+                self.failed.add_at_start(&name, &error);
+                failure = failure.and(Err(error));
+            }
+        }
+        if self.ports.is_empty() {
+            failure
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Opens all sockets anew, those of one more port among them; until then all frames are the
+    /// kernel's.
+    fn join(&mut self, port: Attached) -> Result<(), EngineError> {
+        self.retire();
+        self.ports.push(port);
+        self.start()
+    }
+
     /// Sets a port up. One that cannot be is the kernel's, and is tried again.
     pub(super) fn port(&mut self, port: &Port) {
         let now = Instant::now();
@@ -63,7 +89,7 @@ impl<S: Sockets> UserSpace<S> {
     }
 
     /// Goes on without a port. Workers that have no sockets on it notice nothing.
-    pub(super) fn give_up(&mut self, ifindex: u32, now: Instant) {
+    fn give_up(&mut self, ifindex: u32, now: Instant) {
         if !self.ports.iter().any(|one| one.ifindex == ifindex) {
             self.forwarder.detach(ifindex);
             return;
