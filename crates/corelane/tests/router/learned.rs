@@ -108,6 +108,7 @@ fn frames_that_another_link_takes_are_its() {
     wait_for("a word", 5, || {
         left().contains("its frames are those of m0")
     });
+    assert_eq!(router.state("r0"), "kept by the kernel");
     run(&lab, "ip link del m0");
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
     assert_eq!(left(), "");

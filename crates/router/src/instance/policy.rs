@@ -174,8 +174,8 @@ impl Instance {
         findings.dedup();
         // Nobody knows yet what is done to the packets of these.
         let looked_at = self.guard.looked_at();
-        let unseen = settings.iter().map(|setting| &setting.link);
-        let mut unseen: Vec<String> = unseen
+        let receiving = self.follower.mirror().around().receiving();
+        let mut unseen: Vec<String> = receiving
             .filter(|link| !looked_at.contains(&link.index))
             .map(|link| link.name.clone())
             .collect();

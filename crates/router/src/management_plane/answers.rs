@@ -139,11 +139,12 @@ fn ports(follower: &Follower) -> Result<About, EngineError> {
             let of_port = (port.ifindex, 0)..=(port.ifindex, u32::MAX);
             counters.ports.range(of_port).map(|(_, count)| count)
         };
-        let state = match (
-            port.settings.enabled,
-            follower.mirror().around().is_kept(&name),
-        ) {
+        let around = follower.mirror().around();
+        let link = around.links.get(&port.ifindex);
+        let is_owned = link.is_some_and(|link| around.owner(link).is_some());
+        let state = match (port.settings.enabled, is_owned || around.is_kept(&name)) {
             _ if error.is_some() => "failed",
+            (true, _) if mode == "none" => "coming",
             (true, _) => "forwarding",
             (false, true) => "kept by the kernel",
             (false, false) => "down",
