@@ -234,9 +234,10 @@ pub(super) const RARE_ROUTES: [&str; 22] = [
     "ip route replace 2001:db8:e::/48 via fd00:2::4 dev r2 onlink",
 ];
 /// Routes to the router itself, after which a bed cannot be used any more.
-pub(super) const LOCAL_ROUTES: [&str; 2] = [
+pub(super) const LOCAL_ROUTES: [&str; 3] = [
     "ip route replace local 198.18.5.0/24 dev lo",
     "ip route replace local 198.18.7.7/32 dev r1 table local",
+    "ip route replace local 198.18.6.0/24 dev lo table main",
 ];
 /// A VLAN of a link, and who is there.
 pub(super) const VLAN: &str = "ip link add link {} name {}.5 type vlan id 5;ip link set {}.5 up;\
