@@ -106,13 +106,24 @@ fn what_was_found_once_stays_mended() {
     }
 }
 
-/// A router that is told to go past the kernel's rules differs, and the harness says by what.
+/// A router that is told to go past what the kernel does differs, and the harness says by what.
 #[test]
 fn a_difference_is_found_and_shrunk() {
     if !is_root() || !needs::program("nft") {
         return;
     }
-    let mut twins = twins("xdp", &["--bypass-netfilter"]);
+    let rules = [
+        "nft add table ip t",
+        "nft add chain ip t f { type filter hook forward priority 0; }",
+        "nft add rule ip t f ip daddr 198.18.0.0/16 drop",
+    ];
+    shrinks("--bypass-netfilter", &rules);
+    shrinks("--bypass-tc", &["tcx r1 egress drop4"]);
+}
+
+/// With this option the router goes past what the last of these commands has the kernel drop.
+fn shrinks(option: &str, drops: &[&str]) {
+    let mut twins = twins("xdp", &[option]);
     let mut commands = Vec::new();
     for port in 0..3 {
         commands.push(format!("ip addr add 10.{port}.0.1/24 dev r{port}"));
@@ -120,19 +131,15 @@ fn a_difference_is_found_and_shrunk() {
             "ip neigh replace 10.{port}.0.9 lladdr 02:00:00:00:00:09 dev r{port}"
         ));
     }
-    for line in [
+    let way = [
         "ip route add 198.18.0.0/15 via 10.1.0.2",
         "ip neigh replace 10.1.0.2 lladdr 02:00:00:00:00:02 dev r1 nud permanent",
-        "nft add table ip t",
-        "nft add chain ip t f { type filter hook forward priority 0; }",
-        "nft add rule ip t f ip daddr 198.18.0.0/24 drop",
-    ] {
-        commands.push(line.to_owned());
-    }
+    ];
+    commands.extend(way.iter().chain(drops).map(|&line| line.to_owned()));
     let macs = twins.macs()[0];
     let frames = (0_u8..40).map(|number| {
-        let destination = [198, 18, number % 5, 1];
-        let payload = marker(number.into()).repeat(3);
+        let destination = [198, 18 + u8::from(number % 5 > 0), 0, 1];
+        let payload = marker(number.into()).repeat(30);
         ipv4(
             (macs.router, macs.host),
             [10, 0, 0, 2],
@@ -152,10 +159,12 @@ fn a_difference_is_found_and_shrunk() {
     };
     // Of 40 frames every fifth is dropped by the kernel.
     assert!((1..=8).contains(&summary.different), "{summary:#?}");
-    assert_eq!(finding.case.frames.len(), 1, "{}", finding.case);
+    // A header of Ethernet, of IP, of UDP, and the number twice.
+    let lengths: Vec<_> = finding.case.frames.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [14 + 20 + 8 + 16], "{}", finding.case);
     let left = finding.case.commands.join("\n");
     assert!(
-        left.contains("nft add rule") && left.contains("ip route add"),
+        left.contains(drops[drops.len() - 1]) && left.contains("ip route add"),
         "{left}"
     );
     assert!(
