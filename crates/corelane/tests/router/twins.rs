@@ -84,6 +84,10 @@ fn vlans_and_vrfs_end_as_with_the_kernel_alone() {
             return;
         }
         assert!(summary.forwarded > 0, "{engine}: {summary:#?}");
+        let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../twin/cases/vrf-broadcast.case");
+        let mut twins = twins(engine, mode());
+        let case = Case::read(&case).unwrap();
+        assert_equal(engine, &replay(&mut twins, &case).unwrap());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use fastpath::forward::ReversePath;
 use fib::next_hop::Kind;
 use host::netlink::{Message, append};
 use router::control_plane::guard::owners;
@@ -166,6 +167,23 @@ fn only_the_usual_rules_in_their_order_choose_the_table_as_we_do() {
     lab.feed(Event::RuleGone(main));
     assert!(lab.mirror.has_other_order(4), "the last rule is gone");
     assert!(!lab.mirror.has_other_order(6));
+    // Once one of IPv4 was added, the kernel looks sources up, for good.
+    let validation = |lab: &Lab| lab.engine.ports[&1].settings.accepts.reverse_path;
+    let vrfs = l3mdev(1000);
+    for rule in [
+        local,
+        default,
+        Rule {
+            family: 6,
+            ..vrfs.clone()
+        },
+    ] {
+        lab.feed(Event::Rule(rule));
+    }
+    assert_eq!(validation(&lab), ReversePath::Off);
+    lab.feed(Event::Rule(vrfs.clone()));
+    lab.feed(Event::RuleGone(vrfs));
+    assert_eq!(validation(&lab), ReversePath::Loose);
 }
 
 #[test]

@@ -27,6 +27,13 @@ use crate::control_plane::shared::Shared;
 use crate::control_plane::surroundings::Surroundings;
 use crate::engine::{Change, MAIN_TABLE, Port};
 
+/// The rules that a kernel begins with: their preferences and tables.
+const FIRST_RULES: [(u32, u32); 3] = [
+    (0, LOCAL_TABLE),
+    (32766, MAIN_TABLE),
+    (32767, DEFAULT_TABLE),
+];
+
 /// The mirror of the kernel's control plane.
 #[derive(Debug)]
 pub struct Mirror {
@@ -146,6 +153,12 @@ impl Mirror {
             Event::NeighbourGone(link, address) => self.neighbour_gone((link, address)),
             Event::Rule(rule) => {
                 self.had_rules[usize::from(rule.family == 6)] = true;
+                let first = FIRST_RULES.contains(&(rule.priority, rule.table));
+                let is_first = first && !rule.selective && !rule.l3mdev;
+                let around = &mut self.shared.next_hops.around;
+                if rule.family == 4 && !is_first && around.set_custom_rules_v4() {
+                    self.ports_changed();
+                }
                 self.rule_changes += u64::from(self.rules.insert(rule));
             }
             Event::RuleGone(rule) => {

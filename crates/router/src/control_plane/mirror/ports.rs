@@ -42,7 +42,7 @@ impl Mirror {
     }
 
     /// Tells the engine of the ports that have changed, and of nothing else.
-    fn ports_changed(&mut self) {
+    pub(super) fn ports_changed(&mut self) {
         for port in self.shared.next_hops.around.ports() {
             if self.ports.get(&port.ifindex) != Some(&port) {
                 self.shared.push(Change::Port(port.clone()));
