@@ -342,13 +342,17 @@ fn forget_way(seen: &mut [Seen]) {
 /// kernel sends its own packets into a tunnel.
 fn forget_chance(packet: &mut [u8], original: &[u8]) -> bool {
     let version = packet.first().map(|first| first >> 4);
-    let (source, header) = match version {
-        Some(4) => (12..16, 20),
-        Some(6) => (8..24, 40),
+    let (source, header, protocol) = match version {
+        Some(4) => (12..16, 20, 9),
+        Some(6) => (8..24, 40, 6),
         _ => return false,
     };
+    // A host may have sent in the router's name, which the router answers in its own.
+    let answers = matches!(packet.get(protocol), Some(&(ICMP | ICMPV6)))
+        && packet.get(protocol) != original.get(protocol);
     let same = version == original.first().map(|first| first >> 4)
-        && packet.get(source.clone()) == original.get(source);
+        && packet.get(source.clone()) == original.get(source)
+        && !answers;
     if same || packet.len() < header {
         return false;
     }

@@ -224,6 +224,13 @@ fn what_the_kernel_draws_is_forgotten_in_its_own_packets_alone() {
     let (host, own) = (2, 1);
     assert!(same(&inner(1, own), &inner(2, own)));
     assert!(!same(&inner(1, host), &inner(2, host)));
+    // An answer from the address that the host had for its own.
+    let answer = |identification: u8| {
+        let mut packet = inner(identification, host);
+        packet[9] = ICMP;
+        packet
+    };
+    assert!(same(&answer(1), &answer(2)));
     // Behind a tag, which may not differ; and without an Ethernet header.
     let tagged = |tag: u8, packet: Vec<u8>| {
         let mut frame = frame(&packet);
