@@ -26,10 +26,9 @@ pub struct Surroundings {
     addresses: HashSet<LinkAddress>,
     /// Since somebody asked ([`Surroundings::addresses_changed`]).
     addresses_changed: bool,
-    /// Whole IPv4 prefixes are this machine's own (`ip route add local`).
-    wide_local_v4: bool,
-    /// IPv4 has, or had, other rules than the first three; a VRF brings one.
-    custom_rules_v4: bool,
+    /// Why IPv4 sources are looked up without `rp_filter`: whole prefixes are this machine's own
+    /// (`ip route add local`); there are, or were, other rules than the first three.
+    looks_up_v4: (bool, bool),
     /// Links that lost their last IPv4 address, upon which the kernel stops IPv4 on them until one
     /// comes back.
     without_v4: HashSet<u32>,
@@ -186,7 +185,7 @@ impl Surroundings {
             Some(accepts) => accepts.get(&link).copied().unwrap_or(nothing),
         };
         let reverse_path = match accepts.reverse_path {
-            ReversePath::Off if self.wide_local_v4 || self.custom_rules_v4 => ReversePath::Loose,
+            ReversePath::Off if self.looks_up_v4 != (false, false) => ReversePath::Loose,
             // Without an address of its own the kernel takes a way by the interface alone
             // (`no_addr` of `__fib_validate_source`).
             ReversePath::Loose if !self.has_address_v4(link) => ReversePath::Strict,
@@ -235,13 +234,13 @@ impl Surroundings {
     /// Are whole IPv4 prefixes this machine's own? Sources are then looked up, for what lies in one
     /// is as much our own as an address is. True when that is new.
     pub fn set_wide_local_v4(&mut self, wide: bool) -> bool {
-        std::mem::replace(&mut self.wide_local_v4, wide) != wide
+        std::mem::replace(&mut self.looks_up_v4.0, wide) != wide
     }
 
-    /// A rule of IPv4 is there that was not at first. The kernel then looks every source up, in the
+    /// A rule of IPv4 is there that was not at first; a VRF brings one. The kernel then looks every source up, in the
     /// table of its interface, for good (`fib_has_custom_rules`). True when that is new.
     pub fn set_custom_rules_v4(&mut self) -> bool {
-        !std::mem::replace(&mut self.custom_rules_v4, true)
+        !std::mem::replace(&mut self.looks_up_v4.1, true)
     }
 
     /// Is this a port or a sub-interface of one, or a VRF that one may be in?
