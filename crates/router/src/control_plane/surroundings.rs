@@ -6,7 +6,7 @@
 //! entry says "punt", or "unresolved" when it is only the address, and the kernel does what it
 //! would have done without us: ask for the address, send elsewhere, or answer with an error.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use fastpath::forward::{Accepts, Flows, PortSettings, ReversePath, VlanSettings};
@@ -21,6 +21,10 @@ use crate::engine::{MAIN_TABLE, Port};
 pub struct Surroundings {
     /// Links by interface index.
     pub links: HashMap<u32, Link>,
+    /// Those of them that frames come in by: they are few, where there are thousands of links.
+    receiving: BTreeSet<u32>,
+    /// Links below others that take their frames, and these ([`Link::takes_from`]).
+    takers: BTreeSet<(u32, u32)>,
     /// Neighbours by link and address.
     pub neighbours: BTreeMap<(u32, IpAddr), Neighbour>,
     addresses: HashSet<LinkAddress>,
@@ -112,6 +116,7 @@ impl Surroundings {
         let new = names.iter().filter(|name| !self.ports.contains(name));
         self.kept.extend(new.cloned());
         self.ports = names.to_vec();
+        self.find_receiving();
     }
 
     /// Leaves exactly these ports and sub-interfaces to the kernel. True when that is new.
@@ -166,9 +171,28 @@ impl Surroundings {
 
     /// A link is there, or has changed; returns what it was before.
     pub fn put_link(&mut self, link: Link) -> Option<Link> {
-        let takes = link.takes_from.is_some_and(|below| self.receives(below));
-        self.news += u64::from(takes || self.is_receiving(&link));
-        self.links.insert(link.index, link)
+        let (index, takes_from, receives) = (link.index, link.takes_from, self.is_receiving(&link));
+        let is_port = receives && link.kind == LinkKind::Plain;
+        let before = self.links.insert(index, link);
+        if let Some(below) = before.as_ref().and_then(|before| before.takes_from) {
+            self.takers.remove(&(below, index));
+        }
+        self.takers.extend(takes_from.map(|below| (below, index)));
+        let takes = takes_from.is_some_and(|below| self.receives(below));
+        self.news += u64::from(takes || receives);
+        if receives && !is_port {
+            self.receiving.insert(index);
+        } else if is_port != self.receiving.contains(&index) {
+            self.find_receiving();
+        }
+        before
+    }
+
+    /// A port has come or gone, and with it what hangs on it.
+    fn find_receiving(&mut self) {
+        let links = self.links.values();
+        let receiving = links.filter(|link| self.is_receiving(link));
+        self.receiving = receiving.map(|link| link.index).collect();
     }
 
     /// What may go on of what comes in by a link.
@@ -213,13 +237,13 @@ impl Surroundings {
 
     /// The links that frames come in by: ports and their VLAN sub-interfaces.
     pub fn receiving(&self) -> impl Iterator<Item = &Link> {
-        self.links.values().filter(|link| self.is_receiving(link))
+        let indexes = self.receiving.iter();
+        indexes.filter_map(|index| self.links.get(index))
     }
 
     /// Do frames come in by this link?
     pub fn receives(&self, link: u32) -> bool {
-        let link = self.links.get(&link);
-        link.is_some_and(|link| self.is_receiving(link))
+        self.receiving.contains(&link)
     }
 
     fn is_receiving(&self, link: &Link) -> bool {
@@ -281,8 +305,8 @@ impl Surroundings {
     pub fn owner(&self, link: &Link) -> Option<&Link> {
         let master = link.master.and_then(|master| self.links.get(&master));
         let owns = |master: &&Link| !matches!(master.kind, LinkKind::Vrf { .. });
-        let mut links = self.links.values();
-        let taker = || links.find(|other| other.takes_from == Some(link.index));
+        let mut takers = self.takers.range((link.index, 0)..=(link.index, u32::MAX));
+        let taker = || takers.next().and_then(|(_, taker)| self.links.get(taker));
         master.filter(owns).or_else(taker)
     }
 
@@ -456,7 +480,13 @@ impl Surroundings {
 
     /// A link is gone, and with it what was on it.
     pub fn forget_link(&mut self, link: u32) {
-        self.links.remove(&link);
+        let gone = self.links.remove(&link);
+        if let Some(below) = gone.and_then(|gone| gone.takes_from) {
+            self.takers.remove(&(below, link));
+        }
+        if self.receiving.contains(&link) {
+            self.find_receiving();
+        }
         self.mtu6.remove(&link);
         if let Some(accepts) = &mut self.accepts {
             accepts.remove(&link);
