@@ -74,8 +74,6 @@ struct Link {
 pub(super) struct Links {
     rows: MappedArray<u64>,
     cpus: usize,
-    /// Places in a row.
-    places: usize,
     /// Places of VLANs, the next to be taken last.
     free: Vec<usize>,
     /// Places given back, free when programs have reached the epoch.
@@ -92,7 +90,6 @@ impl Links {
         Self {
             rows,
             cpus,
-            places,
             free: (0..places).rev().collect(),
             retired: Vec::new(),
             vlans: HashMap::new(),
@@ -104,7 +101,7 @@ impl Links {
     fn row(&self, place: usize) -> LinkCount {
         let mut sum = LinkCount::default();
         for cpu in 0..self.cpus {
-            let at = (cpu * self.places + place) * WORDS;
+            let at = self.rows.len() / self.cpus * cpu + place * WORDS;
             for (word, field) in sum.fields().into_iter().enumerate() {
                 *field = field.wrapping_add(self.rows.read(at + word));
             }

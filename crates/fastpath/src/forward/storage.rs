@@ -17,6 +17,8 @@ use fib::table::TableStorage;
 
 /// Of `struct link_counters` in the C source.
 const LINK_BYTES: u32 = 32;
+/// Of a cache line: what a CPU counts in fills whole ones.
+const LINE_BYTES: u32 = 64;
 /// Of `struct table`, in 64-bit words; the last one counts changes.
 const TABLE_WORDS: usize = 3;
 /// Of what a CPU remembers of sources: bpf/source.h.
@@ -102,7 +104,10 @@ impl Capacity {
             .value_size("slots", 4 << 16)?
             .value_size("next_hops", bytes(self.slots, 32))?
             .constant("SLOTS", self.slots as u64)
-            .value_size("vlan_counters", self.vlans as u32 * LINK_BYTES)?
+            .value_size(
+                "vlan_counters",
+                (self.vlans as u32 * LINK_BYTES).next_multiple_of(LINE_BYTES),
+            )?
             .constant("VLANS", self.vlans as u64)
             .value_size("buckets", bytes(self.buckets, 2).next_multiple_of(8))?
             .constant("ROOTS4", roots4 as u64)

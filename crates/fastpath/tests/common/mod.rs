@@ -3,6 +3,8 @@
 
 #![allow(dead_code, unreachable_pub)] // each test file includes it and uses its part
 
+pub mod watch;
+
 use std::process::Command;
 
 /// Says why a test is skipped; true when it cannot run.
