@@ -9,8 +9,10 @@ mod fuzz;
 mod held;
 mod inputs;
 mod instructions;
+mod lines;
 mod links_held;
 mod long_answers;
+mod many_workers;
 mod memory_engine;
 mod mirror;
 mod plain_sockets;
@@ -23,5 +25,7 @@ mod supervisor;
 mod support;
 mod test_traffic;
 mod toggles;
+#[path = "../../fastpath/tests/common/watch.rs"]
+mod watch;
 mod worker;
 mod worker_ends;

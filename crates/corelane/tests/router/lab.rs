@@ -52,7 +52,12 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new() -> Self {
-        let mut plan = Bed::plan().forwarding("r");
+        Self::with_queues(1)
+    }
+
+    /// The same with so many queues at each end of each cable.
+    pub(crate) fn with_queues(queues: u32) -> Self {
+        let mut plan = Bed::plan().forwarding("r").queues(queues);
         for place in ["a", "r", "b"] {
             // Neighbour discovery needs link-local addresses, and the tests do not wait for
             // duplicates to be looked for.

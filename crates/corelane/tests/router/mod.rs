@@ -6,6 +6,8 @@ mod changes;
 #[path = "../../../router/tests/held.rs"]
 mod held;
 mod lab;
+#[path = "../../../fastpath/tests/common/watch.rs"]
+mod watch;
 
 mod checksums;
 mod discovery;
@@ -23,6 +25,7 @@ mod kernels;
 mod learned;
 mod lifecycle;
 mod limits;
+mod lines;
 mod mtu;
 mod open_metrics;
 mod policy;

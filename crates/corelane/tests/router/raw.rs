@@ -58,6 +58,22 @@ impl Raw {
         Ok(Self(fd))
     }
 
+    /// Frames go past the queueing discipline, to the queue of the core that sends.
+    pub(crate) fn past_queueing(&self) {
+        let (on, size) = (1_i32, 4);
+        // SAFETY: pointer and size are those of an integer.
+        let set = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_QDISC_BYPASS,
+                (&raw const on).cast(),
+                size,
+            )
+        };
+        assert_eq!(set, 0, "{}", io::Error::last_os_error());
+    }
+
     /// Sends a frame without FCS.
     pub(crate) fn send(&self, frame: &[u8]) {
         // SAFETY: pointer and length are those of `frame`.
