@@ -31,7 +31,7 @@ const WANTED: [&str; 8] = [
 const PATIENCE: Duration = Duration::from_mins(8);
 
 /// The guest's processes, gone when it is dropped.
-struct Guest(Child);
+pub(crate) struct Guest(Child);
 
 impl Drop for Guest {
     fn drop(&mut self) {
@@ -43,13 +43,35 @@ impl Drop for Guest {
     }
 }
 
+impl Guest {
+    /// Starts it, in a process group of its own, and waits for its end; what it printed.
+    pub(crate) fn printed(mut command: Command, directory: &Path) -> String {
+        let console = directory.join("console");
+        let output = File::create(&console).unwrap();
+        let child = command
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        let mut guest = Self(child);
+        let end = Instant::now() + PATIENCE;
+        let read = || String::from_utf8_lossy(&fs::read(&console).unwrap()).into_owned();
+        while guest.0.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "the guest does not end:\n{}", read());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        read()
+    }
+}
+
 /// The files of the modules that are wanted and of those that they need, in the order in which they
 /// can be loaded.
-fn modules() -> Option<Vec<PathBuf>> {
-    let version = fs::read_dir(MODULES).ok()?.next()?.ok()?.path();
+pub(crate) fn modules(version: &Path, wanted: &[&str]) -> Option<Vec<PathBuf>> {
     let needs = fs::read_to_string(version.join("modules.dep")).ok()?;
     let mut order: Vec<PathBuf> = Vec::new();
-    for name in WANTED {
+    for name in wanted {
         let end = format!("/{name}.ko");
         let mut lines = needs.lines().filter_map(|line| line.split_once(':'));
         let (file, first) = lines.find(|(file, _)| file.ends_with(&end))?;
@@ -67,10 +89,7 @@ fn modules() -> Option<Vec<PathBuf>> {
 /// Boots a guest that runs these tests of this program; returns what it printed.
 fn in_guest(tests: &[&str], modules: &[PathBuf]) -> String {
     let directory = tempfile::tempdir().unwrap();
-    let (init, console) = (
-        directory.path().join("init"),
-        directory.path().join("console"),
-    );
+    let init = directory.path().join("init");
     let own = std::env::current_exe().unwrap();
     let mut script: Vec<String> = [
         "export PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/run",
@@ -88,8 +107,8 @@ fn in_guest(tests: &[&str], modules: &[PathBuf]) -> String {
     ));
     script.push("echo \"outcome $?\"\nbusybox poweroff -f\n".to_owned());
     fs::write(&init, script.join("\n")).unwrap();
-    let output = File::create(&console).unwrap();
-    let child = Command::new(KERNEL)
+    let mut command = Command::new(KERNEL);
+    command
         .arg(format!("umid=corelane-guest-{}-tests", std::process::id()))
         .arg(format!("uml_dir={}/", directory.path().display()))
         .args([
@@ -102,26 +121,8 @@ fn in_guest(tests: &[&str], modules: &[PathBuf]) -> String {
         .arg("init=/bin/sh")
         .args(["con=null", "con0=null,fd:1", "quiet", "panic=-1", "--"])
         .arg(&init)
-        .env("TMPDIR", directory.path())
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(output.try_clone().unwrap())
-        .stderr(output)
-        .spawn()
-        .unwrap();
-    let mut guest = Guest(child);
-    let end = Instant::now() + PATIENCE;
-    let read = |console: &Path| String::from_utf8_lossy(&fs::read(console).unwrap()).into_owned();
-    while guest.0.try_wait().unwrap().is_none() {
-        let so_far = || read(&console);
-        assert!(
-            Instant::now() < end,
-            "the guest does not end:\n{}",
-            so_far()
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    read(&console)
+        .env("TMPDIR", directory.path());
+    Guest::printed(command, directory.path())
 }
 
 #[test]
@@ -136,7 +137,10 @@ fn what_this_kernel_may_lack_is_as_it_must_be_on_one_that_has_it() {
         );
         return;
     }
-    let Some(modules) = modules() else {
+    let version = fs::read_dir(MODULES)
+        .ok()
+        .and_then(|mut all| all.next()?.ok());
+    let Some(modules) = version.and_then(|version| modules(&version.path(), &WANTED)) else {
         needs::skipped!("needs the modules {WANTED:?} in {MODULES} (package user-mode-linux)");
         return;
     };

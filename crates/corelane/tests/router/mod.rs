@@ -10,6 +10,7 @@ mod lab;
 mod watch;
 
 mod checksums;
+mod cores;
 mod discovery;
 mod document;
 mod egress;
@@ -20,6 +21,7 @@ mod floods;
 mod flows;
 mod forwarding;
 mod frames;
+mod guest;
 mod internet;
 mod kernels;
 mod learned;

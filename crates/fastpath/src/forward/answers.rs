@@ -248,8 +248,12 @@ impl Forwarder {
         change(self)
     }
 
-    /// Waits until what was set aside so far is free.
-    pub(super) fn wait_for_readers(&mut self) -> Result<()> {
+    /// Waits until what was set aside so far is free: programs that run now have ended, and what they
+    /// handed to sockets is there; workers have gone on.
+    ///
+    /// # Errors
+    /// The kernel refuses to wait for programs.
+    pub fn wait_for_readers(&mut self) -> Result<()> {
         self.settle();
         self.grace.wait(self.epoch)?;
         let patience = Instant::now() + READERS_WAIT;

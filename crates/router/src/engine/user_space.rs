@@ -26,8 +26,9 @@
 //!   moment, because the kernel closes its sockets; [`Engine::check`] notices, and starts all
 //!   again, at once or, when it happens over and over, after a pause that grows to a minute, during
 //!   which every frame is the kernel's ([`recovery`](super::recovery)).
-//! - The engine is dropped: the program goes first, what waits in the rings is sent on. When the
-//!   process is killed, the kernel removes program and sockets; frames in the rings are lost.
+//! - The engine is dropped: the program lets nothing through any more, what waits in the rings is
+//!   sent on, and then the program goes. When the process is killed, the kernel removes program and
+//!   sockets; frames in the rings are lost.
 //!
 //! # What it cannot do
 //! A route withdrawn while frames for it wait in a ring costs these frames (`no-route`, dropped).
@@ -166,7 +167,7 @@ pub(super) fn is_down(error: &PortError) -> bool {
 
 /// Workers behind sockets, as long as it lives.
 #[derive(Debug)]
-pub struct UserSpace<S> {
+pub struct UserSpace<S: Sockets> {
     sockets: S,
     forwarder: Forwarder,
     ports: Vec<Attached>,
@@ -293,6 +294,9 @@ impl<S: Sockets> UserSpace<S> {
             }
             self.ports[at].open = false;
         }
+        // What the program has let through is in the rings, which the workers empty; without that wait
+        // some would come to nobody.
+        let _kernel_refused = self.forwarder.wait_for_readers();
         let cells: Vec<_> = self
             .workers
             .counters()
@@ -314,12 +318,12 @@ fn left_to_kernel(seconds: u64) -> String {
     )
 }
 
-impl<S> Drop for UserSpace<S> {
+impl<S: Sockets> Drop for UserSpace<S> {
     fn drop(&mut self) {
+        let _reason = self.retire();
         for port in &self.ports {
             self.forwarder.detach(port.ifindex);
         }
-        self.workers.stop();
     }
 }
 
