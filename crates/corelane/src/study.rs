@@ -8,6 +8,7 @@ use std::time::Duration;
 use dut::error::Error;
 use study::bounds;
 use study::choice::{self, Choice, Wishes};
+use study::line;
 use study::measure;
 use study::page;
 use study::plan::Effort;
@@ -20,7 +21,7 @@ use crate::common::{self, Outcome, ResultOptions};
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
 /// Prints its tables, and writes report.html and study.json (or the files named by --html and
-/// --json).
+/// --json). What it measured is also one more line of study-results.jsonl beside study.json.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Engines to measure, separated by commas [default: all that can run here]
@@ -47,17 +48,23 @@ pub(crate) struct Arguments {
     /// Write the tables as Markdown to FILE
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Add a line with this machine's environment and figures to FILE [default, unless --from:
+    /// study-results.jsonl beside study.json]
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
     /// Measure nothing: show what FILE, a study.json, holds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "cores", "routes", "seconds"])]
     from: Option<PathBuf>,
     /// Hold what the forwarding must reach against what it does: each figure beside its bound, exit
     /// code 3 when one is missed
-    #[arg(long, conflicts_with_all = ["from", "plots", "markdown"])]
+    #[arg(long, conflicts_with_all = ["from", "plots", "markdown", "results"])]
     bounds: bool,
     #[command(flatten)]
     output: ResultOptions,
 }
 
+/// Where lines are added that nobody has named a file for.
+const RESULTS: &str = "study-results.jsonl";
 /// Exit code when a bound is missed.
 const MISSED: u8 = 3;
 
@@ -74,7 +81,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
     // What was read is not written again unless asked for.
     let json = arguments.output.json.as_deref();
-    let json = json.or(arguments.from.is_none().then_some(Path::new("study.json")));
+    let measured = arguments.from.is_none();
+    let json = json.or(measured.then_some(Path::new("study.json")));
+    let beside = json
+        .filter(|_| measured)
+        .map(|json| json.with_file_name(RESULTS));
+    let results = arguments.results.clone().or(beside);
     let html = arguments.output.html.as_deref();
     let html = html.unwrap_or(Path::new("report.html"));
     if let Some(json) = json {
@@ -96,7 +108,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if let Some(markdown) = &arguments.markdown {
         report::json::write_file(markdown, readme::fragment(&study).as_bytes())?;
     }
-    for path in std::iter::once(html).chain(json) {
+    if let Some(results) = &results {
+        line::append(results, &study)?;
+    }
+    for path in std::iter::once(html).chain(json).chain(results.as_deref()) {
         let absolute = std::path::absolute(path);
         let path = absolute.as_deref().unwrap_or(path);
         eprintln!("written: {}", path.display());

@@ -92,6 +92,11 @@ fn a_small_study_prints_and_writes_the_same_figures() {
             .unwrap()
             .starts_with("Linux")
     );
+    let lines = std::fs::read_to_string(place.path("study-results.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!(line["schema"], "corelane-study-line/1");
+    assert_eq!(line["environment"]["seed"], 7);
+    assert_eq!(line["forwarding"].as_array().unwrap().len(), 4);
     let rows = study["forwarding"].as_array().unwrap();
     assert_eq!(
         rows.len(),
@@ -150,6 +155,9 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     let markdown = std::fs::read_to_string(place.path("tables.md")).unwrap();
     assert!(markdown.contains("**Table 1. One core, frames/s**"));
     assert!(place.path("again.html").exists() && place.path("plots/plot-1.svg").exists());
+    // What was measured before is no result again.
+    let unchanged = std::fs::read_to_string(place.path("study-results.jsonl")).unwrap();
+    assert_eq!(unchanged, lines);
 }
 
 #[test]

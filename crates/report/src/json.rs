@@ -1,5 +1,6 @@
 //! JSON files: the raw result, written whole or not at all.
 
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,24 @@ pub fn write<T: Serialize + ?Sized>(path: impl AsRef<Path>, value: &T) -> Result
     })?;
     text.push(b'\n');
     write_file(path, &text)
+}
+
+/// Adds `value` as one line to `path`, which is made if it is not there: whole, also when others add
+/// lines at the same time.
+///
+/// # Errors
+/// When the file cannot be opened or written, or `value` cannot be serialised.
+pub fn append<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), WriteError> {
+    let write = || {
+        let mut text = serde_json::to_vec(value)?;
+        text.push(b'\n');
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(&text)
+    };
+    write().map_err(|source| WriteError {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Writes finished bytes to `path` in the same way as [`write()`].

@@ -8,6 +8,7 @@
 pub mod bounds;
 pub mod choice;
 mod claims;
+pub mod line;
 pub mod measure;
 mod no_loss;
 pub mod page;
