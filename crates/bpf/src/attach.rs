@@ -2,14 +2,16 @@
 //! which.
 //!
 //! An attachment is a bpf link held by a descriptor: when the process ends, by whatever cause, the
-//! kernel closes the descriptor and the interface is as before. Interfaces are found in the network
-//! namespace of the calling thread.
+//! kernel closes the descriptor and the interface is as before. Where the kernel has no links for tc,
+//! it is a [filter](crate::classifier), of which an empty shell may stay. Interfaces are found in the
+//! network namespace of the calling thread.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::{fmt, io};
 
+use crate::classifier::{self, Filter};
 use crate::program::Program;
 use crate::sys::Hook;
 use crate::{Error, Result, sys};
@@ -50,6 +52,14 @@ pub enum Request {
     Generic,
 }
 
+/// What keeps a program where it is.
+#[derive(Debug)]
+enum Hold {
+    Link(OwnedFd),
+    /// Removes itself.
+    Filter(#[expect(dead_code, reason = "held")] Filter),
+}
+
 /// A program on an interface; dropping it detaches the program.
 #[derive(Debug)]
 pub struct Attachment {
@@ -57,7 +67,7 @@ pub struct Attachment {
     ifindex: u32,
     mode: Mode,
     fallback: Option<String>,
-    link: OwnedFd,
+    hold: Hold,
     /// At tc, where any number of programs is let in: that this is the only one of its name.
     _only: Option<UnixDatagram>,
 }
@@ -84,7 +94,7 @@ impl Attachment {
             ifindex,
             mode,
             fallback,
-            link,
+            hold: Hold::Link(link),
             _only: None,
         };
         let failed = |error: io::Error| match error.raw_os_error() {
@@ -122,8 +132,7 @@ impl Attachment {
     /// after the kernel has made a socket buffer. Programs of other names are not in its way.
     ///
     /// # Errors
-    /// [`Error::Held`] when a process has attached a program of this name, [`Error::Attach`]:
-    /// `EINVAL` before Linux 6.6.
+    /// [`Error::Held`] when a process has attached a program of this name, [`Error::Attach`].
     pub fn at_tc(program: &Program, interface: &str, ifindex: u32) -> Result<Self> {
         let failed = |error| Error::Attach {
             interface: interface.to_owned(),
@@ -135,13 +144,20 @@ impl Attachment {
             },
             _ => failed(error),
         })?;
-        let link = sys::link_create(Hook::Tc, program.as_fd(), ifindex, 0).map_err(failed)?;
+        let link = sys::link_create(Hook::Tc, program.as_fd(), ifindex, 0);
+        let hold = match link.map(Hold::Link) {
+            // Before Linux 6.6.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                Filter::new(program.as_fd(), program.name(), ifindex).map(Hold::Filter)
+            }
+            link => link,
+        };
         Ok(Self {
             interface: interface.to_owned(),
             ifindex,
             mode: Mode::Tc,
             fallback: None,
-            link,
+            hold: hold.map_err(failed)?,
             _only: Some(only),
         })
     }
@@ -169,9 +185,27 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        // An interface that is gone has no program to detach; closing the descriptor does the rest.
-        let _gone = sys::link_detach(self.link.as_fd());
+        if let Hold::Link(link) = &self.hold {
+            // An interface that is gone has no program to detach; closing the descriptor does the
+            // rest.
+            let _gone = sys::link_detach(link.as_fd());
+        }
     }
+}
+
+/// Removes what has stayed at an interface of filters with programs of these names, where the kernel
+/// has no links for tc. What a living process has there stays.
+///
+/// # Errors
+/// The kernel's.
+pub fn remove_left(programs: &[&str], ifindex: u32) -> io::Result<()> {
+    programs
+        .iter()
+        .try_for_each(|program| match only(program, ifindex) {
+            Ok(_only) => classifier::remove_left(program, ifindex),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(()),
+            Err(error) => Err(error),
+        })
 }
 
 /// A name that one process at a time has in a network namespace, and that ends with it: which

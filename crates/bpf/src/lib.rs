@@ -3,7 +3,8 @@
 //!
 //! - [`object`] reads an object file, [`program`] sets its constants, sizes its maps and loads it.
 //! - [`map`] reads and writes elements, and maps whole arrays into this process.
-//! - [`attach`] puts a program on an interface, [`features`] says what that interface can do.
+//! - [`attach`] puts a program on an interface, [`features`] says what that interface can do,
+//!   [`classifier`] does it where older kernels have no links.
 //! - [`btf`] finds types of the running kernel, [`assemble`] writes small programs that use them.
 //! - [`sys`] is bpf(2) itself: one function a command.
 //!
@@ -11,7 +12,7 @@
 //! The kernel owns maps and programs; a [`map::Map`], a [`program::Program`] and an
 //! [`attach::Attachment`] are descriptors of them. Nothing is pinned: what a process has loaded
 //! goes with its last descriptor, however the process ends, and the interface is the kernel's
-//! again. A [`map::MappedArray`] is the kernel's memory in this process. Programs change it at any
+//! again; [`classifier`] has the one exception. A [`map::MappedArray`] is the kernel's memory in this process. Programs change it at any
 //! time, so it is read and written by pointer or by copy, and never borrowed as a slice.
 //!
 //! # What it cannot do
@@ -22,6 +23,7 @@
 pub mod assemble;
 pub mod attach;
 pub mod btf;
+pub mod classifier;
 pub mod error;
 pub mod features;
 pub mod map;

@@ -65,6 +65,10 @@ pub(crate) struct Arguments {
     /// "expired=100, local=50000"; "none": all [default: see docs/router.md]
     #[arg(long, value_name = "LIST")]
     punt_limits: Option<PuntLimits>,
+    /// Only remove what a killed router has left at tc of its ports, before Linux 6.6: filters that do
+    /// nothing any more. A start does the same
+    #[arg(long)]
+    remove_left: bool,
     /// Workers do the driver's receiving themselves, on their cores (engine af-xdp)
     #[arg(long)]
     busy_poll: bool,
@@ -72,6 +76,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let config = configuration(arguments)?;
+    if arguments.remove_left {
+        engine::remove_left(&config.ports);
+        return Ok(ExitCode::SUCCESS);
+    }
     let signals = Signals::register()?;
     let sockets = config.engine.has_workers();
     // First, since engines start threads, and rights belong to threads.

@@ -19,6 +19,8 @@ pub const MAP_READ_ONLY: u32 = 1 << 7;
 pub const MAP_MMAPABLE: u32 = 1 << 10;
 /// `BPF_MAP_TYPE_ARRAY`.
 pub const TYPE_ARRAY: u32 = 2;
+/// `BPF_MAP_TYPE_PROG_ARRAY`.
+pub const TYPE_PROGRAM_ARRAY: u32 = 3;
 /// `BPF_MAP_TYPE_ARRAY_OF_MAPS`.
 pub const TYPE_ARRAY_OF_MAPS: u32 = 12;
 

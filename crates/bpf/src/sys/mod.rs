@@ -13,8 +13,8 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use host::process::checked;
 pub use map::{
-    MAP_MMAPABLE, MAP_READ_ONLY, MapDefinition, TYPE_ARRAY, TYPE_ARRAY_OF_MAPS, btf_load,
-    map_create, map_delete, map_freeze, map_lookup, map_update,
+    MAP_MMAPABLE, MAP_READ_ONLY, MapDefinition, TYPE_ARRAY, TYPE_ARRAY_OF_MAPS, TYPE_PROGRAM_ARRAY,
+    btf_load, map_create, map_delete, map_freeze, map_lookup, map_update,
 };
 pub use program::{
     ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, Hook, Instruction, PROGRAM_UNALIGNED, link_create,

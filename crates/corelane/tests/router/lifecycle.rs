@@ -4,6 +4,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use bpf::sys::{ATTACH_TCX_INGRESS, programs_attached};
+
 use super::lab::{Lab, is_root, ping, text, wait_for};
 
 #[test]
@@ -22,6 +24,56 @@ fn the_kernel_forwards_again_after_a_stop_and_after_a_crash() {
         let links = lab.r.ip("-d link show r0").unwrap();
         assert!(!links.contains("xdp"), "{links}");
     }
+}
+
+/// Where the kernel has no links for programs at tc, it keeps a filter whose process was killed.
+#[test]
+fn what_a_killed_router_leaves_at_tc_does_nothing_and_is_removed() {
+    if !is_root() || !needs::program("tc") {
+        return;
+    }
+    let lab = Lab::new();
+    let tc = |words: &str| {
+        let output = lab.r.command("tc").args(words.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", text(&output));
+        text(&output)
+    };
+    let has_filter = || tc("filter show dev r0 ingress").contains("corelane segment");
+    let has_links = lab
+        .r
+        .enter(|| programs_attached(1, ATTACH_TCX_INGRESS).is_ok());
+    let has_links = has_links.unwrap();
+    let start = || {
+        let router = lab.run(&["r0", "r1"], &["--engine", "tc"]);
+        lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
+        assert_eq!(has_filter(), !has_links);
+        assert_eq!(router.left_to_kernel(), [""; 0]);
+        router
+    };
+    start().end(libc::SIGTERM);
+    assert!(!has_filter() && ping(&lab.a, "10.1.0.2", 5));
+    start().end(libc::SIGKILL);
+    assert!(ping(&lab.a, "10.1.0.2", 5));
+    assert_eq!(has_filter(), !has_links);
+    // The next one begins without it, whatever its engine is; so does who only removes.
+    let router = lab.run(&["r0", "r1"], &["--engine", "xdp", "--require", "generic"]);
+    assert!(!has_filter());
+    drop(router);
+    start().end(libc::SIGKILL);
+    let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
+    let words = ["run", "--remove-left", "--port", "r0", "--port", "r1"];
+    let output = command.args(words).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(!has_filter() && lab.ping("10.1.0.2"));
+    // Another's program there keeps the port with the kernel.
+    if has_links {
+        return;
+    }
+    let router = start();
+    tc("filter add dev r0 ingress pref 1 protocol ip u32 match ip dst 192.0.2.1 flowid 1:1");
+    wait_for("the filter", 6, || router.left_to_kernel().len() == 1);
+    drop(router);
+    assert!(tc("filter show dev r0 ingress").contains("pref 1 u32"));
 }
 
 #[test]

@@ -75,8 +75,8 @@ fn vlans_and_vrfs_end_as_with_the_kernel_alone() {
         twins: 1,
         captured: captured(&[]).unwrap(),
     };
-    for engine in ["xdp", "af-xdp"] {
-        let summary = search(&start(engine, mode()), &order).unwrap();
+    for (engine, options) in [("xdp", mode()), ("af-xdp", mode()), ("tc", &[])] {
+        let summary = search(&start(engine, options), &order).unwrap();
         assert_equal(engine, &summary);
         let drawn = |kind| summary.kinds.contains_key(kind);
         if !drawn("vrfs") || !drawn("vlans") {
@@ -85,7 +85,7 @@ fn vlans_and_vrfs_end_as_with_the_kernel_alone() {
         }
         assert!(summary.forwarded > 0, "{engine}: {summary:#?}");
         let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../twin/cases/vrf-broadcast.case");
-        let mut twins = twins(engine, mode());
+        let mut twins = twins(engine, options);
         let case = Case::read(&case).unwrap();
         assert_equal(engine, &replay(&mut twins, &case).unwrap());
     }

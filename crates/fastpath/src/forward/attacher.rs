@@ -105,7 +105,7 @@ impl Order {
                 (Place::Xdp(_), bpf::Error::NotNative { .. }) => {
                     done = self.attach_at(Place::Tc, tellers);
                 }
-                // Before Linux 6.6 there is no such place.
+                // The kernel may lack what it takes (`bpf::classifier`).
                 (Place::Tc, bpf::Error::Attach { .. }) => {
                     done = self.attach_at(Request::Any.into(), tellers);
                 }

@@ -93,6 +93,8 @@ const OBJECT: &[u8] = include_bytes!("../../bpf/built/forward.bpf.o");
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const SEGMENT: &[u8] = include_bytes!("../../bpf/built/segment.bpf.o");
 const TAKE: &[u8] = include_bytes!("../../bpf/built/take.bpf.o");
+/// The names of programs that forwarders have at tc.
+pub const PROGRAMS_AT_TC: [&str; 2] = ["segment", "take"];
 /// Maps that every port's program shares.
 const SHARED: [&str; 21] = [
     "tables",

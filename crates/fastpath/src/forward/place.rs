@@ -19,8 +19,7 @@ use bpf::features;
 pub enum Place {
     /// Before the kernel has made a socket buffer of a frame, or right after it (generic mode).
     Xdp(Request),
-    /// At tc, with whole segments. Needs a table of our own ([`Lookup::Own`](super::Lookup)), and
-    /// Linux 6.6.
+    /// At tc, with whole segments. Needs a table of our own ([`Lookup::Own`](super::Lookup)).
     Tc,
     /// Where it suits the device, which is asked unless that is known; when that is refused, at the
     /// other.

@@ -10,7 +10,7 @@
 //! The kernel spreads a port's flows over one worker for each core.
 //!
 //! # What it cannot do
-//! - It needs Linux 6.6, for programs at tc that go with their owner.
+//! - It needs Linux 6.6: the verifier of 6.1 refuses its program.
 //! - Frames longer than [`LONGEST`] bytes, such as segmentation offload makes, are the kernel's
 //!   (`too-big`): right, but of one flow the long ones go one way and the short ones the other, and
 //!   may overtake each other. Several segments that the kernel has put together to a packet that

@@ -1,8 +1,8 @@
 //! The one door: how an engine is started, whoever starts it.
 
-use bpf::attach::Request;
+use bpf::attach::{self, Request, index_of};
 use clap::ValueEnum;
-use fastpath::forward::Capacity;
+use fastpath::forward::{Capacity, PROGRAMS_AT_TC};
 use port::xsk::Copying;
 use serde::Deserialize;
 
@@ -111,6 +111,7 @@ pub fn open(
         _ => Copying::Any,
     };
     let all = all || matches!(require, Require::Native | Require::ZeroCopy);
+    remove_left(ports);
     Ok(match kind {
         EngineKind::Auto | EngineKind::Xdp | EngineKind::XdpKernelFib | EngineKind::Tc => {
             Box::new(InKernel::open(kind, ports, request, all, capacity)?)
@@ -121,6 +122,14 @@ pub fn open(
         }
         EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, all, capacity)?),
     })
+}
+
+/// Removes what a killed process may have left at tc of these ports, which does nothing any more
+/// ([`bpf::classifier`]). Where that fails, it stays.
+pub fn remove_left(ports: &[String]) {
+    for ifindex in ports.iter().flat_map(|port| index_of(port)) {
+        let _stays = attach::remove_left(&PROGRAMS_AT_TC, ifindex);
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,9 @@ fn disciplines_and_filters_count_from_their_announcement_on() {
     assert_eq!(found(&all, false), [""; 0]);
     let mut hear = |kind, payload: Vec<u8>| all.hear(message(kind, &payload));
     hear(libc::RTM_NEWQDISC, said(8, 1, u32::MAX, "tbf", None));
-    hear(libc::RTM_NEWTFILTER, said(7, 0, INGRESS, "bpf", None));
+    hear(libc::RTM_NEWTFILTER, said(7, 1, INGRESS, "bpf", None));
+    // The head of a list of programs may be all that there is of it.
+    hear(libc::RTM_NEWTFILTER, said(8, 0, INGRESS, "bpf", None));
     // On the discipline of a port: only who goes past the discipline goes past it.
     hear(libc::RTM_NEWTFILTER, said(7, 0, 0x10000, "u32", None));
     let filter = |kind: &str| format!("tc filter {kind} (tc filter show dev p7)");
@@ -83,12 +85,12 @@ fn filters_of_a_shared_block_count_on_all_its_links() {
     }
     all.hear(message(
         libc::RTM_NEWTFILTER,
-        &said(SHARED_BLOCK, 0, 4, "bpf", None),
+        &said(SHARED_BLOCK, 1, 4, "bpf", None),
     ));
     assert_eq!(found(&all, false), [""; 0], "of another block");
     all.hear(message(
         libc::RTM_NEWTFILTER,
-        &said(SHARED_BLOCK, 0, 3, "bpf", None),
+        &said(SHARED_BLOCK, 1, 3, "bpf", None),
     ));
     assert_eq!(
         found(&all, false),
@@ -100,4 +102,25 @@ fn filters_of_a_shared_block_count_on_all_its_links() {
         &said(8, 0, INGRESS, "clsact", Some(5)),
     ));
     assert_eq!(found(&all, true).len(), 2);
+}
+
+#[test]
+fn our_own_program_counts_where_it_is_another_process_s() {
+    let (options, name) = (2, 7);
+    let mut payload = said(7, 1, INGRESS, "bpf", None);
+    let mut inside = Vec::new();
+    append(&mut inside, name, b"corelane segment\0");
+    append(&mut payload, options, &inside);
+    let mut all = Disciplines::default();
+    all.hear(message(libc::RTM_NEWTFILTER, &payload));
+    let found = |own_at_tc| {
+        let link = Watched {
+            own_at_tc,
+            ..link(7, true)
+        };
+        let mut found = Vec::new();
+        all.find(&[link], &mut found);
+        found.len()
+    };
+    assert_eq!((found(0), found(1)), (1, 0));
 }

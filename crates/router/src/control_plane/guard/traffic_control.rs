@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use bpf::classifier;
 use bpf::sys::{ATTACH_TCX_EGRESS, ATTACH_TCX_INGRESS, programs_attached};
 use host::netlink::{Message, ROUTE, attributes, number, text};
 
@@ -33,6 +34,9 @@ const HARMLESS: [&str; 7] = [
 /// The one of them that asks filters, which may drop what they find.
 const ASKS_FILTERS: &str = "fq_codel";
 
+/// What a filter is called that a Corelane has made: before Linux 6.6 a port's own program is one.
+const OWN_FILTER: &str = "bpf of Corelane";
+
 const CHANGES: [u16; 4] = [
     libc::RTM_NEWQDISC,
     libc::RTM_DELQDISC,
@@ -45,7 +49,7 @@ const CHANGES: [u16; 4] = [
 pub struct Disciplines {
     /// With the kind and the handle.
     kinds: BTreeSet<(u32, String, u32)>,
-    /// With the parent and the kind.
+    /// With the parent and the kind; of our own, [`OWN_FILTER`].
     filters: BTreeSet<(u32, u32, String)>,
     /// With the parent and the number of the block whose filters these are.
     blocks: BTreeSet<(u32, u32, u32)>,
@@ -91,7 +95,11 @@ impl Disciplines {
         };
         let kind = text(kind);
         match message.kind {
+            // The head of a list of programs, which may be empty.
+            libc::RTM_NEWTFILTER if kind == "bpf" && handle == 0 => {}
             libc::RTM_NEWTFILTER => {
+                let ours = classifier::program_of(attributes(rest)).filter(|_| kind == "bpf");
+                let kind = ours.map_or(kind, |_| OWN_FILTER.to_owned());
                 self.filters.insert((index, parent, kind));
             }
             libc::RTM_NEWQDISC => {
@@ -139,7 +147,8 @@ impl Disciplines {
             let own = self.filters.range((index, 0, String::new())..);
             let own = own.take_while(|(at, ..)| *at == index);
             let own = own.filter(|(_, parent, _)| counts(*parent));
-            for (.., kind) in own.chain(of_blocks) {
+            let is_own = |kind: &str| kind == OWN_FILTER && link.own_at_tc > 0;
+            for (.., kind) in own.chain(of_blocks).filter(|(.., kind)| !is_own(kind)) {
                 say(format!("tc filter {kind} (tc filter show dev {name})"));
             }
         }
