@@ -1,5 +1,6 @@
 //! Engine `auto`: where each port's program is, and how it moves.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fastpath::forward::{Capacity, Device, PortSettings, Suits};
@@ -25,6 +26,20 @@ pub(crate) fn port(name: &str) -> Port {
             ..PortSettings::default()
         },
     }
+}
+
+/// Waits until r0 is attached like that; what was said meanwhile.
+fn wait_for(engine: &mut dyn Engine, mode: &'static str) -> String {
+    let end = Instant::now() + Duration::from_mins(1);
+    let mut said = String::new();
+    while modes(engine) != [("r0".to_owned(), mode)] {
+        if let Err(error) = engine.check() {
+            said += &error.to_string();
+        }
+        assert!(Instant::now() < end, "{:?}: {said}", modes(engine));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    said
 }
 
 #[test]
@@ -70,16 +85,25 @@ fn a_port_whose_device_changes_has_its_program_moved_and_the_log_says_so() {
         let mut said = engine.check().unwrap_err().to_string();
         assert!(modes(&*engine).is_empty());
         held.release();
-        let end = Instant::now() + Duration::from_mins(1);
-        while modes(&*engine) != [("r0".to_owned(), "native")] {
-            if let Err(error) = engine.check() {
-                said += &error.to_string();
-            }
-            assert!(Instant::now() < end, "{:?}: {said}", modes(&*engine));
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        said += &wait_for(&mut *engine, "native");
         assert!(said.contains("port r0") && said.contains("XDP"), "{said}");
         assert_eq!(engine.programs_at_tc(r0.ifindex), 0);
+        assert!(engine.failed_ports().is_empty());
+        // Another device of that name is asked anew.
+        for line in [
+            &["link", "del", "r0"][..],
+            &["link", "add", "r0", "type", "bridge"],
+        ] {
+            assert!(Command::new("ip").args(line).status().unwrap().success());
+        }
+        let bridge = port("r0");
+        engine.apply(&[Change::Port(bridge.clone())]).unwrap();
+        wait_for(&mut *engine, "tc,software-device");
+        // Where its driver is to run the program and refuses, it stays at tc, and is said to.
+        device.suits = Suits::Native;
+        engine.set_device(bridge.ifindex, device);
+        assert!(modes(&*engine).is_empty());
+        wait_for(&mut *engine, "tc,no-native-xdp");
         assert!(engine.failed_ports().is_empty());
     };
     bed.namespace("r").unwrap().enter(work).unwrap();
