@@ -1,5 +1,6 @@
 //! The same tests on another kernel: Debian's User Mode Linux, which has the VLAN and VRF devices,
-//! the legacy tables and the IPVS that this machine's kernel may lack.
+//! the legacy tables and the IPVS that this machine's kernel may lack, and no links for programs at
+//! tc, as kernels before Linux 6.6.
 //!
 //! The guest sees the machine's files, read-only, so it runs this very test program and this very
 //! `corelane`. Its first process is a short shell script; when that has printed the outcome it
@@ -16,11 +17,20 @@ use super::lab::is_root;
 const KERNEL: &str = "/usr/bin/linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
 /// What the tests need of the guest's kernel, as Debian has it: as modules.
-const WANTED: [&str; 8] = [
+const WANTED: [&str; 17] = [
     "ipv6",
     "veth",
     "8021q",
     "vrf",
+    "sch_ingress",
+    "cls_bpf",
+    "bonding",
+    "bridge",
+    "geneve",
+    "ip_gre",
+    "macvlan",
+    "sit",
+    "vxlan",
     "iptable_filter",
     "ip6table_filter",
     "ip_vs",
@@ -145,8 +155,11 @@ fn what_this_kernel_may_lack_is_as_it_must_be_on_one_that_has_it() {
         return;
     };
     let tests = [
+        "router::devices::devices_of_software_forward_as_with_the_kernel_alone",
         "router::forwarding::a_vlan_is_tagged_on_its_way_out_and_in",
         "router::forwarding::a_vrf_has_routes_of_its_own",
+        "router::lifecycle::what_a_killed_router_leaves_at_tc_does_nothing_and_is_removed",
+        "router::segments::tcp_between_hosts_with_offloads_passes_in_whole_segments",
         "router::sizes::tables_that_are_too_few_or_too_small_leave_a_vrf_to_the_kernel",
         "router::sizes::vlans_that_are_too_few_leave_others_to_the_kernel",
         "router::tables::legacy_tables_leave_their_family_to_the_kernel",
@@ -154,6 +167,6 @@ fn what_this_kernel_may_lack_is_as_it_must_be_on_one_that_has_it() {
         "router::twins::vlans_and_vrfs_end_as_with_the_kernel_alone",
     ];
     let printed = in_guest(&tests, &modules);
-    let passed = printed.contains("7 passed; 0 failed") && printed.contains("outcome 0");
+    let passed = printed.contains("10 passed; 0 failed") && printed.contains("outcome 0");
     assert!(passed && !printed.contains("skipped:"), "{printed}");
 }

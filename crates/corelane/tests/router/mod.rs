@@ -11,6 +11,7 @@ mod watch;
 
 mod checksums;
 mod cores;
+mod devices;
 mod discovery;
 mod document;
 mod egress;

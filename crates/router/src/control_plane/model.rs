@@ -70,6 +70,26 @@ pub enum LinkKind {
     },
 }
 
+/// Why no program can have the frames of a device with this hardware type (`ARPHRD_…`), if none can.
+pub fn unfit(hardware: u16) -> Option<&'static str> {
+    (hardware != libc::ARPHRD_ETHER).then_some("its frames have no Ethernet header")
+}
+
+/// Does a device of this kind put packets into others? It notes what its path takes with the route
+/// that a packet came with, or answers by it (`skb_tunnel_check_pmtu`, `tnl_update_pmtu`), and
+/// what a program redirects has none: the sender would never know.
+pub fn is_tunnel(kind: &str) -> bool {
+    const TUNNELS: [&str; 6] = [
+        "vxlan",
+        "geneve",
+        "gretap",
+        "erspan",
+        "ip6gretap",
+        "ip6erspan",
+    ];
+    TUNNELS.contains(&kind)
+}
+
 /// A link (interface).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -91,6 +111,10 @@ pub struct Link {
     pub master: Option<u32>,
     /// The link below whose frames it takes for itself (ipvlan; macvlan that passes through).
     pub takes_from: Option<u32>,
+    /// Why its frames are the kernel's in both directions, whatever is in them.
+    pub unfit: Option<&'static str>,
+    /// What leaves by it, or by what it is enslaved to, is the kernel's ([`is_tunnel`]).
+    pub is_tunnel: bool,
 }
 
 /// An address on a link.

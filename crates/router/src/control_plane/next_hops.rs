@@ -258,11 +258,11 @@ impl NextHops {
         // Whatever is on the link itself has the unspecified address.
         let first = (link.index, IpAddr::V4(Ipv4Addr::from_bits(1)));
         let last = (link.index, IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)));
-        let below = link
-            .takes_from
-            .and_then(|below| self.around.links.get(&below));
+        let owner = link.master.filter(|_| link.is_tunnel);
+        let others = link.takes_from.into_iter().chain(owner);
+        let mut others = others.filter_map(|other| self.around.links.get(&other));
         self.around.is_looked_at(link)
-            || below.is_some_and(|below| self.around.is_looked_at(below))
+            || others.any(|other| self.around.is_looked_at(other))
             || self.neighbours.range(first..=last).next().is_some()
     }
 

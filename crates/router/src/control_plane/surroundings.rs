@@ -25,6 +25,8 @@ pub struct Surroundings {
     receiving: BTreeSet<u32>,
     /// Links below others that take their frames, and these ([`Link::takes_from`]).
     takers: BTreeSet<(u32, u32)>,
+    /// Tunnels by the link that they are enslaved to, or 0.
+    tunnels: BTreeSet<(u32, u32)>,
     /// Neighbours by link and address.
     pub neighbours: BTreeMap<(u32, IpAddr), Neighbour>,
     addresses: HashSet<LinkAddress>,
@@ -173,11 +175,16 @@ impl Surroundings {
     pub fn put_link(&mut self, link: Link) -> Option<Link> {
         let (index, takes_from, receives) = (link.index, link.takes_from, self.is_receiving(&link));
         let is_port = receives && link.kind == LinkKind::Plain;
+        let place = tunnel_place(&link);
         let before = self.links.insert(index, link);
         if let Some(below) = before.as_ref().and_then(|before| before.takes_from) {
             self.takers.remove(&(below, index));
         }
         self.takers.extend(takes_from.map(|below| (below, index)));
+        if let Some(old) = before.as_ref().and_then(tunnel_place) {
+            self.tunnels.remove(&old);
+        }
+        self.tunnels.extend(place);
         let takes = takes_from.is_some_and(|below| self.receives(below));
         self.news += u64::from(takes || receives);
         if receives && !is_port {
@@ -381,7 +388,8 @@ impl Surroundings {
             | LinkKind::Vrf { .. } => return None,
             LinkKind::Vlan { parent, vid, .. } => (self.links.get(&parent)?, vid),
         };
-        if !below.up || !below.carrier || !self.enabled(below) || self.is_kept(&link.name) {
+        let is_kept = !self.enabled(below) || self.is_kept(&link.name);
+        if !below.up || !below.carrier || is_kept || self.tunnels(below) {
             return None;
         }
         Some(Egress {
@@ -390,6 +398,12 @@ impl Surroundings {
             source: link.mac,
             mtu: link.mtu,
         })
+    }
+
+    /// May what leaves by this link be put into other packets?
+    fn tunnels(&self, link: &Link) -> bool {
+        let members = (link.index, 0)..=(link.index, u32::MAX);
+        link.is_tunnel || self.tunnels.range(members).next().is_some()
     }
 
     fn enabled(&self, link: &Link) -> bool {
@@ -481,6 +495,9 @@ impl Surroundings {
     /// A link is gone, and with it what was on it.
     pub fn forget_link(&mut self, link: u32) {
         let gone = self.links.remove(&link);
+        if let Some(place) = gone.as_ref().and_then(tunnel_place) {
+            self.tunnels.remove(&place);
+        }
         if let Some(below) = gone.and_then(|gone| gone.takes_from) {
             self.takers.remove(&(below, link));
         }
@@ -494,6 +511,12 @@ impl Surroundings {
         self.addresses.retain(|address| address.link != link);
         self.without_v4.remove(&link);
     }
+}
+
+/// A link's place among the tunnels, if it is one.
+fn tunnel_place(link: &Link) -> Option<(u32, u32)> {
+    let place = (link.master.unwrap_or_default(), link.index);
+    link.is_tunnel.then_some(place)
 }
 
 /// An entry that needs nothing but its kind.

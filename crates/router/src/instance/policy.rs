@@ -170,6 +170,7 @@ impl Instance {
         findings.extend(guard::policy_rules(self.follower.mirror()));
         findings.extend(guard::path_mtu(&self.settings));
         findings.extend(guard::owners(self.follower.mirror()));
+        findings.extend(guard::unfit(self.follower.mirror()));
         findings.sort();
         findings.dedup();
         // Nobody knows yet what is done to the packets of these.

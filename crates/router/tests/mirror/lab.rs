@@ -37,6 +37,8 @@ pub(crate) fn link(index: u32, name: &str) -> Link {
         kind: LinkKind::Plain,
         master: None,
         takes_from: None,
+        unfit: None,
+        is_tunnel: false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use fastpath::forward::ReversePath;
 use fib::next_hop::Kind;
 use host::netlink::{Message, append};
-use router::control_plane::guard::owners;
+use router::control_plane::guard::{owners, unfit};
 use router::control_plane::model::{Event, Link, LinkKind, Rule, nud};
 use router::control_plane::netlink::decode::decode;
 use router::engine::MAIN_TABLE;
@@ -51,6 +51,41 @@ fn a_port_whose_frames_another_link_takes_is_the_kernels() {
     assert!(found[0].what.contains("ipvl0"), "{found:?}");
     lab.feed(Event::LinkGone(50));
     assert!(enabled(&lab, 1) && owners(&lab.mirror).is_empty());
+}
+
+#[test]
+fn what_leaves_by_a_tunnel_is_the_kernels() {
+    let mut lab = Lab::new();
+    lab.add(route("192.0.2.0/24", &[hop(2, "10.1.0.9")]));
+    let tunnel = |is_tunnel, master| Link {
+        is_tunnel,
+        master,
+        ..link(50, "vx0")
+    };
+    lab.feed(Event::Link(tunnel(true, None)));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Adjacency);
+    // Of a bridge that a tunnel belongs to, nobody knows by which of its ports a frame leaves.
+    for (is_tunnel, kind) in [(true, Kind::Punt), (false, Kind::Adjacency)] {
+        lab.feed(Event::Link(tunnel(is_tunnel, Some(2))));
+        assert_eq!(lab.kind("192.0.2.1"), kind);
+    }
+    lab.feed(Event::Link(tunnel(true, Some(2))));
+    lab.feed(Event::LinkGone(50));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Adjacency);
+    lab.feed(Event::Link(Link {
+        is_tunnel: true,
+        ..link(2, "r1")
+    }));
+    assert_eq!(lab.kind("192.0.2.1"), Kind::Punt);
+    assert!(lab.engine.ports[&2].settings.enabled);
+    // What has no Ethernet header is the kernel's in both directions.
+    lab.feed(Event::Link(Link {
+        unfit: Some("why"),
+        ..link(3, "r2")
+    }));
+    let found = unfit(&lab.mirror);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].what.contains("why"), "{found:?}");
 }
 
 #[test]

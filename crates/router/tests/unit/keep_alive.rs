@@ -41,6 +41,8 @@ fn mirror() -> Mirror {
         kind: LinkKind::Plain,
         master: None,
         takes_from: None,
+        unfit: None,
+        is_tunnel: false,
     };
     mirror.apply(Event::Link(link));
     mirror.apply(Event::Route(

@@ -309,6 +309,17 @@ pub fn owners(mirror: &super::mirror::Mirror) -> Vec<Finding> {
     owned.collect()
 }
 
+/// Ports whose frames no program can have.
+pub fn unfit(mirror: &super::mirror::Mirror) -> Vec<Finding> {
+    let unfit = mirror.around().receiving().filter_map(|link| {
+        let (name, why) = (&link.name, link.unfit?);
+        let what = format!("{why} (ip -d link show dev {name})");
+        let scope = Scope::Port(name.clone());
+        Some(Finding::new(scope, what, Treatment::Setting))
+    });
+    unfit.collect()
+}
+
 /// Policy rules as findings: which table a packet looks in depends on more than its destination.
 pub fn policy_rules(mirror: &super::mirror::Mirror) -> Vec<Finding> {
     let mut found = Vec::new();

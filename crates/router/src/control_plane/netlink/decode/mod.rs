@@ -11,7 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use host::netlink::{Message, attributes, number, short, text};
 
-use crate::control_plane::model::{Event, Link, LinkAddress, LinkKind, Neighbour, Placement, Rule};
+use crate::control_plane::model::{
+    Event, Link, LinkAddress, LinkKind, Neighbour, Placement, Rule, is_tunnel, unfit,
+};
 
 const AF_INET: u8 = libc::AF_INET as u8;
 const AF_INET6: u8 = libc::AF_INET6 as u8;
@@ -79,6 +81,7 @@ fn link(payload: &[u8]) -> Option<Link> {
     if payload.first() != Some(&0) {
         return None;
     }
+    let hardware = u16::from_ne_bytes(field(payload, 2)?);
     let index = u32::from_ne_bytes(field(payload, 4)?);
     let flags = u32::from_ne_bytes(field(payload, 8)?);
     let mut found = Link {
@@ -91,6 +94,8 @@ fn link(payload: &[u8]) -> Option<Link> {
         kind: LinkKind::Plain,
         master: None,
         takes_from: None,
+        unfit: unfit(hardware),
+        is_tunnel: false,
     };
     let mut parent = 0;
     let mut is_elsewhere = false;
@@ -113,6 +118,7 @@ fn link(payload: &[u8]) -> Option<Link> {
         let (name, data) = kind_and_data(info);
         found.kind = link_kind(&name, data, parent);
         found.takes_from = takes_frames(&name, data).then_some(parent);
+        found.is_tunnel = is_tunnel(&name);
     }
     Some(found)
 }
