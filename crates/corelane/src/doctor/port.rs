@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use bpf::attach::{self, Request};
-use fastpath::forward::{Capacity, Forwarder, Lookup, Suits};
+use bpf::attach::{self, Mode, Request};
+use fastpath::forward::{Capacity, Forwarder, Lookup, Place, Suits};
 use port::xsk::{Copying, Memory, Options, XskPort};
 use port::{Pool, PortError};
+use router::control_plane::model::unfit;
 
 use super::{Finding, read};
 
@@ -14,6 +15,17 @@ use super::{Finding, read};
 /// headroom and tail of `struct skb_shared_info`): beyond, a driver must take programs for frames
 /// in several buffers.
 const ONE_BUFFER: u32 = 3498;
+
+/// Room for nothing but a try.
+const LITTLE: Capacity = Capacity {
+    main_v4: 4096,
+    main_v6: 4096,
+    more_tables: 0,
+    more_words: 0,
+    slots: 1 << 16,
+    buckets: 64,
+    vlans: 1,
+};
 
 /// Everything about one interface of this network namespace.
 ///
@@ -52,25 +64,45 @@ fn link(name: &str) -> Finding {
     }
 }
 
-/// Where engine auto has the program, and why.
+/// Where engine auto has the program, found out by trying, and why.
 fn place(name: &str, ifindex: u32) -> Finding {
     let what = format!("{name}: engine auto");
-    match Suits::ask(name, ifindex) {
-        Ok(Suits::Native) => Finding::good(what, "XDP: the driver runs the program"),
-        Ok(Suits::Software) => Finding::good(
+    let hardware = read(&format!("/sys/class/net/{name}/type"));
+    let hardware = hardware.and_then(|number| number.parse().ok());
+    if let Some(why) = hardware.and_then(unfit) {
+        let remedy = "no engine forwards here; name other ports";
+        return Finding::missing(what, format!("the kernel: {why}"), remedy);
+    }
+    let attach = || -> fastpath::Result<_> {
+        let mut forwarder = Forwarder::new(Lookup::Own, LITTLE)?;
+        let mode = forwarder.attach(name, Place::Suiting(None))?.mode();
+        Ok((mode, forwarder.device(ifindex).map(|device| device.suits)))
+    };
+    let (mode, suits) = match attach() {
+        Ok(attached) => attached,
+        Err(error) => return Finding::limited(what, "not tried", error.to_string()),
+    };
+    match (mode, suits) {
+        (Mode::Tc, Some(Suits::Software)) => Finding::good(
             what,
             "tc: a software device, whose senders hand over whole segments",
         ),
-        Ok(Suits::Host) => Finding::good(
+        (Mode::Tc, Some(Suits::Host)) => Finding::good(
             what,
             format!("tc: the host hands over whole segments (ethtool -K {name} rx off: XDP)"),
         ),
-        Ok(Suits::NoNative) => Finding::limited(
+        (Mode::Tc, _) => Finding::limited(
             what,
             "tc: the driver runs no XDP programs",
             "a card whose driver does forwards small frames several times as fast",
         ),
-        Err(error) => Finding::limited(what, "not known", error.to_string()),
+        (_, Some(Suits::Native)) => Finding::good(what, "XDP: the driver runs the program"),
+        (mode, _) => Finding::limited(
+            what,
+            format!("XDP ({mode}): the kernel takes no program at tc, where segments pass whole"),
+            "Linux 6.6, or one with CONFIG_NET_CLS_BPF; or a block that interfaces share is in the \
+             way (tc qdisc show)",
+        ),
     }
 }
 

@@ -228,6 +228,7 @@ fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
     };
     for what in [
         "r0: link",
+        "r0: engine auto",
         "r0: native XDP",
         "r0: takes redirected frames",
         "engine xdp",
@@ -237,6 +238,8 @@ fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
     ] {
         assert_eq!(find(what)["verdict"], "good", "{:#}", find(what));
     }
+    let place = find("r0: engine auto")["state"].as_str().unwrap();
+    assert!(place.starts_with("tc: a software device"), "{place}");
     let others = ["AF_XDP", "queues", "offloads", "MTU"];
     for what in others {
         find(&format!("r1: {what}"));
@@ -268,6 +271,13 @@ fn the_doctor_tries_ports_and_gives_every_bad_verdict_a_remedy() {
         table.contains("r0: native XDP") && table.contains("what to do"),
         "{table}"
     );
+    let said = text(
+        &corelane(&lab, &["doctor", "--port", "lo"])
+            .output()
+            .unwrap(),
+    );
+    let why = "the kernel: its frames have no Ethernet header";
+    assert!(said.contains(why), "{said}");
     let missing = corelane(&lab, &["doctor", "--port", "nosuch"])
         .output()
         .unwrap();
