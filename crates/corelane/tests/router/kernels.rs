@@ -17,13 +17,14 @@ use super::lab::is_root;
 const KERNEL: &str = "/usr/bin/linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
 /// What the tests need of the guest's kernel, as Debian has it: as modules.
-const WANTED: [&str; 17] = [
+const WANTED: [&str; 18] = [
     "ipv6",
     "veth",
     "8021q",
     "vrf",
     "sch_ingress",
     "cls_bpf",
+    "cls_u32",
     "bonding",
     "bridge",
     "geneve",
