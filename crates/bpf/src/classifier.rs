@@ -5,8 +5,8 @@
 //! instructions, which jumps into the one that is to run by an array of programs. The kernel empties
 //! such an array when the last descriptor of it is closed (`prog_array_map_clear` of
 //! `kernel/bpf/arraymap.c`), however the process ends: the filter then jumps nowhere and has every
-//! frame go on as if it were not there, and the program and its maps are gone. [`remove_left`]
-//! removes what has stayed.
+//! frame go on as if it were not there, and the program and its maps are gone.
+//! [`attach::remove_left`](crate::attach::remove_left) removes what has stayed.
 //!
 //! The kernel chooses its place among other filters. The discipline stays: between a look whether it
 //! is empty and its removal, another program may have come to rely on it. Without filters it does
