@@ -162,6 +162,17 @@ impl Attachment {
         })
     }
 
+    /// Puts another program of the same kind in this one's place; no frame passes between them.
+    ///
+    /// # Errors
+    /// [`Error::Attach`].
+    pub fn exchange(&self, program: &Program) -> Result<()> {
+        sys::link_update(self.link.as_fd(), program.as_fd()).map_err(|error| Error::Attach {
+            interface: self.interface.clone(),
+            error,
+        })
+    }
+
     /// Which mode it got.
     pub fn mode(&self) -> Mode {
         self.mode

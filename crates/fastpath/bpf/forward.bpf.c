@@ -79,8 +79,7 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 	__u8 *data = packet_start(context);
 	const __u8 *end = packet_end(context);
 	struct way way = {.counters = mine, .table = port->table, .cpu = cpu, .length = end - data};
-	mine->received++;
-	mine->received_bytes += way.length;
+	count_received(&way, 1);
 	if (data + ETHERNET_LENGTH + TAG_LENGTH > end)
 		return leave(mine, RUNT, 1);
 

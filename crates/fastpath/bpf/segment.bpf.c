@@ -146,8 +146,7 @@ SEC("tc") int segment(struct __sk_buff *context)
 	struct way way = {.counters = mine, .table = port->table, .cpu = cpu, .frames = frames, .start = ETHERNET_LENGTH};
 	way.tag = context->vlan_present ? 0x10000 | context->vlan_tci : 0;
 	way.length = context->len + (way.tag ? TAG_LENGTH * frames : 0);
-	mine->received += frames;
-	mine->received_bytes += way.length;
+	count_received(&way, frames);
 	__u64 wanted = *(volatile const __u64 *)&port->station;
 	if (!(wanted & STATION_ENABLED))
 		return leave(mine, PORT_DISABLED, frames);

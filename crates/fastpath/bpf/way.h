@@ -57,6 +57,13 @@ INLINE __u32 interface_of(__u32 tag)
 	return in ? in->ifindex : 0;
 }
 
+/* Counts what comes in: `frames` on the wire, on this CPU. */
+INLINE void count_received(const struct way *way, __u32 frames)
+{
+	way->counters->received += frames;
+	way->counters->received_bytes += way->length;
+}
+
 /* Counts what is forwarded: `frames` on the wire, on this CPU. */
 INLINE void count_forwarded(const struct way *way, __u32 frames)
 {

@@ -243,6 +243,11 @@ impl Sink {
         Ok(mode)
     }
 
+    /// The program itself, to be put in another's place.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Sums over all CPUs.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ const PROG_LOAD: i32 = 5;
 const ATTEMPTS: u32 = 5;
 const RAW_TRACEPOINT_OPEN: i32 = 17;
 const LINK_CREATE: i32 = 28;
+const LINK_UPDATE: i32 = 29;
 const LINK_DETACH: i32 = 34;
 const PROG_QUERY: i32 = 16;
 
@@ -261,6 +262,28 @@ pub fn link_create(
         order: [0; 4],
     };
     call(LINK_CREATE, &mut argument).map(descriptor)
+}
+
+/// Puts another program of the same kind in the place of a link's.
+///
+/// # Errors
+/// The kernel's.
+pub fn link_update(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    #[repr(C)]
+    struct Argument {
+        link: u32,
+        program: u32,
+        flags: u32,
+        /// None that must have been there.
+        old_program: u32,
+    }
+    let mut argument = Argument {
+        link: link.as_raw_fd() as u32,
+        program: program.as_raw_fd() as u32,
+        flags: 0,
+        old_program: 0,
+    };
+    call(LINK_UPDATE, &mut argument).map(drop)
 }
 
 /// Detaches a link now, even if a copy of its descriptor is still open in a child process that has

@@ -51,6 +51,7 @@ mod refusals;
 mod step;
 mod storage;
 mod tags;
+mod variant;
 mod vlans;
 mod vouch;
 mod workers;
@@ -164,15 +165,16 @@ impl Load {
             let loader = self.capacity.shape(shared(loader, maps), self.cpus)?;
             return loader.load()?.program("segment");
         }
-        self.loader(maps)?.load()?.program("forward")
+        self.loader(OBJECT, maps)?.load()?.program("forward")
     }
 
-    fn loader(&self, maps: &HashMap<&'static str, Map>) -> bpf::Result<Loader> {
+    /// For the forwarder's object, or one that is compiled from the same source.
+    fn loader(&self, object: &[u8], maps: &HashMap<&'static str, Map>) -> bpf::Result<Loader> {
         let longest = match self.target {
             Target::Ports | Target::Copies { .. } => 0,
             Target::Sockets { longest } => longest,
         };
-        let mut loader = Loader::new(OBJECT)?
+        let mut loader = Loader::new(object)?
             .constant("PORT", self.port as u64)
             .constant("GENERIC", u64::from(self.mode == Mode::Generic))
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
@@ -242,7 +244,7 @@ pub struct Forwarder {
     own: MappedArray<u64>,
     policers: MappedArray<u64>,
     vouch: Vouch,
-    _refusals: Option<Refusals>,
+    refusals: Option<Refusals>,
     counters: MappedArray<u64>,
     links: Links,
     carried: MappedArray<u64>,
@@ -284,7 +286,7 @@ impl Forwarder {
             mode: Mode::Native,
             teller: Teller::Nobody,
         }
-        .loader(&HashMap::new())?
+        .loader(OBJECT, &HashMap::new())?
         .maps()?;
         let mut maps = HashMap::new();
         for name in SHARED {
@@ -321,7 +323,7 @@ impl Forwarder {
             own: loaded.map("own4")?.mapped()?,
             policers: loaded.map("policers")?.mapped()?,
             vouch,
-            _refusals: refusals,
+            refusals,
             counters: counters::rows(&loaded.map("counters")?)?,
             links: Links::new(loaded.map("vlan_counters")?.mapped()?, cpus, capacity.vlans),
             carried: loaded.map("carried")?.mapped()?,

@@ -11,3 +11,4 @@ mod rewrite;
 mod search;
 mod segments;
 mod state;
+mod variant;

@@ -22,6 +22,7 @@ mod rig;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bpf::attach::Request;
+use bpf::program::Program;
 use fastpath::generate::Destinations;
 use fastpath::sink::{Checks, Sink};
 use host::bed::{Bed, End, side};
@@ -117,6 +118,11 @@ impl Lanes {
     /// The device's end of the cable to the sink.
     pub fn egress(&self) -> &End {
         &self.egress
+    }
+
+    /// The program that counts at the sink: what it drops elsewhere has arrived, too.
+    pub fn sink_program(&self) -> &Program {
+        self.sink.program()
     }
 
     /// The hardware address of every next hop.

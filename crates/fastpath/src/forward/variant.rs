@@ -1,0 +1,66 @@
+//! A port's program in other variants, so that a bench can tell what its steps cost. No router uses
+//! this.
+//!
+//! The variants share the port's maps: the same tables at the same places in memory, and the same
+//! counters. Where they lie would else be a difference of its own.
+
+use std::path::Path;
+
+use bpf::btf::Btf;
+use bpf::program::Program;
+
+use super::refusals::Refusals;
+use super::{Forwarder, Port, TYPES};
+use crate::{Error, Result};
+
+impl Forwarder {
+    /// Loads for a port at XDP what `object` has in the place of the forwarder's program.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`]; the loader's, for an object that is not compiled from the same source.
+    pub fn variant(&self, ifindex: u32, object: &[u8]) -> Result<Program> {
+        let number = self.number_of(ifindex)?;
+        let port = self.port(ifindex)?;
+        let load = self.load_for(number, port.attachment.mode(), port.teller);
+        Ok(load
+            .loader(object, &self.maps)?
+            .load()?
+            .program("forward")?)
+    }
+
+    /// The program that a port was attached with.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`].
+    pub fn shipped(&self, ifindex: u32) -> Result<Program> {
+        Ok(self.port(ifindex)?.program.clone())
+    }
+
+    /// Has a port run this program from the next frame on.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`]; the kernel's, for a program of another kind.
+    pub fn exchange(&self, ifindex: u32, program: &Program) -> Result<()> {
+        Ok(self.port(ifindex)?.attachment.exchange(program)?)
+    }
+
+    /// Whether frames that devices refuse are counted, as they are from the start; false where this
+    /// kernel does not tell of them.
+    ///
+    /// # Errors
+    /// The loader's.
+    pub fn watch_refusals(&mut self, watch: bool) -> Result<bool> {
+        if watch && self.refusals.is_none() {
+            let types = Btf::read(Path::new(TYPES));
+            self.refusals = Refusals::watch(types.as_ref(), &self.maps)?;
+        } else if !watch {
+            self.refusals = None;
+        }
+        Ok(self.refusals.is_some())
+    }
+
+    fn port(&self, ifindex: u32) -> Result<&Port> {
+        let port = self.ports[self.number_of(ifindex)?].as_ref();
+        port.ok_or(Error::NoPort(ifindex))
+    }
+}
