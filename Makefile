@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-router bench-tester bench-scale
+.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale
 
 # What there is to make, from the comments of this file.
 help:
@@ -123,6 +123,13 @@ bench-router: build
 # WITH=PROGRAM, the one to hold it against; ARGS=--help tells more. Needs root, about two minutes.
 bench-builds: build
 	cargo run --release --locked --quiet --package dut --example builds -- $(WITH) $(CORELANE) $(ARGS)
+
+# What each step of a frame's way costs in ns, by programs compiled without it, for both families and
+# for the whole table and one destination. Needs root, clang and a quiet machine, some 30 minutes;
+# leaves budget.json here.
+bench-budget:
+	@scripts/setup bpf
+	cargo run --release --locked --quiet --package dut --example budget -- $(addprefix --routes ,$(PREFIXES)) $(ARGS)
 
 # What a flood of what the kernel must answer does to a BGP session and to forwarding. Needs root
 # and bird; SECONDS=60.

@@ -5,6 +5,7 @@
 //! ports. Each device has a file with a function `open`.
 
 pub mod between_hosts;
+pub mod budget;
 pub mod case;
 pub mod changer;
 pub mod device;
