@@ -165,9 +165,13 @@ impl Attachment {
     /// Puts another program of the same kind in this one's place; no frame passes between them.
     ///
     /// # Errors
-    /// [`Error::Attach`].
+    /// [`Error::Attach`], also where a filter is in the place of a link.
     pub fn exchange(&self, program: &Program) -> Result<()> {
-        sys::link_update(self.link.as_fd(), program.as_fd()).map_err(|error| Error::Attach {
+        let done = match &self.hold {
+            Hold::Link(link) => sys::link_update(link.as_fd(), program.as_fd()),
+            Hold::Filter(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
+        done.map_err(|error| Error::Attach {
             interface: self.interface.clone(),
             error,
         })
