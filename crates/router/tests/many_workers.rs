@@ -2,8 +2,9 @@
 //! any of them may be waiting for a core in the middle of a burst.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use fastpath::forward::{Accepts, PortSettings};
 use fib::next_hop::Kind;
@@ -17,23 +18,28 @@ use router::user_plane::test_traffic::{self, Destinations};
 
 const PORT: u32 = 1;
 /// Of each worker.
-const FRAMES: u64 = 20_000;
+const FRAMES: usize = 20_000;
 const BUFFERS: u32 = 128;
-/// Of each half of the routes' ranges.
 const NETS: u32 = 128;
+/// Changes, each of several routes: many times what there is room for.
+const TURNS: u16 = 2048;
+/// Only ends a test that hangs.
+const PATIENCE: Duration = Duration::from_mins(2);
 
-/// All frames have a route at any time: by a next hop of their own, or by that of all.
+/// All frames have a route at any time: by a next hop of their own, or by that of all. What one change
+/// makes the next takes back.
 fn change(turn: u16) -> Vec<Change> {
-    let net = u32::from(turn) % NETS;
+    let net = u32::from(turn / 2) % NETS;
+    let hop = |number| match turn % 2 {
+        0 => NextHop(1 + number % 3),
+        _ => NextHop::NONE,
+    };
     let route = Prefix::containing(0x0a00_0000 | net << 8, 24);
     let inside = Prefix::containing(0x0a00_0000 | net << 8, 28);
-    let hop = |number| NextHop(1 + number % 3);
     vec![
         Change::V4(inside, hop(turn)),
         Change::V4(route, hop(turn / 2)),
-        Change::V4(inside, NextHop::NONE),
-        Change::V4(route, NextHop::NONE),
-        Change::NextHop(hop(turn), entry(turn)),
+        Change::NextHop(NextHop(1 + turn % 3), entry(turn)),
     ]
 }
 
@@ -49,11 +55,11 @@ fn entry(stamp: u16) -> NextHopEntry {
     }
 }
 
-/// Runs a worker until it has received its frames.
-fn work<R: Reader>(mut worker: Worker<R>) {
+/// Runs a worker until it has received its frames and is told to stop.
+fn work<R: Reader>(mut worker: Worker<R>, stop: &AtomicBool) {
     let mut received = 0;
-    while received < FRAMES {
-        received += worker.run_burst().unwrap() as u64;
+    while received < FRAMES || !stop.load(Ordering::Relaxed) {
+        received += worker.run_burst().unwrap();
     }
     worker.readers().for_each(Reader::offline);
     assert_eq!(worker.free_buffers(), BUFFERS as usize);
@@ -74,7 +80,7 @@ fn many_workers_on_few_cores_forward_everything_while_routes_change() {
             .unwrap();
 
         let mut counters = Vec::new();
-        let working = AtomicUsize::new(count);
+        let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             for place in 0..count {
                 let pool = Pool::new(Layout::ordinary(BUFFERS)).unwrap();
@@ -87,30 +93,26 @@ fn many_workers_on_few_cores_forward_everything_while_routes_change() {
                     ..PortSettings::default()
                 };
                 counters.push(worker.attach(Box::new(port), PORT, settings).unwrap());
-                let working = &working;
-                scope.spawn(move || {
-                    work(worker);
-                    working.fetch_sub(1, Ordering::Relaxed);
-                });
+                let stop = &stop;
+                scope.spawn(move || work(worker, stop));
             }
-            let mut turn = 0;
-            while working.load(Ordering::Relaxed) > 0 {
-                if tables.apply(&change(turn)).is_ok() {
-                    turn = turn.wrapping_add(1);
-                } else {
+            let end = Instant::now() + PATIENCE;
+            for turn in 0..TURNS {
+                while tables.apply(&change(turn)).is_err() {
                     // What was replaced is used again when every worker has gone on.
+                    if Instant::now() > end {
+                        stop.store(true, Ordering::Relaxed);
+                        panic!("{count} workers: no memory comes back at change {turn}");
+                    }
                     thread::yield_now();
                 }
             }
-            // Many times what there is room for, while nobody looks.
-            for turn in 0..4096 {
-                tables.apply(&change(turn)).unwrap();
-            }
+            stop.store(true, Ordering::Relaxed);
         });
         for cells in counters {
             let counted = cells.read();
             assert!(
-                counted.received >= FRAMES && counted.closes(),
+                counted.received >= FRAMES as u64 && counted.closes(),
                 "{counted:?}"
             );
             assert_eq!(counted.forwarded, counted.received, "{counted:?}");
