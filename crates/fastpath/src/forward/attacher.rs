@@ -7,6 +7,8 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -40,14 +42,24 @@ impl Attacher {
         })
     }
 
-    /// Attaches a program.
-    pub(super) fn attach(&self, order: Order) -> Receiver<Result<Port>> {
+    /// Attaches a program. What is given up before its turn costs nothing: a port may come and go
+    /// faster than programs are loaded.
+    pub(super) fn attach(&self, order: Order) -> Coming {
         let (sender, outcome) = channel();
+        let given_up = Arc::new(AtomicBool::new(false));
+        let coming = Coming {
+            number: order.load.port,
+            place: order.place,
+            outcome,
+            given_up: Arc::clone(&given_up),
+        };
         self.give(Box::new(move |tellers| {
-            // What nobody waits for any more is taken off here.
-            let _given_up = sender.send(order.attach(tellers));
+            if !given_up.load(Ordering::Relaxed) {
+                // What nobody waits for any more is taken off here.
+                let _given_up = sender.send(order.attach(tellers));
+            }
         }));
-        outcome
+        coming
     }
 
     /// Drops something that is attached, after all that was given before.
@@ -79,6 +91,7 @@ pub(super) struct Coming {
     /// As asked for.
     pub(super) place: Place,
     pub(super) outcome: Receiver<Result<Port>>,
+    pub(super) given_up: Arc<AtomicBool>,
 }
 
 /// What is to be attached where.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::TryRecvError;
 
 use bpf::attach;
@@ -95,11 +96,7 @@ impl Forwarder {
             load: self.load_for(number, Mode::Native, Teller::Nobody),
             maps: self.maps.clone(),
         };
-        Ok(Coming {
-            number,
-            place,
-            outcome: self.attacher.attach(order),
-        })
+        Ok(self.attacher.attach(order))
     }
 
     /// What the thread has attached is a port from now on.
@@ -159,6 +156,7 @@ impl Forwarder {
     /// off the device. Nothing happens when it is no port.
     pub fn detach(&mut self, ifindex: u32) {
         if let Some(coming) = self.coming.remove(&ifindex) {
+            coming.given_up.store(true, Ordering::Relaxed);
             self.attacher.take_off(coming);
         }
         let Ok(number) = self.number_of(ifindex) else {
