@@ -299,7 +299,12 @@ impl Draft<'_> {
             _ => self.way(v6),
         };
         // These come before the ways.
-        let mtu = self.mtu(&prefix);
+        // An object's ways keep the MTU of the route that used them first: those of a group differ then.
+        let mtu = if self.several && what.starts_with("nhid ") {
+            ""
+        } else {
+            self.mtu(&prefix)
+        };
         self.say(format!(
             "ip route {verb} {prefix}{metric}{table}{mtu} {what}"
         ));
