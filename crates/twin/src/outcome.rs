@@ -347,8 +347,9 @@ fn forget_chance(packet: &mut [u8], original: &[u8]) -> bool {
         Some(6) => (8..24, 40, 6),
         _ => return false,
     };
-    // A host may have sent in the router's name, which the router answers in its own.
-    let answers = matches!(packet.get(protocol), Some(&(ICMP | ICMPV6)))
+    // A host may have sent in the router's name, which the router answers in its own. Of IPv6, only who
+    // makes a packet makes fragments of it.
+    let answers = matches!(packet.get(protocol), Some(&(ICMP | ICMPV6 | FRAGMENT)))
         && packet.get(protocol) != original.get(protocol);
     let same = version == original.first().map(|first| first >> 4)
         && packet.get(source.clone()) == original.get(source)
