@@ -98,9 +98,8 @@ impl Outcome {
         };
         let tags = tags.to_vec();
         let original = case.0[&number].get(ETHERNET..).unwrap_or_default();
-        // What the kernel has sent to itself, and a filter sends out, has no Ethernet header.
         let is_whole = packet_length(&frame).is_some();
-        let is_bare = !is_whole && frame.first().is_some_and(|first| first >> 4 == 4);
+        let is_bare = is_bare(&frame);
         let begin = if is_bare { 0 } else { ETHERNET };
         let packet = frame.get_mut(begin..).unwrap_or_default();
         let made = (is_whole || is_bare) && forget_chance(packet, original);
@@ -276,7 +275,9 @@ fn is_repeated(seen: &Seen, other: &Limited) -> bool {
 /// packets too.
 fn forget_clock(seen: &mut [Seen]) {
     for Seen { frame, .. } in seen {
-        if frame.get(12..14) == Some(&[8, 0]) {
+        if is_bare(frame) {
+            forget_times(frame);
+        } else if frame.get(12..14) == Some(&[8, 0]) {
             forget_times(&mut frame[ETHERNET..]);
         } else if let Some((IP, at)) = upper(frame) {
             forget_times(frame.get_mut(at..).unwrap_or_default());
@@ -318,6 +319,12 @@ fn cut_padding(seen: &mut [Seen]) {
         let length = packet_length(frame).unwrap_or(usize::MAX);
         frame.truncate(length.saturating_add(ETHERNET));
     }
+}
+
+/// Is it an IPv4 packet without an Ethernet header? What the kernel has sent to itself, and a filter
+/// sends out, has none.
+fn is_bare(frame: &[u8]) -> bool {
+    packet_length(frame).is_none() && frame.first().is_some_and(|first| first >> 4 == 4)
 }
 
 /// What an IP packet says its length is.
