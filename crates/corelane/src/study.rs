@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use dut::error::Error;
+use study::answer::answer;
 use study::bounds;
 use study::choice::{self, Choice, Wishes};
 use study::line;
@@ -20,7 +21,7 @@ use crate::common::{self, Outcome, ResultOptions};
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
-/// Prints its tables, and writes report.html and study.json (or the files named by --html and
+/// Prints the answer, and writes report.html and study.json (or the files named by --html and
 /// --json). What it measured is also one more line of study-results.jsonl beside study.json.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -55,6 +56,9 @@ pub(crate) struct Arguments {
     /// Measure nothing: show what FILE, a study.json, holds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "cores", "routes", "seconds"])]
     from: Option<PathBuf>,
+    /// Print all tables, not only the answer
+    #[arg(long)]
+    full: bool,
     /// Hold what the forwarding must reach against what it does: each figure beside its bound, exit
     /// code 3 when one is missed
     #[arg(long, conflicts_with_all = ["from", "plots", "markdown", "results"])]
@@ -77,7 +81,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Some(file) => Study::read(file)?,
         None => take(arguments)?,
     };
-    common::print(&report::terminal::render(&page::summary(&study)))?;
+    let shown = if arguments.full {
+        page::summary(&study)
+    } else {
+        answer(&study)
+    };
+    common::print(&report::terminal::render(&shown))?;
 
     // What was read is not written again unless asked for.
     let json = arguments.output.json.as_deref();

@@ -63,7 +63,7 @@ fn json(path: &Path) -> Value {
 #[test]
 fn a_small_study_prints_and_writes_the_same_figures() {
     let place = Place::new();
-    let quick = "--quick --cores 1 --seconds 2 --rounds 2 --routes routes.txt --seed 7";
+    let quick = "--quick --full --cores 1 --seconds 2 --rounds 2 --routes routes.txt --seed 7";
     let quick: Vec<&str> = quick.split(' ').collect();
     let alone = needs::cores();
     let nobody = as_nobody(&place, &quick);
@@ -143,6 +143,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     let again = place.run(&[
         "--from",
         "study.json",
+        "--full",
         "--html",
         "again.html",
         "--markdown",
@@ -152,6 +153,10 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     ]);
     assert!(again.status.success(), "{again:?}");
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+    let answer = place.run(&["--from", "study.json", "--html", "again.html"]);
+    let answer = String::from_utf8(answer.stdout).unwrap();
+    assert!(answer.contains("Frames/s of 64 bytes"), "{answer}");
+    assert!(answer.lines().count() <= 25, "{answer}");
     let markdown = std::fs::read_to_string(place.path("tables.md")).unwrap();
     assert!(markdown.contains("**Table 1. One core, frames/s**"));
     assert!(place.path("again.html").exists() && place.path("plots/plot-1.svg").exists());

@@ -2,9 +2,10 @@
 //!
 //! The way of a study: wishes become a [`choice`], the choice a [`plan`]; [`measure`] runs it on
 //! devices of the crate `dut`, its rows are the [`result`], and everything shown is a function of
-//! that result: [`tables`], [`sentences`], [`plots`], put together by [`page`]. [`transfers`] go
-//! between hosts, beside that way.
+//! that result: the [`answer`] for one minute, [`tables`], [`sentences`] and [`plots`] for more, put
+//! together by [`page`]. [`transfers`] go between hosts, beside that way.
 
+pub mod answer;
 pub mod bounds;
 pub mod choice;
 mod claims;

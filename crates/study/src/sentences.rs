@@ -160,15 +160,19 @@ pub(crate) fn verdict(study: &Study) -> Vec<String> {
     }
     lines.extend(between_engines(study));
     lines.extend(study.transfers.as_ref().and_then(Transfers::verdict));
-    if study.noise.is_noisy() {
-        lines.push(format!(
-            "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and \
-             highest rounds, and run again on a quieter machine.",
-            Share(study.noise.steal)
-        ));
-    }
+    lines.extend(noise(study));
     lines.extend(study.left_out.iter().cloned());
     lines
+}
+
+/// What the machine's other users took of it, when it shows.
+pub(crate) fn noise(study: &Study) -> Option<String> {
+    let said = format!(
+        "Noisy: the hypervisor gave {} of these cores' time to others; look at the lowest and \
+         highest rounds, and run again on a quieter machine.",
+        Share(study.noise.steal)
+    );
+    study.noise.is_noisy().then_some(said)
 }
 
 /// What all cores bring on the first engine, by organisation.

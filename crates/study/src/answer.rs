@@ -1,0 +1,163 @@
+//! The study's answer: a sentence, one table and its picture, for whoever has one minute.
+
+use std::fmt::Write as _;
+
+use dut::case::SMALLEST;
+use dut::kind::Table;
+use report::Table as Shown;
+use report::units::{Times, engineering};
+use report::{Document, capital};
+
+use crate::result::Study;
+use crate::row::Row;
+use crate::sentences::{cores_in_words, engine_in_words};
+use crate::tables::{NOTHING, figure};
+use crate::transfers::Transfers;
+
+/// Columns of the longest bar.
+const BAR: f64 = 24.0;
+/// The engine without a network.
+const MEMORY: &str = "memory";
+
+/// What is printed when nobody asks for more: at most 25 lines with eight engines.
+pub fn answer(study: &Study) -> Document {
+    let mut document = Document::new("");
+    document.verdict = sentences(study);
+    document = document.block(report::Block::Table(table(study)));
+    let mut more: Vec<String> = Vec::new();
+    more.extend(study.transfers.as_ref().and_then(Transfers::verdict));
+    more.extend(crate::sentences::noise(study));
+    if !study.left_out.is_empty() {
+        more.push(format!(
+            "Not measured: {}; --full says why.",
+            things(study.left_out.len())
+        ));
+    }
+    if !more.is_empty() {
+        document = document.text(more.join(" "));
+    }
+    document.text(next(study))
+}
+
+/// One row for each engine with the smallest frames, the fastest between interfaces first: one
+/// core, all cores, how many times one core's frames with its interval, and a bar.
+pub(crate) fn table(study: &Study) -> Shown {
+    let all = cores_in_words(study.cores).to_lowercase();
+    let mut shown = Shown::new(format!("Frames/s of {SMALLEST} bytes"))
+        .text("forwarded by")
+        .number("one core");
+    if study.cores > 1 {
+        shown = shown.number(all).numbers(["×", "interval"]);
+    }
+    shown = shown.text("");
+    let rows = rows(study);
+    let fastest = rows
+        .iter()
+        .filter(|row| row.key.engine != MEMORY)
+        .map(|row| row.frames_per_second.0)
+        .fold(0.0, f64::max);
+    for row in rows {
+        let key = &row.key;
+        let one = study.smallest(&key.engine, key.table, 1);
+        let one = one.map_or(NOTHING.to_owned(), |one| figure(one.frames_per_second.0));
+        let mut cells = vec![name(row), one];
+        if study.cores > 1 {
+            let up = study.speed_up_with_interval(row);
+            let interval = up.and_then(|(_, interval)| interval);
+            cells.push(figure(row.frames_per_second.0));
+            cells.push(up.map_or(NOTHING.to_owned(), |(times, _)| format!("{times:.2}")));
+            cells.push(interval.map_or(NOTHING.to_owned(), |[low, high]| {
+                format!("{low:.2} to {high:.2}")
+            }));
+        }
+        // What needs no network is no measure of what does.
+        let is_compared = key.engine != MEMORY && fastest > 0.0;
+        let length = BAR * row.frames_per_second.0 / fastest;
+        let bar = if is_compared { length.round() } else { 0.0 };
+        cells.push("█".repeat(bar as usize));
+        shown.push(cells);
+    }
+    shown
+}
+
+/// The rows of [`table`]: all cores of each engine, those of the engine without a network last, its
+/// table behind a lock below it.
+fn rows(study: &Study) -> Vec<&Row> {
+    let row = |engine: &str, table| study.smallest(engine, table, study.most_workers(engine));
+    let (memory, mut between): (Vec<&Row>, Vec<&Row>) = study
+        .engines()
+        .into_iter()
+        .filter_map(|engine| row(engine, study.best_table(engine)?))
+        .partition(|row| row.key.engine == MEMORY);
+    between.sort_by(|a, b| b.frames_per_second.0.total_cmp(&a.frames_per_second.0));
+    let locked = row(MEMORY, Table::Locked);
+    between.into_iter().chain(memory).chain(locked).collect()
+}
+
+fn name(row: &Row) -> String {
+    match (row.key.engine.as_str(), row.key.table) {
+        (MEMORY, Table::Locked) => "the same behind one lock (an experiment)".to_owned(),
+        (MEMORY, _) => "its workers alone, without a network".to_owned(),
+        (engine, _) => capital(engine_in_words(engine)),
+    }
+}
+
+/// What the fastest engine between interfaces forwards, what more cores bring it, and what the lock
+/// would cost.
+fn sentences(study: &Study) -> Vec<String> {
+    let rows = rows(study);
+    let Some(fastest) = rows.first() else {
+        return vec!["Nothing was measured.".to_owned()];
+    };
+    let cores = study.most_workers(&fastest.key.engine);
+    let mut first = format!(
+        "{} forwards {} of {SMALLEST} bytes on {}",
+        capital(engine_in_words(&fastest.key.engine)),
+        engineering(fastest.frames_per_second.0, "frames/s"),
+        cores_in_words(cores).to_lowercase(),
+    );
+    let up = study.speed_up(fastest).filter(|_| cores > 1);
+    if let Some(times) = up {
+        let _ = write!(first, ": {} what one core does", Times(times));
+    }
+    let kernel = rows.iter().find(|row| row.key.engine == "kernel");
+    let kernel = kernel.filter(|kernel| kernel.frames_per_second.0 > 0.0);
+    if let Some(kernel) = kernel.filter(|kernel| kernel.key != fastest.key) {
+        let times = fastest.frames_per_second.0 / kernel.frames_per_second.0;
+        let joint = if up.is_some() { " and" } else { ":" };
+        let _ = write!(first, "{joint} {} what Linux alone does", Times(times));
+    }
+    let mut said = vec![first + "."];
+    let locked = rows.iter().find(|row| row.key.table == Table::Locked);
+    let locked = locked.filter(|row| row.key.workers > 1);
+    if let Some(times) = locked.and_then(|locked| study.speed_up(locked)) {
+        said.push(format!(
+            "With the table behind one lock, {} do {} what one core does.",
+            cores_in_words(study.cores).to_lowercase(),
+            Times(times)
+        ));
+    }
+    said
+}
+
+/// What to try next.
+fn next(study: &Study) -> String {
+    let has_network = study.engines().iter().any(|&engine| engine != MEMORY);
+    let try_ = if has_network {
+        "`corelane run --port A --port B` forwards between two interfaces of this machine"
+    } else {
+        "as root it measures between Linux interfaces too, beside the kernel's own forwarding"
+    };
+    format!("Next: {try_}. `corelane study --from study.json --full` prints all tables.")
+}
+
+fn things(count: usize) -> String {
+    match count {
+        1 => "one thing".to_owned(),
+        many => format!("{many} things"),
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/answer.rs"]
+mod tests;

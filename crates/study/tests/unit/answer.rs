@@ -1,0 +1,61 @@
+//! Of `study/src/answer.rs`.
+
+use super::*;
+use crate::speed_up::SpeedUp;
+use crate::testing::study;
+
+#[test]
+fn the_answer_is_a_sentence_a_table_and_what_to_try_next() {
+    let mut study = study();
+    let key = study
+        .smallest("kernel", Table::Kernel, 2)
+        .unwrap()
+        .key
+        .clone();
+    study.speed_ups.push(SpeedUp {
+        key,
+        rounds: 11,
+        times: 1.75,
+        low: 1.70,
+        high: 1.80,
+    });
+    study.left_out.push("No packet sockets.".to_owned());
+    let text = report::terminal::render(&answer(&study));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "The Linux kernel forwards 1.40 M frames/s of 64 bytes on both cores: 1.75× what one core \
+         does."
+    );
+    assert_eq!(
+        lines[1],
+        "With the table behind one lock, both cores do 0.40× what one core does."
+    );
+    let row = |name: &str| {
+        let row = lines.iter().find(|line| line.starts_with(name)).unwrap();
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let bar = "█".repeat(24);
+    let kernel = format!("The Linux kernel 800 k 1.40 M 1.75 1.70 to 1.80 {bar}");
+    assert_eq!(row("The Linux kernel  "), kernel);
+    assert_eq!(
+        row("its workers"),
+        "its workers alone, without a network 30.0 M 59.4 M 1.98 -"
+    );
+    assert!(text.contains("Not measured: one thing; --full says why."));
+    assert!(text.contains("Next: `corelane run --port A --port B`"));
+    assert!(lines.len() <= 25, "{text}");
+}
+
+#[test]
+fn one_core_has_nothing_to_compare() {
+    let mut study = study();
+    study.cores = 1;
+    study.forwarding.retain(|row| row.key.workers == 1);
+    let text = report::terminal::render(&answer(&study));
+    assert!(
+        text.starts_with("The Linux kernel forwards 800 k frames/s of 64 bytes on one core.\n"),
+        "{text}"
+    );
+    assert!(!text.contains('×'), "{text}");
+}
