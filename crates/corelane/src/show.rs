@@ -97,8 +97,10 @@ fn cell(value: &Value) -> String {
 }
 
 fn table(rows: &[Value]) -> Table {
-    let first = rows.first().and_then(Value::as_object);
-    let names: Vec<String> = first
+    // A row may lack what the others have: a port that is absent has no counts.
+    let fullest = rows.iter().filter_map(Value::as_object);
+    let fullest = fullest.max_by_key(|row| row.len());
+    let names: Vec<String> = fullest
         .into_iter()
         .flat_map(|row| row.keys().cloned())
         .collect();
