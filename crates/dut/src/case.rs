@@ -1,6 +1,7 @@
 //! What is measured: a case, and a sample of it.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::kind::Kind;
 
@@ -15,6 +16,9 @@ pub const SMALLEST: u32 = FRAME_SIZES[0];
 pub struct Case {
     /// What forwards, and by which table.
     pub kind: Kind,
+    /// The core of the first worker: its place among the setting's, counted from 0. The others have
+    /// those that follow.
+    pub first: usize,
     /// Number of workers, each on a core of its own.
     pub workers: usize,
     /// Frame size with FCS.
@@ -24,6 +28,11 @@ pub struct Case {
 }
 
 impl Case {
+    /// The places of the workers' cores among the setting's.
+    pub fn cores(&self) -> Range<usize> {
+        self.first..self.first + self.workers
+    }
+
     /// Whether `other` is the same but for the route changes.
     pub fn differs_in_changes_only(&self, other: &Self) -> bool {
         let changes = other.changes;
@@ -38,6 +47,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             kind,
+            first,
             workers,
             frame_bytes,
             changes,
@@ -48,11 +58,13 @@ impl fmt::Display for Case {
             f,
             "{engine}, {table} table, {workers} worker{plural}, {frame_bytes} bytes"
         )?;
-        if *changes > 0 {
-            write!(f, ", {changes} route changes/s")
-        } else {
-            Ok(())
+        if *first > 0 {
+            write!(f, ", after the first {first} cores")?;
         }
+        if *changes > 0 {
+            write!(f, ", {changes} route changes/s")?;
+        }
+        Ok(())
     }
 }
 

@@ -56,7 +56,7 @@ impl Device for Kernel {
     }
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
-        let wanted = (case.frame_bytes, case.workers);
+        let wanted = (case.frame_bytes, case.cores());
         let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
         self.tally.add(&carried)?;
         Ok(Sample {

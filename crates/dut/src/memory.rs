@@ -107,7 +107,7 @@ impl Device for Memory {
         let outcome = engine.run_after(
             WARM_UP,
             &Trial {
-                cores: &self.cores[..case.workers],
+                cores: &self.cores[case.cores()],
                 frames: &frames,
                 duration: trial,
                 route_changes_per_second: case.changes as u32,

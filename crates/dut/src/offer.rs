@@ -36,7 +36,7 @@ impl Wanted {
         pace: Pace,
     ) -> Result<Entry, Error> {
         let mut rig =
-            LanesRig::new(lanes, load, case.workers, pace, self.ceiling).until(self.until);
+            LanesRig::new(lanes, load, case.cores(), pace, self.ceiling).until(self.until);
         let order = LanesRig::order(case.frame_bytes)?;
         let mut silent = |_: &str| ();
         let session = Session::new(&mut rig, self.profile, order, &mut silent);

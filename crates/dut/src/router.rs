@@ -3,9 +3,10 @@
 //!
 //! An engine in the kernel forwards on the core that a frame arrives on, and `af-xdp` has a worker
 //! for each queue, so one opened engine serves every number of cores. `af-packet` has a worker for
-//! each core that the process may use: for n workers it is opened by a thread that may use n cores,
-//! as under `taskset`.
+//! each core that the process may use: for some cores it is opened by a thread that may use these
+//! alone, as under `taskset`.
 
+use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
@@ -33,8 +34,9 @@ const ROUTES_AT_ONCE: usize = 16 << 10;
 /// Frames on their way to sockets for each core, at most: half a socket's ring of `af-xdp`, a
 /// quarter of the slots of one of `af-packet`.
 const WINDOW: u32 = 1024;
-/// Opened engines of one kind kept at a time; they differ in their number of workers.
-const KEPT: usize = 4;
+/// Opened engines of one kind kept at a time; they differ in the cores of their workers. Each of
+/// four cores alone, and the first two, three and four.
+const KEPT: usize = 7;
 
 struct Router {
     kind: EngineKind,
@@ -52,7 +54,8 @@ struct Opened {
     engine: Box<dyn Engine>,
     lanes: Lanes,
     load: Load,
-    workers: usize,
+    /// Those of the workers, among the setting's.
+    cores: Range<usize>,
 }
 
 /// Opens the engine on all cores of the setting and gives it the routes.
@@ -62,7 +65,7 @@ struct Opened {
 pub fn open(kind: EngineKind, setting: &Setting) -> Result<Box<dyn Device>, Error> {
     Ok(Box::new(Router {
         kind,
-        opened: vec![Opened::new(kind, setting, setting.cores.len())?],
+        opened: vec![Opened::new(kind, setting, 0..setting.cores.len())?],
         setting: setting.clone(),
         tally: Tally::default(),
         left: 0,
@@ -70,12 +73,12 @@ pub fn open(kind: EngineKind, setting: &Setting) -> Result<Box<dyn Device>, Erro
 }
 
 impl Opened {
-    fn new(kind: EngineKind, setting: &Setting, workers: usize) -> Result<Self, Error> {
-        let all = workers == setting.cores.len();
+    fn new(kind: EngineKind, setting: &Setting, workers: Range<usize>) -> Result<Self, Error> {
+        let all = workers == (0..setting.cores.len());
         let name = if all {
             kind.name().to_owned()
         } else {
-            format!("{}-{workers}", kind.name())
+            format!("{}-{}-{}", kind.name(), workers.start, workers.end)
         };
         let lanes = setting.lanes(&name)?;
         let keeps_table = kind != EngineKind::XdpKernelFib;
@@ -89,13 +92,13 @@ impl Opened {
         }
         let cores = match &setting.apart {
             Some(core) => std::slice::from_ref(core),
-            None => &setting.cores[..workers],
+            None => &setting.cores[workers.clone()],
         };
         let mut opened = Self {
             engine: start(kind, &lanes, cores)?,
             lanes,
             load: Load::default(),
-            workers,
+            cores: workers,
         };
         for end in [opened.lanes.ingress(), opened.lanes.egress()] {
             let port = Change::Port(Port {
@@ -199,15 +202,15 @@ impl Router {
     }
 
     /// The engine that serves a case, opened if it is not.
-    fn serving(&mut self, workers: usize) -> Result<&mut Opened, Error> {
-        let workers = match self.kind {
-            EngineKind::AfPacket => workers,
-            _ => self.setting.cores.len(),
+    fn serving(&mut self, case: &Case) -> Result<&mut Opened, Error> {
+        let cores = match self.kind {
+            EngineKind::AfPacket => case.cores(),
+            _ => 0..self.setting.cores.len(),
         };
-        let found = self.opened.iter().position(|one| one.workers == workers);
+        let found = self.opened.iter().position(|one| one.cores == cores);
         let opened = match found {
             Some(place) => self.opened.remove(place),
-            None => Opened::new(self.kind, &self.setting, workers)?,
+            None => Opened::new(self.kind, &self.setting, cores)?,
         };
         if self.opened.len() == KEPT {
             let oldest = self.opened.remove(0);
@@ -292,7 +295,7 @@ impl Device for Router {
             lanes,
             load,
             ..
-        } = self.serving(case.workers)?;
+        } = self.serving(case)?;
         let change = |changes: &[(Prefix<u32>, NextHop)]| {
             let changes: Vec<Change> = changes
                 .iter()
@@ -302,7 +305,7 @@ impl Device for Router {
         };
         let (carried, changes_per_second) =
             while_routes_change(case.changes, &prefixes.prefixes.v4, change, || {
-                let wanted = (case.frame_bytes, case.workers);
+                let wanted = (case.frame_bytes, case.cores());
                 Ok(load.carry(lanes, wanted, pace, trial)?)
             })?;
         // A worker that has ended explains why nothing was carried.
@@ -316,7 +319,7 @@ impl Device for Router {
 
     fn search(&mut self, case: &Case, wanted: &Wanted) -> Result<Entry, Error> {
         let pace = self.pace();
-        let opened = self.serving(case.workers)?;
+        let opened = self.serving(case)?;
         let entry = wanted.on_lanes(&opened.lanes, &mut opened.load, case, pace)?;
         opened.engine.check()?;
         Ok(entry)

@@ -78,7 +78,7 @@ impl Device for Testpmd {
     }
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
-        let wanted = (case.frame_bytes, case.workers);
+        let wanted = (case.frame_bytes, case.cores());
         let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
         Ok(Sample {
             frames_per_second: carried.frames_per_second,

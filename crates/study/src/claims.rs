@@ -122,6 +122,7 @@ impl Subject {
     pub(crate) fn case(self) -> Case {
         Case {
             kind: self.place.kind(),
+            first: 0,
             workers: self.workers,
             frame_bytes: SMALLEST,
             changes: self.changes,

@@ -217,6 +217,7 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
     let mut add = |kind, workers, frame_bytes, changes| {
         cases.push(Case {
             kind,
+            first: 0,
             workers,
             frame_bytes,
             changes,

@@ -6,6 +6,7 @@ use super::*;
 fn cases_read_as_words() {
     let case = Case {
         kind: Kind::Memory(Some(TableOrganisation::PerCore)),
+        first: 0,
         workers: 1,
         frame_bytes: 64,
         changes: 1000,
@@ -13,5 +14,16 @@ fn cases_read_as_words() {
     assert_eq!(
         case.to_string(),
         "memory, per-core table, 1 worker, 64 bytes, 1000 route changes/s"
+    );
+    let other = Case {
+        first: 3,
+        workers: 2,
+        changes: 0,
+        ..case
+    };
+    assert_eq!(other.cores(), 3..5);
+    assert_eq!(
+        other.to_string(),
+        "memory, per-core table, 2 workers, 64 bytes, after the first 3 cores"
     );
 }

@@ -88,6 +88,7 @@ fn rates_of_route_changes_are_measured_next_to_each_other() {
             let places = CHANGE_RATES.map(|changes| {
                 place(&Case {
                     kind,
+                    first: 0,
                     workers: 2,
                     frame_bytes: SMALLEST,
                     changes,

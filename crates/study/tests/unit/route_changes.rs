@@ -7,6 +7,7 @@ use crate::testing::rounds;
 fn case(changes: u64) -> Case {
     Case {
         kind: Kind::Memory(Some(TableOrganisation::Shared)),
+        first: 0,
         workers: 2,
         frame_bytes: 64,
         changes,

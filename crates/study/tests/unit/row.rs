@@ -7,6 +7,7 @@ use super::*;
 fn a_row_is_median_low_and_high_of_its_rounds() {
     let case = Case {
         kind: Kind::Memory(Some(TableOrganisation::PerCore)),
+        first: 0,
         workers: 2,
         frame_bytes: 64,
         changes: 0,

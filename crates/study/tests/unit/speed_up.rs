@@ -7,6 +7,7 @@ use crate::testing::rounds;
 fn case(workers: usize) -> Case {
     Case {
         kind: Kind::Memory(Some(TableOrganisation::Shared)),
+        first: 0,
         workers,
         frame_bytes: 64,
         changes: 0,

@@ -34,6 +34,7 @@ pub(crate) fn study() -> Study {
     let mut add = |kind, workers, frame_bytes, changes, rate: f64| {
         let case = Case {
             kind,
+            first: 0,
             workers,
             frame_bytes,
             changes,

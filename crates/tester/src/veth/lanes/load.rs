@@ -8,6 +8,7 @@
 //! is the workers' too. Whether frames were lost all the same is counted, and where.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -74,18 +75,21 @@ pub struct Carried {
 }
 
 /// Generators of one kind at a time, for frames of one size, kept from one measurement to the next.
+///
+/// A core's generator is the same whoever else sends: it sends to all destinations, so what a core
+/// keeps in its caches is no smaller when all send than when it sends alone.
 #[derive(Default)]
 pub struct Load {
     frame_bytes: u32,
     /// Whether they keep a timetable inside the kernel.
     timetable: bool,
-    /// The generators for n cores, at place n - 1.
-    by_cores: Vec<Vec<Generator>>,
+    /// The generator of each core of the lanes, where it has been needed.
+    by_core: Vec<Option<Generator>>,
 }
 
 impl Load {
-    /// Sends frames of `frame_bytes` (with FCS) on the first `cores` cores of `lanes`, and counts
-    /// arrivals for `length`, at least 20 ms.
+    /// Sends frames of `frame_bytes` (with FCS) on those of the cores of `lanes` that lie in the range
+    /// `cores`, and counts arrivals for `length`, at least 20 ms.
     ///
     /// # Errors
     /// When an interface has vanished, a core or a program is refused, or the user interrupts. A
@@ -93,13 +97,13 @@ impl Load {
     pub fn carry(
         &mut self,
         lanes: &Lanes,
-        (frame_bytes, cores): (u32, usize),
+        (frame_bytes, cores): (u32, Range<usize>),
         pace: Pace,
         length: Duration,
     ) -> Result<Carried> {
         let carried = self
-            .prepare(lanes, frame_bytes, cores, false)
-            .and_then(|generators| run(lanes, generators, pace, length.max(LENGTH_MIN)));
+            .prepare(lanes, frame_bytes, &cores, false)
+            .and_then(|generators| run(lanes, generators, cores, pace, length.max(LENGTH_MIN)));
         if host::interrupted() {
             return Err(RigError::Interrupted);
         }
@@ -110,81 +114,83 @@ impl Load {
         carried
     }
 
-    /// Generators for the first `cores` cores, warm.
+    /// The generators of a range of cores, warm.
     pub(super) fn prepare(
         &mut self,
         lanes: &Lanes,
         frame_bytes: u32,
-        cores: usize,
+        cores: &Range<usize>,
         timetable: bool,
-    ) -> Result<&mut [Generator]> {
+    ) -> Result<Vec<&mut Generator>> {
         if (self.frame_bytes, self.timetable) != (frame_bytes, timetable) {
-            self.by_cores.clear();
+            self.by_core.clear();
             (self.frame_bytes, self.timetable) = (frame_bytes, timetable);
         }
-        while self.by_cores.len() < cores {
-            self.by_cores.push(Vec::new());
+        if cores.is_empty() || cores.end > lanes.cores.len() {
+            return Err(RigError::unable(
+                "the rig of all cores",
+                &format!("send from cores {cores:?} of {}", lanes.cores.len()),
+                "ask for some that it has",
+            ));
         }
-        let generators = &mut self.by_cores[cores - 1];
-        if generators.is_empty() {
-            *generators = make(lanes, frame_bytes, cores, timetable)?;
-            let before = lanes.arrived()?;
-            // The first call of a generator takes some 20 ms more.
-            for generator in &mut *generators {
+        self.by_core.resize_with(lanes.cores.len(), || None);
+        let (before, mut sent) = (lanes.arrived()?, 0);
+        for core in cores.clone() {
+            if self.by_core[core].is_none() {
+                let mut generator = make(lanes, frame_bytes, core, timetable)?;
+                // The first call of a generator takes some 20 ms more.
                 generator.pace(0, 1.0, 1);
-                generator.send(1)?;
+                sent += u64::from(generator.send(1)?);
+                self.by_core[core] = Some(generator);
             }
-            settle(lanes, before + cores as u64, QUIET)?;
         }
-        Ok(generators)
+        settle(lanes, before + sent, QUIET)?;
+        Ok(self.by_core[cores.clone()].iter_mut().flatten().collect())
     }
 }
 
-/// Every generator has its share of the destinations, so that together they send to all of them.
-fn make(lanes: &Lanes, frame_bytes: u32, cores: usize, timetable: bool) -> Result<Vec<Generator>> {
+/// The generator of one core: it sends to all destinations.
+fn make(lanes: &Lanes, frame_bytes: u32, core: usize, timetable: bool) -> Result<Generator> {
     let new = if timetable {
         Generator::with_timetable
     } else {
         Generator::new
     };
     let (near, far) = (&lanes.generator, &lanes.ingress);
-    let each = (0..cores).map(|core| {
-        let (source, destinations) = match &lanes.destinations {
-            Destinations::V4(all) => (
-                IpAddr::V4(Ipv4Addr::from_bits(INGRESS.to_bits() + 1)),
-                Destinations::V4(share(all, core, cores)),
-            ),
-            Destinations::V6(all) => (
-                IpAddr::V6(Ipv6Addr::from_bits(INGRESS_V6.to_bits() + 1)),
-                Destinations::V6(share(all, core, cores)),
-            ),
-        };
-        let mut frames = Frames {
-            source_mac: near.mac,
-            destination_mac: far.mac,
-            vlan: None,
-            source,
-            destinations,
-            source_port: SOURCE_PORT,
-            source_ports: 1,
-            destination_port: DESTINATION_PORT,
-            ttl: TIME_TO_LIVE,
-            lengths: vec![frame_bytes as u16 - FCS],
-            stream: 0,
-            stamp_every: 0,
-        };
-        frames.lengths[0] = frames.lengths[0].max(frames.shortest());
-        Ok(near.namespace.enter(|| new(near.index, &frames))??)
-    });
-    each.collect()
+    let of = lanes.cores.len();
+    let (source, destinations) = match &lanes.destinations {
+        Destinations::V4(all) => (
+            IpAddr::V4(Ipv4Addr::from_bits(INGRESS.to_bits() + 1)),
+            Destinations::V4(turned(all, core, of)),
+        ),
+        Destinations::V6(all) => (
+            IpAddr::V6(Ipv6Addr::from_bits(INGRESS_V6.to_bits() + 1)),
+            Destinations::V6(turned(all, core, of)),
+        ),
+    };
+    let mut frames = Frames {
+        source_mac: near.mac,
+        destination_mac: far.mac,
+        vlan: None,
+        source,
+        destinations,
+        source_port: SOURCE_PORT,
+        source_ports: 1,
+        destination_port: DESTINATION_PORT,
+        ttl: TIME_TO_LIVE,
+        lengths: vec![frame_bytes as u16 - FCS],
+        stream: 0,
+        stamp_every: 0,
+    };
+    frames.lengths[0] = frames.lengths[0].max(frames.shortest());
+    Ok(near.namespace.enter(|| new(near.index, &frames))??)
 }
 
-/// The part of `all` that is the `core`-th of `cores`'. With fewer destinations than cores some are
-/// sent to by several.
-fn share<A: Copy>(all: &[A], core: usize, cores: usize) -> Vec<A> {
-    let share = all.len().div_ceil(cores).max(1);
-    let from = (core * share).min(all.len().saturating_sub(share));
-    all[from..(from + share).min(all.len())].to_vec()
+/// All of `all`, begun where the `place`-th of `of` begins: none runs after another.
+fn turned<A: Copy>(all: &[A], place: usize, of: usize) -> Vec<A> {
+    let mut turned = all.to_vec();
+    turned.rotate_left(all.len() / of.max(1) * place % all.len().max(1));
+    turned
 }
 
 /// What the generators share.
@@ -238,13 +244,14 @@ impl Brake<'_> {
 
 fn run(
     lanes: &Lanes,
-    generators: &mut [Generator],
+    generators: Vec<&mut Generator>,
+    range: Range<usize>,
     pace: Pace,
     length: Duration,
 ) -> Result<Carried> {
-    let cores = &lanes.cores[..generators.len()];
+    let cores = &lanes.cores[range];
     let before = Reading::now(lanes)?;
-    let arrived_before = lanes.arrived_per_core(cores.len())?;
+    let arrived_before = lanes.arrived_per_core(cores)?;
     let base: u64 = arrived_before.iter().sum();
     let watch = Watch::new(cores, &[]);
     let brake = Brake {
@@ -269,10 +276,10 @@ fn run(
                 brake.drive(generator)
             })
         };
-        let threads: Vec<_> = generators.iter_mut().zip(cores).map(drive).collect();
+        let threads: Vec<_> = generators.into_iter().zip(cores).map(drive).collect();
         start.wait();
         let all = pace == Pace::Call;
-        let rate = count(lanes, &arrived_before, all, length, || {
+        let rate = count(lanes, cores, &arrived_before, all, length, || {
             threads.iter().all(ScopedJoinHandle::is_finished)
         });
         brake.stop.store(true, Ordering::Relaxed);
@@ -315,6 +322,7 @@ pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 /// arrive where they were sent (`all`), else anywhere. 0 when none come.
 fn count(
     lanes: &Lanes,
+    cores: &[CoreId],
     before: &[u64],
     all: bool,
     length: Duration,
@@ -322,7 +330,7 @@ fn count(
 ) -> Result<f64> {
     let begun = Instant::now();
     loop {
-        let now = lanes.arrived_per_core(before.len())?;
+        let now = lanes.arrived_per_core(cores)?;
         let mut pairs = now.iter().zip(before);
         let has_begun = if all {
             pairs.all(|(now, before)| now > before)
@@ -356,3 +364,7 @@ pub(super) fn settle(lanes: &Lanes, all: u64, quiet: Duration) -> Result<u64> {
     }
     Ok(last)
 }
+
+#[cfg(test)]
+#[path = "../../../tests/unit/veth_lanes_load.rs"]
+mod tests;

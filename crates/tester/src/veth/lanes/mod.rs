@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Frames are made inside the kernel by a program run on live frames, and counted by a program at
-//! the sink. Each core in use carries its own share of everything: on core n runs the n-th
-//! generator, the forwarding of its frames (the veth's queue n is served by the core that filled
-//! it) and their counting. So a rate on one core includes the generator's work, and a rate on two
-//! is comparable to it. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where
+//! the sink. Each core in use does its own part of everything: on core n runs the n-th generator,
+//! the forwarding of its frames (the veth's queue n is served by the core that filled it) and their
+//! counting. So a rate on one core includes the generator's work, and a rate on two is comparable
+//! to it; every core's frames go to all destinations, whoever else sends. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where
 //! lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go away with this
 //! value.
 //!
@@ -130,12 +130,11 @@ impl Lanes {
         self.sink_end.mac
     }
 
-    /// Frames that have arrived on each of the first `cores` cores; arrivals on other cores are
-    /// added to the last.
-    fn arrived_per_core(&self, cores: usize) -> Result<Vec<u64>> {
+    /// Frames that have arrived on each of `cores`; arrivals on others are added to the last.
+    fn arrived_per_core(&self, cores: &[CoreId]) -> Result<Vec<u64>> {
         let per_core = self.sink.frames_per_cpu()?;
         let count = |core: &CoreId| per_core.get(core.0 as usize).copied().unwrap_or(0);
-        let mut counts: Vec<u64> = self.cores[..cores].iter().map(count).collect();
+        let mut counts: Vec<u64> = cores.iter().map(count).collect();
         let elsewhere = per_core.iter().sum::<u64>() - counts.iter().sum::<u64>();
         if let Some(last) = counts.last_mut() {
             *last += elsewhere;

@@ -14,6 +14,7 @@
 //! rate's own inaccuracy, ten times what the rig with a core of its own for the generator allows
 //! itself.
 
+use std::ops::Range;
 use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,11 +47,11 @@ const AT_ONCE: u32 = 256;
 /// Shortest sleep worth the calls, ns.
 const NAP_MIN_NS: u64 = 20_000;
 
-/// The first cores of some lanes, whose rates are those of all these cores together.
+/// A range of the cores of some lanes; its rates are those of all these cores together.
 pub struct LanesRig<'a> {
     lanes: &'a Lanes,
     load: &'a mut Load,
-    cores: usize,
+    cores: Range<usize>,
     pace: Pace,
     ceiling: f64,
     until: Option<Instant>,
@@ -58,19 +59,19 @@ pub struct LanesRig<'a> {
 }
 
 impl<'a> LanesRig<'a> {
-    /// A rig of the first `cores` cores. `pace` says what the device is, as for the closed loop; no
+    /// A rig of a range of the lanes' cores. `pace` says what the device is, as for the closed loop; no
     /// rate above `ceiling`, frames/s, is worth asking for.
     pub fn new(
         lanes: &'a Lanes,
         load: &'a mut Load,
-        cores: usize,
+        cores: Range<usize>,
         pace: Pace,
         ceiling: f64,
     ) -> Self {
         Self {
             lanes,
             load,
-            cores: cores.clamp(1, lanes.cores.len().max(1)),
+            cores,
             pace,
             ceiling,
             until: None,
@@ -106,8 +107,8 @@ impl<'a> LanesRig<'a> {
         let in_calls = self.pace == Pace::Call;
         let generators = self
             .load
-            .prepare(self.lanes, frame_bytes, self.cores, in_calls)?;
-        let cores = &self.lanes.cores[..generators.len()];
+            .prepare(self.lanes, frame_bytes, &self.cores, in_calls)?;
+        let cores = &self.lanes.cores[self.cores.clone()];
         let base = self.lanes.arrived()?;
         let ready = Barrier::new(cores.len());
         let start = OnceLock::new();
@@ -134,7 +135,7 @@ impl<'a> LanesRig<'a> {
                 })
             };
             let threads: Vec<_> = generators
-                .iter_mut()
+                .into_iter()
                 .zip(cores)
                 .zip(0..)
                 .map(offer)
@@ -332,7 +333,7 @@ impl Rig for LanesRig<'_> {
     fn describe(&self) -> String {
         format!(
             "in-kernel generators on {} cores, which the device and the sink share",
-            self.cores
+            self.cores.len()
         )
     }
 
