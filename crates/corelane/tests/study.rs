@@ -84,7 +84,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "{text}"
     );
     let study = json(&place.path("study.json"));
-    assert_eq!(study["schema"], "corelane-study/3");
+    assert_eq!(study["schema"], "corelane-study/4");
     assert_eq!(study["environment"]["seed"], 7);
     assert!(
         study["environment"]["kernel"]
@@ -94,7 +94,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     );
     let lines = std::fs::read_to_string(place.path("study-results.jsonl")).unwrap();
     let line: Value = serde_json::from_str(&lines).unwrap();
-    assert_eq!(line["schema"], "corelane-study-line/1");
+    assert_eq!(line["schema"], "corelane-study-line/2");
     assert_eq!(line["environment"]["seed"], 7);
     assert_eq!(line["forwarding"].as_array().unwrap().len(), 4);
     let rows = study["forwarding"].as_array().unwrap();
@@ -177,7 +177,7 @@ fn a_result_that_is_none_is_refused() {
     assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
-/// The keys and values that `corelane-study/3` promises of a row of this study.
+/// The keys and values that `corelane-study/4` promises of a row of this study.
 fn check_row(row: &Value, study: &Value) {
     let keys = [
         "engine",

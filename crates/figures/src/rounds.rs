@@ -83,6 +83,18 @@ impl<T> Rounds<T> {
             .filter_map(move |row| Some((row[setting].as_ref()?, row[against].as_ref()?)))
     }
 
+    /// For each round the mean of a figure of those of `settings` that were measured in it; `None`
+    /// where none was, or the figure of one is not above 0.
+    pub fn means(&self, settings: &[usize], figure: impl Fn(&T) -> f64) -> Vec<Option<f64>> {
+        let mean = |row: &Vec<Option<T>>| {
+            let measured = settings.iter().filter_map(|&setting| row[setting].as_ref());
+            let values: Vec<f64> = measured.map(&figure).collect();
+            let above = !values.is_empty() && values.iter().all(|&value| value > 0.0);
+            above.then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        self.rows.iter().map(mean).collect()
+    }
+
     /// A figure of a setting over that of another, round by round; rounds in which the other's is
     /// not above 0 have no ratio.
     pub fn ratios(&self, setting: usize, against: usize, figure: impl Fn(&T) -> f64) -> Vec<f64> {

@@ -12,7 +12,7 @@ use crate::row::Row;
 use crate::speed_up::SpeedUp;
 
 /// Name and version of a line's form.
-const SCHEMA: &str = "corelane-study-line/1";
+const SCHEMA: &str = "corelane-study-line/2";
 
 /// What says how fast a machine forwards, and how that grows with cores: the smallest frames, no route
 /// changes.

@@ -16,7 +16,7 @@ use crate::plan::{Effort, Plan};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
 use crate::row::Row;
-use crate::speed_up::SpeedUp;
+use crate::speed_up::{SpeedUp, is_one_of};
 use crate::transfers::plan::{self, Pace};
 use crate::{no_loss, pictures, transfers};
 
@@ -97,15 +97,20 @@ fn run(
         .collect();
 
     let (prefixes, destinations) = (routes.prefixes.v4.len(), routes.destinations.len());
-    let mut forwarding: Vec<Row> = (0..)
-        .zip(&plan.cases)
-        .map(|(index, case)| Row::new(case, &rates(&rounds, index), prefixes, destinations))
+    let mut forwarding: Vec<Row> = plan
+        .cases
+        .iter()
+        .filter(|case| case.first == 0)
+        .map(|case| {
+            let rates = row_rates(&plan.cases, &rounds, case);
+            Row::new(case, &rates, prefixes, destinations)
+        })
         .collect();
     let search_time = effort.time.mul_f64(SEARCH_SHARE);
     let wanted: Vec<(&Case, f64)> = plan
         .searches(&abilities, search_time)
         .into_iter()
-        .map(|index| (&plan.cases[index], forwarding[index].frames_per_second.0))
+        .map(|index| (&plan.cases[index], figures::median(rates(&rounds, index))))
         .collect();
     let searches = no_loss::searches(engines, &wanted, search_time)?;
     for row in &mut forwarding {
@@ -122,7 +127,7 @@ fn run(
         routes_from: routes.from.clone(),
         methods,
         route_changes: RouteChanges::all(&plan.cases, &rounds),
-        speed_ups: SpeedUp::all(&plan.cases, &rounds),
+        speed_ups: SpeedUp::all(&plan.cases, &rounds, seed),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
         searches,
         transfers: None,
@@ -135,6 +140,21 @@ fn run(
 /// The rates of a case in its rounds, frames/s.
 fn rates(rounds: &Rounds<Sample>, case: usize) -> Vec<f64> {
     rounds.values(case, |sample| sample.frames_per_second)
+}
+
+/// The rates of a row in its rounds, frames/s: with one worker the mean of the cores, each alone.
+fn row_rates(cases: &[Case], rounds: &Rounds<Sample>, case: &Case) -> Vec<f64> {
+    let same = |&index: &usize| {
+        let other = &cases[index];
+        *other == *case || (case.workers == 1 && is_one_of(other, case))
+    };
+    let own: Vec<usize> = (0..cases.len()).filter(same).collect();
+    if let [one] = own[..] {
+        return rates(rounds, one);
+    }
+    let rate = |sample: &Sample| sample.frames_per_second;
+    let mean: Vec<f64> = rounds.means(&own, rate).into_iter().flatten().collect();
+    if mean.is_empty() { vec![0.0] } else { mean }
 }
 
 /// The name of an engine in results.

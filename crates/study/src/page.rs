@@ -52,7 +52,8 @@ fn rounds(study: &Study) -> String {
          a random order of its own, in which what is compared stays together: the numbers of \
          workers of one engine, table organisation and frame size, and the rates of route \
          changes. Figures are medians of the rounds, with the lowest and the highest beside them. \
-         A speed-up compares with one core, round by round: it is the median of these ratios, in \
+         One core is each core in turn, and its rate the mean of these. A speed-up compares with \
+         that mean, round by round: it is the median of these ratios, in \
          brackets the interval of that median (of at least nine rounds 95 % by bootstrap, of \
          fewer the lowest and the highest). What route changes cost is the median of the rounds' \
          own ratios.",

@@ -80,28 +80,24 @@ impl Plan {
             .iter()
             .flat_map(|engine| cases(engine, cores))
             .collect();
-        let pairs = effort.all.max(effort.full);
-        let often = |case: &Case| {
-            if is_pair(case) { pairs } else { effort.full }
-        };
-        let measurements: usize = cases.iter().map(often).sum();
-        let overhead: Duration = engines
-            .iter()
-            .map(|engine| {
-                let own = cases
-                    .iter()
-                    .filter(|case| engine.kinds.contains(&case.kind));
-                engine.overhead * own.map(often).sum::<usize>() as u32
-            })
-            .sum();
-        let trial = effort.time.saturating_sub(overhead) / measurements.max(1) as u32;
-        Self {
+        let mut plan = Self {
             cases,
             rounds: effort.full,
-            pairs,
-            trial: trial.clamp(TRIAL_MIN, TRIAL_MAX),
+            pairs: effort.all.max(effort.full),
+            trial: TRIAL_MIN,
             seed,
-        }
+        };
+        let orders: Vec<usize> = (0..plan.pairs)
+            .flat_map(|round| plan.order(round))
+            .collect();
+        let overhead = |&index: &usize| {
+            let own = |engine: &&Abilities| engine.kinds.contains(&plan.cases[index].kind);
+            engines.iter().find(own).map(|engine| engine.overhead)
+        };
+        let overhead: Duration = orders.iter().filter_map(overhead).sum();
+        let trial = effort.time.saturating_sub(overhead) / orders.len().max(1) as u32;
+        plan.trial = trial.clamp(TRIAL_MIN, TRIAL_MAX);
+        plan
     }
 
     /// Whether every case is measured in this round, of [`Plan::pairs`] counted from 0. The full
@@ -125,7 +121,8 @@ impl Plan {
         for size in sizes {
             let mut groups: Vec<Vec<usize>> = Vec::new();
             for (index, case) in self.cases.iter().enumerate() {
-                if case.frame_bytes != size || !(full || is_pair(case)) {
+                let wanted = (full || is_pair(case)) && self.is_due(case, round);
+                if case.frame_bytes != size || !wanted {
                     continue;
                 }
                 let own = |group: &&mut Vec<usize>| self.cases[group[0]].kind == case.kind;
@@ -140,6 +137,15 @@ impl Plan {
             }
         }
         order
+    }
+
+    /// Whether it is the turn of a case's core: up to [`CORES_IN_FULL`] cores are measured alone in
+    /// every round, of more as many in each, in turn.
+    fn is_due(&self, case: &Case, round: usize) -> bool {
+        let most = self.most_workers();
+        let begin = round * CORES_IN_FULL;
+        let turns = (begin..begin + CORES_IN_FULL).any(|turn| turn % most == case.first);
+        case.workers > 1 || most <= CORES_IN_FULL || turns
     }
 
     /// Route changes, all workers, one worker, the numbers between: or the other way round.
@@ -166,13 +172,14 @@ impl Plan {
         arranged
     }
 
-    /// The positions of the cases whose rate without loss is searched for, most telling first: the
-    /// smallest frames, the largest, a size between; all others too where `time` is long enough
+    /// The positions of the cases whose rate without loss is searched for, on all cores, most
+    /// telling first: the smallest frames, the largest; all others too where `time` is long enough
     /// for them.
     pub(crate) fn searches(&self, engines: &[Abilities], time: Duration) -> Vec<usize> {
         let searched = |case: &Case| {
-            let most = self.most_workers();
-            let counts = most <= CORES_IN_FULL || case.workers == 1 || case.workers == most;
+            let same = self.cases.iter().filter(|other| other.kind == case.kind);
+            let counts = same.map(|other| other.workers).max() == Some(case.workers);
+            let counts = counts && case.first == 0;
             let own = |engine: &Abilities| engine.kinds.contains(&case.kind) && engine.searched;
             case.changes == 0 && counts && engines.iter().any(own)
         };
@@ -214,10 +221,10 @@ fn is_pair(case: &Case) -> bool {
 /// The cases of one engine.
 fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut add = |kind, workers, frame_bytes, changes| {
+    let mut add = |kind, first, workers, frame_bytes, changes| {
         cases.push(Case {
             kind,
-            first: 0,
+            first,
             workers,
             frame_bytes,
             changes,
@@ -225,7 +232,9 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
     };
     for &kind in &engine.kinds {
         let most = cores.min(engine.most_workers);
-        for workers in 1..=most {
+        // One core is each in turn, for cores differ.
+        let singles = (0..most).map(|first| (first, 1));
+        for (first, workers) in singles.chain((2..=most).map(|workers| (0, workers))) {
             let every_size = cores <= CORES_IN_FULL || workers == 1 || workers == cores;
             let sizes = if every_size {
                 engine.sizes
@@ -233,12 +242,12 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
                 &[SMALLEST][..]
             };
             for &frame_bytes in sizes {
-                add(kind, workers, frame_bytes, 0);
+                add(kind, first, workers, frame_bytes, 0);
             }
         }
         if engine.takes_changes {
             for changes in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
-                add(kind, most, SMALLEST, changes);
+                add(kind, 0, most, SMALLEST, changes);
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::speed_up::SpeedUp;
 use crate::transfers::Transfers;
 
 /// Name and version of the JSON form.
-pub(crate) const SCHEMA: &str = "corelane-study/3";
+pub(crate) const SCHEMA: &str = "corelane-study/4";
 
 /// The tables without a lock, the most telling first: what is shipped before what is tried.
 pub(crate) const UNLOCKED: [Table; 4] =

@@ -1,8 +1,11 @@
-//! What more workers bring: each round's rate with several against the same round's rate with one,
-//! measured right before or after.
+//! What more workers bring: each round's rate with several against the mean of the same round's
+//! rates with one, on each of the cores in turn, measured right before or after.
+//!
+//! Each in turn, for cores differ: one that takes the machine's interrupts forwards less, and a
+//! speed-up against it alone is too large.
 
 use dut::case::{Case, Sample};
-use figures::Rounds;
+use figures::{Estimate, Rounds};
 use serde::{Deserialize, Serialize};
 
 use crate::row::Key;
@@ -12,9 +15,9 @@ use crate::row::Key;
 pub(crate) struct SpeedUp {
     #[serde(flatten)]
     pub(crate) key: Key,
-    /// Rounds in which both were measured and frames came through with one.
+    /// Rounds in which several and single cores were measured and frames came through on each.
     pub(crate) rounds: usize,
-    /// Times the frames of one worker: the median of the rounds' own ratios.
+    /// Times the frames of one worker, the mean of the cores: the median of the rounds' own ratios.
     pub(crate) times: f64,
     /// Lower end of the interval of that median: of at least nine rounds a bootstrap's 2.5
     /// percentile, else the lowest round.
@@ -25,19 +28,23 @@ pub(crate) struct SpeedUp {
 
 impl SpeedUp {
     /// All of `cases` with more than one worker and no route changes that had frames come through
-    /// with one; `rounds` are theirs, in the same order.
-    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>) -> Vec<Self> {
+    /// with one; `rounds` are theirs, in the same order, and `seed` fixes the draws behind intervals.
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>, seed: u64) -> Vec<Self> {
+        let rate = |sample: &Sample| sample.frames_per_second;
         let speed_up = |(index, case): (usize, &Case)| {
-            let one = Case {
-                workers: 1,
-                ..case.clone()
-            };
-            let alone = cases.iter().position(|other| *other == one)?;
-            let rate = |sample: &Sample| sample.frames_per_second;
-            let ratio = rounds.ratio(index, alone, rate);
+            let alone: Vec<usize> = (0..cases.len())
+                .filter(|&other| is_one_of(&cases[other], case))
+                .collect();
+            let ratios: Vec<f64> = rounds
+                .means(&[index], rate)
+                .into_iter()
+                .zip(rounds.means(&alone, rate))
+                .filter_map(|(several, one)| Some(several? / one?))
+                .collect();
+            let ratio = Estimate::of(&ratios, seed);
             ratio.value.is_finite().then(|| Self {
                 key: case.into(),
-                rounds: rounds.ratios(index, alone, rate).len(),
+                rounds: ratios.len(),
                 times: ratio.value,
                 low: ratio.interval.low,
                 high: ratio.interval.high,
@@ -49,6 +56,16 @@ impl SpeedUp {
             .filter_map(speed_up)
             .collect()
     }
+}
+
+/// Whether `other` is one of the cores alone, in what is else the same case.
+pub(crate) fn is_one_of(other: &Case, case: &Case) -> bool {
+    let alone = Case {
+        first: other.first,
+        workers: 1,
+        ..case.clone()
+    };
+    *other == alone
 }
 
 #[cfg(test)]

@@ -81,3 +81,14 @@ fn a_failure_ends_the_round_and_leaves_what_was_measured() {
     assert_eq!(rounds.of(2).collect::<Vec<_>>(), [&2]);
     assert_eq!((rounds.of(1).count(), rounds.rows().count()), (0, 0));
 }
+
+#[test]
+fn a_mean_is_of_what_a_round_has() {
+    let rounds = rounds(&[
+        [Some(1.0), Some(3.0)],
+        [Some(1.0), None],
+        [Some(0.0), Some(3.0)],
+    ]);
+    assert_eq!(rounds.means(&[0, 1], same), [Some(2.0), Some(1.0), None]);
+    assert_eq!(rounds.means(&[1], same), [Some(3.0), None, Some(3.0)]);
+}

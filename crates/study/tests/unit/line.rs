@@ -7,7 +7,7 @@ fn a_line_has_the_smallest_frames_and_not_the_machines_name() {
     study.environment.host = "gateway-7".to_owned();
     study.environment.cpu = "a processor".to_owned();
     let line = serde_json::to_value(Line::of(&study)).unwrap();
-    assert_eq!(line["schema"], "corelane-study-line/1");
+    assert_eq!(line["schema"], "corelane-study-line/2");
     assert_eq!(line["environment"]["cpu"], "a processor");
     assert!(!line.to_string().contains("gateway-7"));
     let rows = line["forwarding"].as_array().unwrap();

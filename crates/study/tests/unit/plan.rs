@@ -37,7 +37,10 @@ fn plan(cores: usize, seconds: u64) -> Plan {
 #[test]
 fn every_table_worker_and_size_is_there_once() {
     let plan = plan(2, 10);
-    assert_eq!(plan.cases.len(), 2 * (2 * 8 + 3));
+    assert_eq!(plan.cases.len(), 2 * (3 * 8 + 3));
+    let alone = plan.cases.iter().filter(|case| case.workers == 1);
+    let first: usize = alone.map(|case| case.first).sum();
+    assert_eq!(first, 2 * 8, "each of the two cores alone");
     for (index, case) in plan.cases.iter().enumerate() {
         assert!(!plan.cases[..index].contains(case), "{case} twice");
     }
@@ -46,7 +49,17 @@ fn every_table_worker_and_size_is_there_once() {
 #[test]
 fn many_cores_are_swept_at_the_smallest_size() {
     let plan = plan(64, 10);
-    assert_eq!(plan.cases.len(), 2 * (62 + 2 * 8 + 3));
+    assert_eq!(plan.cases.len(), 2 * (62 + 64 * 8 + 8 + 3));
+    for round in 0..3 {
+        let order = plan.order(round);
+        assert_eq!(order.len(), 2 * (62 + 4 * 8 + 8 + 3), "four cores alone");
+        let cases = order.iter().map(|&index| &plan.cases[index]);
+        let alone = cases.filter(|case| case.workers == 1 && case.frame_bytes == 64);
+        let mut cores: Vec<usize> = alone.map(|case| case.first).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        assert_eq!(cores, (4 * round..4 * round + 4).collect::<Vec<_>>());
+    }
     assert!(
         plan.cases
             .iter()
@@ -113,16 +126,19 @@ fn one_and_all_workers_are_neighbours_in_every_round_and_short_rounds_have_them_
     for (round, full) in full.into_iter().enumerate() {
         let order = plan.order(round);
         measured += order.len();
-        assert_eq!(order.len(), if full { plan.cases.len() } else { 2 * 3 });
+        assert_eq!(order.len(), if full { plan.cases.len() } else { 2 * 5 });
         for kind in TABLES {
-            let place = |wanted: usize| {
-                order.iter().position(|&index| {
-                    let case = &plan.cases[index];
+            let places = |wanted: usize| -> Vec<usize> {
+                let own = |&place: &usize| {
+                    let case = &plan.cases[order[place]];
                     is_pair(case) && case.kind == kind && case.workers == wanted
-                })
+                };
+                (0..order.len()).filter(own).collect()
             };
-            let (one, all) = (place(1).unwrap(), place(3).unwrap());
-            assert_eq!(one.abs_diff(all), 1, "round {round}, {kind:?}");
+            let (ones, all) = (places(1), places(3));
+            assert_eq!((ones.len(), all.len()), (3, 1));
+            let apart = ones.iter().map(|one| one.abs_diff(all[0]));
+            assert_eq!(apart.max(), Some(3), "round {round}, {kind:?}");
         }
     }
     assert_eq!(plan.measurements(), measured);
@@ -138,8 +154,8 @@ fn searches_begin_with_the_telling_sizes_and_take_all_when_there_is_time() {
             .map(|&index| plan.cases[index].frame_bytes)
             .collect()
     };
-    assert_eq!(sizes(0), [64, 64, 64, 64, 1518, 1518, 1518, 1518]);
-    assert_eq!(sizes(100).len(), 2 * 2 * FRAME_SIZES.len());
+    assert_eq!(sizes(0), [64, 64, 1518, 1518], "all cores, each table");
+    assert_eq!(sizes(100).len(), 2 * FRAME_SIZES.len());
     let unsearched = Abilities {
         searched: false,
         ..memory()
@@ -158,5 +174,9 @@ fn an_engine_with_one_worker_is_measured_with_one() {
         ..memory()
     };
     let plan = Plan::new(&[single], 4, three(1), 1);
-    assert!(plan.cases.iter().all(|case| case.workers == 1));
+    assert!(
+        plan.cases
+            .iter()
+            .all(|case| (case.first, case.workers) == (0, 1))
+    );
 }
