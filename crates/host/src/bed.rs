@@ -22,7 +22,8 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::namespace::{Namespace, OnFailure, batch};
+use crate::cores::CoreId;
+use crate::namespace::{Namespace, OnFailure, batch, run};
 use crate::network_error::Error;
 use crate::offload::Offload;
 
@@ -44,6 +45,31 @@ pub struct End {
     pub index: u32,
     /// Its hardware address.
     pub mac: [u8; 6],
+}
+
+impl End {
+    /// Has what each of `cores` sends or forwards leave by the transmit queue of its number, where
+    /// the kernel knows how (`CONFIG_XPS`). Else it chooses a queue by the frame: cores then take
+    /// a queue's lock from each other, and frames change cores.
+    ///
+    /// # Errors
+    /// When the kernel refuses, as it does for an interface with one queue.
+    pub fn keep_apart(&self, cores: &[CoreId]) -> Result<(), Error> {
+        let interface = &self.interface;
+        // `ip netns exec` mounts /sys anew: that of this thread shows another namespace.
+        let script = cores.iter().fold("set -e".to_owned(), |script, core| {
+            let file = format!("/sys/class/net/{interface}/queues/tx-{core}/xps_cpus");
+            let mask = mask(*core);
+            format!("{script}; if [ -e {file} ]; then echo {mask} > {file}; fi")
+        });
+        run(self.namespace.command("sh").args(["-c", &script])).map(drop)
+    }
+}
+
+/// A core as a mask of the kernel: 32 cores a word, the highest first.
+fn mask(CoreId(core): CoreId) -> String {
+    let lower = ",00000000".repeat(core as usize / 32);
+    format!("{:x}{lower}", 1_u32 << (core % 32))
 }
 
 /// A virtual cable, both ends up and ready to send. It goes away with either namespace.
@@ -423,3 +449,7 @@ impl Place {
         self.namespace.own_name() == name
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/bed.rs"]
+mod tests;

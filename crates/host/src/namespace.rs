@@ -351,7 +351,7 @@ fn ip<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<String, Err
     run(Command::new("ip").args(words))
 }
 
-fn run(command: &mut Command) -> Result<String, Error> {
+pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
     // In a process group of its own: Ctrl-C must not kill it while it cleans up.
     let output = command.process_group(0).output().map_err(Error::NoIp)?;
     if output.status.success() {

@@ -78,6 +78,49 @@ fn what_is_sent_arrives_whichever_the_brake_is() {
     }
 }
 
+/// The kernel would choose a queue by the frame, and two cores would share its lock.
+#[test]
+fn what_a_core_forwards_leaves_by_the_queue_of_its_core() {
+    let Some((lanes, cores, _guard)) = lanes("apart", false) else {
+        return;
+    };
+    let numbers = host::allowed_cores().unwrap();
+    for (core, number) in numbers.iter().enumerate().take(cores) {
+        let before = by_queue(&lanes);
+        let only = core..core + 1;
+        let carried = Load::default()
+            .carry(&lanes, (64, only), Pace::Call, LENGTH)
+            .unwrap();
+        let own = number.0 as usize;
+        for (queue, (before, after)) in before.into_iter().zip(by_queue(&lanes)).enumerate() {
+            let came = after - before;
+            // A frame or two in a trial are the kernel's own, of neighbours and groups.
+            let most = if queue == own { u64::MAX } else { 16 };
+            assert!(came <= most, "queue {queue} of core {own}: {came}");
+            if queue == own {
+                assert!(came + 16 >= carried.counts.received, "{came}, {carried:?}");
+            }
+        }
+    }
+}
+
+/// Frames that came to the sink by each of its receive queues; those are its sender's.
+fn by_queue(lanes: &Lanes) -> Vec<u64> {
+    let sink = lanes.dut().name().replace("-dut", "-sink");
+    let output = std::process::Command::new("ip")
+        .args(["netns", "exec", &sink, "ethtool", "-S", "in"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let count = |line: &str| {
+        let (name, number) = line.trim().split_once(": ")?;
+        let queue = name.strip_prefix("rx_queue_")?;
+        queue.strip_suffix("_xdp_packets")?;
+        number.parse().ok()
+    };
+    text.lines().filter_map(count).collect()
+}
+
 fn sum(losses: Losses) -> u64 {
     losses.to_device + losses.in_device + losses.from_device
 }

@@ -6,8 +6,8 @@
 //!
 //! Frames are made inside the kernel by a program run on live frames, and counted by a program at
 //! the sink. Each core in use does its own part of everything: on core n runs the n-th generator,
-//! the forwarding of its frames (the veth's queue n is served by the core that filled it) and their
-//! counting. So a rate on one core includes the generator's work, and a rate on two is comparable
+//! the forwarding of its frames and their counting: what a core sends or forwards leaves by the
+//! veth's queue n, which the core that filled it serves. So a rate on one core includes the generator's work, and a rate on two is comparable
 //! to it; every core's frames go to all destinations, whoever else sends. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where
 //! lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go away with this
 //! value.
@@ -89,6 +89,12 @@ impl Lanes {
             .cable(side(&generator, "out"), ingress)
             .cable(egress, side(&far, "in"))
             .lay()?;
+        if queues > 1 {
+            for cable in bed.cables() {
+                cable.a.keep_apart(cores)?;
+                cable.b.keep_apart(cores)?;
+            }
+        }
         let mut sink = Sink::new(Checks::COUNT)?;
         let sink_end = bed.end(&far, "in")?.clone();
         sink_end
