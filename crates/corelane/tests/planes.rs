@@ -120,7 +120,7 @@ fn what_is_no_saved_run_is_refused_by_name() {
     for (content, why) in [
         ("{}".to_owned(), "missing field"),
         (
-            run.replacen("corelane-planes/1", "corelane-planes/9", 1),
+            run.replacen("corelane-planes/2", "corelane-planes/9", 1),
             "corelane-planes/9",
         ),
     ] {

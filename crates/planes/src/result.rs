@@ -1,4 +1,4 @@
-//! What a comparison of the planes holds: `corelane-planes/1`. Tables, plots and sentences are
+//! What a comparison of the planes holds: `corelane-planes/2`. Tables, plots and sentences are
 //! functions of it.
 
 use clap::ValueEnum;
@@ -10,7 +10,7 @@ use crate::deployment::{Deployment, MODES, Variant};
 use crate::routes::Origin;
 
 /// Name and version of the JSON form.
-pub const SCHEMA: &str = "corelane-planes/1";
+pub const SCHEMA: &str = "corelane-planes/2";
 /// Largest UDP payload of a standard Ethernet frame.
 pub(crate) const LARGEST_STANDARD: u32 = 1_472;
 
@@ -60,7 +60,10 @@ pub struct Cell {
     /// Share of frames lost at the delay trial's rate, 0 to 1: what came of an earlier trial's is
     /// not counted.
     pub loss: Option<f64>,
-    /// Median delay at half the unloaded throughput, ns.
+    /// Frames a second of that trial, as its timetable was kept.
+    #[serde(default)]
+    pub delay_frames_per_second: Option<f64>,
+    /// Median delay there, ns.
     pub delay_p50_ns: Option<u64>,
     /// Its 99th percentile, ns.
     pub delay_p99_ns: Option<u64>,
@@ -258,6 +261,8 @@ pub struct Comparison {
     pub requests_per_second: f64,
     /// Route changes a second from the control plane during every user-plane trial.
     pub route_changes_per_second: u32,
+    /// Rate of the trials of delay, jitter and responses beside packets, in every deployment.
+    pub delay_frames_per_second: f64,
     /// Where they came from.
     #[serde(default)]
     pub route_origin: Origin,

@@ -57,6 +57,7 @@ fn comparison() -> Comparison {
         cores: vec![0, 1],
         requests_per_second: 20.0,
         route_changes_per_second: 500,
+        delay_frames_per_second: 10_000.0,
         route_origin: Origin::Generated,
         routes: Vec::new(),
         guests: None,

@@ -2,6 +2,7 @@
 //! elsewhere each of these tests says that it is skipped.
 
 mod advise;
+mod compare;
 mod deployments;
 mod flows;
 mod guest;

@@ -14,7 +14,7 @@ use crate::cause;
 use crate::deployment::{Cores, Means};
 use crate::error::Error;
 use crate::guest::{self, Choice, Kind};
-use crate::plan::{CHANGES_PER_SECOND, Plan, REQUESTS_PER_SECOND};
+use crate::plan::{CHANGES_PER_SECOND, COMMON_RATE, Plan, REQUESTS_PER_SECOND};
 use crate::result::{Comparison, SCHEMA};
 use crate::routes::{self, Origin};
 use crate::site::Site;
@@ -55,6 +55,7 @@ pub fn compare(
         cores: cores.all.iter().map(|core| core.0).collect(),
         requests_per_second: REQUESTS_PER_SECOND,
         route_changes_per_second: CHANGES_PER_SECOND,
+        delay_frames_per_second: COMMON_RATE,
         route_origin: plan.routes,
         routes: Vec::new(),
         guests: None,

@@ -7,7 +7,7 @@ use crate::deployment::{Cores, Means, Running, UserPlane, Variant};
 use crate::error::Error;
 use crate::load::{Load, Observed};
 use crate::management::{self, Handler, Responses, Server, asked_while};
-use crate::plan::{Plan, asking};
+use crate::plan::{COMMON_RATE, Plan, asking};
 use crate::result::{
     Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
 };
@@ -59,27 +59,30 @@ impl Stage<'_> {
                 schedule,
             };
             let alone = under_load.throughput()?;
-            let half = alone.map_or(0.0, |rate| rate / 2.0);
             let (delays, uses) = watched(&self.cores.all, || {
-                under_load.at(half, schedule.delay_trial)
+                under_load.at(COMMON_RATE, schedule.delay_trial)
             })?;
             comparison
                 .cells
                 .push(self.packets(payload, false, alone, &delays, uses));
             if first && number == 0 {
+                let half = alone.map_or(0.0, |rate| rate / 2.0);
                 let cost = self.cost(&mut under_load, half)?;
                 if let Some(of) = comparison.channels.last_mut() {
                     of.cost = Some(cost);
                 }
             }
 
-            // The same beside requests: people go on asking until the packets are done.
-            let (trials, responses) = asked_while(&self.site.device, Some(self.asking()), || {
-                let beside = under_load.throughput()?;
-                let delays = || under_load.at(half, schedule.delay_trial);
-                Ok::<_, Error>((beside, watched(&self.cores.all, delays)?))
+            // The same beside requests: people go on asking until the packets are done. Those that
+            // ask during a search meet every rate that it tries, so their responses say nothing.
+            let asking = || Some(self.asking());
+            let (beside, _) = asked_while(&self.site.device, asking(), || under_load.throughput())?;
+            let beside = beside?;
+            let (trial, responses) = asked_while(&self.site.device, asking(), || {
+                let delays = || under_load.at(COMMON_RATE, schedule.asking);
+                watched(&self.cores.all, delays)
             })?;
-            let (beside, (delays, uses)) = trials?;
+            let (delays, uses) = trial?;
             comparison
                 .cells
                 .push(self.packets(payload, true, beside, &delays, uses));
@@ -237,6 +240,7 @@ impl Stage<'_> {
             throughput_bps: throughput.map(|rate| rate * f64::from(payload) * 8.0),
             frames_per_second: throughput,
             loss: Some(delays.loss()),
+            delay_frames_per_second: Some(delays.sent as f64 / delays.seconds),
             delay_p50_ns: delays.delay_p50_ns,
             delay_p99_ns: delays.delay_p99_ns,
             jitter_ns: delays.jitter_ns,

@@ -7,14 +7,13 @@ use tester::search::{Bisection, TrialOutcome};
 use crate::deployment::Running;
 use crate::error::Error;
 use crate::load::{Load, Observed};
-use crate::plan::{CHANGES_PER_SECOND, Schedule};
+use crate::plan::{CHANGES_PER_SECOND, COMMON_RATE, Schedule};
 use crate::routes::Changes;
 
 /// Share of frames that may be lost: on two cores that everything shares, no rate is without any
 /// loss.
 pub const LOSS: f64 = 0.001;
-/// The ramp begins here, frames a second, and each step is [`STEEP`] times the last.
-const LOWEST: f64 = 10_000.0;
+/// The ramp begins at [`COMMON_RATE`], and each step is so many times the last.
 const STEEP: f64 = 4.0;
 /// A rate that nothing on veth reaches.
 const HIGHEST: f64 = 4e6;
@@ -57,7 +56,7 @@ impl UnderLoad<'_> {
     /// [`Error`].
     pub(crate) fn throughput(&mut self) -> Result<Option<f64>, Error> {
         let begin = Instant::now();
-        let (mut high, mut ramped) = (LOWEST, None);
+        let (mut high, mut ramped) = (COMMON_RATE, None);
         while high < HIGHEST
             && (self.passes(high)? == TrialOutcome::Pass
                 || self.passes(high)? == TrialOutcome::Pass)
