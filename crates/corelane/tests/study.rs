@@ -96,12 +96,13 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     let line: Value = serde_json::from_str(&lines).unwrap();
     assert_eq!(line["schema"], "corelane-study-line/2");
     assert_eq!(line["environment"]["seed"], 7);
-    assert_eq!(line["forwarding"].as_array().unwrap().len(), 4);
+    assert_eq!(line["forwarding"].as_array().unwrap().len(), 6);
     let rows = study["forwarding"].as_array().unwrap();
     assert_eq!(
         rows.len(),
-        4 * (8 + 3),
-        "the shipped table and three experiments, eight sizes, three rates of route changes"
+        4 * (8 + 3) + 2,
+        "the shipped table and three experiments, eight sizes, three rates of route changes; two \
+         more at the smallest size, for the price of the lock"
     );
     for row in rows {
         check_row(row, &study);
@@ -133,6 +134,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "Table 2.",
         "Table 3.",
         "Table 4.",
+        "What the lock costs: 64-byte frames",
         "Throughput against frame size",
         "prefers-color-scheme",
     ] {
@@ -202,7 +204,15 @@ fn check_row(row: &Value, study: &Value) {
         ["memory", "kernel"].contains(&engine) || EngineKind::from_str(engine, false).is_ok(),
         "{engine} is neither the baseline nor an engine that the router opens"
     );
-    let tables = ["shipped", "locked", "shared", "per-core", "kernel"];
+    let tables = [
+        "shipped",
+        "locked",
+        "shared",
+        "per-core",
+        "one-by-one",
+        "locked-per-core",
+        "kernel",
+    ];
     assert!(tables.contains(&row["table"].as_str().unwrap()));
     // On a machine too busy for a trial of some milliseconds there is none, and a sentence why.
     let silent = || {

@@ -18,6 +18,10 @@ pub enum Table {
     Shared,
     /// A copy for every worker.
     PerCore,
+    /// One table that all read, one address at a time.
+    OneByOne,
+    /// A copy for every worker behind a mutex of its own, one address at a time.
+    LockedPerCore,
     /// The kernel's own.
     Kernel,
 }
@@ -29,6 +33,8 @@ impl fmt::Display for Table {
             Self::Locked => "locked",
             Self::Shared => "shared",
             Self::PerCore => "per-core",
+            Self::OneByOne => "one-by-one",
+            Self::LockedPerCore => "locked-per-core",
             Self::Kernel => "kernel",
         })
     }
@@ -48,11 +54,13 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order in which reports name them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Memory(None),
         Self::Memory(Some(TableOrganisation::Locked)),
         Self::Memory(Some(TableOrganisation::Shared)),
         Self::Memory(Some(TableOrganisation::PerCore)),
+        Self::Memory(Some(TableOrganisation::OneByOne)),
+        Self::Memory(Some(TableOrganisation::LockedPerCore)),
         Self::Kernel,
         Self::Router(EngineKind::Auto),
         Self::Router(EngineKind::Xdp),
@@ -77,6 +85,8 @@ impl Kind {
             Self::Memory(None) => Table::Shipped,
             Self::Memory(Some(TableOrganisation::Locked)) => Table::Locked,
             Self::Memory(Some(TableOrganisation::PerCore)) => Table::PerCore,
+            Self::Memory(Some(TableOrganisation::OneByOne)) => Table::OneByOne,
+            Self::Memory(Some(TableOrganisation::LockedPerCore)) => Table::LockedPerCore,
             Self::Kernel | Self::Router(EngineKind::XdpKernelFib) => Table::Kernel,
             Self::Memory(Some(TableOrganisation::Shared)) | Self::Router(_) => Table::Shared,
         }

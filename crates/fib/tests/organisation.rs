@@ -3,7 +3,10 @@
 use fib::generated::next_hops;
 use fib::memory::ArrayMemory;
 use fib::next_hop::Kind;
-use fib::organisation::{Change, Locked, Options, Organisation, PerCore, Reader, Shared, Traffic};
+use fib::organisation::{
+    Change, Locked, LockedPerCore, OneByOne, Options, Organisation, PerCore, Reader, Shared,
+    Traffic,
+};
 use fib::table::Capacity;
 use fib::{NextHop, NextHopEntry, Prefix, Table};
 
@@ -115,6 +118,16 @@ fn shared_behaves() {
 #[test]
 fn per_core_behaves() {
     behaves(&PerCore::new(&options()).unwrap());
+}
+
+#[test]
+fn one_by_one_behaves() {
+    behaves(&OneByOne::new(&options()).unwrap());
+}
+
+#[test]
+fn locked_per_core_behaves() {
+    behaves(&LockedPerCore::new(&options()).unwrap());
 }
 
 /// A table filled in one batch is as small as one filled at once from nothing, but for a few blocks

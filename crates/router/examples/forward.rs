@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let organisation = TableOrganisation::ALL
         .into_iter()
         .find(|organisation| organisation.name() == name);
-    let organisation = organisation.ok_or("the organisations are locked, shared, per-core")?;
+    let organisation = organisation
+        .ok_or("the organisations are locked, shared, per-core, one-by-one, locked-per-core")?;
     let workers = number(1, 1)? as usize;
     let prefixes = match arguments.get(5).filter(|file| *file != "-") {
         Some(file) => prefix_file::read(std::fs::File::open(file)?, file)?,

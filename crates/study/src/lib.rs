@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod choice;
 mod claims;
 pub mod line;
+mod lock_price;
 pub mod measure;
 mod no_loss;
 pub mod page;

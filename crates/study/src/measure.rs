@@ -12,6 +12,7 @@ use host::{CoreId, Environment};
 use report::Progress;
 
 use crate::choice::Choice;
+use crate::lock_price::LockPrice;
 use crate::plan::{Effort, Plan};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
@@ -127,6 +128,7 @@ fn run(
         routes_from: routes.from.clone(),
         methods,
         route_changes: RouteChanges::all(&plan.cases, &rounds),
+        lock_prices: LockPrice::all(&plan.cases, &rounds, seed),
         speed_ups: SpeedUp::all(&plan.cases, &rounds, seed),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
         searches,

@@ -96,6 +96,7 @@ fn table_blocks(study: &Study) -> Vec<Block> {
     ];
     let shown = three.into_iter().filter(|table| !table.rows.is_empty());
     shown
+        .chain(tables::lock_price(study))
         .chain(tables::changes(study))
         .chain(tables::no_loss(study))
         .chain(study.transfers.as_ref().map(Transfers::table))

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use dut::case::{Case, FRAME_SIZES, SMALLEST};
 use dut::device::Abilities;
+use dut::kind::{Kind, Table};
 use figures::Random;
 
 use crate::transfers::plan::Extent;
@@ -218,6 +219,12 @@ fn is_pair(case: &Case) -> bool {
     case.frame_bytes == SMALLEST && case.changes == 0
 }
 
+/// What stands beside the lock to tell its price apart: with the smallest frames alone, at which it
+/// shows most.
+fn is_for_the_lock(kind: Kind) -> bool {
+    matches!(kind.table(), Table::OneByOne | Table::LockedPerCore)
+}
+
 /// The cases of one engine.
 fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -235,7 +242,8 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
         // One core is each in turn, for cores differ.
         let singles = (0..most).map(|first| (first, 1));
         for (first, workers) in singles.chain((2..=most).map(|workers| (0, workers))) {
-            let every_size = cores <= CORES_IN_FULL || workers == 1 || workers == cores;
+            let every_size = (cores <= CORES_IN_FULL || workers == 1 || workers == cores)
+                && !is_for_the_lock(kind);
             let sizes = if every_size {
                 engine.sizes
             } else {
@@ -245,7 +253,7 @@ fn cases(engine: &Abilities, cores: usize) -> Vec<Case> {
                 add(kind, first, workers, frame_bytes, 0);
             }
         }
-        if engine.takes_changes {
+        if engine.takes_changes && !is_for_the_lock(kind) {
             for changes in CHANGE_RATES.into_iter().filter(|&rate| rate > 0) {
                 add(kind, 0, most, SMALLEST, changes);
             }

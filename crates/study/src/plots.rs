@@ -38,6 +38,10 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
     );
     for workers in BTreeSet::from([1, cores]) {
         for table in study.tables(engine) {
+            // Those that tell the lock's price have the smallest frames alone.
+            if matches!(table, Table::OneByOne | Table::LockedPerCore) {
+                continue;
+            }
             // One core needs no second line for an organisation that is the same to it.
             if workers == 1 && cores > 1 && Some(table) != study.best_table(engine) {
                 continue;
@@ -67,6 +71,8 @@ fn colour(workers: usize, table: Table) -> usize {
         (_, Table::Shared) => 2,
         (_, Table::PerCore) => 3,
         (_, Table::Kernel) => 4,
+        (_, Table::OneByOne) => 5,
+        (_, Table::LockedPerCore) => 6,
     }
 }
 

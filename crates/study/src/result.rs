@@ -9,9 +9,10 @@ use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
 use tester::profile::Profile;
 
+use crate::lock_price::LockPrice;
 use crate::no_loss::Search;
 use crate::route_changes::RouteChanges;
-use crate::row::Row;
+use crate::row::{Key, Row};
 use crate::speed_up::SpeedUp;
 use crate::transfers::Transfers;
 
@@ -44,6 +45,9 @@ pub struct Study {
     /// What more workers bring.
     #[serde(default)]
     pub(crate) speed_ups: Vec<SpeedUp>,
+    /// What the lock costs, apart from what goes with it.
+    #[serde(default)]
+    pub(crate) lock_prices: Vec<LockPrice>,
     /// How rates without loss were searched for.
     #[serde(default)]
     pub(crate) search_profile: Option<Profile>,
@@ -135,6 +139,12 @@ impl Study {
     /// The same without the interval.
     pub(crate) fn speed_up(&self, row: &Row) -> Option<f64> {
         self.speed_up_with_interval(row).map(|(times, _)| times)
+    }
+
+    /// The price of a lock, or of giving up none.
+    pub(crate) fn lock_price(&self, table: Table, workers: usize) -> Option<&LockPrice> {
+        let wanted = |key: &Key| (key.table, key.workers) == (table, workers);
+        self.lock_prices.iter().find(|price| wanted(&price.key))
     }
 
     /// The search for the rate without loss of a row.

@@ -8,6 +8,7 @@ use dut::kind::Table;
 use report::capital;
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
+use crate::lock_price::{BASE, HELD};
 use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
@@ -76,8 +77,12 @@ pub(crate) fn locked(study: &Study) -> String {
 fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
     let cores = study.most_workers(engine);
     let locked = study.smallest(engine, Table::Locked, cores)?;
-    let free = study.smallest(engine, study.best_table(engine)?, cores)?;
-    let share = ratio(locked, free)?;
+    // Like with like: a table behind a lock is asked one address at a time.
+    let base = study.smallest(engine, BASE, cores);
+    let best = || study.smallest(engine, study.best_table(engine)?, cores);
+    let free = base.or_else(best)?;
+    let price = study.lock_price(Table::Locked, cores);
+    let share = price.map_or_else(|| ratio(locked, free), |price| Some(price.share))?;
     if cores == 1 {
         return Some(format!(
             "{}: the lock costs a single core {}, with nobody to wait for.",
@@ -105,6 +110,29 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
         frames(free),
         Times(times)
     ))
+}
+
+/// Under the table of the lock's price.
+pub(crate) fn lock_price(study: &Study) -> String {
+    let parts = HELD.into_iter().filter_map(|table| {
+        let price = study.lock_price(table, study.most_workers("memory"))?;
+        Some(format!("{} {}", looked_up(table), price.in_words()))
+    });
+    format!(
+        "Of the frames that {} forward with one address at a time and no lock: {}.",
+        cores_in_words(study.cores).to_lowercase(),
+        list(&parts.collect::<Vec<_>>())
+    )
+}
+
+/// How a table is asked.
+pub(crate) fn looked_up(table: Table) -> &'static str {
+    match table {
+        Table::OneByOne => "one address at a time, no lock",
+        Table::Locked => "one address at a time, one table and lock",
+        Table::LockedPerCore => "one address at a time, a table and a lock for each core",
+        _ => "bursts, no lock",
+    }
 }
 
 /// Under table 3: what the other cores bring.
@@ -309,6 +337,8 @@ fn with_table(table: Table) -> &'static str {
         Table::Locked => "with one table behind a lock",
         Table::Shared => "with one shared table",
         Table::PerCore => "with a table per core",
+        Table::OneByOne => "with one address at a time",
+        Table::LockedPerCore => "with a table and a lock per core",
         Table::Kernel => "with the kernel's table",
     }
 }

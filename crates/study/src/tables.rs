@@ -1,10 +1,13 @@
 //! The three tables of the study, and the table of route changes.
 
+use std::collections::BTreeSet;
+
 use dut::case::SMALLEST;
 use dut::kind::Table;
 use report::Table as Shown;
 use report::units::{FramesPerSecond, Times, engineering, grouped};
 
+use crate::lock_price::{BASE, HELD, LockPrice};
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
 use crate::route_changes::RouteChanges;
@@ -35,6 +38,34 @@ pub(crate) fn one_core(study: &Study) -> Shown {
 pub(crate) fn locked(study: &Study) -> Shown {
     let title = "Table 2. {cores}, one table behind a lock: an experiment";
     all_cores(study, title, &[Table::Locked]).caption(sentences::locked(study))
+}
+
+/// What the lock costs, apart from giving up bursts; `None` when that was not measured.
+pub(crate) fn lock_price(study: &Study) -> Option<Shown> {
+    let mut shown = Shown::new(format!(
+        "What the lock costs: {SMALLEST}-byte frames, against one address at a time without a lock"
+    ))
+    .text("table")
+    .numbers(["cores", "frames/s", "of one at a time", "interval"]);
+    let base = study.smallest("memory", BASE, 1)?;
+    let most = study.most_workers(&base.key.engine);
+    for workers in BTreeSet::from([1, most]) {
+        for table in [BASE].into_iter().chain(HELD) {
+            let Some(row) = study.smallest("memory", table, workers) else {
+                continue;
+            };
+            let price = study.lock_price(table, workers);
+            let words = |of: &dyn Fn(&LockPrice) -> String| price.map_or(NOTHING.to_owned(), of);
+            shown.push([
+                sentences::looked_up(table).to_owned(),
+                workers.to_string(),
+                bare(row.frames_per_second),
+                words(&|price| share(price.share)),
+                words(&|price| format!("{} to {}", share(price.low), share(price.high))),
+            ]);
+        }
+    }
+    Some(shown.caption(sentences::lock_price(study)))
 }
 
 /// Table 3: all cores, nothing written by two of them for a frame.

@@ -6,6 +6,9 @@
 //!   change: in place, while all read
 //! - [`PerCore`]: tables: a copy for each worker; a worker's look-up: reads its own copy; counts in
 //!   memory of its own; a route change: in place, in every copy
+//! - [`OneByOne`]: as `Shared`, but looks up one address at a time, as `Locked` does
+//! - [`LockedPerCore`]: tables: a copy for each worker; a worker's look-up: takes the mutex of its
+//!   copy for each frame; a route change: takes every mutex
 //! - [`Uncounted`]: as `Shared`, and nobody counts: what the router's workers read
 //!
 //! `Locked` is how the first routers for two cores were built, and exists to be measured against.
@@ -23,11 +26,13 @@ use crate::table::{Capacity, Table, TableError, TableStorage};
 
 mod locked;
 mod shared;
+mod singles;
 mod traffic;
 mod uncounted;
 
 pub use locked::{Locked, LockedReader};
 pub use shared::{PerCore, Shared, SnapshotReader, Snapshots};
+pub use singles::{LockedPerCore, OneByOne, SingleReader, Singles};
 pub use traffic::{Traffic, TrafficCells};
 pub use uncounted::{TableReader, Uncounted};
 
@@ -40,11 +45,21 @@ pub enum TableOrganisation {
     Shared,
     /// A copy for every worker.
     PerCore,
+    /// One table that all read and none writes, one address at a time.
+    OneByOne,
+    /// A copy for every worker behind a mutex of its own, taken for every frame.
+    LockedPerCore,
 }
 
 impl TableOrganisation {
-    /// All three, from the worst to the best.
-    pub const ALL: [Self; 3] = [Self::Locked, Self::Shared, Self::PerCore];
+    /// All of them: from the worst to the best, then those that tell the price of the lock apart.
+    pub const ALL: [Self; 5] = [
+        Self::Locked,
+        Self::Shared,
+        Self::PerCore,
+        Self::OneByOne,
+        Self::LockedPerCore,
+    ];
 
     /// The name people see.
     pub const fn name(self) -> &'static str {
@@ -52,6 +67,8 @@ impl TableOrganisation {
             Self::Locked => "locked",
             Self::Shared => "shared",
             Self::PerCore => "per-core",
+            Self::OneByOne => "one-by-one",
+            Self::LockedPerCore => "locked-per-core",
         }
     }
 }

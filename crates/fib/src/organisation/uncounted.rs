@@ -68,6 +68,20 @@ impl TableReader {
     }
 }
 
+impl TableReader {
+    /// The next hop of one address.
+    #[inline]
+    pub(super) fn one_v4(&self, address: u32) -> NextHop {
+        self.v4.lookup(address)
+    }
+
+    /// The same for IPv6.
+    #[inline]
+    pub(super) fn one_v6(&self, address: u128) -> NextHop {
+        self.v6.lookup(address)
+    }
+}
+
 impl Reader for TableReader {
     #[inline]
     fn resolve_v4(&mut self, addresses: &[u32], _lengths: &[u16], out: &mut [NextHop]) {

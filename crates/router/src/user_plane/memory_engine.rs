@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use fastpath::forward::{Accepts, Capacity, PortCount, PortSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{
-    ApplyError, Change, Locked, Options, Organisation, PerCore, Shared, TableOrganisation,
-    Uncounted,
+    ApplyError, Change, Locked, LockedPerCore, OneByOne, Options, Organisation, PerCore, Shared,
+    TableOrganisation, Uncounted,
 };
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
@@ -182,6 +182,8 @@ enum Tables {
     Locked(Locked),
     Shared(Shared),
     PerCore(PerCore),
+    OneByOne(OneByOne),
+    LockedPerCore(LockedPerCore),
     AsShipped(Uncounted),
 }
 
@@ -192,6 +194,8 @@ macro_rules! with {
             Tables::Locked($tables) => $do,
             Tables::Shared($tables) => $do,
             Tables::PerCore($tables) => $do,
+            Tables::OneByOne($tables) => $do,
+            Tables::LockedPerCore($tables) => $do,
             Tables::AsShipped($tables) => $do,
         }
     };
@@ -213,6 +217,10 @@ impl MemoryEngine {
             TableOrganisation::Locked => Tables::Locked(Locked::new(&options)?),
             TableOrganisation::Shared => Tables::Shared(Shared::new(&options)?),
             TableOrganisation::PerCore => Tables::PerCore(PerCore::new(&options)?),
+            TableOrganisation::OneByOne => Tables::OneByOne(OneByOne::new(&options)?),
+            TableOrganisation::LockedPerCore => {
+                Tables::LockedPerCore(LockedPerCore::new(&options)?)
+            }
         };
         Self::fill(tables, 1, routes, workers)
     }
@@ -267,6 +275,8 @@ impl MemoryEngine {
             Tables::Locked(_) => Some(TableOrganisation::Locked),
             Tables::Shared(_) => Some(TableOrganisation::Shared),
             Tables::PerCore(_) => Some(TableOrganisation::PerCore),
+            Tables::OneByOne(_) => Some(TableOrganisation::OneByOne),
+            Tables::LockedPerCore(_) => Some(TableOrganisation::LockedPerCore),
             Tables::AsShipped(_) => None,
         }
     }

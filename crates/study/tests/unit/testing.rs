@@ -92,6 +92,7 @@ pub(crate) fn study() -> Study {
         routes_from: "generated".to_owned(),
         methods: Vec::new(),
         route_changes,
+        lock_prices: Vec::new(),
         speed_ups: Vec::new(),
         search_profile: None,
         searches: Vec::new(),

@@ -1,0 +1,81 @@
+//! What the lock costs, apart from what goes with it: each organisation's rate against that of one
+//! table without a lock that is asked one address at a time, round by round.
+//!
+//! A table behind a lock is asked one address at a time, because the lock is taken for each frame.
+//! Held against tables that are read in bursts it would bear the price of giving up bursts too.
+
+use dut::case::{Case, SMALLEST, Sample};
+use dut::kind::Table;
+use figures::{Estimate, Rounds};
+use serde::{Deserialize, Serialize};
+
+use crate::row::Key;
+
+/// What others are held against.
+pub(crate) const BASE: Table = Table::OneByOne;
+/// What is held against it, in the order shown.
+pub(crate) const HELD: [Table; 3] = [Table::Locked, Table::LockedPerCore, Table::Shared];
+
+/// An organisation against one address at a time without a lock, same workers, smallest frames.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LockPrice {
+    #[serde(flatten)]
+    pub(crate) key: Key,
+    /// Rounds in which both were measured.
+    pub(crate) rounds: usize,
+    /// Share of the other's frames: the median of the rounds' own ratios.
+    pub(crate) share: f64,
+    /// Lower end of the interval of that median.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+}
+
+impl LockPrice {
+    /// Those of one worker, the mean of the cores, and of all; `rounds` are of `cases`, in the same
+    /// order, and `seed` fixes the draws behind intervals.
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>, seed: u64) -> Vec<Self> {
+        let rates = |table: Table, workers: usize| {
+            let own = |&index: &usize| {
+                let case = &cases[index];
+                (case.kind.table(), case.workers) == (table, workers)
+                    && (case.frame_bytes, case.changes) == (SMALLEST, 0)
+                    && !case.kind.needs_root()
+            };
+            let own: Vec<usize> = (0..cases.len()).filter(own).collect();
+            let key = own.first().map(|&index| Key::from(&cases[index]));
+            (key, rounds.means(&own, |sample| sample.frames_per_second))
+        };
+        let most = cases.iter().map(|case| case.workers).max().unwrap_or(1);
+        let counts = if most == 1 { vec![1] } else { vec![1, most] };
+        let price = |(table, workers)| {
+            let (key, own) = rates(table, workers);
+            let (_, base) = rates(BASE, workers);
+            let pairs = own.into_iter().zip(base);
+            let shares: Vec<f64> = pairs.filter_map(|(own, base)| Some(own? / base?)).collect();
+            let share = Estimate::of(&shares, seed);
+            share.value.is_finite().then_some(())?;
+            Some(Self {
+                key: key?,
+                rounds: shares.len(),
+                share: share.value,
+                low: share.interval.low,
+                high: share.interval.high,
+            })
+        };
+        let wanted = HELD
+            .into_iter()
+            .flat_map(|table| counts.iter().map(move |&workers| (table, workers)));
+        wanted.filter_map(price).collect()
+    }
+
+    /// `40 % (38 to 43)`.
+    pub(crate) fn in_words(&self) -> String {
+        let [share, low, high] = [self.share, self.low, self.high].map(|share| share * 100.0);
+        format!("{share:.0} % ({low:.0} to {high:.0})")
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/lock_price.rs"]
+mod tests;

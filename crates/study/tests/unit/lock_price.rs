@@ -1,0 +1,44 @@
+use dut::kind::Kind;
+use fib::TableOrganisation;
+
+use super::*;
+
+/// The machine halves its pace in the second round; the lock takes 60 % of what is looked up one by
+/// one, and giving up bursts had taken half before.
+#[test]
+fn the_lock_is_held_against_one_address_at_a_time_and_not_against_bursts() {
+    let organisations = [
+        (TableOrganisation::OneByOne, 10.0),
+        (TableOrganisation::Locked, 4.0),
+        (TableOrganisation::LockedPerCore, 8.0),
+        (TableOrganisation::Shared, 20.0),
+    ];
+    let cases = organisations.map(|(organisation, _)| Case {
+        kind: Kind::Memory(Some(organisation)),
+        first: 0,
+        workers: 2,
+        frame_bytes: SMALLEST,
+        changes: 0,
+    });
+    let mut rounds = Rounds::new(4, 1);
+    for pace in [1.0, 0.5, 1.0] {
+        let measured: Result<(), ()> = rounds.round_in(0..4, |place| {
+            Ok(Sample {
+                frames_per_second: pace * organisations[place].1,
+                changes_per_second: 0.0,
+            })
+        });
+        assert_eq!(measured, Ok(()));
+    }
+    let prices = LockPrice::all(&cases, &rounds, 1);
+    let words: Vec<String> = prices.iter().map(LockPrice::in_words).collect();
+    assert_eq!(
+        words,
+        ["40 % (40 to 40)", "80 % (80 to 80)", "200 % (200 to 200)"]
+    );
+    assert!(
+        prices
+            .iter()
+            .all(|price| (price.rounds, price.key.workers) == (3, 2))
+    );
+}
