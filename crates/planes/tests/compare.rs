@@ -1,5 +1,5 @@
-//! Deployments are compared under one load: a plane that carries more is not loaded more when delay,
-//! jitter and responses are taken.
+//! Deployments are compared under one load: a plane that carries more is not loaded more when
+//! delay, jitter and responses are taken.
 
 use agent::protocol::UserPlaneMode;
 use host::Environment;

@@ -28,7 +28,8 @@ pub(crate) struct SpeedUp {
 
 impl SpeedUp {
     /// All of `cases` with more than one worker and no route changes that had frames come through
-    /// with one; `rounds` are theirs, in the same order, and `seed` fixes the draws behind intervals.
+    /// with one; `rounds` are theirs, in the same order, and `seed` fixes the draws behind
+    /// intervals.
     pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>, seed: u64) -> Vec<Self> {
         let rate = |sample: &Sample| sample.frames_per_second;
         let speed_up = |(index, case): (usize, &Case)| {

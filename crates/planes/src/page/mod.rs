@@ -80,7 +80,8 @@ pub fn page(comparison: &Comparison) -> Document {
         "The user plane's core is {}; the tester, the control plane and the management plane \
          share the others. Throughput is the highest rate at which no more than one frame in a \
          thousand was lost. Delay, jitter and the responses beside packets come from trials at \
-         {} frames a second, in every deployment the same. The management plane was asked {} times a second by a timetable; \
+         {} frames a second, in every deployment the same. The management plane was asked {} \
+         times a second by a timetable; \
          response time counts from the intended start. During all trials the control plane \
          changed {} routes a second ({}) over the link to the user plane.",
         comparison.user_core,

@@ -88,8 +88,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sends frames of `frame_bytes` (with FCS) on those of the cores of `lanes` that lie in the range
-    /// `cores`, and counts arrivals for `length`, at least 20 ms.
+    /// Sends frames of `frame_bytes` (with FCS) on those of the cores of `lanes` that lie in the
+    /// range `cores`, and counts arrivals for `length`, at least 20 ms.
     ///
     /// # Errors
     /// When an interface has vanished, a core or a program is refused, or the user interrupts. A

@@ -7,10 +7,11 @@
 //! Frames are made inside the kernel by a program run on live frames, and counted by a program at
 //! the sink. Each core in use does its own part of everything: on core n runs the n-th generator,
 //! the forwarding of its frames and their counting: what a core sends or forwards leaves by the
-//! veth's queue n, which the core that filled it serves. So a rate on one core includes the generator's work, and a rate on two is comparable
-//! to it; every core's frames go to all destinations, whoever else sends. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a rate; where
-//! lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go away with this
-//! value.
+//! veth's queue n, which the core that filled it serves. So a rate on one core includes the
+//! generator's work, and a rate on two is comparable to it; every core's frames go to all
+//! destinations, whoever else sends. [`Load`] offers the frames in a closed loop, [`LanesRig`] at a
+//! rate; where lost ones went is read from the interfaces ([`Losses`]). Namespaces and cables go
+//! away with this value.
 //!
 //! What it cannot do: time a frame, check a payload, keep a rate to a ten-thousandth.
 //! [`XdpRig`](super::XdpRig) does that, from one core.

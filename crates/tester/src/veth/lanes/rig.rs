@@ -59,8 +59,8 @@ pub struct LanesRig<'a> {
 }
 
 impl<'a> LanesRig<'a> {
-    /// A rig of a range of the lanes' cores. `pace` says what the device is, as for the closed loop; no
-    /// rate above `ceiling`, frames/s, is worth asking for.
+    /// A rig of a range of the lanes' cores. `pace` says what the device is, as for the closed
+    /// loop; no rate above `ceiling`, frames/s, is worth asking for.
     pub fn new(
         lanes: &'a Lanes,
         load: &'a mut Load,
