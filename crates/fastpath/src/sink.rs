@@ -105,6 +105,8 @@ pub struct Gaps {
     pub longest: u32,
     /// Largest missing number.
     pub last: Option<u32>,
+    /// First number that was looked at: of those before nothing is remembered.
+    pub from: u32,
 }
 
 #[repr(C)]
@@ -314,15 +316,17 @@ impl Sink {
         self.streams.read(slot)[0]
     }
 
-    /// Which of the numbers `first..=last` of a stream never came. `None` when they are more than
-    /// the window remembers.
-    pub fn gaps(&self, stream: u16, first: u32, last: u32) -> Option<Gaps> {
+    /// Which of the numbers `first..=last` of a stream never came, as far back from `last` as the
+    /// window remembers ([`Gaps::from`]).
+    pub fn gaps(&self, stream: u16, first: u32, last: u32) -> Gaps {
         let window = self.seen.len() / self.streams.len().max(1);
-        if u64::from(last.saturating_sub(first)) >= window as u64 {
-            return None;
-        }
+        let oldest = (last + 1).saturating_sub(window as u32);
+        let first = first.max(oldest);
         let base = usize::from(stream) % self.streams.len().max(1) * window;
-        let mut gaps = Gaps::default();
+        let mut gaps = Gaps {
+            from: first,
+            ..Gaps::default()
+        };
         let mut run = 0;
         for number in first..=last {
             // The slot's first four bytes: elements of a mapped array are eight apart.
@@ -337,7 +341,7 @@ impl Sink {
             gaps.longest = gaps.longest.max(run);
             gaps.last = Some(number);
         }
-        Some(gaps)
+        gaps
     }
 
     /// Sets everything to zero, for frames that leave from now on: stamped ones that left before

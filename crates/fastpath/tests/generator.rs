@@ -216,6 +216,28 @@ fn frames_that_left_before_the_restart_are_counted_apart() {
 }
 
 #[test]
+fn gaps_are_looked_for_as_far_back_as_the_window_remembers() {
+    in_namespace(|| {
+        let sink = Sink::new(Checks {
+            streams: 1,
+            window: 16,
+            ..Checks::ALL
+        })
+        .unwrap();
+        let mut generator = Generator::new(1, &frames_v4()).unwrap();
+        let made: Vec<_> = (0..40).map(|_| generator.preview().unwrap()).collect();
+        for number in (1..=40).filter(|number| ![5, 30, 31].contains(number)) {
+            assert_eq!(sink.run(&made[number - 1]).unwrap().verdict, 1, "dropped");
+        }
+        let gaps = sink.gaps(0, 1, 40);
+        assert_eq!((gaps.from, gaps.missing, gaps.runs), (25, 2, 1));
+        assert_eq!((gaps.longest, gaps.last), (2, Some(31)));
+        let silent = sink.gaps(0, 1, 60);
+        assert_eq!((silent.from, silent.last), (45, Some(60)), "nothing since");
+    });
+}
+
+#[test]
 fn the_sink_tells_duplicates_and_reordering_apart() {
     in_namespace(|| {
         let sink = Sink::new(Checks {

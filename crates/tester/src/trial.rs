@@ -270,6 +270,10 @@ pub struct Trial {
     pub batch: u32,
     /// Intended departure of the last lost frame, ns after the start.
     pub last_lost_ns: Option<u64>,
+    /// Where losses were found that are older than what the receiver remembers: they were due
+    /// before this, ns after the start, and all since came.
+    #[serde(default)]
+    pub lost_before_ns: Option<u64>,
     /// Longest time without any arrival between two arrivals, ns.
     pub longest_silence_ns: Option<u64>,
     /// Steal of the tester's cores as a share of the time.
@@ -284,7 +288,30 @@ pub struct Trial {
     pub validity: Validity,
 }
 
+/// When the last lost frame of a trial was due, ns after the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastLoss {
+    /// No frame was lost.
+    Nothing,
+    /// Then.
+    At(u64),
+    /// At some time before: all frames since came.
+    Before(u64),
+    /// Frames were lost, nobody knows where.
+    Unknown,
+}
+
 impl Trial {
+    /// When the last lost frame was due, as far as the receiver knows.
+    pub fn last_loss(&self) -> LastLoss {
+        match (self.counts.lost, self.last_lost_ns, self.lost_before_ns) {
+            (0, ..) => LastLoss::Nothing,
+            (_, Some(at), _) => LastLoss::At(at),
+            (_, None, Some(before)) => LastLoss::Before(before),
+            (_, None, None) => LastLoss::Unknown,
+        }
+    }
+
     /// The record of a trial in which the sending ports took `seconds`; of what only some rigs
     /// know, nothing.
     pub fn new(
@@ -321,6 +348,7 @@ impl Trial {
             largest_burst: 0,
             batch: 64,
             last_lost_ns: None,
+            lost_before_ns: None,
             longest_silence_ns: None,
             steal: noise.steal,
             waited: noise.waited,

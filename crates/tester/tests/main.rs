@@ -7,4 +7,5 @@ mod reset;
 mod search;
 mod support;
 mod traffic;
+mod verdicts;
 mod veth;

@@ -9,7 +9,7 @@ use tester::result::Details;
 use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
-use tester::trial::{Direction, Order, Trial};
+use tester::trial::{Direction, LastLoss, Order, Trial};
 use tester::veth::{End, Testbed};
 
 use crate::support::{root, subject};
@@ -119,6 +119,34 @@ fn a_kernel_that_does_not_forward_is_named() {
     let trial = rig.run(&order(64, Family::Ipv4), "test", None).unwrap();
     assert_eq!(trial.complaint().unwrap(), "the device forwards nothing");
     assert_eq!(trial.counts.longest_loss_run, trial.counts.sent);
+}
+
+#[test]
+fn a_device_that_stays_dead_is_seen_beyond_what_the_sink_remembers() {
+    if !root() {
+        return;
+    }
+    let _alone = needs::cores();
+    let testbed = Testbed::new(1500, false).unwrap();
+    let mut rig = testbed.rig("nothing", 1).unwrap();
+    // More than 2^21 frames, of which the first were lost out of its sight.
+    let schedule = Schedule::constant(1_000_000.0, 2.3);
+    let order = crate::support::order(64, Family::Ipv4, schedule.clone());
+    let trial = rig.run(&order, "test", None).unwrap();
+    if trial.counts.sent <= 1 << 21 {
+        needs::skipped!(
+            "the machine is too busy to send {} frames",
+            schedule.frames()
+        );
+        return;
+    }
+    let LastLoss::At(last) = trial.last_loss() else {
+        panic!("{:?}", trial.last_loss())
+    };
+    assert!(
+        last + 50_000_000 > schedule.duration_ns().unwrap(),
+        "{last}"
+    );
 }
 
 #[test]

@@ -116,6 +116,7 @@ impl Rig for Scripted {
             largest_burst: 1,
             batch: 1,
             last_lost_ns: None,
+            lost_before_ns: None,
             longest_silence_ns: None,
             steal: 0.0,
             waited: 0.0,

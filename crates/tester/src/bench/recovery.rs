@@ -11,6 +11,7 @@ use crate::rig::Event;
 use crate::schedule::Schedule;
 use crate::search::Limit;
 use crate::session::Session;
+use crate::trial::LastLoss;
 
 /// Overload as a multiple of the throughput.
 const OVERLOAD: f64 = 1.1;
@@ -31,7 +32,7 @@ pub fn run(
         let schedule = Schedule::steps(&[(overload, over_seconds), (overload / 2.0, half_seconds)]);
         let fell_ns = schedule.departure_ns(schedule.segments()[0].frames + 1);
         let mut seconds = Vec::new();
-        let mut without_loss = 0;
+        let (mut without_loss, mut unplaced) = (0, 0);
         for repeat in 1..=profile.recovery_repeats {
             session.say(&format!(
                 "recovery {repeat} of {}",
@@ -42,14 +43,23 @@ pub fn run(
                 break;
             };
             if trial.validity.counts() {
-                match trial.last_lost_ns {
-                    Some(last) => seconds.push(last.saturating_sub(fell_ns) as f64 / 1e9),
-                    None => without_loss += 1,
+                match trial.last_loss() {
+                    LastLoss::At(last) => seconds.push(last.saturating_sub(fell_ns) as f64 / 1e9),
+                    LastLoss::Before(time) if time <= fell_ns => seconds.push(0.0),
+                    LastLoss::Before(_) | LastLoss::Unknown => unplaced += 1,
+                    LastLoss::Nothing => without_loss += 1,
                 }
             }
         }
         let average = mean(&seconds);
-        let (rate, verdict) = if seconds.is_empty() && without_loss > 0 {
+        let (rate, verdict) = if unplaced > 0 {
+            let reason = format!(
+                "in {unplaced} of {} trials nobody knows when the last frame was lost; make the \
+                 time after the overload shorter (--around)",
+                unplaced + without_loss + seconds.len()
+            );
+            (None, invalid(reason))
+        } else if seconds.is_empty() && without_loss > 0 {
             let reason = format!(
                 "{overload:.0} frames/s, {:.0} % of the throughput, overloaded nothing: no frame \
                  was lost",

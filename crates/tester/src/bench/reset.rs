@@ -10,6 +10,7 @@ use crate::rig::Event;
 use crate::schedule::Schedule;
 use crate::search::Limit;
 use crate::session::Session;
+use crate::trial::LastLoss;
 
 /// The test at `rate` frames/s or, without one, at the throughput that it searches first; `reset`
 /// is done to the device in every trial and described by `action`.
@@ -33,6 +34,7 @@ pub fn run(
             average_ms: 0.0,
             never_returned: 0,
         };
+        let mut unplaced = 0;
         for repeat in 1..=profile.reset_repeats {
             session.say(&format!(
                 "reset {repeat} of {}: {action}",
@@ -46,13 +48,23 @@ pub fn run(
                 break;
             };
             // A silence that lasts to the end is no reset time: the device did not come back.
-            let end = schedule.departure_ns(trial.counts.sent);
-            let returned = trial.last_lost_ns.is_none_or(|last| last + 1_000_000 < end);
+            let senders = u64::from(trial.senders.max(1));
+            let end = schedule.departure_ns(trial.counts.sent / senders);
+            let returned = match trial.last_loss() {
+                LastLoss::Nothing => true,
+                LastLoss::At(last) | LastLoss::Before(last) => last + 1_000_000 < end,
+                LastLoss::Unknown => {
+                    unplaced += 1;
+                    continue;
+                }
+            };
             if trial.validity.counts() && !returned {
                 found.never_returned += 1;
             } else if trial.validity.counts() {
                 found.lost.push(trial.counts.lost);
-                found.by_loss_ms.push(trial.counts.lost as f64 / rate * 1e3);
+                // Each sender has the rate, and the losses are those of all.
+                let all = rate * senders as f64;
+                found.by_loss_ms.push(trial.counts.lost as f64 / all * 1e3);
                 let silence = trial.longest_silence_ns;
                 found
                     .by_silence_ms
@@ -60,14 +72,24 @@ pub fn run(
             }
         }
         found.average_ms = mean(&found.by_loss_ms);
-        let (rate, verdict) = if !found.by_loss_ms.is_empty() {
+        let (rate, verdict) = if found.never_returned > 0 {
+            let trials = found.by_loss_ms.len() as u32 + found.never_returned;
+            let reason = format!(
+                "in {} of {trials} trials the device did not forward again within {after} s",
+                found.never_returned
+            );
+            (None, failed(reason))
+        } else if unplaced > 0 {
+            let reason = format!(
+                "in {unplaced} trials nobody knows when the last frame was lost, so not whether \
+                 the device came back"
+            );
+            (None, invalid(reason))
+        } else if found.by_loss_ms.is_empty() {
+            (None, invalid("no trial was valid"))
+        } else {
             let verdict = subject.grade(session, rate, Limit::Device);
             (Some(rate), verdict)
-        } else if found.never_returned > 0 {
-            let reason = format!("the device did not forward again within {after} s");
-            (None, failed(reason))
-        } else {
-            (None, invalid("no trial was valid"))
         };
         Ok(Finding {
             rate,

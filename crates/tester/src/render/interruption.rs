@@ -45,7 +45,12 @@ pub(super) fn reset(report: &Report) -> Vec<Block> {
         .number("by silence, ms", |(_, found)| {
             mean(found.by_silence_ms.iter().copied())
         })
-        .number("trials", |(_, found)| found.by_loss_ms.len().to_string())
+        .number("trials", |(_, found)| {
+            (found.by_loss_ms.len() + found.never_returned as usize).to_string()
+        })
+        .number("never returned", |(_, found)| {
+            found.never_returned.to_string()
+        })
         .text("verdict", |(entry, _)| verdict(entry))
         .caption(
             "Two methods that check each other: lost frames over the rate, and the longest time \

@@ -20,7 +20,7 @@ pub(super) fn record(
 ) -> Result<Trial> {
     let mut counts = Counts::default();
     let mut delays = Delays::new();
-    let mut last_lost_ns = None;
+    let (mut last_lost_ns, mut lost_before_ns) = (None, None);
     for ((from, generator), state) in generators.iter().zip(sending) {
         let sent = generator.sent() - state.base;
         counts.intended += order.schedule.frames();
@@ -55,15 +55,17 @@ pub(super) fn record(
             delays.take_variations(&sink.variations()?.buckets().collect::<Vec<_>>());
         }
         let first = state.base as u32 + 1;
-        if let Some(gaps) = sink.gaps(0, first, state.base as u32 + sent as u32) {
-            counts.loss_runs += gaps.runs;
-            counts.longest_loss_run = counts.longest_loss_run.max(u64::from(gaps.longest));
-            let planned = gaps.last.map(|last| {
-                order
-                    .schedule
-                    .departure_ns(state.pacer.place(u64::from(last - first)))
-            });
-            last_lost_ns = last_lost_ns.max(planned);
+        let gaps = sink.gaps(0, first, state.base as u32 + sent as u32);
+        counts.loss_runs += gaps.runs;
+        counts.longest_loss_run = counts.longest_loss_run.max(u64::from(gaps.longest));
+        let due = |number: u32| {
+            let place = state.pacer.place(u64::from(number - first));
+            order.schedule.departure_ns(place)
+        };
+        last_lost_ns = last_lost_ns.max(gaps.last.map(due));
+        // A frame that was cut came under its number, so its place is not among the missing.
+        if gaps.missing == 0 && gaps.from > first && cut == 0 && whole < sent {
+            lost_before_ns = lost_before_ns.max(Some(due(gaps.from)));
         }
         if order.direction == Direction::OneWay {
             let back = sinks[*from].counts()?;
@@ -80,6 +82,7 @@ pub(super) fn record(
         worst_lateness_ns: seen.worst_lateness_ns,
         largest_burst: seen.largest_burst,
         last_lost_ns,
+        lost_before_ns,
         longest_silence_ns: (seen.silence_ns > 0).then_some(seen.silence_ns),
         ..Trial::new(named, order, sending.len(), seconds, counts, noise)
     })
