@@ -20,8 +20,7 @@ impl Privilege {
     /// whose favour is permanent.
     pub(crate) fn during(schedule: &Schedule, threads: &[u32], alone: bool) -> Self {
         let longest = Urgent::LONGEST.as_nanos() as u64;
-        // A burst has no timetable; it is as short as the tester can make it.
-        let brief = schedule.duration_ns().unwrap_or(0) <= longest;
+        let brief = longest_ns(schedule) <= longest;
         let urgent = (brief && alone).then(|| Urgent::now(threads));
         Self {
             _favoured: urgent.is_none().then(Favoured::now),
@@ -29,3 +28,16 @@ impl Privilege {
         }
     }
 }
+
+/// How long the traffic may last, ns. A burst has no timetable: it lasts as long as the slowest of
+/// our senders takes.
+fn longest_ns(schedule: &Schedule) -> u64 {
+    /// Frames a second that every sender makes.
+    const SLOWEST: f64 = 200_000.0;
+    let burst = schedule.frames() as f64 / SLOWEST * 1e9;
+    schedule.duration_ns().unwrap_or(burst as u64)
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/privilege.rs"]
+mod tests;
