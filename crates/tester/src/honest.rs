@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::search::Limit;
 
-/// The tester can do this many times the result: nothing of it can be the tester's.
+/// The tester can do this many times the result; what of it may still be the tester's is printed
+/// ([`upper_bound`]).
 pub const CLEAN: f64 = 2.0;
 /// Down to this factor a result stands, marked.
 pub const MARKED: f64 = 1.1;
@@ -39,6 +40,14 @@ impl Grade {
     }
 }
 
+/// The most that the device alone may do, frames/s, when `rate` was measured with a tester that does
+/// `selftest`: a core that both share spends 1/rate a frame, of which up to 1/selftest is the
+/// tester's. `None` when the tester's share may be all.
+pub fn upper_bound(rate: f64, selftest: f64) -> Option<f64> {
+    let device = 1.0 / rate - 1.0 / selftest;
+    (rate > 0.0 && device > 0.0).then(|| 1.0 / device)
+}
+
 /// Grades a rate against the self-test's. `noise` is the reason why the deciding trial was
 /// disturbed, if it was.
 pub fn grade(
@@ -54,19 +63,29 @@ pub fn grade(
         );
     };
     let factor = selftest / rate.max(f64::MIN_POSITIVE);
-    if limit == Limit::Tester || limit == Limit::Range || factor < MARKED {
-        return (
-            Grade::Limited,
-            format!(
-                "limited by the tester: the device does at least this, the self-test reaches \
-                 {factor:.2} times as much"
-            ),
+    let cause = if factor < MARKED {
+        Some("limited by the tester")
+    } else {
+        match limit {
+            Limit::Tester => Some("the tester could not offer the next rate through this device"),
+            Limit::Range => Some("no higher rate was offered"),
+            Limit::Device => None,
+        }
+    };
+    if let Some(cause) = cause {
+        let words = format!(
+            "{cause}: the device does at least this; over a cable the self-test reaches \
+             {factor:.2} times as much"
         );
+        return (Grade::Limited, words);
     }
     if let Some(noise) = noise {
         return (Grade::Noisy, noise.to_owned());
     }
-    let words = format!("the self-test reaches {factor:.1} times the result");
+    let most = upper_bound(rate, selftest).map_or(String::new(), |most| {
+        format!("; without the tester's share of a core the device does at most {most:.0} frames/s")
+    });
+    let words = format!("the self-test reaches {factor:.1} times the result{most}");
     if factor >= CLEAN {
         (Grade::Clean, words)
     } else {

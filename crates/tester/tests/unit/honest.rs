@@ -14,3 +14,20 @@ fn the_factors_decide() {
         Grade::Noisy
     );
 }
+
+#[test]
+fn what_the_tester_may_have_taken_is_printed() {
+    assert!((upper_bound(1.0e6, 2.0e6).unwrap() - 2.0e6).abs() < 1e-3);
+    assert!((upper_bound(1.0e6, 5.0e6).unwrap() - 1.25e6).abs() < 1e-3);
+    assert_eq!(upper_bound(1.0e6, 1.0e6), None);
+    let (_, words) = grade(1.0e6, Some(5.0e6), Limit::Device, None);
+    assert!(words.contains("at most 1250000 frames/s"), "{words}");
+}
+
+#[test]
+fn a_tester_that_reaches_much_more_is_not_called_the_limit() {
+    let (grade, words) = grade(0.1e6, Some(2.0e6), Limit::Tester, None);
+    assert_eq!(grade, Grade::Limited);
+    assert!(!words.contains("limited by the tester"), "{words}");
+    assert!(words.contains("20.00 times"), "{words}");
+}
