@@ -164,11 +164,15 @@ pub struct GoalBounds {
     pub upper: Option<f64>,
     /// Conditional throughput, frames/s.
     pub conditional: Option<f64>,
+    /// "device", "tester" or "range": what failed at the upper bound.
+    #[serde(default)]
+    pub limit: String,
     /// Both bounds within the goal's width.
     pub regular: bool,
 }
 
-/// Delays at one load; of several trials, the median of each figure (RFC 8219 §7.2).
+/// Delays at one load; of several trials, the median of each figure (RFC 8219 §7.2), but the least
+/// and the most of all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyPoint {
     /// Share of the throughput.
@@ -261,7 +265,7 @@ pub struct Recovery {
     pub throughput: f64,
     /// Overload really applied, frames/s.
     pub overload: f64,
-    /// From the fall of the rate to the last lost frame, each trial, s.
+    /// From the fall of the rate to the last lost frame, each trial, s; 0 where nothing was lost.
     pub seconds: Vec<f64>,
     /// Mean, s.
     pub average: f64,

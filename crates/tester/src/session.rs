@@ -5,7 +5,7 @@ use crate::profile::Profile;
 use crate::rig::{Event, Rig, RigError};
 use crate::schedule::Schedule;
 use crate::search::TrialOutcome;
-use crate::trial::{Order, Trial};
+use crate::trial::{Order, Trial, Validity};
 
 /// What the outside shows while trials run.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -45,18 +45,20 @@ impl<'a> Session<'a> {
     pub fn ceiling(&self) -> f64 {
         /// Share of a nominal rate that may be offered, for clocks differ.
         const CLOCK: f64 = 0.9998;
-        match (self.rig.line_rate(), self.order.sizes.first()) {
-            (Some(rate), Some(size)) => {
-                (size.theoretical_rate(rate) * CLOCK).min(self.rig.ceiling())
-            }
-            _ => self.rig.ceiling(),
-        }
+        self.theoretical().map_or(self.rig.ceiling(), |rate| {
+            (rate * CLOCK).min(self.rig.ceiling())
+        })
     }
 
-    /// Rate of the medium at this size, frames/s.
+    /// Rate of the medium at this size, or at a mix of sizes by turns, frames/s.
     pub fn theoretical(&self) -> Option<f64> {
-        let size = self.order.sizes.first()?;
-        Some(size.theoretical_rate(self.rig.line_rate()?))
+        let line = self.rig.line_rate()?;
+        let sizes = &self.order.sizes;
+        let seconds: f64 = sizes
+            .iter()
+            .map(|size| 1.0 / size.theoretical_rate(line))
+            .sum();
+        (!sizes.is_empty()).then(|| sizes.len() as f64 / seconds)
     }
 
     /// Shows words on the terminal.
@@ -88,15 +90,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// As [`Session::trial`], again while the tester fails to do as intended, at most
-    /// [`Profile::retries`] times more.
+    /// As [`Session::trial`], again while the tester fails to do as intended or others have its
+    /// cores, at most [`Profile::retries`] times more. What the device did is not looked at: that
+    /// would choose the result. The last trial stands, the others are marked.
     pub fn valid_trial(
         &mut self,
         schedule: &Schedule,
         purpose: &str,
         event: Option<Event<'_>>,
     ) -> Option<Trial> {
-        self.repeated(schedule, purpose, event, |trial| !trial.validity.counts())
+        self.repeated(schedule, purpose, event, |trial| {
+            trial.validity != Validity::Valid
+        })
+    }
+
+    /// As [`Session::valid_trial`], for tests that allow for disturbances themselves.
+    pub fn counted_trial(&mut self, schedule: &Schedule, purpose: &str) -> Option<Trial> {
+        self.repeated(schedule, purpose, None, |trial| !trial.validity.counts())
     }
 
     fn repeated(
@@ -111,7 +121,9 @@ impl<'a> Session<'a> {
             if !again(&last) {
                 break;
             }
+            let superseded = self.trials.len() - 1;
             last = self.trial(schedule, purpose, event)?;
+            self.trials[superseded].repeated = true;
         }
         Some(last)
     }
@@ -119,17 +131,12 @@ impl<'a> Session<'a> {
     /// A trial at a rate, as the searches want it.
     pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
         let schedule = Schedule::constant(rate, seconds);
-        // What others on these cores may have done is not held against the device, as long as that
-        // is not all there is.
-        let Some(trial) = self.repeated(&schedule, purpose, None, Trial::excused) else {
+        let Some(trial) = self.valid_trial(&schedule, purpose, None) else {
             return TrialOutcome::Stop;
         };
-        // A trial that lost frames failed, even if the tester could not offer all: more would not
-        // have made it better.
-        let lossy = trial.counts.lost > 0 && trial.is_trusted();
         if trial.passes() {
             TrialOutcome::Pass
-        } else if trial.validity.counts() || lossy {
+        } else if trial.validity.counts() {
             TrialOutcome::Fail {
                 carried: Some(trial.forwarded_each()),
             }

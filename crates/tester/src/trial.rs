@@ -284,6 +284,9 @@ pub struct Trial {
     pub waited: f64,
     /// Times the tester's thread was taken off its core.
     pub involuntary_switches: u64,
+    /// It was run again because it was disturbed or botched, and decides nothing.
+    #[serde(default)]
+    pub repeated: bool,
     /// Whether it counts.
     pub validity: Validity,
 }
@@ -353,6 +356,7 @@ impl Trial {
             steal: noise.steal,
             waited: noise.waited,
             involuntary_switches: noise.involuntary_switches,
+            repeated: false,
             validity: judge(&counts, error, noise),
         }
     }
@@ -365,19 +369,6 @@ impl Trial {
             && self.counts.duplicate == 0
             && self.counts.corrupt == 0
             && self.counts.misdirected == 0
-    }
-
-    /// Whether others on the trial's cores may be all that failed: the tester was late, or frames
-    /// were lost in no greater share than a thread of the trial was kept waiting, twice over
-    /// (what waits overtakes what comes, and fills a buffer for longer).
-    pub fn excused(&self) -> bool {
-        let some = self.counts.sent == 0 || self.counts.received > 0;
-        let explained = some && self.counts.loss_ratio() <= 2.0 * self.waited;
-        match self.validity {
-            Validity::Valid => false,
-            Validity::Noisy(_) => !self.passes() && explained,
-            Validity::Invalid(_) => self.counts.closes() && explained,
-        }
     }
 
     /// Frames per second that came through, all senders together.

@@ -3,11 +3,14 @@
 use tester::bench;
 use tester::disturbance::Disturbance;
 use tester::honest::Grade;
+use tester::latency::Delays;
 use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::rig::{Event, Result, Rig};
+use tester::search::mlr::Goal;
 use tester::session::Session;
-use tester::trial::{Counts, Direction, Order, Trial};
+use tester::sizes::{Family, FrameSize};
+use tester::trial::{Counts, Direction, Order, Trial, Validity};
 
 use crate::support::{smallest, subject};
 
@@ -138,4 +141,169 @@ fn one_trial_without_a_return_is_a_failure() {
         (None, Grade::Failed)
     );
     assert!(entry.because.contains("1 of 3 trials"), "{}", entry.because);
+}
+
+fn rate(trial: &Trial) -> f64 {
+    trial.intended_rate.unwrap_or(f64::INFINITY)
+}
+
+#[test]
+fn a_disturbed_trial_is_run_again_whatever_came_of_it() {
+    let mut number = 0;
+    let entry = session(
+        |trial| {
+            number += 1;
+            if number % 2 == 1 {
+                trial.validity = Validity::Noisy("others".to_owned());
+            } else if rate(trial) > 100_000.0 {
+                lose(trial, 1);
+            }
+        },
+        |session| bench::throughput::run(session, &subject(), &[]),
+    );
+    let found = entry.frames_per_second.unwrap();
+    assert!((99_000.0..=100_000.0).contains(&found), "{found}");
+    assert_eq!(entry.verdict, Grade::Clean, "{}", entry.because);
+}
+
+#[test]
+fn what_the_tester_could_not_offer_is_no_failure_of_the_device() {
+    let entry = session(
+        |trial| {
+            if rate(trial) > 100_000.0 {
+                lose(trial, 1);
+                trial.validity = Validity::Invalid("too fast".to_owned());
+            }
+        },
+        |session| bench::throughput::run(session, &subject(), &[]),
+    );
+    let Details::Throughput(found) = entry.details else {
+        panic!("{}", entry.because)
+    };
+    assert_eq!(
+        (found.limit.as_str(), entry.verdict),
+        ("tester", Grade::Limited)
+    );
+    assert!(
+        entry.because.contains("could not offer"),
+        "{}",
+        entry.because
+    );
+}
+
+#[test]
+fn frames_that_our_own_receiver_lost_bound_no_loss_ratio_of_the_device() {
+    let goal = Goal {
+        final_trial_duration: 0.1,
+        duration_sum: 0.3,
+        ..Goal::NDR
+    };
+    for (own, limit) in [(true, "tester"), (false, "device")] {
+        let entry = session(
+            |trial| {
+                if rate(trial) > 100_000.0 {
+                    lose(trial, 1);
+                    if own {
+                        trial.validity = Validity::Invalid("own".to_owned());
+                    }
+                }
+            },
+            |session| bench::throughput::run(session, &subject(), &[("NDR", goal)]),
+        );
+        let Details::Throughput(found) = entry.details else {
+            panic!("{}", entry.because)
+        };
+        assert_eq!(found.goals[0].limit, limit);
+    }
+}
+
+#[test]
+fn one_disturbed_trial_of_those_that_count_is_said() {
+    let mut number = 0;
+    let entry = session(
+        |trial| {
+            number += 1;
+            trial.last_lost_ns = Some(1_500_000_000);
+            lose(trial, 10);
+            if number == 1 {
+                trial.validity = Validity::Noisy("others".to_owned());
+            }
+        },
+        |session| {
+            let rate = Some(1_000.0);
+            bench::reset::run(session, &subject(), rate, "nothing", &|| ())
+        },
+    );
+    assert_eq!(entry.verdict, Grade::Noisy, "{}", entry.because);
+    assert!(entry.because.contains("1 of 3 trials"), "{}", entry.because);
+}
+
+#[test]
+fn a_recovery_is_the_mean_of_all_trials_also_of_those_that_lost_nothing() {
+    let mut number = 0;
+    let entry = session(
+        |trial| {
+            number += 1;
+            if number == 1 {
+                lose(trial, 10);
+                trial.last_lost_ns = Some(1_300_000_000);
+            }
+        },
+        |session| bench::recovery::run(session, &subject(), Some(1_000.0), None),
+    );
+    let Details::Recovery(found) = entry.details else {
+        panic!("{}", entry.because)
+    };
+    assert_eq!(found.seconds.len(), 3);
+    assert!((found.average - 0.1).abs() < 0.001, "{found:?}");
+}
+
+#[test]
+fn the_most_is_the_most_of_all_trials() {
+    let mut number = 0;
+    let entry = session(
+        |trial| {
+            number += 1;
+            let mut delays = Delays::new();
+            delays.take(1_000 * (number % 3 + 1));
+            trial.latency = delays.summary();
+        },
+        |session| bench::latency::run(session, &subject(), Some(1_000.0)),
+    );
+    let Details::Latency { points } = entry.details else {
+        panic!("{}", entry.because)
+    };
+    assert!(
+        points
+            .iter()
+            .all(|point| (point.min_ns, point.max_ns) == (1_000, 3_000))
+    );
+}
+
+#[test]
+fn the_rate_of_a_medium_for_a_mix_is_that_of_all_its_sizes() {
+    struct Cable;
+    impl Rig for Cable {
+        fn run(&mut self, _: &Order, _: &str, _: Option<Event<'_>>) -> Result<Trial> {
+            unreachable!("nothing is sent")
+        }
+        fn describe(&self) -> String {
+            String::new()
+        }
+        fn line_rate(&self) -> Option<f64> {
+            Some(1e9)
+        }
+        fn ceiling(&self) -> f64 {
+            f64::INFINITY
+        }
+    }
+    let sizes = [64, 1518].map(|size| FrameSize::new(size, Family::Ipv4, 1500).unwrap());
+    let order = Order {
+        sizes: sizes.to_vec(),
+        ..smallest(tester::schedule::Schedule::burst(1))
+    };
+    let (mut cable, mut silent) = (Cable, |_: &str| ());
+    let session = Session::new(&mut cable, Profile::QUICK, order, &mut silent);
+    let expected = 1e9 / 8.0 / f64::midpoint(84.0, 1538.0);
+    assert!((session.theoretical().unwrap() - expected).abs() < 1.0);
 }

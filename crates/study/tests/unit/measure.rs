@@ -121,6 +121,7 @@ impl Rig for Scripted {
             steal: 0.0,
             waited: 0.0,
             involuntary_switches: 0,
+            repeated: false,
             validity: Validity::Valid,
         })
     }

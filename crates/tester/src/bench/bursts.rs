@@ -6,7 +6,7 @@ use crate::result::{BurstPoint, Details, Entry, Test};
 use crate::schedule::{Schedule, TOLERANCE};
 use crate::search::{Bisection, Limit, Phase, TrialOutcome};
 use crate::session::Session;
-use crate::trial::Trial;
+use crate::trial::{Trial, Validity};
 
 /// Frames in a burst (§21).
 pub const LENGTHS: [u64; 4] = [16, 64, 256, 1024];
@@ -78,7 +78,7 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
         let interval = interval_ns(probe.amount);
         let schedule = Schedule::bursts(length, f64::INFINITY, interval, seconds);
         let mut offered = None;
-        for _ in 0..=profile.retries {
+        for left in (0..=profile.retries).rev() {
             match session.trial(&schedule, "bursts", None) {
                 None => return TrialOutcome::Stop,
                 Some(trial) if !kept(&trial, &schedule, interval) => {
@@ -86,6 +86,8 @@ fn search(session: &mut Session<'_>, length: u64, high: f64) -> crate::search::F
                     let bursts = each / length as f64 / trial.seconds.max(f64::MIN_POSITIVE);
                     offered = (bursts < probe.amount).then_some(bursts);
                 }
+                // Whatever came of it.
+                Some(trial) if left > 0 && trial.validity != Validity::Valid => {}
                 Some(trial) if trial.passes() => return TrialOutcome::Pass,
                 Some(trial) => {
                     let carried = Some(trial.forwarded_each() / length as f64);

@@ -66,7 +66,7 @@ fn median<T>(items: &[T], figure: impl Fn(&T) -> Option<f64>) -> Option<f64> {
     Some(figures::median(items.iter().filter_map(figure))).filter(|median| !median.is_nan())
 }
 
-/// The median of every figure over the trials (RFC 8219 §7.2).
+/// The median of every figure over the trials (RFC 8219 §7.2), but the least and the most of all.
 fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
     let latencies: Vec<&Latency> = trials
         .iter()
@@ -93,13 +93,13 @@ fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
         share,
         rate,
         repeats: latencies.len() as u32,
-        min_ns: whole(&|latency| Some(latency.min_ns))?,
+        min_ns: latencies.iter().map(|latency| latency.min_ns).min()?,
         mean_ns: median(&latencies, |latency| Some(latency.mean_ns))?,
         typical_ns,
         p99_ns: percentile(99.0),
         worst_ns: percentile(99.9),
         p9999_ns: percentile(99.99),
-        max_ns: whole(&|latency| Some(latency.max_ns))?,
+        max_ns: latencies.iter().map(|latency| latency.max_ns).max()?,
         pdv_ns: whole(&|latency| latency.pdv_ns),
         ipdv_ns: ipdv_ns.map(|((least, middle), most)| (least, middle, most)),
         variation_ns: median(&latencies, |latency| latency.mean_variation_ns),

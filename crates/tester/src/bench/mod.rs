@@ -91,17 +91,30 @@ fn entry(
     }
 }
 
-/// Why the deciding trial (the last valid one) was disturbed, if it was.
+/// Why the result is doubtful: trials that decided it were disturbed.
 fn noise(session: &Session<'_>) -> Option<String> {
-    session
-        .trials()
-        .iter()
-        .rev()
-        .find_map(|trial| match &trial.validity {
-            Validity::Noisy(reason) => Some(Some(reason.clone())),
-            Validity::Valid => Some(None),
-            Validity::Invalid(_) => None,
-        })?
+    let deciding = session.trials().iter().filter(|trial| !trial.repeated);
+    disturbed(deciding.filter(|trial| trial.validity.counts()), 0.0, "")
+}
+
+/// Says how many of `trials` were disturbed, if more than a share; `which` follows *trials*.
+fn disturbed<'a>(
+    trials: impl Iterator<Item = &'a Trial>,
+    share: f64,
+    which: &str,
+) -> Option<String> {
+    let (mut all, mut noisy, mut last) = (0_u32, 0_u32, None);
+    for trial in trials {
+        all += 1;
+        if let Validity::Noisy(reason) = &trial.validity {
+            noisy += 1;
+            last = Some(reason);
+        }
+    }
+    let last = last.filter(|_| f64::from(noisy) > share * f64::from(all))?;
+    Some(format!(
+        "{noisy} of {all} trials{which} were disturbed; in the last, {last}"
+    ))
 }
 
 /// The device's own failure in words, from the last trial that shows one; where anything came back

@@ -51,12 +51,16 @@ pub fn run(
                 }
             }
         }
+        if !seconds.is_empty() {
+            // An overload that lost nothing is not felt at all.
+            seconds.extend(std::iter::repeat_n(0.0, without_loss));
+        }
         let average = mean(&seconds);
         let (rate, verdict) = if unplaced > 0 {
             let reason = format!(
                 "in {unplaced} of {} trials nobody knows when the last frame was lost; make the \
                  time after the overload shorter (--around)",
-                unplaced + without_loss + seconds.len()
+                unplaced + seconds.len()
             );
             (None, invalid(reason))
         } else if seconds.is_empty() && without_loss > 0 {

@@ -1,14 +1,14 @@
 //! Throughput: the highest rate at which every frame comes back (RFC 2544 §26.1; RFC 1242 §3.17),
 //! and loss ratio goals.
 
-use super::{Finding, Subject, Verdict, complaint, entry, failed, invalid};
+use super::{Finding, Subject, Verdict, complaint, disturbed, entry, failed, invalid};
 use crate::honest::{self, Grade};
 use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
 use crate::schedule::Schedule;
 use crate::search::mlr::{Controller, Goal, TrialResult};
 use crate::search::{Bisection, Ended, Found, Limit, Phase};
 use crate::session::Session;
-use crate::trial::{Trial, mostly_disturbed};
+use crate::trial::Trial;
 
 /// Searches the throughput up to `high` frames/s in each direction.
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
@@ -73,7 +73,7 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
                 format!("stopped early: {rate:.0} frames/s passed, the bounds are still open"),
             ),
             Some(rate) => {
-                let noise = disturbed(session, &found);
+                let noise = doubt(session, &found);
                 honest::grade(rate, subject.selftest, found.limit, noise.as_deref())
             }
             None if found.limit == Limit::Tester => {
@@ -114,17 +114,27 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
     })
 }
 
-/// Why the answer is doubtful: most trials that failed at the upper bound were disturbed.
-fn disturbed(session: &Session<'_>, found: &Found<f64>) -> Option<String> {
+/// Why the answer is doubtful: most trials that decided one of its bounds were disturbed.
+fn doubt(session: &Session<'_>, found: &Found<f64>) -> Option<String> {
     /// Whole frames move a rate by less than this share, steps of a search by more.
     const SAME: f64 = 1e-3;
-    let upper = found.upper?;
-    let near = |rate: f64| (rate - upper).abs() <= SAME * upper;
-    let at_upper = |trial: &&Trial| trial.intended_rate.is_some_and(near);
-    mostly_disturbed(
-        session.trials().iter().filter(at_upper),
-        &format!(" at {upper:.0} frames/s"),
-    )
+    let bounds = [
+        (found.upper, false, "failed"),
+        (found.lower, true, "passed"),
+    ];
+    bounds.into_iter().find_map(|(bound, passed, word)| {
+        let bound = bound?;
+        let near = |rate: f64| (rate - bound).abs() <= SAME * bound;
+        let decided = |trial: &&Trial| {
+            !trial.repeated
+                && trial.validity.counts()
+                && trial.passes() == passed
+                && trial.intended_rate.is_some_and(near)
+        };
+        let trials = session.trials().iter().filter(decided);
+        let which = format!(" that {word} at {bound:.0} frames/s");
+        disturbed(trials, 0.5, &which)
+    })
 }
 
 /// Upper end of a search: what the tester can do in its self-test, and the medium's rate.
@@ -132,6 +142,21 @@ pub(super) fn high(session: &Session<'_>, subject: &Subject) -> f64 {
     subject
         .selftest
         .map_or(session.ceiling(), |limit| limit.min(session.ceiling()))
+}
+
+/// What holds a goal down: the device, unless trials at its upper bound were the tester's failure.
+fn limit_of(upper: Option<f64>, botched: &[f64]) -> &'static str {
+    /// Loads closer than this share are the same.
+    const SAME: f64 = 1e-9;
+    let same = |upper: f64| {
+        let near = |load: &f64| (load - upper).abs() <= SAME * upper;
+        botched.iter().any(near)
+    };
+    match upper {
+        Some(upper) if same(upper) => "tester",
+        Some(_) => "device",
+        None => "range",
+    }
 }
 
 fn loss_ratio_goals(
@@ -145,13 +170,17 @@ fn loss_ratio_goals(
         goals: goals.iter().map(|(_, goal)| *goal).collect(),
         max_trials: 500,
     };
+    let mut botched = Vec::new();
     let outcome = controller.run(|request| {
         session.say(&format!(
             "loss ratio search at {:.4} M frames/s",
             request.load / 1e6
         ));
         let schedule = Schedule::constant(request.load, request.duration);
-        let trial = session.trial(&schedule, "loss-ratio", None)?;
+        let trial = session.counted_trial(&schedule, "loss-ratio")?;
+        if !trial.validity.counts() {
+            botched.push(request.load);
+        }
         // Frames that the tester failed to send count as lost: it must not make the device look
         // better.
         let lost = trial.counts.lost + trial.counts.unsent + trial.counts.duplicate;
@@ -172,6 +201,7 @@ fn loss_ratio_goals(
             lower: result.relevant_lower_bound,
             upper: result.relevant_upper_bound,
             conditional: result.conditional_throughput,
+            limit: limit_of(result.relevant_upper_bound, &botched).to_owned(),
             regular: result.regular,
         })
         .collect()

@@ -85,7 +85,7 @@ pub(super) fn by_load(report: &Report) -> Vec<Block> {
         .number("load", |(_, point)| per_cent(point.share, 0));
     delays(columns, &rows)
         .caption(
-            "Median of the repetitions. Delays are of received frames, application to \
+            "Median of the repetitions; min and max of all. Delays are of received frames, application to \
              application, the tester's own queueing included; the self-test's floor stands below. \
              A percentile with fewer than ten samples beyond it is not printed.",
         )

@@ -94,6 +94,7 @@ pub(super) fn goals(report: &Report) -> Vec<Block> {
         .number("lower bound", |(_, goal)| rate(goal.lower))
         .number("upper bound", |(_, goal)| rate(goal.upper))
         .number("conditional throughput", |(_, goal)| rate(goal.conditional))
+        .text("limit", |(_, goal)| goal.limit.clone())
         .text("regular", |(_, goal)| {
             if goal.regular { "yes" } else { "no" }.to_owned()
         })

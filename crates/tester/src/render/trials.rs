@@ -38,6 +38,7 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("waiting", |(_, trial)| per_cent(trial.waited, 2))
         .text("valid", |(_, trial)| match &trial.validity {
             Validity::Valid => "yes".to_owned(),
+            Validity::Noisy(reason) if trial.repeated => format!("noisy, run again: {reason}"),
             Validity::Noisy(reason) => format!("noisy: {reason}"),
             Validity::Invalid(reason) => format!("no: {reason}"),
         })
