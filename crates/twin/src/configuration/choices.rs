@@ -176,6 +176,11 @@ pub(super) const TREATMENTS: [&str; 10] = [
      tc class add dev r1 parent 1: classid 1:1 htb rate 1gbit burst 1mbit",
     "tc qdisc add dev r0 ingress",
 ];
+/// A filter's program that takes everything.
+pub(super) const EVERYTHING: &str = "1,6 0 0 4294967295";
+/// One that takes everything but IPv6 from a link-local address.
+pub(super) const NOT_FROM_LINK_LOCAL: &str =
+    "6,40 0 0 12,21 0 2 34525,40 0 0 22,21 1 0 65152,6 0 0 4294967295,6 0 0 0";
 /// Filters at tc, of kinds that the kernel may lack too. `{}` is another link. The programs drop
 /// IPv4 to 198.18.0.0/16, IPv6 to `2001::/16`, and everything.
 pub(super) const FILTERS: [&str; 14] = [

@@ -1,7 +1,7 @@
 //! What else the kernel does to frames on their way: policies, rules, disciplines, filters.
 
 use super::Draft;
-use super::choices::{FILTERS, RULES};
+use super::choices::{EVERYTHING, FILTERS, NOT_FROM_LINK_LOCAL, RULES};
 
 impl Draft<'_> {
     pub(super) fn treat(&mut self, lines: &[&str]) {
@@ -67,6 +67,9 @@ impl Draft<'_> {
                 let others: Vec<usize> = (0..3).filter(|port| !links.contains(port)).collect();
                 filter = filter.replace("{}", &format!("r{}", self.dice.of(&others)));
                 if side == "ingress" && self.dice.one_in(3) {
+                    // Two hosts have the same link-local address: on one link its neighbour would be
+                    // whoever spoke last.
+                    filter = filter.replace(EVERYTHING, NOT_FROM_LINK_LOCAL);
                     filter = filter.replace("mirred egress", "mirred ingress");
                 }
             }

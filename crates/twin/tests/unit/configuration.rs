@@ -73,3 +73,18 @@ fn nothing_is_drawn_that_treats_one_of_several_ways_alone() {
         }
     }
 }
+
+#[test]
+fn no_port_hears_the_link_local_address_of_another_ports_host() {
+    let mut dice = Dice::new(6);
+    let mut heard = 0;
+    for _ in 0..5000 {
+        for line in draw(&mut dice, Mark::None, false) {
+            if line.contains("mirred ingress") {
+                heard += 1;
+                assert!(!line.contains("\"1,6 0 0 4294967295\""), "{line}");
+            }
+        }
+    }
+    assert!(heard > 10, "{heard}");
+}
