@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use bpf::map::{Map, MappedArray, Plain};
 use bpf::program::Loader;
-use fib::layout::{V4_ROOT, V6_ROOT};
+use fib::layout::{LONGEST_NODE, V4_ROOT, V6_ROOT};
 use fib::next_hop::{EntryCell, NEXT_HOPS, NextHopStorage};
 use fib::storage::{Region, Zeroable};
 use fib::table::TableStorage;
@@ -90,7 +90,8 @@ impl Capacity {
     pub(super) fn shape(&self, loader: Loader, cpus: usize) -> bpf::Result<Loader> {
         let more = self.more_tables * self.more_words;
         let (roots4, roots6) = (V4_ROOT * self.tables(), V6_ROOT * self.tables());
-        let (nodes4, nodes6) = (self.main_v4 + more, self.main_v6 + more);
+        // The program reads as much as the longest node has, wherever a node begins.
+        let (nodes4, nodes6) = (self.main_v4 + more + LONGEST_NODE, self.main_v6 + more);
         let bytes = |count: usize, size: usize| (count * size) as u32;
         Ok(loader
             .value_size("tables", bytes(self.tables(), TABLE_WORDS * 8))?

@@ -108,6 +108,32 @@ fn next_hops_without_room_are_the_kernels_until_another_goes() {
 }
 
 #[test]
+fn what_lies_in_the_last_words_is_found() {
+    in_namespace(|| {
+        let mut bench = Bench::with(Capacity {
+            main_v4: 128,
+            more_tables: 0,
+            ..Capacity::default()
+        });
+        let at_first = bench.forwarder.not_carried();
+        let mut found = 0;
+        for number in 0..128 {
+            let prefix = format!("203.{number}.113.0/24");
+            bench
+                .forwarder
+                .set_routes_v4(MAIN, &[(v4(&prefix), ADJACENCY)]);
+            if bench.forwarder.not_carried() != at_first {
+                break;
+            }
+            found += 1;
+            let frame = frame(&format!("203.{number}.113.9"), 60, None);
+            assert_eq!(bench.run(&frame).0, REDIRECT, "{prefix}");
+        }
+        assert!((10..128).contains(&found), "{found}");
+    });
+}
+
+#[test]
 fn a_family_that_does_not_fit_is_the_kernels_as_a_whole_until_it_does() {
     in_namespace(|| {
         let mut bench = Bench::with(Capacity {
