@@ -14,7 +14,9 @@ use host::bed::{Bed, side};
 use port::{Burst, Pool, Port, PortError};
 use router::control_plane::follower::Follower;
 use router::engine::af_packet::PacketSockets;
-use router::engine::user_space::{Attached, Opened, Sockets, Trouble, UserSpace};
+use router::engine::user_space::{
+    Attached, Opened, OpenedPort, Sockets, Trouble, UserSpace, Wanted,
+};
 
 /// What the next port that is asked for frames does instead.
 const NOTHING: u32 = 0;
@@ -61,6 +63,7 @@ impl Port for MortalPort {
 impl Sockets for Mortal {
     const NAME: &'static str = "af-packet";
     const AT_TC: u32 = PacketSockets::AT_TC;
+    const FILTERED: bool = PacketSockets::FILTERED;
 
     fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
         self.sockets.forwarder(capacity, workers)
@@ -70,21 +73,16 @@ impl Sockets for Mortal {
         self.sockets.request()
     }
 
-    fn workers(&self, ports: &[Attached], cores: usize) -> Result<usize, Trouble> {
+    fn workers(&self, ports: &[Wanted], cores: usize) -> Result<usize, Trouble> {
         self.sockets.workers(ports, cores)
     }
 
-    fn open(
-        &self,
-        forwarder: &Forwarder,
-        ports: &mut [Attached],
-        place: usize,
-        of: usize,
-    ) -> Result<Opened, Trouble> {
-        let (pool, opened) = self.sockets.open(forwarder, ports, place, of)?;
-        let mortal = |port| -> Box<dyn Port> {
-            let end = Arc::clone(&self.end);
-            Box::new(MortalPort { port, end })
+    fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble> {
+        let (pool, opened) = self.sockets.open(ports, place, of)?;
+        let mortal = |opened: OpenedPort| {
+            let (port, end) = (opened.port, Arc::clone(&self.end));
+            let port = Box::new(MortalPort { port, end });
+            OpenedPort { port, ..opened }
         };
         let opened = opened.into_iter().map(|port| port.map(mortal)).collect();
         Ok((pool, opened))
@@ -131,13 +129,14 @@ fn forwarded(follower: &Follower) -> u64 {
     counters.ports.values().map(|port| port.forwarded).sum()
 }
 
-/// Follows the kernel and pings until the workers forward.
+/// Follows the kernel, looks after the engine and pings until the workers forward.
 fn wait_for_workers(net: &Net, follower: &mut Follower) {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         let before = forwarded(follower);
         let answered = ping(net, 2);
         follower.follow();
+        follower.check_engine().unwrap();
         if answered && forwarded(follower) >= before + 4 {
             return;
         }

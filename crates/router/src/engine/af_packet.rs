@@ -28,7 +28,7 @@ use port::packet::PacketPort;
 use port::pool::Layout;
 
 use super::EngineError;
-use super::user_space::{Attached, Opened, Sockets, Trouble, is_down};
+use super::user_space::{Attached, Opened, OpenedPort, Sockets, Trouble, Wanted, is_down};
 
 /// The longest frame that workers get, in bytes without FCS and tag: that of an Ethernet with the
 /// usual MTU.
@@ -43,6 +43,7 @@ pub struct PacketSockets;
 impl Sockets for PacketSockets {
     const NAME: &'static str = "af-packet";
     const AT_TC: u32 = 1;
+    const FILTERED: bool = true;
 
     fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
         Forwarder::for_copies(capacity, workers, LONGEST)
@@ -52,29 +53,29 @@ impl Sockets for PacketSockets {
         Request::Any
     }
 
-    fn workers(&self, _ports: &[Attached], cores: usize) -> Result<usize, Trouble> {
+    fn workers(&self, _ports: &[Wanted], cores: usize) -> Result<usize, Trouble> {
         Ok(cores)
     }
 
-    fn open(
-        &self,
-        forwarder: &Forwarder,
-        ports: &mut [Attached],
-        _place: usize,
-        of: usize,
-    ) -> Result<Opened, Trouble> {
+    fn open(&self, ports: &[Wanted], _place: usize, of: usize) -> Result<Opened, Trouble> {
+        let failed = |error: &dyn std::fmt::Display| EngineError::new("opening sockets", error);
         let pool = Pool::new(Layout::ordinary(BUFFERS))?;
-        let mut opened: Vec<Option<Box<dyn port::Port>>> = Vec::with_capacity(ports.len());
+        let mut opened = Vec::with_capacity(ports.len());
         for (at, port) in ports.iter().enumerate() {
             // Sockets of one process and namespace share; the number only keeps programs apart.
             let group = (of > 1).then(|| (std::process::id() as u16).wrapping_add(at as u16));
-            let filter = forwarder
-                .filter(port.ifindex)
-                .map_err(|error| EngineError::new("opening sockets", error))?;
+            let Some(filter) = &port.filter else {
+                return Err(failed(&format!("port {} has no program", port.name)).into());
+            };
             match PacketPort::open_filtered(&port.name, group, Some(filter.as_fd())) {
-                Ok(socket) => opened.push(Some(Box::new(socket))),
+                Ok(socket) => opened.push(Some(OpenedPort {
+                    port: Box::new(socket),
+                    queues: Vec::new(),
+                    zero_copy: false,
+                    busy_poll: false,
+                })),
                 Err(error) if is_down(&error) => opened.push(None),
-                Err(error) => return Err(EngineError::new("opening sockets", error).into()),
+                Err(error) => return Err(failed(&error).into()),
             }
         }
         Ok((pool, opened))

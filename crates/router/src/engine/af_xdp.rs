@@ -9,6 +9,7 @@
 //! Frames longer than [`LONGEST`] bytes are the kernel's (`too-big`), and so are partial checksums
 //! (`partial-checksum`).
 
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort};
 use port::{Pool, PortError};
 
 use super::EngineError;
-use super::user_space::{Attached, Opened, Sockets, Trouble, is_down};
+use super::user_space::{Attached, Opened, OpenedPort, Sockets, Trouble, Wanted, is_down};
 
 /// Bytes of a buffer, the kernel's room in front included.
 const BUFFER: u16 = 2048;
@@ -62,6 +63,7 @@ impl XskSockets {
 impl Sockets for XskSockets {
     const NAME: &'static str = "af-xdp";
     const AT_TC: u32 = 0;
+    const FILTERED: bool = false;
 
     fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
         Forwarder::for_workers(capacity, workers, LONGEST)
@@ -71,34 +73,28 @@ impl Sockets for XskSockets {
         self.request
     }
 
-    fn workers(&self, ports: &[Attached], _cores: usize) -> Result<usize, Trouble> {
+    fn workers(&self, ports: &[Wanted], _cores: usize) -> Result<usize, Trouble> {
         let counts = ports.iter().map(|port| queues(&port.name));
         let counts = counts.collect::<Result<Vec<_>, _>>()?;
         Ok(counts.into_iter().min().unwrap_or(0) as usize)
     }
 
-    fn open(
-        &self,
-        forwarder: &Forwarder,
-        ports: &mut [Attached],
-        place: usize,
-        of: usize,
-    ) -> Result<Opened, Trouble> {
+    fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble> {
         let options = Options {
             copying: self.copying(),
             busy_poll: self.busy_poll,
             ..Options::default()
         };
         let mut ours = Vec::with_capacity(ports.len());
-        for port in &*ports {
+        for port in ports {
             let served: Vec<u32> = (place as u32..queues(&port.name)?).step_by(of).collect();
             ours.push(served);
         }
         let sockets = ours.iter().map(|served| served.len() as u32).sum();
         let mut pool = Pool::new(options.layout(sockets))?;
         let mut memory = Memory::default();
-        let mut opened: Vec<Option<Box<dyn port::Port>>> = Vec::with_capacity(ports.len());
-        for (port, served) in ports.iter_mut().zip(ours) {
+        let mut opened = Vec::with_capacity(ports.len());
+        for (port, served) in ports.iter().zip(ours) {
             let sockets: Result<Vec<_>, _> = served
                 .iter()
                 .map(|&queue| open_one(&port.name, queue, &mut pool, &mut memory, options))
@@ -111,15 +107,19 @@ impl Sockets for XskSockets {
                 Err(error) => return Err(self.explain(error)),
                 Ok(sockets) => sockets,
             };
-            for (&queue, socket) in served.iter().zip(&sockets) {
-                forwarder
-                    .set_socket(port.ifindex, queue, socket)
-                    .map_err(|error| EngineError::new("opening sockets", error))?;
-            }
+            let queues = served.iter().zip(&sockets);
+            let queues = queues.map(|(&queue, socket)| {
+                let socket = socket.as_fd().try_clone_to_owned();
+                Ok((queue, socket.map_err(|error| doing(&error))?))
+            });
+            let queues = queues.collect::<Result<_, EngineError>>()?;
             let interface = XskInterface::new(&port.name, sockets)?;
-            port.zero_copy = interface.is_zero_copy();
-            port.busy_poll = interface.is_busy_polling()?;
-            opened.push(Some(Box::new(interface)));
+            opened.push(Some(OpenedPort {
+                queues,
+                zero_copy: interface.is_zero_copy(),
+                busy_poll: interface.is_busy_polling()?,
+                port: Box::new(interface),
+            }));
         }
         Ok((pool, opened))
     }
@@ -152,6 +152,10 @@ impl XskSockets {
         let remedy = "zero copy was required: drop the requirement to let the kernel copy";
         EngineError::new("opening sockets", format!("{error}; {remedy}")).into()
     }
+}
+
+fn doing(error: &dyn std::fmt::Display) -> EngineError {
+    EngineError::new("opening sockets", error)
 }
 
 fn queues(port: &str) -> Result<u32, EngineError> {

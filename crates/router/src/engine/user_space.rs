@@ -19,9 +19,9 @@
 //! # What happens when
 //! - A route changes: the store that the program sees, the workers see.
 //! - A port's settings change: first the workers act by them, then the program lets frames through.
-//! - A port comes, goes or comes back: all sockets are opened anew. Meanwhile every frame is the
-//!   kernel's. A port that cannot be set up is left out, and tried again
-//!   ([`failed`](super::failed)).
+//! - A port comes, goes or comes back: a thread ([`opener`]) opens all sockets anew. Meanwhile every
+//!   frame is the kernel's, and routes are followed. A port that cannot be set up is left out, and
+//!   tried again ([`failed`](super::failed)).
 //! - A worker ends, by an error or a panic: its share of the frames is the kernel's from that
 //!   moment, because the kernel closes its sockets; [`Engine::check`] notices, and starts all
 //!   again, at once or, when it happens over and over, after a pause that grows to a minute, during
@@ -34,22 +34,25 @@
 //! A route withdrawn while frames for it wait in a ring costs these frames (`no-route`, dropped).
 
 mod counts;
+mod opener;
 mod ports;
+mod restart;
 
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use bpf::attach::{Attachment, Mode, Request};
 use fastpath::forward::{Capacity, Forwarder, PortCounts};
-use fib::organisation::TableReader;
 use host::{CoreId, allowed_cores};
+use opener::Opener;
 use port::{Pool, PortError};
 
 use super::failed::Failed;
 use super::recovery::Recovery;
-use super::workers::Workers;
+use super::workers::{Cells, Workers};
 use super::{Answers, Change, Counters, Engine, EngineError, Port, PortMode, tables};
-use crate::user_plane::Worker;
+
+pub use opener::Wanted;
 
 /// What can go wrong while sockets are opened.
 #[derive(Debug, thiserror::Error)]
@@ -106,9 +109,22 @@ impl Attached {
     }
 }
 
+/// A port of one worker.
+pub struct OpenedPort {
+    /// The worker's end of it.
+    pub port: Box<dyn port::Port>,
+    /// The receive queues whose frames it gets, each with its socket; none where the kernel knows by
+    /// itself.
+    pub queues: Vec<(u32, OwnedFd)>,
+    /// Whether the driver works on the worker's memory.
+    pub zero_copy: bool,
+    /// Whether the worker's own calls do the driver's receiving.
+    pub busy_poll: bool,
+}
+
 /// The memory of one worker and its end of each port, in the order of the ports; none for a port
 /// that is down.
-pub type Opened = (Pool, Vec<Option<Box<dyn port::Port>>>);
+pub type Opened = (Pool, Vec<Option<OpenedPort>>);
 
 /// A kind of sockets.
 pub trait Sockets: Send {
@@ -116,6 +132,8 @@ pub trait Sockets: Send {
     const NAME: &'static str;
     /// Programs of ours at tc on each port.
     const AT_TC: u32;
+    /// Whether sockets get what the port's filter lets through ([`Wanted::filter`]).
+    const FILTERED: bool;
 
     /// The program and the tables, with so much room, for so many workers.
     ///
@@ -130,19 +148,13 @@ pub trait Sockets: Send {
     ///
     /// # Errors
     /// When a port cannot be asked.
-    fn workers(&self, ports: &[Attached], cores: usize) -> Result<usize, Trouble>;
+    fn workers(&self, ports: &[Wanted], cores: usize) -> Result<usize, Trouble>;
 
     /// Opens the ports of worker `place` of `of`.
     ///
     /// # Errors
     /// When a socket cannot be opened for another reason than that its port is down.
-    fn open(
-        &self,
-        forwarder: &Forwarder,
-        ports: &mut [Attached],
-        place: usize,
-        of: usize,
-    ) -> Result<Opened, Trouble>;
+    fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble>;
 
     /// Opening has failed: is there another way to try?
     fn give_way(&mut self) -> bool {
@@ -168,18 +180,24 @@ pub(super) fn is_down(error: &PortError) -> bool {
 /// Workers behind sockets, as long as it lives.
 #[derive(Debug)]
 pub struct UserSpace<S: Sockets> {
-    sockets: S,
     forwarder: Forwarder,
+    request: Request,
+    kind: std::marker::PhantomData<S>,
     ports: Vec<Attached>,
     cores: Vec<CoreId>,
     workers: Workers,
+    opener: Opener,
+    /// What the thread that opens sockets is at, if anything.
+    opening: Option<restart::Opening>,
     recovery: Recovery,
     failed: Failed,
+    /// What workers count that are being stopped.
+    leaving: Vec<Cells>,
     /// What workers that have been stopped had counted, by interface index and core.
     past: PortCounts,
 }
 
-impl<S: Sockets> UserSpace<S> {
+impl<S: Sockets + 'static> UserSpace<S> {
     /// Attaches to the named ports in the calling thread's network namespace, to `all` or to those
     /// that it can, and starts the workers. They forward nothing until told to.
     ///
@@ -196,17 +214,21 @@ impl<S: Sockets> UserSpace<S> {
         let cores = allowed_cores().map_err(|error| EngineError::new("asking for cores", error))?;
         let mut engine = Self {
             forwarder: sockets.forwarder(capacity, cores.len()).map_err(failed)?,
-            sockets,
+            request: sockets.request(),
+            kind: std::marker::PhantomData,
             ports: Vec::with_capacity(ports.len()),
             cores,
             workers: Workers::default(),
+            opener: Opener::start(sockets)?,
+            opening: None,
             recovery: Recovery::default(),
             failed: Failed::default(),
+            leaving: Vec::new(),
             past: PortCounts::new(),
         };
         let mut failed = Failed::default();
-        let request = engine.sockets.request();
         failed.start(ports, all, |name, ifindex| {
+            let request = engine.request;
             let attached = engine.forwarder.attach_at(name, ifindex, request);
             engine.ports.push(Attached::of(name, attached)?);
             Ok(())
@@ -218,95 +240,6 @@ impl<S: Sockets> UserSpace<S> {
             Ok(()) => {}
         }
         Ok(engine)
-    }
-
-    /// Opens all sockets, starts all workers, and lets frames through.
-    fn start(&mut self) -> Result<(), EngineError> {
-        loop {
-            match self.open_all() {
-                Ok(()) => break,
-                Err(Trouble::Port(_)) if self.sockets.give_way() => {
-                    self.retire();
-                }
-                Err(trouble) => return Err(trouble.into()),
-            }
-        }
-        for at in 0..self.ports.len() {
-            if let Some(told) = self.ports[at].told.clone() {
-                self.let_through(&told)?;
-            }
-        }
-        self.recovery.started();
-        Ok(())
-    }
-
-    /// Starts the workers after one has ended. What cannot be started rests, and is tried again
-    /// later.
-    fn start_again(&mut self, now: Instant) -> Result<(), EngineError> {
-        self.start().map_err(|error| {
-            self.retire();
-            let pause = self.recovery.ended(now).as_secs();
-            let doing = "starting the workers again";
-            EngineError::new(doing, format!("{error}; {}", left_to_kernel(pause)))
-        })
-    }
-
-    fn open_all(&mut self) -> Result<(), Trouble> {
-        if self.ports.is_empty() {
-            return Ok(());
-        }
-        let cores = self.cores.len();
-        let workers = self.sockets.workers(&self.ports, cores)?.min(cores);
-        for place in 0..workers {
-            self.open_one(place, workers, self.cores[cores - workers + place])?;
-        }
-        Ok(())
-    }
-
-    /// Opens the ports of worker `place` of `workers` and starts it.
-    fn open_one(&mut self, place: usize, workers: usize, core: CoreId) -> Result<(), Trouble> {
-        let ports = &mut self.ports;
-        let (pool, opened) = self.sockets.open(&self.forwarder, ports, place, workers)?;
-        let doing = |error: &dyn std::fmt::Display| EngineError::new("starting a worker", error);
-        let readers = self.forwarder.readers().map_err(|error| doing(&error))?;
-        let mut worker: Worker<TableReader> = Worker::new(readers, pool);
-        let mut counters = Vec::with_capacity(opened.len());
-        for (at, port) in opened.into_iter().enumerate() {
-            self.ports[at].open = port.is_some();
-            let Some(port) = port else { continue };
-            let (number, settings) = self.settings(at)?;
-            let cells = worker
-                .attach(port, number, settings)
-                .map_err(|error| doing(&error))?;
-            counters.push((self.ports[at].ifindex, cells));
-        }
-        Ok(self.workers.start(worker, core, counters)?)
-    }
-
-    /// Gives all frames to the kernel, stops all workers and keeps their counts; the first reason
-    /// for which one had ended by itself.
-    fn retire(&mut self) -> Option<String> {
-        for at in 0..self.ports.len() {
-            if let Some(mut told) = self.ports[at].told.clone() {
-                told.settings.enabled = false;
-                // A port that is gone lets nothing through either.
-                let _gone = self.let_through(&told);
-            }
-            self.ports[at].open = false;
-        }
-        // What the program has let through is in the rings, which the workers empty; without that wait
-        // some would come to nobody.
-        let _kernel_refused = self.forwarder.wait_for_readers();
-        let cells: Vec<_> = self
-            .workers
-            .counters()
-            .map(|(ifindex, core, cells)| (ifindex, core, Arc::clone(cells)))
-            .collect();
-        let reason = self.workers.stop();
-        for (ifindex, core, cells) in cells {
-            *self.past.entry((ifindex, core)).or_default() += &cells.read();
-        }
-        reason
     }
 }
 
@@ -320,21 +253,25 @@ fn left_to_kernel(seconds: u64) -> String {
 
 impl<S: Sockets> Drop for UserSpace<S> {
     fn drop(&mut self) {
-        let _reason = self.retire();
+        self.hold_back();
+        self.workers.stop();
         for port in &self.ports {
             self.forwarder.detach(port.ifindex);
         }
     }
 }
 
-impl<S: Sockets> Engine for UserSpace<S> {
+impl<S: Sockets + 'static> Engine for UserSpace<S> {
     fn name(&self) -> &'static str {
         S::NAME
     }
 
     fn modes(&self) -> Vec<PortMode> {
+        // One whose sockets are opened for the first time is coming.
+        let comes = self.joining();
         self.ports
             .iter()
+            .filter(|port| Some(port.ifindex) != comes)
             .map(|port| PortMode {
                 port: port.name.clone(),
                 mode: S::mode(port),
@@ -362,22 +299,25 @@ impl<S: Sockets> Engine for UserSpace<S> {
     fn check(&mut self) -> Result<(), EngineError> {
         let _in_the_next_turn = self.forwarder.tend();
         let now = Instant::now();
+        if let Some(outcome) = self.opener.outcome() {
+            self.opened(outcome);
+        }
         for port in self.failed.due(now) {
             self.port(&port);
         }
-        if self.recovery.is_due(now) {
-            return self.start_again(now);
+        if self.opening.is_none() && self.recovery.is_due(now) {
+            self.restart();
         }
-        let Some(core) = self.workers.ended() else {
+        let Some((core, why)) = self.workers.take_ended() else {
             return self.failed.next_unsaid();
         };
-        let why = self.retire().unwrap_or_default();
         let pause = self.recovery.ended(now);
         let outcome = if pause.is_zero() {
-            self.start_again(now)?;
-            "all workers have been started again; if this goes on, --engine xdp needs no workers"
+            self.restart();
+            "all workers are started again; if this goes on, --engine xdp needs no workers"
                 .to_owned()
         } else {
+            self.rest();
             left_to_kernel(pause.as_secs())
         };
         let doing = format!("the worker of core {core} ended");
@@ -389,7 +329,8 @@ impl<S: Sockets> Engine for UserSpace<S> {
     }
 
     fn resting(&self) -> Option<String> {
-        self.recovery.is_resting().then(|| {
+        let rests = self.recovery.is_resting() && !self.recovery.is_due(Instant::now());
+        rests.then(|| {
             let ends = self.recovery.ends();
             format!(
                 "all ports: the workers of engine {} have ended {ends} times and rest before they \
@@ -404,6 +345,10 @@ impl<S: Sockets> Engine for UserSpace<S> {
     }
 
     fn counters(&self) -> Result<Counters, EngineError> {
-        Ok(counts::add_up(&self.forwarder, &self.workers, &self.past))
+        Ok(counts::add_up(
+            &self.forwarder,
+            self.workers.counters().chain(self.leaving.iter().cloned()),
+            &self.past,
+        ))
     }
 }

@@ -64,6 +64,9 @@ impl Letters {
     }
 }
 
+/// The cells that a worker counts in for a port: interface index, core, cells.
+pub(crate) type Cells = (u32, u32, Arc<PortCounters>);
+
 /// One running worker.
 #[derive(Debug)]
 struct Running {
@@ -148,12 +151,29 @@ impl Workers {
         }
     }
 
-    /// The cells that they count in: interface index, core, cells.
-    pub(crate) fn counters(&self) -> impl Iterator<Item = (u32, u32, &Arc<PortCounters>)> {
+    /// The cells that they count in.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = Cells> {
         self.running.iter().flat_map(|worker| {
             let cells = worker.counters.iter();
-            cells.map(|(ifindex, cells)| (*ifindex, worker.core.0, cells))
+            cells.map(|(ifindex, cells)| (*ifindex, worker.core.0, Arc::clone(cells)))
         })
+    }
+
+    /// Takes the first worker that has ended by itself out of these; its core and why it ended.
+    pub(super) fn take_ended(&mut self) -> Option<(CoreId, String)> {
+        let core = self.ended()?;
+        let worker = self.running.iter_mut().find(|worker| worker.core == core)?;
+        let why = why_ended(worker.handle.take()?);
+        Some((core, why.unwrap_or_default()))
+    }
+
+    /// Takes them all, for somebody else to wait until they have stopped: what they have received is
+    /// on its way then.
+    pub(super) fn leave(&mut self) -> Self {
+        let left = std::mem::take(self);
+        self.steady_ports = left.steady_ports;
+        left.tell_to_stop();
+        left
     }
 
     /// The first worker that has ended by itself.
@@ -165,21 +185,31 @@ impl Workers {
     /// Stops all, when what they have received is on its way; the first reason for which one had
     /// ended before.
     pub(crate) fn stop(&mut self) -> Option<String> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.tell_to_stop();
         let mut reason = None;
-        for worker in &mut self.running {
-            let _rung = worker.bell.write(&[1]);
-        }
         for mut worker in self.running.drain(..) {
-            let why = match worker.handle.take().map(JoinHandle::join) {
-                Some(Ok(Err(error))) => Some(error.to_string()),
-                Some(Err(panic)) => Some(format!("it panicked: {}", said(&*panic))),
-                _ => None,
-            };
+            let why = worker.handle.take().and_then(why_ended);
             reason = reason.or(why);
         }
         self.stop = Arc::default();
         reason
+    }
+
+    fn tell_to_stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for worker in &self.running {
+            // A full pipe rings already.
+            let _rung = (&worker.bell).write(&[1]);
+        }
+    }
+}
+
+/// Waits for a thread; why its worker had ended, if nobody told it to.
+fn why_ended(thread: JoinHandle<Result<(), PortError>>) -> Option<String> {
+    match thread.join() {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(panic) => Some(format!("it panicked: {}", said(&*panic))),
     }
 }
 

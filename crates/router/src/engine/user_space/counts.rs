@@ -2,14 +2,18 @@
 
 use fastpath::forward::{Forwarder, PortCounts};
 
-use crate::engine::workers::Workers;
+use crate::engine::workers::Cells;
 use crate::engine::{Counters, ReasonCount, tables};
 
 /// The program counts what stays in the kernel, on the core that received it; workers count the
-/// rest, on theirs, those that have been stopped in `past`, by interface index and core. A frame is
-/// counted as received where its fate was decided, so the sums close, and those under way are not
-/// counted yet. The bytes of frames that workers lost are not counted.
-pub(super) fn add_up(forwarder: &Forwarder, workers: &Workers, past: &PortCounts) -> Counters {
+/// rest, on theirs: `workers` now, those that have been stopped in `past`, by interface index and
+/// core. A frame is counted as received where its fate was decided, so the sums close, and those
+/// under way are not counted yet. The bytes of frames that workers lost are not counted.
+pub(super) fn add_up(
+    forwarder: &Forwarder,
+    workers: impl Iterator<Item = Cells>,
+    past: &PortCounts,
+) -> Counters {
     let mut counters = Counters {
         vlans: forwarder.vlan_counts(),
         tables: forwarder.table_counts(),
@@ -22,7 +26,7 @@ pub(super) fn add_up(forwarder: &Forwarder, workers: &Workers, past: &PortCounts
         counters.reasons.extend(tables::reasons((place, count)));
     }
     let mut worked = past.clone();
-    for (ifindex, core, cells) in workers.counters() {
+    for (ifindex, core, cells) in workers {
         *worked.entry((ifindex, core)).or_default() += &cells.read();
     }
     for (&(ifindex, core), count) in &worked {

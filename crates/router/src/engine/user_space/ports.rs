@@ -37,33 +37,9 @@ impl<S: Sockets> UserSpace<S> {
             .set_port(port.ifindex, &port.settings)
             .map_err(|error| EngineError::new(format!("setting up port {}", port.name), error))
     }
+}
 
-    /// Starts with those ports whose sockets can be opened.
-    pub(super) fn start_one_by_one(&mut self) -> Result<(), EngineError> {
-        let mut failure = Ok(());
-        for port in std::mem::take(&mut self.ports) {
-            let (name, ifindex) = (port.name.clone(), port.ifindex);
-            if let Err(error) = self.join(port) {
-                self.give_up(ifindex, Instant::now());
-                self.failed.add_at_start(&name, &error);
-                failure = failure.and(Err(error));
-            }
-        }
-        if self.ports.is_empty() {
-            failure
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Opens all sockets anew, those of one more port among them; until then all frames are the
-    /// kernel's.
-    fn join(&mut self, port: Attached) -> Result<(), EngineError> {
-        self.retire();
-        self.ports.push(port);
-        self.start()
-    }
-
+impl<S: Sockets + 'static> UserSpace<S> {
     /// Sets a port up. One that cannot be is the kernel's, and is tried again.
     pub(super) fn port(&mut self, port: &Port) {
         let now = Instant::now();
@@ -75,7 +51,7 @@ impl<S: Sockets> UserSpace<S> {
             return;
         };
         // The others go on without it.
-        self.give_up(port.ifindex, now);
+        self.give_up(port.ifindex);
         // The kernel will say that an interface is gone.
         if port.is_there() {
             self.failed.add(port, &error, now);
@@ -85,20 +61,18 @@ impl<S: Sockets> UserSpace<S> {
     /// A port is none any more.
     pub(super) fn forget(&mut self, name: &str, ifindex: u32) {
         self.failed.forget(name);
-        self.give_up(ifindex, Instant::now());
+        self.give_up(ifindex);
     }
 
     /// Goes on without a port. Workers that have no sockets on it notice nothing.
-    fn give_up(&mut self, ifindex: u32, now: Instant) {
+    fn give_up(&mut self, ifindex: u32) {
         if !self.ports.iter().any(|one| one.ifindex == ifindex) {
             self.forwarder.detach(ifindex);
             return;
         }
-        self.retire();
-        self.forwarder.detach(ifindex);
-        self.ports.retain(|one| one.ifindex != ifindex);
-        if let Err(error) = self.start_again(now) {
-            self.failed.say(error);
+        self.leave_out(ifindex);
+        if self.opening.is_some() || !self.recovery.is_resting() {
+            self.restart();
         }
     }
 
@@ -108,7 +82,7 @@ impl<S: Sockets> UserSpace<S> {
             ports.position(|one| one.ifindex == port.ifindex)
         };
         if !port.settings.enabled && !port.is_there() {
-            self.give_up(port.ifindex, Instant::now());
+            self.give_up(port.ifindex);
             return Ok(());
         }
         if at(self).is_none() {
@@ -117,10 +91,15 @@ impl<S: Sockets> UserSpace<S> {
             }
             let old = self.ports.iter().find(|one| one.name == port.name);
             if let Some(old) = old.map(|old| old.ifindex) {
-                self.give_up(old, Instant::now());
+                self.give_up(old);
+            }
+            if self.opening.is_some() {
+                // One at a time, so that it is known who stands in the way.
+                self.failed.comes(port);
+                return Ok(());
             }
             // Its frames are the kernel's meanwhile, and changes of routes do not wait for it.
-            let request = self.sockets.request();
+            let request = self.request;
             let attached = self
                 .forwarder
                 .attach_soon(&port.name, port.ifindex, request);
@@ -128,8 +107,13 @@ impl<S: Sockets> UserSpace<S> {
                 self.failed.comes(port);
                 return Ok(());
             };
-            let attached = Attached::of(&port.name, attached)?;
-            self.join(attached)?;
+            let mut attached = Attached::of(&port.name, attached)?;
+            attached.told = Some(port.clone());
+            self.join(attached, port);
+        }
+        if self.joining() == Some(port.ifindex) {
+            // It has neither failed nor succeeded yet.
+            self.failed.comes(port);
         }
         let Some(at) = at(self) else {
             return Ok(());
@@ -137,15 +121,24 @@ impl<S: Sockets> UserSpace<S> {
         if self.ports[at].told.as_ref() == Some(port) {
             return Ok(());
         }
+        let was_down = self.ports[at].told.as_ref();
+        let was_down = was_down.is_none_or(|told| !told.settings.enabled);
         self.ports[at].told = Some(port.clone());
+        if self.opening.is_some() {
+            if port.settings.enabled && was_down {
+                // It may have been down when its sockets were opened.
+                self.restart();
+            }
+            return Ok(());
+        }
         if self.recovery.is_resting() {
             // The workers will find it when they are started.
             return Ok(());
         }
         if port.settings.enabled && !self.ports[at].open {
             // It was down when sockets were opened.
-            self.retire();
-            return self.start();
+            self.restart();
+            return Ok(());
         }
         let (number, settings) = self.settings(at)?;
         self.workers.set_port(number, &settings);
