@@ -48,8 +48,8 @@ pub const ALLOWED: &[Call] = calls! {
     SYS_openat SYS_pipe2 SYS_pread64 SYS_pwrite64 SYS_read SYS_readlink SYS_readlinkat SYS_readv
     SYS_stat SYS_statfs SYS_statx SYS_unlink SYS_unlinkat SYS_write SYS_writev
     // Sockets.
-    SYS_accept SYS_accept4 SYS_bind SYS_connect SYS_getpeername SYS_getsockname SYS_getsockopt
-    SYS_listen SYS_poll SYS_ppoll SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_sendmmsg SYS_sendmsg
+    SYS_accept SYS_accept4 SYS_bind SYS_connect SYS_epoll_create1 SYS_epoll_ctl SYS_getpeername
+    SYS_getsockname SYS_getsockopt SYS_listen SYS_poll SYS_ppoll SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_sendmmsg SYS_sendmsg
     SYS_sendto SYS_setsockopt SYS_shutdown SYS_socket SYS_socketpair
     // Programs in the kernel.
     SYS_bpf
