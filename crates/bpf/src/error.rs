@@ -41,6 +41,17 @@ pub enum Error {
         /// The last lines of the verifier's log; empty if it wrote none.
         log: String,
     },
+    /// The program must not be bound to its device; unbound it may be loaded.
+    #[error(
+        "eBPF program `{program}` is not bound to its device: {why}; the kernel would fail when \
+         the device goes"
+    )]
+    NotBound {
+        /// Its name in the C source.
+        program: String,
+        /// What would have the kernel move it.
+        why: String,
+    },
     /// The interface has an XDP program already.
     #[error(
         "interface {interface}: another XDP program is attached; remove it (`ip link set dev \

@@ -22,6 +22,7 @@
 
 pub mod assemble;
 pub mod attach;
+mod bound;
 pub mod btf;
 pub mod classifier;
 pub mod error;

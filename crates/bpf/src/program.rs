@@ -1,9 +1,11 @@
 //! From a parsed object to programs in the kernel: set constants, size maps, create, patch, load.
 
 use std::collections::HashMap;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use crate::bound;
 use crate::map::Map;
 use crate::object::{CONSTANTS, Code, Object};
 use crate::sys::{self, Instruction, MapDefinition, RunResult, SocketBuffer};
@@ -102,7 +104,7 @@ impl Loader {
     }
 
     /// Loads the programs for this device alone, so that they may ask its driver. They cannot be
-    /// run by hand.
+    /// run by hand. [`Loader::load`] says [`Error::NotBound`] where the kernel would fail later.
     #[must_use]
     pub fn bound_to(mut self, ifindex: u32) -> Self {
         self.bound = ifindex;
@@ -204,7 +206,23 @@ impl Loader {
             _ => 0,
         };
         let flags = code.flags | unaligned;
-        load_code(code, &instructions, &self.object.license, flags, self.bound)
+        let load = || load_code(code, &instructions, &self.object.license, flags, self.bound);
+        if self.bound == 0 {
+            return load();
+        }
+        let not_bound = |why: String| Error::NotBound {
+            program: code.name.clone(),
+            why,
+        };
+        let failed = |error: io::Error| not_bound(error.to_string());
+        if let Some(why) = bound::forbidden().map_err(failed)? {
+            return Err(not_bound(why.to_owned()));
+        }
+        let program = load()?;
+        if bound::has_grown(program.as_fd(), &instructions).map_err(failed)? {
+            return Err(not_bound("the kernel has enlarged it".to_owned()));
+        }
+        Ok(program)
     }
 }
 

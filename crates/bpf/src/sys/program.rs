@@ -9,6 +9,7 @@ use super::{call, descriptor, object_name};
 const PROG_LOAD: i32 = 5;
 /// How often a load that a signal ended is tried: as libbpf does.
 const ATTEMPTS: u32 = 5;
+const GET_INFORMATION: i32 = 15;
 const RAW_TRACEPOINT_OPEN: i32 = 17;
 const LINK_CREATE: i32 = 28;
 const LINK_UPDATE: i32 = 29;
@@ -134,6 +135,37 @@ pub fn tracing_program_load(
         ..ProgramArgument::new(PROG_TYPE_TRACING, name, instructions, license, log)
     };
     load(&mut argument)
+}
+
+/// How many bytes of instructions a loaded program has: what the verifier made of it.
+///
+/// # Errors
+/// The kernel's.
+pub fn program_bytes(program: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut information = Information::default();
+    let mut argument = InformationArgument {
+        program: program.as_raw_fd().cast_unsigned(),
+        length: size_of::<Information>() as u32,
+        information: std::ptr::from_mut(&mut information) as u64,
+    };
+    call(GET_INFORMATION, &mut argument)?;
+    Ok(information.bytes)
+}
+
+/// The beginning of `struct bpf_prog_info`; the kernel writes as much of it as there is room for.
+#[repr(C)]
+#[derive(Default)]
+struct Information {
+    kind_number_and_tag: [u32; 4],
+    machine_bytes: u32,
+    bytes: u32,
+}
+
+#[repr(C)]
+struct InformationArgument {
+    program: u32,
+    length: u32,
+    information: u64,
 }
 
 /// The verifier gives up when a signal waits for the thread (`do_check` in

@@ -185,8 +185,7 @@ impl Order {
             Attachment::at(program, &self.interface, self.ifindex, request)
         };
         if request != Request::Generic {
-            let teller = tellers.native(self.ifindex);
-            let native = self.load_for(Mode::Native, teller).load(&self.maps)?;
+            let (native, teller) = self.load_native(tellers.native(self.ifindex))?;
             match attach(&native, Request::Native) {
                 Err(bpf::Error::NotNative { .. }) if request == Request::Any => {}
                 attachment => return Ok((native, attachment?, teller)),
@@ -196,6 +195,18 @@ impl Order {
         let generic = self.load_for(Mode::Generic, teller).load(&self.maps)?;
         let attachment = attach(&generic, Request::Generic)?;
         Ok((generic, attachment, teller))
+    }
+
+    /// For the driver; one that may not be bound to it does not ask it.
+    fn load_native(&self, teller: Teller) -> Result<(Program, Teller)> {
+        let load = |teller| {
+            let program = self.load_for(Mode::Native, teller).load(&self.maps)?;
+            Ok((program, teller))
+        };
+        match load(teller) {
+            Err(Error::Bpf(bpf::Error::NotBound { .. })) => load(Teller::Nobody),
+            outcome => outcome,
+        }
     }
 
     fn load_for(&self, mode: Mode, teller: Teller) -> Load {

@@ -105,3 +105,7 @@ impl Tellers {
         Ok(Teller::Stack)
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/tags.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+//! Programs for one device, which the kernel must not move while it loads them.
+//!
+//! It notes where a bound program is (`__bpf_prog_dev_bound_init` in kernel/bpf/offload.c) before
+//! the verifier works on it. A program that grows beyond its pages is moved then
+//! (`bpf_prog_realloc` in kernel/bpf/core.c), and one whose constants are hidden
+//! (`net.core.bpf_jit_harden`) is replaced by a copy; the note stays. When the device goes, the
+//! kernel follows the note and stops, with its lock for links held. So nothing stays bound that was
+//! moved, and nothing is bound where it would be.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use crate::assemble::Assembler;
+use crate::sys::{self, Hook, Instruction};
+
+/// Bytes of a page, as programs are given.
+const PAGE: usize = 4096;
+
+/// Why nothing may be bound here, if so. Asks by a small program that is bound to nothing.
+///
+/// # Errors
+/// The kernel's, for that program.
+pub(crate) fn forbidden() -> io::Result<Option<&'static str>> {
+    let mut assembler = Assembler::default();
+    assembler.constant(0, 1);
+    let instructions = assembler.finish();
+    let (flags, bound) = (0, 0);
+    let probe = sys::program_load(
+        Hook::Xdp,
+        "probe",
+        &instructions,
+        "GPL",
+        flags,
+        bound,
+        &mut [],
+    )?;
+    let bytes = sys::program_bytes(probe.as_fd())? as usize;
+    let hides = bytes > instructions.len() * size_of::<Instruction>();
+    Ok(hides.then_some("the kernel hides constants of programs (net.core.bpf_jit_harden)"))
+}
+
+/// Whether the kernel has given the program more pages than these instructions need, so that it has
+/// moved it.
+///
+/// # Errors
+/// When /proc does not say.
+pub(crate) fn has_grown(program: BorrowedFd<'_>, instructions: &[Instruction]) -> io::Result<bool> {
+    let path = format!("/proc/self/fdinfo/{}", program.as_raw_fd());
+    let text = fs::read_to_string(&path)?;
+    let memory = text
+        .lines()
+        .find_map(|line| line.strip_prefix("memlock:")?.trim().parse().ok())
+        .ok_or_else(|| io::Error::other(format!("{path} has no number `memlock`")))?;
+    // What stands in front of the instructions is not counted: at worst that is a false alarm.
+    Ok(size_of_val(instructions).div_ceil(PAGE) * PAGE < memory)
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/bound.rs"]
+mod tests;

@@ -1,0 +1,41 @@
+use super::*;
+
+/// `bpf_get_smp_processor_id`, whose call the verifier replaces by several instructions.
+const PROCESSOR: i32 = 8;
+
+#[test]
+fn a_program_that_the_verifier_enlarges_is_seen() {
+    if !needs::root("for eBPF") {
+        return;
+    }
+    let grows = |calls: usize| {
+        let mut assembler = Assembler::default();
+        for _ in 0..calls {
+            assembler.call(PROCESSOR);
+        }
+        assembler.constant(0, 2);
+        let instructions = assembler.finish();
+        let (flags, unbound) = (0, 0);
+        let program = sys::program_load(
+            Hook::Xdp,
+            "grows",
+            &instructions,
+            "GPL",
+            flags,
+            unbound,
+            &mut [],
+        );
+        has_grown(program.unwrap().as_fd(), &instructions).unwrap()
+    };
+    assert!(!grows(0));
+    assert!(grows(400));
+}
+
+#[test]
+fn binding_is_forbidden_only_where_constants_are_hidden() {
+    if !needs::root("for eBPF") {
+        return;
+    }
+    let harden = fs::read_to_string("/proc/sys/net/core/bpf_jit_harden").unwrap();
+    assert_eq!(forbidden().unwrap().is_some(), harden.trim() == "2");
+}

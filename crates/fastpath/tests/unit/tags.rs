@@ -1,0 +1,24 @@
+use bpf::attach::Request;
+use host::bed::{Bed, side};
+
+use super::*;
+use crate::forward::{Capacity, Forwarder, Lookup};
+
+#[test]
+fn the_program_that_ships_is_bound_to_a_driver_that_tells() {
+    if !needs::root("for network namespaces, eBPF") {
+        return;
+    }
+    let bed = Bed::plan()
+        .cable(side("r", "r0"), side("a", "e0"))
+        .lay()
+        .unwrap();
+    let work = || {
+        let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
+        let ifindex = forwarder.attach("r0", Request::Native).unwrap().ifindex();
+        let teller = forwarder.ports[0].as_ref().unwrap().teller;
+        let tells = features::tells_tags(ifindex).unwrap();
+        assert_eq!(matches!(teller, Teller::Driver { .. }), tells);
+    };
+    bed.namespace("r").unwrap().enter(work).unwrap();
+}
