@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use host::CoreId;
+use rustix::process::{Pid, Signal, kill_process};
 use tester::veth::lanes::{Lanes, Load, Pace};
 
 use crate::case::{Case, Sample};
@@ -14,16 +15,37 @@ use crate::error::Error;
 
 struct Testpmd {
     // Ended before the interfaces that it uses.
-    _running: Running,
+    running: Running,
     lanes: Lanes,
     load: Load,
 }
 
-/// The process; it ends when its input does.
+/// The process; it ends when its input does. It polls all the time, so it is stopped while another
+/// device is measured.
 struct Running(Child);
+
+impl Running {
+    /// Whether it has ended by itself is said by the next [`Running::go_on`].
+    fn stop(&self) {
+        let _ended = kill_process(self.number(), Signal::STOP);
+    }
+
+    fn go_on(&mut self) -> Result<(), Error> {
+        if let Some(status) = self.0.try_wait()? {
+            return Err(format!("dpdk-testpmd has ended: {status}").into());
+        }
+        kill_process(self.number(), Signal::CONT).map_err(std::io::Error::from)?;
+        Ok(())
+    }
+
+    fn number(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
+        let _ended = self.go_on();
         // Waiting closes the input first. Without a status there is nothing left to wait for.
         let _ = self.0.wait();
     }
@@ -46,9 +68,10 @@ pub fn open(setting: &Setting, core: CoreId) -> Result<Box<dyn Device>, Error> {
     let control = setting.cores.first().copied().unwrap_or(core);
     let words = format!(
         "-l {control},{core} --main-lcore {control} --no-huge -m 512 --no-pci --no-telemetry \
-         --file-prefix corelane{} --vdev net_af_xdp0,iface={near} --vdev net_af_xdp1,iface={far} \
+         --file-prefix corelane{}{:?} --vdev net_af_xdp0,iface={near} --vdev net_af_xdp1,iface={far} \
          -- --forward-mode=macswap --nb-cores=1 --no-mlockall --total-num-mbufs=32768",
-        std::process::id()
+        std::process::id(),
+        setting.family,
     );
     let child = lanes
         .dut()
@@ -59,7 +82,7 @@ pub fn open(setting: &Setting, core: CoreId) -> Result<Box<dyn Device>, Error> {
         .stderr(Stdio::null())
         .spawn()?;
     Ok(Box::new(Testpmd {
-        _running: Running(child),
+        running: Running(child),
         lanes,
         load: Load::default(),
     }))
@@ -79,7 +102,10 @@ impl Device for Testpmd {
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
         let wanted = (case.frame_bytes, case.cores());
-        let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
+        self.running.go_on()?;
+        let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial);
+        self.running.stop();
+        let carried = carried?;
         Ok(Sample {
             frames_per_second: carried.frames_per_second,
             changes_per_second: 0.0,
