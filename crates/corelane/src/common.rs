@@ -1,4 +1,9 @@
-//! What every measuring verb shares: the options for results, and how a failure ends the program.
+//! What verbs share: the options for results, and how the program ends.
+//!
+//! # Exit codes
+//! 0: it went well, and the answer is yes. 1: it failed. 2: the command line is wrong. 3: the answer
+//! is no (different, unmet, missed, something left to change). 130: interrupted. A reader that has
+//! read enough is no error.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -11,15 +16,70 @@ use serde::Serialize;
 /// What a verb's `run` returns: the exit code of a finished run, or why there is none.
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
-/// Exit code after an error: bad input, a missing right, a failed measurement.
+/// Exit code after an error: a missing right, a file that cannot be read, a failed measurement.
 const FAILED: u8 = 1;
+/// Exit code when the answer is no.
+const NO: u8 = 3;
+/// Exit code of a run that a signal ended.
+const INTERRUPTED: u8 = 130;
+
+/// The exit code of an answer.
+pub(crate) fn answer(yes: bool) -> ExitCode {
+    if host::interrupted() {
+        ExitCode::from(INTERRUPTED)
+    } else {
+        ExitCode::from(if yes { 0 } else { NO })
+    }
+}
+
+/// Where the raw result goes; flatten it into the arguments of a verb.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Json {
+    /// Write the raw result to FILE; without FILE to standard output, and nothing else there
+    #[arg(long = "json", value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    file: Option<PathBuf>,
+}
+
+impl Json {
+    /// The file that was named.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Whether standard output is for the raw result alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.file() == Some(Path::new("-"))
+    }
+
+    /// Prints for people, unless standard output is for the raw result, and writes that.
+    pub(crate) fn deliver<T: Serialize + ?Sized>(
+        &self,
+        text: &str,
+        raw: &T,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if !self.is_alone() {
+            print(text)?;
+        }
+        self.write(raw)
+    }
+
+    /// Writes the raw result, if anybody wants it.
+    pub(crate) fn write<T: Serialize + ?Sized>(
+        &self,
+        raw: &T,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if let Some(path) = self.file() {
+            report::json::write(path, raw)?;
+        }
+        Ok(())
+    }
+}
 
 /// Options of every command that measures; flatten them into the verb's own arguments.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ResultOptions {
-    /// Write the raw result to FILE (`-`: standard output)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Write the report as one web page to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -34,11 +94,10 @@ pub(crate) struct ResultOptions {
 impl ResultOptions {
     /// Prints the report and writes the files asked for.
     pub(crate) fn deliver<T: Serialize + ?Sized>(&self, document: &Document, raw: &T) -> Outcome {
-        if self.json.as_deref() != Some(Path::new("-")) {
-            print(&report::terminal::render(document))?;
-        }
-        self.write(document, raw)?;
-        Ok(ExitCode::SUCCESS)
+        self.json
+            .deliver(&report::terminal::render(document), raw)?;
+        self.write_page(document)?;
+        Ok(answer(true))
     }
 
     /// Writes the files asked for.
@@ -47,9 +106,11 @@ impl ResultOptions {
         document: &Document,
         raw: &T,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        if let Some(path) = &self.json {
-            report::json::write(path, raw)?;
-        }
+        self.json.write(raw)?;
+        self.write_page(document)
+    }
+
+    fn write_page(&self, document: &Document) -> Result<(), Box<dyn Error + Send + Sync>> {
         if let Some(path) = &self.html {
             report::html::write(path, document)?;
         }

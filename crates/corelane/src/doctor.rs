@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use report::Table;
 use serde::Serialize;
 
-use crate::common::{Outcome, print};
+use crate::common::{Json, Outcome};
 
 /// Say what this machine can and cannot do, and what to change
 ///
@@ -21,9 +21,8 @@ pub(crate) struct Arguments {
     /// Try this interface as a port; once for each
     #[arg(long = "port", value_name = "INTERFACE")]
     ports: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// How good something is.
@@ -99,16 +98,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     findings.extend(kernel::look());
     findings.extend(machine::look());
-    if arguments.json {
-        let diagnosis = Diagnosis {
-            schema: "corelane-doctor/2",
-            findings,
-        };
-        print(&format!("{}\n", serde_json::to_string_pretty(&diagnosis)?))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let text = shown(&findings);
+    let schema = "corelane-doctor/2";
+    let diagnosis = Diagnosis { schema, findings };
+    arguments.json.deliver(&text, &diagnosis)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A table, then what to do.
+fn shown(findings: &[Finding]) -> String {
     let mut table = Table::new("").text("what").text("verdict").text("state");
-    for finding in &findings {
+    for finding in findings {
         let Finding {
             what,
             verdict,
@@ -124,8 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         text.extend([heading, "  ", what, ": ", remedy, "\n"]);
         heading = "";
     }
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    text
 }
 
 /// Whether `corelane tune` would change something.

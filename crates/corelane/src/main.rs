@@ -5,6 +5,7 @@
 
 mod common;
 mod doctor;
+mod installed;
 mod planes;
 mod run;
 mod scale;
@@ -35,7 +36,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    Completions(installed::Completions),
     Doctor(doctor::Arguments),
+    Manual(installed::Manual),
     Planes(planes::Arguments),
     Run(run::Arguments),
     Scale(scale::Arguments),
@@ -50,7 +53,9 @@ enum Verb {
 
 fn main() -> ExitCode {
     common::exit_code(match Arguments::parse().verb {
+        Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Scale(arguments) => scale::run(arguments),

@@ -15,7 +15,7 @@ use planes::routes::Origin;
 use planes::{guest, page};
 use report::Progress;
 
-use crate::common::{Outcome, ResultOptions};
+use crate::common::{Outcome, ResultOptions, answer, print};
 
 /// Compares SMP free, SMP bound, partitioned and AMP: the same planes, the same load, one table
 #[derive(Debug, clap::Args)]
@@ -148,10 +148,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Some(Command::Report(of)) => show(of),
         None => {
             let comparison = measure(&plan(arguments))?;
-            print!("{}", report::terminal::render(&page::summary(&comparison)));
-            let results = &arguments.results;
+            let (results, summary) = (&arguments.results, page::summary(&comparison));
+            if !results.json.is_alone() {
+                print(&report::terminal::render(&summary))?;
+            }
             results.write(&page::page(&comparison), &comparison)?;
-            Ok(ExitCode::SUCCESS)
+            Ok(answer(true))
         }
     }
 }
@@ -170,9 +172,6 @@ fn measure(plan: &Plan) -> Result<Comparison, Box<dyn std::error::Error + Send +
         progress.note(what);
     })?)
 }
-
-/// Exit code when no deployment meets the requirements.
-const NONE_FITS: u8 = 2;
 
 fn give_advice(wanted: &Advise) -> Outcome {
     let requirements = Requirements {
@@ -195,9 +194,9 @@ fn give_advice(wanted: &Advise) -> Outcome {
     };
     let advice = advise(&comparison, &requirements)?;
     let document = advice.document(&comparison);
-    print!("{}", report::terminal::render(&document));
+    print(&report::terminal::render(&document))?;
     let fits = advice.candidates.iter().any(Candidate::fits);
-    Ok(ExitCode::from(if fits { 0 } else { NONE_FITS }))
+    Ok(answer(fits))
 }
 
 fn show(of: &Report) -> Outcome {
@@ -206,9 +205,9 @@ fn show(of: &Report) -> Outcome {
         report::html::write(path, &page::page(&comparison))?;
     }
     if of.markdown {
-        print!("{}", page::markdown(&comparison));
+        print(&page::markdown(&comparison))?;
     } else {
-        print!("{}", report::terminal::render(&page::summary(&comparison)));
+        print(&report::terminal::render(&page::summary(&comparison)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

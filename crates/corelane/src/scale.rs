@@ -19,7 +19,7 @@ use scaling::result::ScaleResult;
 use scaling::result::compare::compare;
 use scaling::result::show::document;
 
-use crate::common::{Outcome, ResultOptions};
+use crate::common::{Outcome, ResultOptions, print};
 
 /// Measures what more cores buy a program, how far, and what stops it
 #[derive(Debug, Args)]
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     host::cleanup::on_signal()?;
     match arguments.action {
         Some(Action::List) => {
-            print!("{}", suite::list()?);
+            print(&suite::list()?)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Action::Workload(arguments)) => suite::run(&arguments),

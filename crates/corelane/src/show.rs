@@ -8,7 +8,7 @@ use router::management_plane::client;
 use router::management_plane::config::InstanceName;
 use serde_json::Value;
 
-use crate::common::{Outcome, print};
+use crate::common::{Json, Outcome};
 
 /// Which router to ask.
 #[derive(clap::Args)]
@@ -19,9 +19,8 @@ pub(crate) struct Which {
     /// Where its socket is
     #[arg(long, value_name = "DIRECTORY", default_value = "/run/corelane")]
     run_directory: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 /// Show what a running router knows and counts
@@ -56,11 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             (row["table"].as_u64(), prefix.and_then(Result::ok))
         });
     }
-    print(&if arguments.which.json {
-        format!("{value:#}\n")
-    } else {
-        shown(&value[&arguments.subject[0]])
-    })?;
+    let text = shown(&value[&arguments.subject[0]]);
+    arguments.which.json.deliver(&text, &value)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -69,8 +69,6 @@ pub(crate) struct Arguments {
 
 /// Where lines are added that nobody has named a file for.
 const RESULTS: &str = "study-results.jsonl";
-/// Exit code when a bound is missed.
-const MISSED: u8 = 3;
 
 /// Measures, or reads what was measured, and shows it.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -86,14 +84,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     } else {
         answer(&study)
     };
-    common::print(&report::terminal::render(&shown))?;
+    if !arguments.output.json.is_alone() {
+        common::print(&report::terminal::render(&shown))?;
+    }
 
     // What was read is not written again unless asked for.
-    let json = arguments.output.json.as_deref();
+    let json = arguments.output.json.file();
     let measured = arguments.from.is_none();
     let json = json.or(measured.then_some(Path::new("study.json")));
     let beside = json
-        .filter(|_| measured)
+        .filter(|json| measured && *json != Path::new("-"))
         .map(|json| json.with_file_name(RESULTS));
     let results = arguments.results.clone().or(beside);
     let html = arguments.output.html.as_deref();
@@ -120,7 +120,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if let Some(results) = &results {
         line::append(results, &study)?;
     }
-    for path in std::iter::once(html).chain(json).chain(results.as_deref()) {
+    for path in std::iter::once(html)
+        .chain(json.filter(|_| !arguments.output.json.is_alone()))
+        .chain(results.as_deref())
+    {
         let absolute = std::path::absolute(path);
         let path = absolute.as_deref().unwrap_or(path);
         eprintln!("written: {}", path.display());
@@ -145,9 +148,8 @@ fn hold(arguments: &Arguments) -> Outcome {
     let time = arguments.seconds.map(Duration::from_secs);
     let bounds = bounds::measure(&choose(arguments)?, options.quick, time, options.seed)?;
     let document = bounds.document();
-    common::print(&report::terminal::render(&document))?;
-    options.write(&document, &bounds)?;
-    Ok(ExitCode::from(if bounds.all_hold() { 0 } else { MISSED }))
+    options.deliver(&document, &bounds)?;
+    Ok(common::answer(bounds.all_hold()))
 }
 
 /// Runs the study.

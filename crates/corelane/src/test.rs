@@ -20,7 +20,7 @@ use options::Options;
 use tester::expect::Expectation;
 use tester::result::{Report, SCHEMA, Test};
 
-use crate::common::Outcome;
+use crate::common::{Outcome, answer, print};
 
 /// The RFC 2544 tester: how much a device forwards, how late, and what it loses
 ///
@@ -68,11 +68,6 @@ enum What {
     },
 }
 
-/// Exit code when an expectation is not met.
-const UNMET: u8 = 2;
-/// Exit code of a run that a signal ended; what was measured has been written.
-const INTERRUPTED: u8 = 130;
-
 /// Runs a test, or shows a stored one.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let (test, options) = match &arguments.what {
@@ -81,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             if let Some(path) = html {
                 report::html::write(path, &tester::render::document(&report))?;
             }
-            return Ok(show(&report, expect));
+            return show(&report, expect, true);
         }
         What::Agent => {
             host::cleanup::on_signal()?;
@@ -105,35 +100,29 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let report = measured.report;
     let document = tester::render::document(&report);
     options.output.write(&document, &report)?;
-    let code = show(&report, &options.expect);
+    let code = show(&report, &options.expect, !options.output.json.is_alone());
     match measured.failure {
         // What was measured before has been written and shown.
         Some(error) => Err(error),
-        None => Ok(code),
+        None => code,
     }
 }
 
-/// Prints a report and checks what was expected of it.
-fn show(report: &Report, expectations: &[Expectation]) -> ExitCode {
-    print!(
-        "{}",
-        report::terminal::render(&tester::render::document(report))
-    );
+/// Prints a report if it is to be read, and checks what was expected of it.
+fn show(report: &Report, expectations: &[Expectation], aloud: bool) -> Outcome {
+    let mut text = report::terminal::render(&tester::render::document(report));
     let mut met = true;
     for expectation in expectations {
         match expectation.check(report) {
-            Ok(()) => println!("expected {expectation}: met"),
+            Ok(()) => text.extend(["expected ", &expectation.to_string(), ": met\n"]),
             Err(reason) => {
                 met = false;
                 eprintln!("corelane: {reason}");
             }
         }
     }
-    if host::interrupted() {
-        ExitCode::from(INTERRUPTED)
-    } else if met {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(UNMET)
+    if aloud {
+        print(&text)?;
     }
+    Ok(answer(met))
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use self::rates::{Snapshot, View};
 use self::screen::Screen;
-use crate::common::{Outcome, print};
+use crate::common::Outcome;
 use crate::show::{Which, ask};
 
 /// Watch what a running router forwards: per port, per core and per reason
@@ -44,16 +44,14 @@ const POLL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     host::cleanup::on_signal()?;
-    let live = !arguments.once && !arguments.which.json && std::io::stdout().is_terminal();
+    let live =
+        !arguments.once && arguments.which.json.file().is_none() && std::io::stdout().is_terminal();
     let mut before = look(&arguments.which)?;
     if !live {
         sleep(arguments.interval);
         let view = View::between(&before, &look(&arguments.which)?);
-        print(&if arguments.which.json {
-            format!("{:#}\n", view.to_json())
-        } else {
-            view.to_text()
-        })?;
+        let which = &arguments.which;
+        which.json.deliver(&view.to_text(), &view.to_json())?;
         return Ok(ExitCode::SUCCESS);
     }
     let screen = Screen::open()?;

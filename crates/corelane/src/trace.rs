@@ -25,8 +25,8 @@ enum Verb {
 }
 
 /// Prints sentences, one a line.
-fn print(sentences: &[String]) -> std::io::Result<()> {
-    crate::common::print(&(sentences.join("\n") + "\n"))
+fn lines(sentences: &[String]) -> String {
+    sentences.join("\n") + "\n"
 }
 
 /// Runs the verb.

@@ -1,5 +1,6 @@
 //! `corelane tune`: what would make ports forward faster; does it, and takes it back.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,11 +14,9 @@ use report::Table;
 use router::engine::EngineKind;
 use serde_json::{Value, json};
 
-use crate::common::{Outcome, print};
+use crate::common::{Json, Outcome, answer};
 
 const SCHEMA: &str = "corelane-tune/1";
-/// Exit code when settings are left to change.
-const LEFT: u8 = 3;
 
 /// Say which settings of interfaces would forward faster; change them, put them back
 ///
@@ -43,9 +42,8 @@ pub(crate) struct Arguments {
     /// Where the notes are, in the directory `corelane-tune`
     #[arg(long, value_name = "DIRECTORY", default_value = "/run")]
     run_directory: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -59,11 +57,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.apply {
         let records = Records::open(&arguments.run_directory)?;
         let all = apply_all(&System, &records, plan)?;
-        show(arguments.json, made(&all, "no setting to change\n"), &hints)?;
+        show(
+            &arguments.json,
+            made(&all, "no setting to change\n"),
+            &hints,
+        )?;
         return Ok(exit(all.iter().any(is_refused)));
     }
     let changes = plan()?;
-    show(arguments.json, planned(&changes), &hints)?;
+    show(&arguments.json, planned(&changes), &hints)?;
     Ok(exit(!changes.is_empty()))
 }
 
@@ -108,7 +110,7 @@ fn put_back(arguments: &Arguments) -> Outcome {
             None => eprintln!("corelane: no record of {port} here; nothing of it was changed"),
         }
     }
-    show(arguments.json, made(&all, "no setting to put back\n"), &[])?;
+    show(&arguments.json, made(&all, "no setting to put back\n"), &[])?;
     if all.iter().any(is_refused) {
         return Err("a device refused its former value; the record is kept: --undo again".into());
     }
@@ -120,7 +122,7 @@ fn is_refused(made: &Made) -> bool {
 }
 
 fn exit(is_left: bool) -> ExitCode {
-    ExitCode::from(if is_left { LEFT } else { 0 })
+    answer(!is_left)
 }
 
 /// What is said of settings: the names of five things, and for each setting these things.
@@ -167,29 +169,26 @@ fn made(all: &[Made], none: &'static str) -> Settings {
     }
 }
 
-fn show(as_json: bool, settings: Settings, hints: &[Hint]) -> std::io::Result<()> {
+fn show(to: &Json, settings: Settings, hints: &[Hint]) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Settings { names, rows, none } = settings;
-    if as_json {
-        let object = |row: [String; 5]| {
-            let pairs = names.iter().map(|name| (*name).to_owned());
-            pairs.zip(row.map(Value::from)).collect::<Value>()
-        };
-        let rows: Vec<Value> = rows.into_iter().map(object).collect();
-        let hints = hints.iter();
-        let hints = hints.map(|hint| json!({"what": hint.what, "why": hint.why}));
-        let hints: Vec<Value> = hints.collect();
-        let value = json!({"schema": SCHEMA, "settings": rows, "hints": hints});
-        return print(&format!("{value:#}\n"));
-    }
     let mut text = none.to_owned();
     if !rows.is_empty() {
         let table = Table::new("").texts(names);
-        text = rows.into_iter().fold(table, Table::row).to_text();
+        text = rows.iter().cloned().fold(table, Table::row).to_text();
     }
     if !hints.is_empty() {
         let table = Table::new("").texts(["by hand", "why"]);
         let row = |table: Table, hint: &Hint| table.row([hint.what.as_str(), hint.why]);
         text.extend(["\n", &hints.iter().fold(table, row).to_text()]);
     }
-    print(&text)
+    let object = |row: [String; 5]| {
+        let pairs = names.iter().map(|name| (*name).to_owned());
+        pairs.zip(row.map(Value::from)).collect::<Value>()
+    };
+    let rows: Vec<Value> = rows.into_iter().map(object).collect();
+    let hints = hints.iter();
+    let hints = hints.map(|hint| json!({"what": hint.what, "why": hint.why}));
+    let hints: Vec<Value> = hints.collect();
+    let value = json!({"schema": SCHEMA, "settings": rows, "hints": hints});
+    to.deliver(&text, &value)
 }

@@ -4,22 +4,21 @@
 mod frames;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use router::engine::EngineKind;
 
-use crate::common::{Outcome, print};
+use crate::common::{Outcome, answer};
 use crate::show::{self, Which};
 
 /// Prove that a running router's answers equal the kernel's, now
 ///
 /// Reads the kernel's tables afresh and compares the answer for both ends of every range of
-/// addresses that share a route, and asks the kernel for some at random. Exit code 0: equal; 2:
+/// addresses that share a route, and asks the kernel for some at random. Exit code 0: equal; 3:
 /// different, and the differences are printed.
 ///
 /// With --frames no running router is asked: in twin beds of namespaces, one forwarded by the
 /// kernel alone and one by this program, random configurations get random frames, and every frame
-/// that leaves or does not is compared. Exit code 1: something differs, twice or for no known
+/// that leaves or does not is compared. Exit code 3: something differs, twice or for no known
 /// cause, and the configuration and frames that show it are printed, as small as possible.
 /// Needs root.
 #[derive(clap::Args)]
@@ -49,23 +48,20 @@ pub(crate) struct Arguments {
     cases: Vec<PathBuf>,
 }
 
-const DIFFERENT: u8 = 2;
-
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.frames {
         return frames::run(arguments);
     }
     let value = show::ask(&arguments.which, "verify")?;
     let result = &value["verification"];
-    print(&if arguments.which.json {
-        format!("{value:#}\n")
-    } else if result.is_null() {
+    let text = if result.is_null() {
         "this engine asks the kernel for every packet: there is nothing to compare\n".to_owned()
     } else {
         show::shown(result)
-    })?;
+    };
+    arguments.which.json.deliver(&text, &value)?;
     let different = result["different"]
         .as_u64()
         .is_some_and(|different| different > 0);
-    Ok(ExitCode::from(if different { DIFFERENT } else { 0 }))
+    Ok(answer(!different))
 }

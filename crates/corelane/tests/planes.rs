@@ -100,7 +100,7 @@ fn advice_follows_the_figures_of_the_run() {
 
     let advice = ask(&["--user-plane-rate", "900G"]);
     let said = text(&advice.stdout);
-    assert_eq!(advice.status.code(), Some(2), "{said}");
+    assert_eq!(advice.status.code(), Some(3), "{said}");
     assert!(said.contains("None fits at 1464 bytes"), "{said}");
     assert!(said.contains("at least 900 Gbit/s"), "{said}");
 

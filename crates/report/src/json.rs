@@ -86,13 +86,17 @@ pub fn append<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), Write
     })
 }
 
-/// Writes finished bytes to `path` in the same way as [`write()`].
+/// Writes finished bytes to `path` in the same way as [`write()`]. A reader of standard output that
+/// has read enough is no error.
 ///
 /// # Errors
 /// When the file cannot be created, written or renamed.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let result = if path == Path::new("-") {
-        io::stdout().lock().write_all(bytes)
+        match io::stdout().lock().write_all(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            outcome => outcome,
+        }
     } else {
         replace(path, bytes)
     };

@@ -7,10 +7,7 @@ use host::environment::Environment;
 use scaling::calibration::{self, Work, makefile, verdict};
 use scaling::workloads::MARK;
 
-use crate::common::{Outcome, ResultOptions};
-
-/// Exit code when the instrument missed a known answer.
-const MISSED: u8 = 3;
+use crate::common::{Outcome, ResultOptions, answer};
 
 /// What to calibrate with.
 #[derive(Debug, Args)]
@@ -35,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let program = std::env::current_exe()?.display().to_string();
     let found = verdict::calibrate(&program, options.quick, environment)?;
     options.deliver(&found.document(), &found)?;
-    Ok(ExitCode::from(if found.holds() { 0 } else { MISSED }))
+    Ok(answer(found.holds()))
 }
 
 /// Does the work of a load, or of a piece of the Makefile, in this process.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tracer::analyse::Analysis;
 use tracer::record::{Backend, Options, Recording, Target};
 
-use crate::common::Outcome;
+use crate::common::{Outcome, print};
 
 /// Between two looks whether the target has ended or a signal has come: each wakes a thread on the
 /// machine that is recorded.
@@ -124,7 +124,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
     );
     let analysis = Analysis::new(&trace);
-    super::print(&tracer::verdict::verdict(&trace, &analysis).sentences)?;
+    print(&super::lines(
+        &tracer::verdict::verdict(&trace, &analysis).sentences,
+    ))?;
     eprintln!("The whole report: corelane trace report {path} --html FILE");
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,8 @@ use tracer::Trace;
 use tracer::analyse::Analysis;
 use tracer::summary::Summary;
 
-use crate::common::Outcome;
+use super::lines;
+use crate::common::{Json, Outcome};
 
 /// Say what a trace means: the verdict, and on request all figures (JSON) and pictures (HTML)
 #[derive(clap::Args)]
@@ -15,9 +16,8 @@ pub(crate) struct Arguments {
     /// The trace
     #[arg(value_name = "FILE")]
     trace: PathBuf,
-    /// Write verdict and figures to FILE (`-`: standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
     /// Write the report with the timeline as one web page to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -32,9 +32,8 @@ pub(crate) struct DiffArguments {
     /// The trace after it
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// Write the comparison and both summaries to FILE (`-`: standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Reports.
@@ -42,14 +41,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let trace = Trace::open(&arguments.trace)?;
     let analysis = Analysis::new(&trace);
     let verdict = tracer::verdict::verdict(&trace, &analysis);
-    if let Some(path) = &arguments.json {
-        report::json::write(path, &Summary::with_verdict(&trace, &analysis, &verdict))?;
-    }
+    let raw = Summary::with_verdict(&trace, &analysis, &verdict);
+    arguments.json.deliver(&lines(&verdict.sentences), &raw)?;
     if let Some(path) = &arguments.html {
         report::html::write(path, &tracer::export::page::document(&trace, &analysis))?;
-    }
-    if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
-        super::print(&verdict.sentences)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -70,19 +65,13 @@ pub(super) fn diff(arguments: &DiffArguments) -> Outcome {
     };
     let (before, after) = (summary(&arguments.before)?, summary(&arguments.after)?);
     let sentences = tracer::diff::compare(&before, &after);
-    if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
-        super::print(&sentences)?;
-    }
-    if let Some(path) = &arguments.json {
-        report::json::write(
-            path,
-            &Comparison {
-                schema: "corelane-trace-diff/1",
-                sentences,
-                before,
-                after,
-            },
-        )?;
-    }
+    let text = lines(&sentences);
+    let raw = Comparison {
+        schema: "corelane-trace-diff/1",
+        sentences,
+        before,
+        after,
+    };
+    arguments.json.deliver(&text, &raw)?;
     Ok(ExitCode::SUCCESS)
 }

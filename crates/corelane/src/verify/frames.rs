@@ -1,7 +1,6 @@
 //! `corelane verify --frames`: the search in twin beds, and its verdict.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use router::engine::EngineKind;
@@ -10,10 +9,9 @@ use serde_json::{Value, json};
 use twin::{Case, Cause, Finding, Order, Start, Summary, Twins};
 
 use super::Arguments;
-use crate::common::{Outcome, print};
+use crate::common::{Outcome, answer};
 
 const SCHEMA: &str = "corelane-verify-frames/1";
-const DIFFERENT: u8 = 1;
 const ENGINES: [EngineKind; 3] = [EngineKind::Xdp, EngineKind::Tc, EngineKind::AfXdp];
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -53,14 +51,12 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             break;
         }
     }
-    print(&if arguments.which.json {
-        format!("{:#}\n", document(arguments.seed, &results))
-    } else {
-        let engines: String = results.iter().map(sentences).collect();
-        verdict(&results) + &engines
-    })?;
+    let engines: String = results.iter().map(sentences).collect();
+    let text = verdict(&results) + &engines;
+    let raw = document(arguments.seed, &results);
+    arguments.which.json.deliver(&text, &raw)?;
     let different = results.iter().any(|(_, summary)| differs(summary));
-    Ok(ExitCode::from(if different { DIFFERENT } else { 0 }))
+    Ok(answer(!different))
 }
 
 fn differs(summary: &Summary) -> bool {

@@ -1,0 +1,168 @@
+//! What all verbs have in common: exit codes, standard output, words.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use host::temporary::Directory;
+use serde_json::Value;
+
+const PLANES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/planes.json");
+
+fn corelane(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    corelane(words).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// All verbs, as `corelane help` lists them.
+fn verbs() -> Vec<String> {
+    let help = text(&run(&["help"]).stdout);
+    let (_, listed) = help.split_once("Commands:\n").unwrap();
+    let lines = listed.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_wrong_option_ends_every_verb_with_2_and_prints_nothing() {
+    let verbs = verbs();
+    assert!(verbs.len() >= 13, "{verbs:?}");
+    for verb in verbs {
+        let output = run(&[&verb, "--no-such-option"]);
+        assert_eq!(output.status.code(), Some(2), "{verb}");
+        assert_eq!(text(&output.stdout), "", "{verb}");
+        let said = text(&output.stderr);
+        assert!(said.contains("--no-such-option"), "{verb}: {said}");
+    }
+}
+
+#[test]
+fn every_verb_has_help_on_standard_output() {
+    for verb in verbs() {
+        let output = run(&[&verb, "--help"]);
+        assert!(output.status.success(), "{verb}");
+        assert!(text(&output.stdout).contains("Usage: corelane"), "{verb}");
+        assert_eq!(text(&output.stderr), "", "{verb}");
+    }
+}
+
+#[test]
+fn json_without_a_file_is_all_that_standard_output_has() {
+    let directory = Directory::new("contract").unwrap();
+    let file = directory.path().join("doctor.json");
+    for words in [
+        vec!["doctor", "--json"],
+        vec!["doctor", "--json", "-"],
+        vec!["doctor", "--json", file.to_str().unwrap()],
+    ] {
+        let output = run(&words);
+        assert!(output.status.success(), "{words:?}");
+        let mut raw = text(&output.stdout);
+        if words.len() == 3 && words[2] != "-" {
+            assert!(raw.contains("verdict"), "people are told too: {raw}");
+            raw = fs::read_to_string(&file).unwrap();
+        }
+        let value: Value = serde_json::from_str(&raw).unwrap();
+        assert_eq!(value["schema"], "corelane-doctor/2", "{words:?}");
+    }
+}
+
+#[test]
+fn what_fails_says_so_on_standard_error_and_ends_with_1() {
+    for words in [
+        &["show", "ports", "--run-directory", "/nonexistent"][..],
+        &["top", "--run-directory", "/nonexistent"],
+        &["verify", "--run-directory", "/nonexistent"],
+        &["study", "--from", "/nonexistent"],
+        &["planes", "report", "/nonexistent"],
+        &["planes", "report", "/etc/hostname"],
+        &["test", "report", "/nonexistent"],
+        &["trace", "report", "/nonexistent"],
+        &["scale", "compare", "/nonexistent", "/nonexistent"],
+        &["run", "/nonexistent"],
+        &["manual", "/nonexistent"],
+    ] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        assert_eq!(text(&output.stdout), "", "{words:?}");
+        let said = text(&output.stderr);
+        assert!(said.starts_with("corelane: "), "{words:?}: {said}");
+        let named = said.contains("/nonexistent") || said.contains("/etc/hostname");
+        assert!(named, "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn the_answer_no_is_3() {
+    let advise = |rate: &str| {
+        let rate = ["--user-plane-rate", rate];
+        let output = run(&[&["planes", "advise", "--from", PLANES][..], &rate].concat());
+        output.status.code()
+    };
+    assert_eq!((advise("1M"), advise("900G")), (Some(0), Some(3)));
+}
+
+#[test]
+fn a_reader_that_has_read_enough_is_no_error() {
+    for words in [
+        &["doctor"][..],
+        &["doctor", "--json"],
+        &["planes", "report", PLANES],
+        &["completions", "bash"],
+        &["help"],
+        &["run", "--help"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = corelane(words).stdout(writer).output().unwrap();
+        assert_eq!(text(&output.stderr), "", "{words:?}");
+        assert!(output.status.success(), "{words:?}: {}", output.status);
+    }
+}
+
+#[test]
+fn shells_complete_verbs_and_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&run(&["completions", shell]).stdout);
+        for verb in verbs() {
+            assert!(script.contains(&verb), "{shell}: {verb}");
+        }
+    }
+    let complete = "source /dev/stdin; COMP_WORDS=(corelane stu); COMP_CWORD=1; \
+                    _corelane corelane stu corelane; echo \"${COMPREPLY[@]}\"";
+    let script = run(&["completions", "bash"]).stdout;
+    let directory = Directory::new("contract").unwrap();
+    let file = directory.path().join("completions");
+    fs::write(&file, script).unwrap();
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "-c", complete]);
+    let output = shell
+        .stdin(fs::File::open(&file).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "study\n", "{}", text(&output.stderr));
+}
+
+#[test]
+fn every_verb_has_its_page_of_the_manual() {
+    let directory = Directory::new("contract").unwrap();
+    let output = run(&["manual", directory.path().to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for verb in verbs() {
+        let page = directory.path().join(format!("corelane-{verb}.1"));
+        let page = fs::read_to_string(&page).unwrap();
+        assert!(page.contains(".TH"), "{verb}");
+    }
+}
