@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale
+.PHONY: dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale
 
 # What there is to make, from the comments of this file.
 help:
@@ -43,6 +43,12 @@ GUEST_TARGET = x86_64-unknown-linux-musl
 guest:
 	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
 	cargo build --profile guest --locked -p agent --target $(GUEST_TARGET)
+
+# What is given to others, in target/dist: a Debian package, an archive and an OCI image of the static
+# program, a list of what is in it, checksums. Some ten minutes.
+dist:
+	@scripts/setup
+	scripts/dist
 
 # The planes on one kernel and on several, as root on a quiet machine, up to 20 minutes; leaves
 # planes.html and planes.json here and prints the tables as Markdown. Options go in ARGS: make

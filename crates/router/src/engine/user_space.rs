@@ -12,7 +12,7 @@
 //! how the program hands frames over, is [`Sockets`].
 //!
 //! # Who owns what
-//! The engine owns the program, the tables and the threads; each thread owns a [`Worker`] with its
+//! The engine owns the program, the tables and the threads; each thread owns a [`Worker`](crate::user_plane::Worker) with its
 //! sockets and its memory. Workers take the last of the allowed cores, because interrupts like the
 //! first.
 //!
