@@ -12,7 +12,7 @@
 //! how the program hands frames over, is [`Sockets`].
 //!
 //! # Who owns what
-//! The engine owns the program, the tables and the threads; each thread owns a [`Worker`](crate::user_plane::Worker) with its
+//! The engine owns the program, the tables and the threads; each thread owns a [`Worker`] with its
 //! sockets and its memory. Workers take the last of the allowed cores, because interrupts like the
 //! first.
 //!
@@ -32,6 +32,8 @@
 //!
 //! # What it cannot do
 //! A route withdrawn while frames for it wait in a ring costs these frames (`no-route`, dropped).
+//!
+//! [`Worker`]: crate::user_plane::Worker
 
 mod counts;
 mod opener;
