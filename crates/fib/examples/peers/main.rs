@@ -11,9 +11,8 @@
 #![allow(missing_docs)]
 
 use std::fs::File;
-use std::hint::black_box;
 use std::io::{BufWriter, Write};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -22,7 +21,11 @@ use fib::generated::{addresses_anywhere, addresses_hitting, internet, next_hops}
 use fib::prefix_file::{self, Prefixes};
 use fib::{Family, NextHop, Prefix, Table};
 use figures::Random;
-use ip_network_table_deps_treebitmap::IpLookupTable;
+
+mod lookups;
+mod timing;
+
+use timing::cycles;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -30,7 +33,6 @@ const SEED: u64 = 1;
 const NEXT_HOPS: u16 = 16;
 const BURST: usize = 64;
 const V4_ADDRESSES: usize = 4 << 20;
-const V6_ADDRESSES: usize = 1 << 20;
 const ROUNDS: usize = 7;
 
 fn main() -> ExitCode {
@@ -38,8 +40,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["export", directory] => export(Path::new(directory)),
-        ["lookup4"] => lookup4(),
-        ["lookup6"] => lookup6(),
+        ["lookup4"] => lookups::lookup4(),
+        ["lookup6"] => lookups::lookup6(),
         ["build"] => build(),
         ["memory"] => memory(),
         ["changes"] => changes(),
@@ -111,139 +113,6 @@ fn export(directory: &Path) -> Result<(), Failure> {
         for address in addresses {
             writeln!(file, "{}", Ipv4Addr::from(address))?;
         }
-    }
-    Ok(())
-}
-
-/// Time-stamp counter, so that figures compare with those of `dpdk-test-fib`.
-fn cycles() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reading the time-stamp counter has no effect on memory.
-    return unsafe { core::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    return 0;
-}
-
-/// Median, lowest and highest nanoseconds, and median cycles, of one look-up over several passes.
-fn print_rounds(what: &str, rounds: &mut [(f64, f64)]) {
-    rounds.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let (ns, cycles) = rounds[rounds.len() / 2];
-    let (low, high) = (rounds[0].0, rounds[rounds.len() - 1].0);
-    println!("{what:34} {ns:7.2} ns ({low:.2} to {high:.2}) {cycles:6.1} cycles");
-}
-
-fn pass<A: Copy>(addresses: &[A], mut burst: impl FnMut(&[A])) -> (f64, f64) {
-    let (started, first) = (Instant::now(), cycles());
-    for addresses in addresses.chunks(BURST) {
-        burst(addresses);
-    }
-    let count = addresses.len() as f64;
-    (
-        started.elapsed().as_nanos() as f64 / count,
-        (cycles() - first) as f64 / count,
-    )
-}
-
-fn one_by_one<A: Copy>(addresses: &[A], lookup: impl Fn(A) -> u16) -> (f64, f64) {
-    let mut sum = 0_u64;
-    let result = pass(addresses, |addresses| {
-        for &address in addresses {
-            sum += u64::from(lookup(address));
-        }
-    });
-    black_box(sum);
-    result
-}
-
-fn in_bursts<A: Family>(addresses: &[A], table: &Table<A>) -> (f64, f64) {
-    let mut out = [NextHop::NONE; BURST];
-    pass(addresses, |addresses| {
-        table.lookup_burst(addresses, &mut out);
-        black_box(&out);
-    })
-}
-
-fn lookup4() -> Result<(), Failure> {
-    let prefixes = prefixes()?;
-    let table = table_of(&with_next_hops(&prefixes.v4))?;
-    for (name, addresses) in v4_sets(&prefixes.v4) {
-        let mut bursts: Vec<_> = (0..ROUNDS).map(|_| in_bursts(&addresses, &table)).collect();
-        let mut singles: Vec<_> = (0..ROUNDS)
-            .map(|_| one_by_one(&addresses, |address| table.lookup(address).0))
-            .collect();
-        print_rounds(&format!("IPv4 {name} burst"), &mut bursts);
-        print_rounds(&format!("IPv4 {name} single"), &mut singles);
-    }
-    Ok(())
-}
-
-fn lookup6() -> Result<(), Failure> {
-    let prefixes = prefixes()?;
-    let routes = with_next_hops(&prefixes.v6);
-    let table = table_of(&routes)?;
-    let mut trie = prefix_trie::PrefixMap::<(u128, u8), u16>::new();
-    let mut bitmap = IpLookupTable::<Ipv6Addr, u16>::new();
-    for &(prefix, next_hop) in &routes {
-        trie.insert((prefix.address(), prefix.length()), next_hop.0);
-        bitmap.insert(prefix.address().into(), prefix.length().into(), next_hop.0);
-    }
-    let in_trie = |address: u128| {
-        trie.get_lpm(&(address, 128))
-            .map_or(0, |(_, &next_hop)| next_hop)
-    };
-    let in_bitmap = |address: u128| {
-        bitmap
-            .longest_match(address.into())
-            .map_or(0, |(_, _, &next_hop)| next_hop)
-    };
-
-    let global = |address: u128| (1 << 125) | (address >> 3);
-    let sets = [
-        (
-            "random in 2000::/3",
-            addresses_anywhere(SEED, V6_ADDRESSES)
-                .into_iter()
-                .map(global)
-                .collect(),
-        ),
-        (
-            "hitting",
-            addresses_hitting(SEED, &prefixes.v6, V6_ADDRESSES),
-        ),
-    ];
-    for (name, addresses) in sets {
-        for &address in addresses.iter().step_by(64) {
-            assert_eq!(
-                table.lookup(address).0,
-                in_trie(address),
-                "ours against prefix-trie"
-            );
-            assert_eq!(
-                table.lookup(address).0,
-                in_bitmap(address),
-                "ours against treebitmap"
-            );
-        }
-        let mut rounds: [Vec<(f64, f64)>; 4] = Default::default();
-        for _ in 0..ROUNDS {
-            rounds[0].push(in_bursts(&addresses, &table));
-            rounds[1].push(one_by_one(&addresses, |address| table.lookup(address).0));
-            rounds[2].push(one_by_one(&addresses, in_trie));
-            rounds[3].push(one_by_one(&addresses, in_bitmap));
-        }
-        let medians = rounds.each_mut().map(|rounds| {
-            rounds.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            rounds[ROUNDS / 2].0
-        });
-        let names = ["burst", "single", "prefix-trie", "treebitmap"];
-        for (which, rounds) in names.iter().zip(&mut rounds) {
-            print_rounds(&format!("IPv6 {name} {which}"), rounds);
-        }
-        println!(
-            "IPv6 {name}: {:.1} times prefix-trie, {:.1} times treebitmap",
-            medians[2] / medians[0],
-            medians[3] / medians[0]
-        );
     }
     Ok(())
 }
