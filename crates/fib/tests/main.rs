@@ -8,6 +8,7 @@ mod internet;
 mod loom;
 mod memory;
 mod organisation;
+mod peers;
 mod prefix;
 mod prefix_file;
 mod recorded;

@@ -1,11 +1,12 @@
 //! Look-ups, building and route changes with a table of the Internet's size: our figures, those of
-//! the Rust peers in the same process and the same rounds, and the files with which `dpdk-test-fib`
-//! does the same.
+//! the Rust peers in the same process and the same rounds, and the files with which
+//! `dpdk-test-fib` does the same.
 //!
-//! `peers export DIR` writes `routes4.txt`, `random4.txt`, `hitting4.txt` for `dpdk-test-fib`;
-//! `peers lookup4` prints one line for each set of addresses (nanoseconds and time-stamp cycles a
-//! look-up); `peers lookup6`, `peers build`, `peers memory`, `peers changes` print what they are
-//! called after. The table is `CORELANE_PREFIXES` (plain text or `.gz`) where set, else
+//! `peers export DIR` writes `routes4.txt`, `random4.txt`, `hitting4.txt`, `zipf4.txt` for
+//! `dpdk-test-fib`; `peers lookup4` prints the bytes of each peer, and one line for each set of
+//! addresses and peer (nanoseconds and time-stamp cycles a look-up); `peers lookup6`, `peers
+//! build`, `peers memory`, `peers changes` print what they are called after. The table is
+//! `CORELANE_PREFIXES` (plain text or `.gz`) where set, else
 //! `../shared/data/internet-prefixes.txt.gz` where present, else a generated one.
 
 #![allow(missing_docs)]
@@ -17,12 +18,15 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use fib::generated::{addresses_anywhere, addresses_hitting, internet, next_hops};
+use fib::generated::{internet, next_hops};
 use fib::prefix_file::{self, Prefixes};
 use fib::{Family, NextHop, Prefix, Table};
 use figures::Random;
 
 mod lookups;
+mod planb;
+mod poptrie;
+mod processor;
 mod timing;
 
 use timing::cycles;
@@ -94,13 +98,6 @@ fn table_of<A: Family>(routes: &Routes<A>) -> Result<Table<A>, Failure> {
     Ok(table)
 }
 
-fn v4_sets(prefixes: &[Prefix<u32>]) -> [(&'static str, Vec<u32>); 2] {
-    [
-        ("random", addresses_anywhere(SEED, V4_ADDRESSES)),
-        ("hitting", addresses_hitting(SEED, prefixes, V4_ADDRESSES)),
-    ]
-}
-
 fn export(directory: &Path) -> Result<(), Failure> {
     let prefixes = prefixes()?;
     let create = |name: &str| File::create(directory.join(name)).map(BufWriter::new);
@@ -108,7 +105,7 @@ fn export(directory: &Path) -> Result<(), Failure> {
     for (prefix, next_hop) in with_next_hops(&prefixes.v4) {
         writeln!(file, "{prefix} {}", next_hop.0)?;
     }
-    for (name, addresses) in v4_sets(&prefixes.v4) {
+    for (name, addresses) in lookups::v4_sets(&prefixes.v4) {
         let mut file = create(&format!("{name}4.txt"))?;
         for address in addresses {
             writeln!(file, "{}", Ipv4Addr::from(address))?;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fib::{Family, NextHop, Table};
+use fib::NextHop;
 
 use crate::BURST;
 
@@ -16,41 +16,27 @@ pub(crate) fn cycles() -> u64 {
     return 0;
 }
 
-/// Median, lowest and highest nanoseconds, and median cycles, of one look-up over several passes.
-pub(crate) fn print_rounds(what: &str, rounds: &mut [(f64, f64)]) {
+/// Prints median, lowest and highest nanoseconds, and median cycles, of one look-up over several
+/// passes; returns the median.
+pub(crate) fn print_rounds(what: &str, rounds: &mut [(f64, f64)]) -> f64 {
     rounds.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let (ns, cycles) = rounds[rounds.len() / 2];
     let (low, high) = (rounds[0].0, rounds[rounds.len() - 1].0);
     println!("{what:34} {ns:7.2} ns ({low:.2} to {high:.2}) {cycles:6.1} cycles");
+    ns
 }
 
-pub(crate) fn pass<A: Copy>(addresses: &[A], mut burst: impl FnMut(&[A])) -> (f64, f64) {
+/// Nanoseconds and cycles of one look-up, all addresses looked up in bursts.
+pub(crate) fn pass<A>(addresses: &[A], lookup: &dyn Fn(&[A], &mut [NextHop])) -> (f64, f64) {
+    let mut out = [NextHop::NONE; BURST];
     let (started, first) = (Instant::now(), cycles());
     for addresses in addresses.chunks(BURST) {
-        burst(addresses);
+        lookup(addresses, &mut out);
+        black_box(&out);
     }
     let count = addresses.len() as f64;
     (
         started.elapsed().as_nanos() as f64 / count,
         (cycles() - first) as f64 / count,
     )
-}
-
-pub(crate) fn one_by_one<A: Copy>(addresses: &[A], lookup: impl Fn(A) -> u16) -> (f64, f64) {
-    let mut sum = 0_u64;
-    let result = pass(addresses, |addresses| {
-        for &address in addresses {
-            sum += u64::from(lookup(address));
-        }
-    });
-    black_box(sum);
-    result
-}
-
-pub(crate) fn in_bursts<A: Family>(addresses: &[A], table: &Table<A>) -> (f64, f64) {
-    let mut out = [NextHop::NONE; BURST];
-    pass(addresses, |addresses| {
-        table.lookup_burst(addresses, &mut out);
-        black_box(&out);
-    })
 }
