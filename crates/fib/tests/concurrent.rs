@@ -107,6 +107,71 @@ fn stress<O: Organisation>(tables: &O) {
     });
 }
 
+/// Routes of many slots, with longer ones inside, move to and fro between two next hops each while
+/// readers look: an address has one of the two, never what is beside or inside.
+fn move_in_place<O: Organisation>(tables: &O) {
+    // A node for each family: IPv4 slots are /24, IPv6 slots /48.
+    let v4 = [("10.0.0.0", 20), ("10.0.4.0", 22), ("10.0.5.0", 24)];
+    let v6 = [
+        ("2001:db8::", 44),
+        ("2001:db8:4::", 46),
+        ("2001:db8:5::", 48),
+    ];
+    let next_hop = |route: usize, which: usize| NextHop((10 * route + which + 1) as u16);
+    let v4 = v4.map(|(address, length)| {
+        let address: std::net::Ipv4Addr = address.parse().unwrap();
+        Prefix::containing(u32::from(address), length)
+    });
+    let v6 = v6.map(|(address, length)| {
+        let address: std::net::Ipv6Addr = address.parse().unwrap();
+        Prefix::containing(u128::from(address), length)
+    });
+    let moved = |route: usize, which: usize| {
+        let next_hop = next_hop(route, which);
+        [
+            Change::V4(v4[route], next_hop),
+            Change::V6(v6[route], next_hop),
+        ]
+    };
+    tables
+        .apply(&[0, 1, 2].map(|route| moved(route, 0)).concat())
+        .unwrap();
+    // Slots of each route: first, last, and around the longer ones.
+    let owners = [0, 0, 1, 2, 1, 0, 0];
+    let slots = [0, 3, 4, 5, 6, 8, 15];
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let mut reader = tables.reader(worker).unwrap();
+            let (stop, v4, v6) = (&stop, &v4, &v6);
+            scope.spawn(move || {
+                let addresses4 = slots.map(|slot| v4[0].address() + (slot << 8));
+                let addresses6 = slots.map(|slot| v6[0].address() + (u128::from(slot) << 80));
+                let mut out = [NextHop::NONE; 7];
+                while !stop.load(Ordering::Relaxed) {
+                    for family in [4, 6] {
+                        match family {
+                            4 => reader.resolve_v4(&addresses4, &[60; 7], &mut out),
+                            _ => reader.resolve_v6(&addresses6, &[60; 7], &mut out),
+                        }
+                        for (&owner, found) in owners.iter().zip(&out) {
+                            let may = [0, 1].map(|which| next_hop(owner, which));
+                            assert!(may.contains(found), "{found:?}, not one of {may:?}");
+                        }
+                    }
+                    reader.quiesce();
+                }
+            });
+        }
+        let mut random = Random::new(3);
+        for _ in 0..if cfg!(miri) { 30 } else { 30_000 } {
+            let changes = moved(random.below(3), random.below(2));
+            tables.apply(&changes).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
 fn options() -> Options {
     // Little room, so that blocks are reused all the time.
     let room = Capacity { node_words: 6000 };
@@ -132,4 +197,10 @@ fn readers_of_their_own_copies_see_only_answers_that_are_possible() {
 #[test]
 fn readers_of_a_locked_table_see_only_answers_that_are_possible() {
     stress(&Locked::new(&options()).unwrap());
+}
+
+#[test]
+fn readers_see_the_old_or_the_new_next_hop_of_routes_that_move_in_place() {
+    move_in_place(&Shared::new(&options()).unwrap());
+    move_in_place(&PerCore::new(&options()).unwrap());
 }

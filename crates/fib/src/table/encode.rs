@@ -84,10 +84,20 @@ impl<E: Entry> Form<E> {
         (E::HEADER + (bit >> 6), bit & 63)
     }
 
+    /// Bit *i*: a run begins at slot *i*.
+    pub(super) fn begins(self) -> u64 {
+        self.vector | 1
+    }
+
+    /// Has each run either only slots of these, or none of them?
+    pub(super) fn separates(self, slots: u64) -> bool {
+        let edges = (slots ^ slots << 1) & (u64::MAX >> (64 - E::SLOTS));
+        edges & !self.begins() == 0
+    }
+
     /// Is the slot a run of its own?
     pub(super) fn isolates(self, slot: u32) -> bool {
-        let begins = |slot: u32| slot == 0 || slot == E::SLOTS || self.vector >> slot & 1 == 1;
-        begins(slot) && begins(slot + 1)
+        self.separates(1 << slot)
     }
 
     /// The node's words; [`Form::words`] of them count.
@@ -97,7 +107,7 @@ impl<E: Entry> Form<E> {
         words[0] = self.vector * u64::from(E::HEADER);
         let width = 1 << self.log2_bits;
         let mut bit = 64 * E::HEADER as usize;
-        for slot in ones(self.vector | 1) {
+        for slot in ones(self.begins()) {
             let value: u64 = slots[slot as usize].into();
             words[bit >> 6] |= value << (bit & 63);
             bit += width;

@@ -18,6 +18,8 @@ use super::{TableError, TableStorage};
 use crate::layout::FIRST_NODE;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
+
+mod in_place;
 use crate::quarantine::Quarantine;
 
 /// Levels of nodes: one for every multiple of the stride that a node can begin at.
@@ -26,9 +28,6 @@ const LEVELS: usize = 26;
 /// A node may keep a block this many words longer than it needs, so that a route that goes and
 /// comes back costs no allocation.
 const SLACK: u32 = 2;
-
-/// A node changed slot by slot may keep this many runs more than its routes could need.
-const SPARE_RUNS: u32 = 4;
 
 /// Lists longer than this are given back after a transaction.
 const KEEP: usize = 1 << 12;
@@ -107,7 +106,7 @@ pub(super) struct Transaction<A: Family> {
 
 impl<A: Family> Transaction<A> {
     /// Changes a route; returns the next hop it had. The arrays follow at the end of the
-    /// transaction, unless one element is all that differs.
+    /// transaction, unless elements of one node are all that differs.
     pub(super) fn change(
         &mut self,
         routes: &mut Routes<A>,
@@ -122,7 +121,8 @@ impl<A: Family> Transaction<A> {
             self.routes.push((prefix, old));
             match place {
                 Place::Root(number) => self.root_changes.push(number),
-                Place::Node(node, number) if self.change_slot(routes, arrays, node, number) => {}
+                Place::Node(node, number) if self.change_in_place(routes, arrays, node, number) => {
+                }
                 Place::Node(node, _) => self.mark(routes, node),
             }
         }
@@ -130,38 +130,6 @@ impl<A: Family> Transaction<A> {
             self.mark(routes, node);
         }
         old
-    }
-
-    /// Changes a slot that is a run of its own, in place, if it is a route for this slot alone that
-    /// has changed. Most changes are of this kind: /24 and /48 are the last lengths of their
-    /// nodes.
-    fn change_slot(
-        &mut self,
-        routes: &Routes<A>,
-        arrays: &Arrays<A>,
-        id: NodeId,
-        number: u32,
-    ) -> bool {
-        let Some(slot) = number.checked_sub(A::Entry::SLOTS) else {
-            return false;
-        };
-        let node = routes.node(id);
-        // A node without routes is painted, so that it has no block when the last node below goes.
-        if node.dirty || !node.has_routes() || node.children >> slot & 1 == 1 {
-            return false;
-        }
-        let value = u64::from(routes.cover(id, slot).0);
-        match arrays.form(node.entry) {
-            Some(form)
-                if form.isolates(slot)
-                    && form.fits(value)
-                    && form.runs() <= node.most_runs() + SPARE_RUNS =>
-            {
-                self.store_element(arrays, node.entry, form, slot, value);
-                true
-            }
-            _ => false,
-        }
     }
 
     /// Makes the arrays match the routes, or leaves both as they were before the transaction.
@@ -234,7 +202,7 @@ impl<A: Family> Transaction<A> {
                 }
                 let children: Vec<_> = routes.children(id).collect();
                 for (slot, child) in children {
-                    let next_hop = routes.cover(id, slot);
+                    let next_hop = routes.slot_cover(id, slot);
                     self.set_inherited(routes, child, next_hop);
                 }
             }

@@ -16,8 +16,9 @@ use crate::prefix::Prefix;
 /// Number of a node; 0 is none.
 pub(super) type NodeId = u32;
 
-/// One node.
+/// One node, in a cache line of its own: a change reads little else.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Node<E> {
     /// Heap numbers of the routes here.
     routes: u128,
@@ -39,7 +40,21 @@ pub(super) struct Node<E> {
     pub(super) dirty: bool,
 }
 
-impl<E> Node<E> {
+impl<E: Entry> Node<E> {
+    /// The slots of heap number `number` that no longer route of this node covers.
+    pub(super) fn slots_of(&self, number: u32) -> u64 {
+        let mut slots = slots_under::<E>(number);
+        let (mut first, mut count) = (number * 2, 2);
+        while first < 2 * E::SLOTS {
+            let longer = (self.routes >> first) as u64 & (u64::MAX >> (64 - count));
+            for number in ones(longer) {
+                slots &= !slots_under::<E>(first + number);
+            }
+            (first, count) = (first * 2, count * 2);
+        }
+        slots
+    }
+
     /// More runs than these routes and nodes below can make do not occur.
     pub(super) fn most_runs(&self) -> u32 {
         2 * (self.routes.count_ones() + self.children.count_ones()) + 1
@@ -258,7 +273,7 @@ impl<A: Family> Routes<A> {
     }
 
     fn new_child(&mut self, parent: NodeId, slot: u32, start: u8) -> NodeId {
-        let inherited = self.cover(parent, slot);
+        let inherited = self.slot_cover(parent, slot);
         let id = self.new_node(Node {
             parent,
             slot,
@@ -306,9 +321,14 @@ impl<A: Family> Routes<A> {
     }
 
     /// The next hop of a slot, nodes below not asked.
-    pub(super) fn cover(&self, id: NodeId, slot: u32) -> NextHop {
+    pub(super) fn slot_cover(&self, id: NodeId, slot: u32) -> NextHop {
+        self.cover(id, A::Entry::SLOTS | slot)
+    }
+
+    /// The next hop of the longest route of the node that covers heap number `number`, itself
+    /// included, or what the node inherits.
+    pub(super) fn cover(&self, id: NodeId, mut number: u32) -> NextHop {
         let node = self.node(id);
-        let mut number = A::Entry::SLOTS | slot;
         while number > 1 {
             if node.routes >> number & 1 == 1 {
                 return self.value(node, number);
@@ -455,6 +475,13 @@ fn slot<A: Family>(address: A, start: u8) -> u32 {
 fn node_number<A: Family>(prefix: Prefix<A>, start: u8) -> u32 {
     let length = u32::from(prefix.length() - start);
     1 << length | slot(prefix.address(), start) >> (A::Entry::STRIDE - length)
+}
+
+/// All slots that a heap number stands for.
+fn slots_under<E: Entry>(number: u32) -> u64 {
+    let length = number.ilog2();
+    let width = E::SLOTS >> length;
+    (u64::MAX >> (64 - width)) << ((number - (1 << length)) * width)
 }
 
 /// How many routes come before heap number `number`.
