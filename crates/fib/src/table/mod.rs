@@ -226,7 +226,7 @@ impl<A: Family> Table<A> {
             for &(prefix, _) in changes {
                 self.arrays.prefetch(self.routes.prefetch_values(prefix));
             }
-            for &(prefix, next_hop) in changes {
+            for &(prefix, next_hop) in settled(changes) {
                 self.transaction
                     .change(&mut self.routes, &self.arrays, prefix, next_hop);
             }
@@ -301,6 +301,16 @@ impl<A: Family> Table<A> {
         report.add(A::NAMES[3], lists, lists);
         report
     }
+}
+
+/// The changes that count: of several to one prefix that follow each other, the last. A route that
+/// is withdrawn and announced again is one that moves.
+fn settled<A: Family>(
+    changes: &[(Prefix<A>, NextHop)],
+) -> impl Iterator<Item = &(Prefix<A>, NextHop)> {
+    let next = changes.iter().skip(1).map(|(prefix, _)| Some(prefix));
+    let pairs = changes.iter().zip(next.chain([None]));
+    pairs.filter_map(|(change, next)| (next != Some(&change.0)).then_some(change))
 }
 
 #[cfg(test)]

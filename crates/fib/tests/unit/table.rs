@@ -330,3 +330,32 @@ fn bursts_of_any_length_agree_with_single_look_ups() {
         }
     }
 }
+
+#[test]
+fn of_changes_to_one_prefix_in_a_row_only_the_last_is_made() {
+    let [one, two] = [0x0A00_0000_u32, 0x0A00_0100].map(|first| Prefix::containing(first, 24));
+    let changes = [
+        (one, NextHop::NONE),
+        (one, NextHop(1)),
+        (two, NextHop(2)),
+        (one, NextHop(3)),
+        (two, NextHop(4)),
+        (two, NextHop(5)),
+        (two, NextHop::NONE),
+    ];
+    let made: Vec<_> = settled(&changes).copied().collect();
+    assert_eq!(
+        made,
+        [
+            (one, NextHop(1)),
+            (two, NextHop(2)),
+            (one, NextHop(3)),
+            (two, NextHop::NONE),
+        ]
+    );
+    assert_eq!(settled::<u32>(&[]).count(), 0);
+    let mut table = table::<u32>(64);
+    table.insert_all(&changes).unwrap();
+    assert_eq!(table.get(one), Some(NextHop(3)));
+    assert_eq!(table.get(two), None);
+}
