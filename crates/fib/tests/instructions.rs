@@ -10,6 +10,9 @@ use std::path::Path;
 use std::process::Command;
 
 use fib::generated::{addresses_hitting, next_hops};
+use fib::organisation::{
+    Change, Locked, LockedPerCore, OneByOne, Options, Organisation, Reader, TableOrganisation,
+};
 use fib::{Family, NextHop, Prefix, Table};
 
 const LOOKUPS: usize = 64 * 2000;
@@ -18,6 +21,10 @@ const LOOKUPS: usize = 64 * 2000;
 /// that tests are built with: its assertions and overflow checks count too. Counted: 79 and 285.
 const V4_BOUND: f64 = 90.0;
 const V6_BOUND: f64 = 300.0;
+
+/// Most instructions by which two organisations with a lock may differ for a frame: how each
+/// reaches its mutex and its counters. Counted: 1.8, of 29 that a lock costs.
+const LOCKS_DIFFER: f64 = 6.0;
 
 /// A file of them: making a whole table takes callgrind long.
 const PREFIXES: &str = "FIB_TEST_PREFIXES";
@@ -120,5 +127,70 @@ fn a_v6_look_up_stays_within_its_instructions() {
         "instructions::workload_v6",
         &crate::generated::TABLE.v6,
         V6_BOUND,
+    );
+}
+
+/// A worker that asks an organisation one address at a time.
+fn ask(organisation: &impl Organisation) {
+    let lookups = addresses_hitting(2, &[Prefix::containing(0x0A00_0000_u32, 8)], LOOKUPS);
+    let route = Change::V4(Prefix::containing(0x0A00_0000, 8), NextHop(1));
+    organisation.apply(&[route]).expect("room");
+    let mut reader = organisation.reader(0).expect("the only one");
+    look_up_one_by_one(&mut reader, &lookups);
+}
+
+/// What callgrind counts.
+#[inline(never)]
+fn look_up_one_by_one(reader: &mut impl Reader, addresses: &[u32]) {
+    let mut out = [NextHop::NONE; 64];
+    for addresses in addresses.chunks(64) {
+        reader.resolve_v4(addresses, &[64; 64], &mut out);
+        black_box(&out);
+    }
+}
+
+#[test]
+#[ignore = "the workload of the test below, which runs it under callgrind"]
+fn workload_one_by_one() {
+    ask(&OneByOne::new(&Options::for_workers(1)).expect("memory"));
+}
+
+#[test]
+#[ignore = "the workload of the test below, which runs it under callgrind"]
+fn workload_locked() {
+    ask(&Locked::new(&Options::for_workers(1)).expect("memory"));
+}
+
+#[test]
+#[ignore = "the workload of the test below, which runs it under callgrind"]
+fn workload_locked_per_core() {
+    ask(&LockedPerCore::new(&Options::for_workers(1)).expect("memory"));
+}
+
+/// The study holds these against each other and calls the difference the lock's price.
+#[test]
+fn organisations_that_look_up_one_address_at_a_time_differ_by_their_locks_alone() {
+    let organisations = [
+        TableOrganisation::OneByOne,
+        TableOrganisation::Locked,
+        TableOrganisation::LockedPerCore,
+    ];
+    let counted = organisations.map(|organisation| {
+        let workload = format!(
+            "instructions::workload_{}",
+            organisation.name().replace('-', "_")
+        );
+        let counted = instructions(&workload, Path::new("/dev/null"))?;
+        Some(counted / LOOKUPS as f64)
+    });
+    let [Some(free), Some(locked), Some(per_core)] = counted else {
+        needs::skipped!("needs valgrind (Debian package valgrind)");
+        return;
+    };
+    println!("instructions a look-up: {free:.1} free, {locked:.1} and {per_core:.1} locked");
+    assert!(locked > free && per_core > free, "a lock costs something");
+    assert!(
+        (locked - per_core).abs() <= LOCKS_DIFFER,
+        "{locked:.1} against {per_core:.1}"
     );
 }

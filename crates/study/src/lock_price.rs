@@ -69,6 +69,14 @@ impl LockPrice {
         wanted.filter_map(price).collect()
     }
 
+    /// The price where the rounds tell it. A lock saves no work, so a share above 1 is noise as
+    /// long as its interval holds 1.
+    pub(crate) fn told(&self) -> Option<&Self> {
+        let is_lock = matches!(self.key.table, Table::Locked | Table::LockedPerCore);
+        let is_noise = is_lock && self.share > 1.0 && self.low <= 1.0;
+        (!is_noise).then_some(self)
+    }
+
     /// `40 % (38 to 43)`.
     pub(crate) fn in_words(&self) -> String {
         let [share, low, high] = [self.share, self.low, self.high].map(|share| share * 100.0);

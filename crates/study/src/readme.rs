@@ -11,7 +11,7 @@ use report::units::{FramesPerSecond, Times, grouped};
 use crate::result::{Study, UNLOCKED};
 use crate::row::Row;
 use crate::sentences::{self, cores_in_words, engine_in_words};
-use crate::tables::figure;
+use crate::tables::{NOTHING, figure};
 
 /// Machine, table, the three tables, and the sentence under each.
 pub fn fragment(study: &Study) -> String {
@@ -144,7 +144,7 @@ fn turned(
     for &frame_bytes in sizes {
         let cells = columns.iter().map(|column| {
             let row = study.row(column.engine, column.table, column.workers, frame_bytes, 0);
-            row.and_then(&cell).unwrap_or_else(|| "-".to_owned())
+            row.and_then(&cell).unwrap_or_else(|| NOTHING.to_owned())
         });
         shown.push(std::iter::once(frame_bytes.to_string()).chain(cells));
     }

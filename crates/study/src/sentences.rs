@@ -8,11 +8,12 @@ use dut::kind::Table;
 use report::capital;
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
-use crate::lock_price::{BASE, HELD};
+use crate::lock_price::{BASE, HELD, LockPrice};
 use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
 use crate::row::Row;
+use crate::tables::NOTHING;
 use crate::transfers::Transfers;
 
 const ONE_CORE: &str = "This run had one core, so it says nothing about a second.";
@@ -81,12 +82,15 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
     let base = study.smallest(engine, BASE, cores);
     let best = || study.smallest(engine, study.best_table(engine)?, cores);
     let free = base.or_else(best)?;
-    let price = study.lock_price(Table::Locked, cores);
-    let share = price.map_or_else(|| ratio(locked, free), |price| Some(price.share))?;
+    let name = capital(engine_in_words(engine));
+    let share = match study.lock_price(Table::Locked, cores).map(LockPrice::told) {
+        Some(None) => return Some(format!("{name}: what the lock costs cannot be told here.")),
+        Some(Some(price)) => price.share,
+        None => ratio(locked, free)?,
+    };
     if cores == 1 {
         return Some(format!(
-            "{}: the lock costs a single core {}, with nobody to wait for.",
-            capital(engine_in_words(engine)),
+            "{name}: the lock costs a single core {}, with nobody to wait for.",
             percent(1.0 - share)
         ));
     }
@@ -97,9 +101,8 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
         "so they forward"
     };
     Some(format!(
-        "{}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; \
+        "{name}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; \
          {bought} {} one core's frames.",
-        capital(engine_in_words(engine)),
         if share < VISIBLE {
             format!("{} of the frames", percent(1.0 - share))
         } else {
@@ -114,15 +117,33 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
 
 /// Under the table of the lock's price.
 pub(crate) fn lock_price(study: &Study) -> String {
+    let price = |table| study.lock_price(table, study.most_workers("memory"));
     let parts = HELD.into_iter().filter_map(|table| {
-        let price = study.lock_price(table, study.most_workers("memory"))?;
+        let price = price(table)?.told()?;
         Some(format!("{} {}", looked_up(table), price.in_words()))
     });
-    format!(
-        "Of the frames that {} forward with one address at a time and no lock: {}.",
-        cores_in_words(study.cores).to_lowercase(),
-        list(&parts.collect::<Vec<_>>())
-    )
+    let parts: Vec<String> = parts.collect();
+    let untold = HELD
+        .into_iter()
+        .filter_map(price)
+        .filter(|price| price.told().is_none());
+    let mut text = String::new();
+    if !parts.is_empty() {
+        let _ = write!(
+            text,
+            "Of the frames that {} forward with one address at a time and no lock: {}.",
+            cores_in_words(study.cores).to_lowercase(),
+            list(&parts)
+        );
+    }
+    if untold.count() > 0 {
+        let space = if text.is_empty() { "" } else { " " };
+        let _ = write!(
+            text,
+            "{space}{NOTHING}: the rounds differ by more than the lock costs."
+        );
+    }
+    text
 }
 
 /// How a table is asked.

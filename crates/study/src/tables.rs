@@ -15,7 +15,7 @@ use crate::row::Row;
 use crate::sentences;
 
 /// A cell without a value.
-pub(crate) const NOTHING: &str = "-";
+pub(crate) const NOTHING: &str = "–";
 
 /// Table 1: one core, no lock; beside it what the lock alone costs one core.
 pub(crate) fn one_core(study: &Study) -> Shown {
@@ -54,7 +54,7 @@ pub(crate) fn lock_price(study: &Study) -> Option<Shown> {
             let Some(row) = study.smallest("memory", table, workers) else {
                 continue;
             };
-            let price = study.lock_price(table, workers);
+            let price = study.lock_price(table, workers).and_then(LockPrice::told);
             let words = |of: &dyn Fn(&LockPrice) -> String| price.map_or(NOTHING.to_owned(), of);
             shown.push([
                 sentences::looked_up(table).to_owned(),

@@ -4,7 +4,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::{ApplyError, Change, Options, Organisation, Reader, Traffic, Writer, lock};
+use super::{
+    ApplyError, Change, Options, Organisation, Reader, TableReader, Traffic, Writer, lock,
+};
 use crate::memory::MemoryReport;
 use crate::next_hop::{NEXT_HOPS, NextHop, NextHops};
 use crate::quiescence::{Quiescent, TooManyReaders};
@@ -68,8 +70,7 @@ impl Organisation for Locked {
         let guarded = lock(&self.state);
         Ok(LockedReader {
             state: Arc::clone(&self.state),
-            next_hops: guarded.writer.next_hops[0].view(),
-            quiescent: guarded.writer.domain.reader()?,
+            tables: guarded.writer.reader(0)?,
         })
     }
 
@@ -95,21 +96,22 @@ impl Organisation for Locked {
 #[derive(Debug)]
 pub struct LockedReader {
     state: Arc<Mutex<Guarded>>,
-    next_hops: NextHops,
-    quiescent: Quiescent,
+    /// Asked while the lock is held.
+    tables: TableReader,
 }
 
 impl LockedReader {
+    #[inline]
     fn resolve<A: Copy>(
         &self,
         addresses: &[A],
         lengths: &[u16],
         out: &mut [NextHop],
-        lookup: impl Fn(&Writer, A) -> NextHop,
+        lookup: impl Fn(&TableReader, A) -> NextHop,
     ) {
         for ((&address, &length), out) in addresses.iter().zip(lengths).zip(out) {
             let mut guarded = lock(&self.state);
-            let next_hop = lookup(&guarded.writer, address);
+            let next_hop = lookup(&self.tables, address);
             let traffic = &mut guarded.traffic[usize::from(next_hop.0)];
             traffic.frames += 1;
             traffic.bytes += u64::from(length);
@@ -120,23 +122,19 @@ impl LockedReader {
 
 impl Reader for LockedReader {
     fn resolve_v4(&mut self, addresses: &[u32], lengths: &[u16], out: &mut [NextHop]) {
-        self.resolve(addresses, lengths, out, |writer, address| {
-            writer.v4.lookup(address)
-        });
+        self.resolve(addresses, lengths, out, TableReader::one_v4);
     }
 
     fn resolve_v6(&mut self, addresses: &[u128], lengths: &[u16], out: &mut [NextHop]) {
-        self.resolve(addresses, lengths, out, |writer, address| {
-            writer.v6.lookup(address)
-        });
+        self.resolve(addresses, lengths, out, TableReader::one_v6);
     }
 
     fn next_hops(&self) -> &NextHops {
-        &self.next_hops
+        self.tables.next_hops()
     }
 
     #[inline]
     fn quiescent(&mut self) -> &mut Quiescent {
-        &mut self.quiescent
+        self.tables.quiescent()
     }
 }

@@ -40,7 +40,7 @@ fn the_answer_is_a_sentence_a_table_and_what_to_try_next() {
     assert_eq!(row("The Linux kernel  "), kernel);
     assert_eq!(
         row("its workers"),
-        "its workers alone, without a network 30.0 M 59.4 M 1.98 -"
+        "its workers alone, without a network 30.0 M 59.4 M 1.98 –"
     );
     assert!(text.contains("Not measured: one thing; --full says why."));
     assert!(text.contains("Next: `corelane run --port A --port B`"));

@@ -42,3 +42,29 @@ fn the_lock_is_held_against_one_address_at_a_time_and_not_against_bursts() {
             .all(|price| (price.rounds, price.key.workers) == (3, 2))
     );
 }
+
+#[test]
+fn a_lock_that_seems_to_bring_frames_is_noise_unless_every_round_says_so() {
+    let price = |organisation, share, low| LockPrice {
+        key: Key::from(&Case {
+            kind: Kind::Memory(Some(organisation)),
+            first: 0,
+            workers: 1,
+            frame_bytes: SMALLEST,
+            changes: 0,
+        }),
+        rounds: 11,
+        share,
+        low,
+        high: share + 0.1,
+    };
+    let told = |organisation, share, low| price(organisation, share, low).told().is_some();
+    assert!(!told(TableOrganisation::Locked, 1.27, 0.94));
+    assert!(!told(TableOrganisation::LockedPerCore, 1.01, 1.0));
+    assert!(told(TableOrganisation::Locked, 1.27, 1.2));
+    assert!(told(TableOrganisation::Locked, 0.98, 0.9));
+    assert!(
+        told(TableOrganisation::Shared, 1.05, 0.9),
+        "bursts may bring frames"
+    );
+}

@@ -139,4 +139,12 @@ fn the_lock_does_not_bear_the_price_of_giving_up_bursts() {
         "Of the frames that both cores forward with one address at a time and no lock: one \
          address at a time, one table and lock 52 % (50 to 53)."
     );
+    (study.lock_prices[0].share, study.lock_prices[0].high) = (1.08, 1.3);
+    assert!(locked(&study).starts_with("Memory ports: what the lock costs cannot be told here."));
+    assert_eq!(
+        lock_price(&study),
+        "–: the rounds differ by more than the lock costs."
+    );
+    let table = crate::tables::lock_price(&study);
+    assert!(table.is_none_or(|table| !table.to_text().contains("108")));
 }
