@@ -115,7 +115,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     for row in rows
         .iter()
         .filter(|row| row["table"] == "shipped" && row["route_changes_per_second"] == 0)
-        .filter(|row| row["frames_per_second"].as_f64() > Some(0.0))
+        .filter(|row| row["frames_per_second"].as_f64() > Some(0.0) && row["weak"].is_null())
     {
         let rate = report::units::engineering(row["frames_per_second"].as_f64().unwrap(), "");
         let (frame, rate) = (row["frame_bytes"].to_string(), rate.trim_end().to_owned());
@@ -196,7 +196,8 @@ fn check_row(row: &Value, study: &Value) {
         "no_loss_frames_per_second",
     ];
     let object = row.as_object().unwrap();
-    assert_eq!(object.len(), keys.len());
+    let more = usize::from(object.contains_key("weak"));
+    assert_eq!(object.len(), keys.len() + more);
     assert!(keys.iter().all(|key| object.contains_key(*key)), "{row}");
     let number = |key: &str| row[key].as_f64().unwrap();
     let engine = row["engine"].as_str().unwrap();

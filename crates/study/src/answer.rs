@@ -11,7 +11,7 @@ use report::{Document, capital};
 use crate::result::Study;
 use crate::row::Row;
 use crate::sentences::{cores_in_words, engine_in_words};
-use crate::tables::{NOTHING, figure};
+use crate::tables::{NOTHING, rate_of};
 use crate::transfers::Transfers;
 
 /// Columns of the longest bar.
@@ -27,6 +27,7 @@ pub fn answer(study: &Study) -> Document {
     let mut more: Vec<String> = Vec::new();
     more.extend(study.transfers.as_ref().and_then(Transfers::verdict));
     more.extend(crate::sentences::noise(study));
+    more.extend(crate::sentences::footnote(study));
     if !study.left_out.is_empty() {
         more.push(format!(
             "Not measured: {}; --full says why.",
@@ -53,25 +54,25 @@ pub(crate) fn table(study: &Study) -> Shown {
     let rows = rows(study);
     let fastest = rows
         .iter()
-        .filter(|row| row.key.engine != MEMORY)
+        .filter(|row| row.key.engine != MEMORY && row.weak.is_none())
         .map(|row| row.frames_per_second.0)
         .fold(0.0, f64::max);
     for row in rows {
         let key = &row.key;
         let one = study.smallest(&key.engine, key.table, 1);
-        let one = one.map_or(NOTHING.to_owned(), |one| figure(one.frames_per_second.0));
+        let one = one.map_or(NOTHING.to_owned(), rate_of);
         let mut cells = vec![name(row), one];
         if study.cores > 1 {
             let up = study.speed_up_with_interval(row);
             let interval = up.and_then(|(_, interval)| interval);
-            cells.push(figure(row.frames_per_second.0));
+            cells.push(rate_of(row));
             cells.push(up.map_or(NOTHING.to_owned(), |(times, _)| format!("{times:.2}")));
             cells.push(interval.map_or(NOTHING.to_owned(), |[low, high]| {
                 format!("{low:.2} to {high:.2}")
             }));
         }
         // What needs no network is no measure of what does.
-        let is_compared = key.engine != MEMORY && fastest > 0.0;
+        let is_compared = key.engine != MEMORY && fastest > 0.0 && row.weak.is_none();
         let length = BAR * row.frames_per_second.0 / fastest;
         let bar = if is_compared { length.round() } else { 0.0 };
         cells.push("█".repeat(bar as usize));
@@ -105,9 +106,13 @@ fn name(row: &Row) -> String {
 /// What the fastest engine between interfaces forwards, what more cores bring it, and what the lock
 /// would cost.
 fn sentences(study: &Study) -> Vec<String> {
-    let rows = rows(study);
-    let Some(fastest) = rows.first() else {
+    let mut rows = rows(study);
+    if rows.is_empty() {
         return vec!["Nothing was measured.".to_owned()];
+    }
+    rows.retain(|row| row.weak.is_none());
+    let Some(fastest) = rows.first() else {
+        return vec!["Which engine is the fastest cannot be told here.".to_owned()];
     };
     let cores = study.most_workers(&fastest.key.engine);
     let mut first = format!(

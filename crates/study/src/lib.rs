@@ -9,6 +9,7 @@ pub mod answer;
 pub mod bounds;
 pub mod choice;
 mod claims;
+mod evidence;
 pub mod line;
 mod lock_price;
 pub mod measure;

@@ -4,11 +4,12 @@
 //! A table behind a lock is asked one address at a time, because the lock is taken for each frame.
 //! Held against tables that are read in bursts it would bear the price of giving up bursts too.
 
-use dut::case::{Case, SMALLEST, Sample};
+use dut::case::{Case, SMALLEST};
 use dut::kind::Table;
 use figures::{Estimate, Rounds};
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::{Measured, Weak, judge, ratios};
 use crate::row::Key;
 
 /// What others are held against.
@@ -29,38 +30,38 @@ pub(crate) struct LockPrice {
     pub(crate) low: f64,
     /// Its upper end.
     pub(crate) high: f64,
+    /// Why the rounds are no evidence; absent where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) weak: Option<Weak>,
 }
 
 impl LockPrice {
     /// Those of one worker, the mean of the cores, and of all; `rounds` are of `cases`, in the same
     /// order, and `seed` fixes the draws behind intervals.
-    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>, seed: u64) -> Vec<Self> {
-        let rates = |table: Table, workers: usize| {
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Measured>, seed: u64) -> Vec<Self> {
+        let of = |table: Table, workers: usize| -> Vec<usize> {
             let own = |&index: &usize| {
                 let case = &cases[index];
                 (case.kind.table(), case.workers) == (table, workers)
                     && (case.frame_bytes, case.changes) == (SMALLEST, 0)
                     && !case.kind.needs_root()
             };
-            let own: Vec<usize> = (0..cases.len()).filter(own).collect();
-            let key = own.first().map(|&index| Key::from(&cases[index]));
-            (key, rounds.means(&own, |sample| sample.frames_per_second))
+            (0..cases.len()).filter(own).collect()
         };
         let most = cases.iter().map(|case| case.workers).max().unwrap_or(1);
         let counts = if most == 1 { vec![1] } else { vec![1, most] };
         let price = |(table, workers)| {
-            let (key, own) = rates(table, workers);
-            let (_, base) = rates(BASE, workers);
-            let pairs = own.into_iter().zip(base);
-            let shares: Vec<f64> = pairs.filter_map(|(own, base)| Some(own? / base?)).collect();
-            let share = Estimate::of(&shares, seed);
+            let own = of(table, workers);
+            let judged = judge(&ratios(rounds, &own, &of(BASE, workers)), seed);
+            let share = Estimate::of(&judged.values, seed);
             share.value.is_finite().then_some(())?;
             Some(Self {
-                key: key?,
-                rounds: shares.len(),
+                key: Key::from(&cases[*own.first()?]),
+                rounds: judged.values.len(),
                 share: share.value,
                 low: share.interval.low,
                 high: share.interval.high,
+                weak: judged.weak,
             })
         };
         let wanted = HELD
@@ -74,7 +75,7 @@ impl LockPrice {
     pub(crate) fn told(&self) -> Option<&Self> {
         let is_lock = matches!(self.key.table, Table::Locked | Table::LockedPerCore);
         let is_noise = is_lock && self.share > 1.0 && self.low <= 1.0;
-        (!is_noise).then_some(self)
+        (!is_noise && self.weak.is_none()).then_some(self)
     }
 
     /// `40 % (38 to 43)`.

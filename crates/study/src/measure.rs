@@ -1,8 +1,9 @@
 //! Runs a plan: opens the engines, measures in interleaved rounds, and puts the rows together.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use dut::case::{Case, Sample};
+use dut::case::Case;
 use dut::device::{Abilities, Device, Setting};
 use dut::error::Error;
 use dut::routes::{self, Routes};
@@ -12,6 +13,7 @@ use host::{CoreId, Environment};
 use report::Progress;
 
 use crate::choice::Choice;
+use crate::evidence::{self, Measured, judge};
 use crate::lock_price::LockPrice;
 use crate::plan::{Effort, Plan};
 use crate::result::{Method, SCHEMA, Study};
@@ -67,25 +69,25 @@ fn run(
 ) -> Result<Study, Error> {
     let abilities: Vec<Abilities> = engines.iter().map(|engine| engine.abilities()).collect();
     let plan = Plan::new(&abilities, cores.len(), effort, seed);
-    let mut rounds: Rounds<Sample> = Rounds::new(plan.cases.len(), seed);
-    let mut progress = Progress::new(plan.measurements());
+    let mut rounds: Rounds<Measured> = Rounds::new(plan.cases.len(), seed);
     let before = Reading::now(cores);
-    for round in 0..plan.pairs {
-        rounds.round_in(plan.order(round), |index| {
-            host::cleanup::check()?;
-            let case = &plan.cases[index];
-            progress.step(&format!("round {} of {}: {case}", round + 1, plan.pairs));
-            let engine = engines
-                .iter_mut()
-                .find(|engine| engine.abilities().kinds.contains(&case.kind))
-                .ok_or("a case without an engine")?;
-            let sample = engine.measure(case, plan.trial);
-            // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
-            host::cleanup::check()?;
-            sample.map_err(|error| Error::from(format!("{case}: {error}")))
+    let mut round = Round {
+        plan: &plan,
+        engines: &mut *engines,
+        cores,
+        progress: Progress::new(plan.measurements()),
+        spent: Duration::ZERO,
+    };
+    for number in 0..plan.pairs {
+        let measured = round.measure(number)?;
+        rounds.round_in(plan.order(number), |index| {
+            let measured = measured.iter().find(|(case, _)| *case == index);
+            measured
+                .map(|&(_, measured)| measured)
+                .ok_or("a case that was not measured")
         })?;
     }
-    drop(progress);
+    drop(round);
     let noise = before.until(&Reading::now(cores));
     // What the engines say of their frames is about the closed loop; a search loses frames to find
     // its limit.
@@ -103,8 +105,11 @@ fn run(
         .iter()
         .filter(|case| case.first == 0)
         .map(|case| {
-            let rates = row_rates(&plan.cases, &rounds, case);
-            Row::new(case, &rates, prefixes, destinations)
+            let judged = judge(&row_rates(&plan.cases, &rounds, case), seed);
+            Row {
+                weak: judged.weak,
+                ..Row::new(case, &judged.values, prefixes, destinations)
+            }
         })
         .collect();
     let search_time = effort.time.mul_f64(SEARCH_SHARE);
@@ -127,7 +132,7 @@ fn run(
         trial_milliseconds: plan.trial.as_secs_f64() * 1e3,
         routes_from: routes.from.clone(),
         methods,
-        route_changes: RouteChanges::all(&plan.cases, &rounds),
+        route_changes: RouteChanges::all(&plan.cases, &rounds, seed),
         lock_prices: LockPrice::all(&plan.cases, &rounds, seed),
         speed_ups: SpeedUp::all(&plan.cases, &rounds, seed),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
@@ -139,24 +144,98 @@ fn run(
     })
 }
 
-/// The rates of a case in its rounds, frames/s.
-fn rates(rounds: &Rounds<Sample>, case: usize) -> Vec<f64> {
-    rounds.values(case, |sample| sample.frames_per_second)
+/// What measures rounds.
+struct Round<'a> {
+    plan: &'a Plan,
+    engines: &'a mut [Box<dyn Device>],
+    cores: &'a [CoreId],
+    progress: Progress,
+    /// Time that rounds have taken until now.
+    spent: Duration,
 }
 
-/// The rates of a row in its rounds, frames/s: with one worker the mean of the cores, each alone.
-fn row_rates(cases: &[Case], rounds: &Rounds<Sample>, case: &Case) -> Vec<f64> {
+impl Round<'_> {
+    /// Every case that is due. What is compared and was disturbed is measured again, once, where
+    /// the time planned for the rounds until now allows; the attempt in which less was disturbed
+    /// counts, whatever it gave.
+    fn measure(&mut self, round: usize) -> Result<Vec<(usize, Measured)>, Error> {
+        let rounds = (round + 1) as f64 / self.plan.pairs as f64;
+        let planned = self.plan.time.mul_f64(rounds);
+        let mut all = Vec::new();
+        for group in self.plan.groups(round) {
+            let (begun, spent) = (Instant::now(), self.spent);
+            let measured = evidence::calmer(
+                || self.attempt(round, &group),
+                |took| spent + took * 2 <= planned,
+            )?;
+            self.spent += begun.elapsed();
+            all.extend(measured);
+        }
+        Ok(all)
+    }
+
+    fn attempt(&mut self, round: usize, group: &[usize]) -> Result<Vec<(usize, Measured)>, Error> {
+        let mut measured = Vec::with_capacity(group.len());
+        for &index in group {
+            host::cleanup::check()?;
+            let case = &self.plan.cases[index];
+            let (round, of) = (round + 1, self.plan.pairs);
+            self.progress
+                .step(&format!("round {round} of {of}: {case}"));
+            let engine = engine_of(self.engines, case)?;
+            let own = self.cores.get(case.cores()).unwrap_or(self.cores);
+            let (before, begun) = (Reading::now(own), Instant::now());
+            let sample = engine.measure(case, self.plan.trial);
+            let noise = before.until(&Reading::now(own));
+            // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
+            host::cleanup::check()?;
+            let sample = sample.map_err(|error| Error::from(format!("{case}: {error}")))?;
+            let seconds = begun.elapsed().as_secs_f64();
+            let disturbed = evidence::is_disturbed(case, &noise, seconds);
+            measured.push((index, Measured { sample, disturbed }));
+        }
+        Ok(measured)
+    }
+}
+
+/// The engine of a case.
+pub(crate) fn engine_of<'a>(
+    engines: &'a mut [Box<dyn Device>],
+    case: &Case,
+) -> Result<&'a mut Box<dyn Device>, Error> {
+    let mut engines = engines.iter_mut();
+    let own = engines.find(|engine| engine.abilities().kinds.contains(&case.kind));
+    own.ok_or_else(|| "a case without an engine".into())
+}
+
+/// The rates of a case in its rounds, frames/s.
+fn rates(rounds: &Rounds<Measured>, case: usize) -> Vec<f64> {
+    rounds.values(case, |measured| measured.frames_per_second)
+}
+
+/// The rates of a row in its rounds, frames/s, and whether they were disturbed: with one worker the
+/// mean of the cores, each alone.
+fn row_rates(cases: &[Case], rounds: &Rounds<Measured>, case: &Case) -> Vec<(f64, bool)> {
     let same = |&index: &usize| {
         let other = &cases[index];
         *other == *case || (case.workers == 1 && is_one_of(other, case))
     };
     let own: Vec<usize> = (0..cases.len()).filter(same).collect();
     if let [one] = own[..] {
-        return rates(rounds, one);
+        let measured = rounds.of(one);
+        return measured
+            .map(|measured| (measured.frames_per_second, measured.disturbed))
+            .collect();
     }
-    let rate = |sample: &Sample| sample.frames_per_second;
-    let mean: Vec<f64> = rounds.means(&own, rate).into_iter().flatten().collect();
-    if mean.is_empty() { vec![0.0] } else { mean }
+    let mean: Vec<(f64, bool)> = evidence::rates(rounds, &own)
+        .into_iter()
+        .flatten()
+        .collect();
+    if mean.is_empty() {
+        vec![(0.0, false)]
+    } else {
+        mean
+    }
 }
 
 /// The name of an engine in results.
@@ -166,7 +245,7 @@ fn name_of(abilities: &Abilities) -> String {
 }
 
 /// A sentence for each case in which nothing came through, in some rounds or in all.
-fn nothing_came(cases: &[Case], rounds: &Rounds<Sample>) -> Vec<String> {
+fn nothing_came(cases: &[Case], rounds: &Rounds<Measured>) -> Vec<String> {
     let sentence = |(index, case): (usize, &Case)| {
         let rates = rates(rounds, index);
         let silent = rates.iter().filter(|&&rate| rate <= 0.0).count();

@@ -15,6 +15,7 @@ use tester::profile::Profile;
 use tester::result::{Details, Entry};
 use tester::trial::mostly_disturbed;
 
+use crate::measure::engine_of;
 use crate::row::Key;
 
 /// How the study searches: the quick profile with fewer trials of a rate and a coarser end, for
@@ -145,10 +146,7 @@ pub(crate) fn searches(
     let mut found = Vec::with_capacity(cases.len());
     for &(case, closed_loop) in cases {
         progress.step(&format!("rate without loss: {case}"));
-        let engine = engines
-            .iter_mut()
-            .find(|engine| engine.abilities().kinds.contains(&case.kind))
-            .ok_or("a case without an engine")?;
+        let engine = engine_of(engines, case)?;
         found.push(search(engine.as_mut(), case, closed_loop, end));
         // After Ctrl-C an engine may fail in any way; the reason to name is the interrupt.
         cleanup::check()?;

@@ -11,7 +11,16 @@ use crate::{plots, sentences, tables};
 pub fn summary(study: &Study) -> Document {
     let mut document = opening(study);
     document.blocks = table_blocks(study);
+    let document = footnote(study, document);
     document.text(format!("Measured on {}.", study.environment.machine()))
+}
+
+/// The document with what "–" stands for.
+fn footnote(study: &Study, document: Document) -> Document {
+    match sentences::footnote(study) {
+        Some(footnote) => document.text(footnote),
+        None => document,
+    }
 }
 
 /// The page: verdict, tables, plots, method, environment.
@@ -23,7 +32,7 @@ pub fn page(study: &Study) -> Document {
     document.blocks.extend(table_blocks(study));
     let details = study.transfers.as_ref().map(Transfers::details);
     document.blocks.extend(details.map(Block::Table));
-    document = document.heading("Plots");
+    document = footnote(study, document).heading("Plots");
     document.blocks.extend(plots);
     document.blocks.extend(trace_blocks(study));
     document = document.heading("How it was measured");
@@ -56,7 +65,9 @@ fn rounds(study: &Study) -> String {
          that mean, round by round: it is the median of these ratios, in \
          brackets the interval of that median (of at least nine rounds 95 % by bootstrap, of \
          fewer the lowest and the highest). What route changes cost is the median of the rounds' \
-         own ratios.",
+         own ratios. What others disturbed (stolen time, threads taken off their cores) was \
+         measured again within its round while the time planned for it lasted; where most rounds \
+         were calm, a figure is of these alone.",
         sentences::rounds(study),
         study.trial_milliseconds
     )

@@ -29,6 +29,9 @@ const TRIAL_MIN: Duration = Duration::from_millis(10);
 /// Longest trial: more rounds say more than longer ones.
 const TRIAL_MAX: Duration = Duration::from_millis(200);
 
+/// Share of the time that is kept for measuring again what others disturbed.
+const RESERVE: f64 = 0.15;
+
 /// The cases and how they are measured.
 pub(crate) struct Plan {
     /// What is measured.
@@ -39,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) pairs: usize,
     /// Length of one trial.
     pub(crate) trial: Duration,
+    /// Time for all rounds, with what is measured again because others had the cores.
+    pub(crate) time: Duration,
     seed: u64,
 }
 
@@ -86,6 +91,7 @@ impl Plan {
             rounds: effort.full,
             pairs: effort.all.max(effort.full),
             trial: TRIAL_MIN,
+            time: effort.time,
             seed,
         };
         let orders: Vec<usize> = (0..plan.pairs)
@@ -96,7 +102,8 @@ impl Plan {
             engines.iter().find(own).map(|engine| engine.overhead)
         };
         let overhead: Duration = orders.iter().filter_map(overhead).sum();
-        let trial = effort.time.saturating_sub(overhead) / orders.len().max(1) as u32;
+        let time = effort.time.mul_f64(1.0 - RESERVE);
+        let trial = time.saturating_sub(overhead) / orders.len().max(1) as u32;
         plan.trial = trial.clamp(TRIAL_MIN, TRIAL_MAX);
         plan
     }
@@ -114,11 +121,17 @@ impl Plan {
     /// numbers of workers of one of these, one and all of them neighbours, and the rates of route
     /// changes.
     pub(crate) fn order(&self, round: usize) -> Vec<usize> {
+        self.groups(round).concat()
+    }
+
+    /// The same, apart where nothing is compared with each other: what others disturb is measured
+    /// again together with what it is compared with.
+    pub(crate) fn groups(&self, round: usize) -> Vec<Vec<usize>> {
         let mut random = Random::new(self.seed.wrapping_add(round as u64));
         let mut sizes = FRAME_SIZES;
         random.shuffle(&mut sizes);
         let full = self.is_full(round);
-        let mut order = Vec::with_capacity(self.cases.len());
+        let mut order = Vec::new();
         for size in sizes {
             let mut groups: Vec<Vec<usize>> = Vec::new();
             for (index, case) in self.cases.iter().enumerate() {
@@ -133,9 +146,8 @@ impl Plan {
                 }
             }
             random.shuffle(&mut groups);
-            for group in groups {
-                order.extend(self.arranged(group, &mut random));
-            }
+            let groups = groups.into_iter();
+            order.extend(groups.map(|group| self.arranged(group, &mut random)));
         }
         order
     }

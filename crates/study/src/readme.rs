@@ -11,7 +11,7 @@ use report::units::{FramesPerSecond, Times, grouped};
 use crate::result::{Study, UNLOCKED};
 use crate::row::Row;
 use crate::sentences::{self, cores_in_words, engine_in_words};
-use crate::tables::{NOTHING, figure};
+use crate::tables::{NOTHING, figure, rate_of};
 
 /// Machine, table, the three tables, and the sentence under each.
 pub fn fragment(study: &Study) -> String {
@@ -74,7 +74,7 @@ pub fn fragment(study: &Study) -> String {
         (
             "Table 1. One core, frames/s".to_owned(),
             turned(study, &columns(Some(1), &best), &FRAME_SIZES, |row| {
-                Some(rate(row))
+                Some(rate_of(row))
             }),
             sentences::one_core(study),
         ),
@@ -151,13 +151,9 @@ fn turned(
     shown
 }
 
-fn rate(row: &Row) -> String {
-    figure(row.frames_per_second.0)
-}
-
 /// The rate, and how many times one core's it is.
 fn faster(study: &Study, row: &Row) -> String {
-    let rate = rate(row);
+    let rate = rate_of(row);
     match study.speed_up(row) {
         Some(times) => format!("{rate} ({})", Times(times)),
         None => rate,
@@ -165,7 +161,9 @@ fn faster(study: &Study, row: &Row) -> String {
 }
 
 fn without_loss(row: &Row) -> Option<String> {
-    let FramesPerSecond(held) = row.no_loss_frames_per_second?;
+    let FramesPerSecond(held) = row
+        .no_loss_frames_per_second
+        .filter(|_| row.weak.is_none())?;
     let share = 100.0 * held / row.frames_per_second.0;
     Some(format!("{} ({share:.0} %)", figure(held)))
 }

@@ -9,6 +9,7 @@ use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
 use tester::profile::Profile;
 
+use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
 use crate::no_loss::Search;
 use crate::route_changes::RouteChanges;
@@ -125,15 +126,26 @@ impl Study {
         })
     }
 
+    /// Why there is no evidence for figures, of all that rounds gave.
+    pub(crate) fn weak(&self) -> impl Iterator<Item = Option<Weak>> {
+        let rows = self.forwarding.iter().map(|row| row.weak);
+        let ups = self.speed_ups.iter().map(|up| up.weak);
+        let prices = self.lock_prices.iter().map(|price| price.weak);
+        let changes = self.route_changes.iter().map(|cost| cost.weak);
+        rows.chain(ups).chain(prices).chain(changes)
+    }
+
     /// How many times the frames of one worker, same engine, table and size, with the interval
-    /// where rounds were compared.
+    /// where rounds were compared; `None` where they are no evidence.
     pub(crate) fn speed_up_with_interval(&self, row: &Row) -> Option<(f64, Option<[f64; 2]>)> {
         if let Some(up) = self.speed_ups.iter().find(|up| row.is_quiet(&up.key)) {
-            return Some((up.times, Some([up.low, up.high])));
+            let told = up.weak.is_none();
+            return told.then_some((up.times, Some([up.low, up.high])));
         }
         let (key, changes) = (&row.key, row.route_changes_per_second);
         let one = self.row(&key.engine, key.table, 1, key.frame_bytes, changes)?;
-        Some((ratio(row, one)?, None))
+        let told = row.weak.or(one.weak).is_none();
+        Some((ratio(row, one).filter(|_| told)?, None))
     }
 
     /// The same without the interval.

@@ -1,10 +1,12 @@
 //! What route changes cost: each round's rate with changes against the same round's rate without,
 //! measured right before or after.
 
-use dut::case::{Case, Sample};
+use dut::case::Case;
 use dut::kind::Table;
 use figures::Rounds;
 use serde::{Deserialize, Serialize};
+
+use crate::evidence::{Measured, Weak, judge, ratios};
 
 /// Below this share of the route changes asked for, the report says how many were made.
 const ENOUGH: f64 = 0.95;
@@ -25,26 +27,31 @@ pub(crate) struct RouteChanges {
     pub(crate) kept_low: f64,
     /// Its highest round.
     pub(crate) kept_high: f64,
+    /// Why the rounds are no evidence; absent where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) weak: Option<Weak>,
 }
 
 impl RouteChanges {
     /// All of `cases` that have route changes, where frames came through without; `rounds` are
-    /// theirs, in the same order.
-    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>) -> Vec<Self> {
+    /// theirs, in the same order, and `seed` fixes the draws behind intervals.
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Measured>, seed: u64) -> Vec<Self> {
         let cost = |(index, case): (usize, &Case)| {
             let is_quiet = |other: &Case| other.changes == 0 && other.differs_in_changes_only(case);
             let quiet = cases.iter().position(is_quiet)?;
-            let kept = rounds.ratios(index, quiet, |sample| sample.frames_per_second);
+            let judged = judge(&ratios(rounds, &[index], &[quiet]), seed);
+            let kept = &judged.values;
             let made = rounds.values(index, |sample| sample.changes_per_second);
-            let (kept_low, kept_high) = figures::range(&kept);
+            let (kept_low, kept_high) = figures::range(kept);
             (!kept.is_empty()).then(|| Self {
                 engine: case.kind.engine().to_owned(),
                 table: case.kind.table(),
                 asked: case.changes,
                 made: figures::median(&made),
-                kept: figures::median(&kept),
+                kept: figures::median(kept),
                 kept_low,
                 kept_high,
+                weak: judged.weak,
             })
         };
         let changing = (0..).zip(cases).filter(|(_, case)| case.changes > 0);

@@ -5,6 +5,8 @@ use dut::kind::Table;
 use report::units::{BitsPerSecond, FramesPerSecond};
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::Weak;
+
 /// What a figure of the study is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
@@ -25,7 +27,7 @@ impl From<&Case> for Key {
     }
 }
 
-/// A case with its result: the median of the rounds, and the lowest and highest of them. In JSON
+/// A case with its result: the median of the rounds that count, and the lowest and highest of them. In JSON
 /// the rates are plain numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
@@ -49,6 +51,9 @@ pub(crate) struct Row {
     /// nobody searched.
     #[serde(default)]
     pub(crate) no_loss_frames_per_second: Option<FramesPerSecond>,
+    /// Why the rounds are no evidence; absent where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) weak: Option<Weak>,
 }
 
 impl Row {
@@ -66,6 +71,7 @@ impl Row {
             low: FramesPerSecond(low),
             high: FramesPerSecond(high),
             no_loss_frames_per_second: None,
+            weak: None,
         }
     }
 

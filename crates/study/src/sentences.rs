@@ -8,6 +8,7 @@ use dut::kind::Table;
 use report::capital;
 use report::units::{FramesPerSecond, Share, Times, grouped};
 
+use crate::evidence::Weak;
 use crate::lock_price::{BASE, HELD, LockPrice};
 use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
@@ -39,6 +40,7 @@ const EXPERIMENTS: &str = " Memory with the shipped table runs the workers of `c
 pub(crate) fn one_core(study: &Study) -> String {
     let parts = of_engines(study, |engine| {
         let row = study.smallest(engine, study.best_table(engine)?, 1)?;
+        row.weak.is_none().then_some(())?;
         let engine = engine_in_words(engine);
         Some(format!("{} through {engine}", frames(row)))
     });
@@ -82,6 +84,7 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
     let base = study.smallest(engine, BASE, cores);
     let best = || study.smallest(engine, study.best_table(engine)?, cores);
     let free = base.or_else(best)?;
+    locked.weak.or(free.weak).is_none().then_some(())?;
     let name = capital(engine_in_words(engine));
     let share = match study.lock_price(Table::Locked, cores).map(LockPrice::told) {
         Some(None) => return Some(format!("{name}: what the lock costs cannot be told here.")),
@@ -174,7 +177,7 @@ pub(crate) fn changes(study: &Study) -> String {
     let at_most = study
         .route_changes
         .iter()
-        .filter(|cost| cost.asked == fastest);
+        .filter(|cost| cost.asked == fastest && cost.weak.is_none());
     let parts: Vec<String> = at_most
         .map(|cost| {
             let shares = [cost.kept, cost.kept_low, cost.kept_high];
@@ -183,11 +186,14 @@ pub(crate) fn changes(study: &Study) -> String {
             format!("{engine} {table} keeps {kept:.1} % ({low:.1} to {high:.1} by round)")
         })
         .collect();
-    let mut text = format!(
-        "Of the frames that go without changes, at {} route changes a second {}.",
-        grouped(fastest),
-        list(&parts)
-    );
+    let mut text = match parts[..] {
+        [] => "What route changes cost cannot be told here.".to_owned(),
+        _ => format!(
+            "Of the frames that go without changes, at {} route changes a second {}.",
+            grouped(fastest),
+            list(&parts)
+        ),
+    };
     for short in study.route_changes.iter().filter(|cost| cost.fell_behind()) {
         let _ = write!(
             text,
@@ -222,6 +228,26 @@ pub(crate) fn noise(study: &Study) -> Option<String> {
         Share(study.noise.steal)
     );
     study.noise.is_noisy().then_some(said)
+}
+
+/// What "–" stands for, once for all tables; `None` where it stands for nothing but what was not
+/// measured.
+pub(crate) fn footnote(study: &Study) -> Option<String> {
+    let of = |why| study.weak().filter(|&weak| weak == Some(why)).count();
+    let (disturbed, scattered) = (of(Weak::Disturbed), of(Weak::Scattered));
+    let (none, all) = (disturbed + scattered, study.weak().count());
+    let mut text = format!("{NOTHING}: no evidence for {none} of {all} figures:");
+    if disturbed > 0 {
+        let _ = write!(
+            text,
+            " {disturbed} because others had the cores in most rounds, and these differ;"
+        );
+    }
+    if scattered > 0 {
+        let _ = write!(text, " {scattered} because the rounds differ too much;");
+    }
+    text.pop();
+    (none > 0).then(|| text + ".")
 }
 
 /// What all cores bring on the first engine, by organisation.

@@ -4,10 +4,11 @@
 //! Each in turn, for cores differ: one that takes the machine's interrupts forwards less, and a
 //! speed-up against it alone is too large.
 
-use dut::case::{Case, Sample};
+use dut::case::Case;
 use figures::{Estimate, Rounds};
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::{Measured, Weak, judge, ratios};
 use crate::row::Key;
 
 /// Several workers against one, same engine, table organisation and frame size.
@@ -15,7 +16,7 @@ use crate::row::Key;
 pub(crate) struct SpeedUp {
     #[serde(flatten)]
     pub(crate) key: Key,
-    /// Rounds in which several and single cores were measured and frames came through on each.
+    /// Rounds that count: several and single cores were measured, and frames came through on each.
     pub(crate) rounds: usize,
     /// Times the frames of one worker, the mean of the cores: the median of the rounds' own ratios.
     pub(crate) times: f64,
@@ -24,31 +25,29 @@ pub(crate) struct SpeedUp {
     pub(crate) low: f64,
     /// Its upper end.
     pub(crate) high: f64,
+    /// Why the rounds are no evidence; absent where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) weak: Option<Weak>,
 }
 
 impl SpeedUp {
     /// All of `cases` with more than one worker and no route changes that had frames come through
     /// with one; `rounds` are theirs, in the same order, and `seed` fixes the draws behind
     /// intervals.
-    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Sample>, seed: u64) -> Vec<Self> {
-        let rate = |sample: &Sample| sample.frames_per_second;
+    pub(crate) fn all(cases: &[Case], rounds: &Rounds<Measured>, seed: u64) -> Vec<Self> {
         let speed_up = |(index, case): (usize, &Case)| {
             let alone: Vec<usize> = (0..cases.len())
                 .filter(|&other| is_one_of(&cases[other], case))
                 .collect();
-            let ratios: Vec<f64> = rounds
-                .means(&[index], rate)
-                .into_iter()
-                .zip(rounds.means(&alone, rate))
-                .filter_map(|(several, one)| Some(several? / one?))
-                .collect();
-            let ratio = Estimate::of(&ratios, seed);
+            let judged = judge(&ratios(rounds, &[index], &alone), seed);
+            let ratio = Estimate::of(&judged.values, seed);
             ratio.value.is_finite().then(|| Self {
                 key: case.into(),
-                rounds: ratios.len(),
+                rounds: judged.values.len(),
                 times: ratio.value,
                 low: ratio.interval.low,
                 high: ratio.interval.high,
+                weak: judged.weak,
             })
         };
         (0..)

@@ -27,6 +27,7 @@ pub(crate) fn one_core(study: &Study) -> Shown {
         let best = study.best_table(engine).into_iter();
         for row in best.flat_map(|table| study.rows(engine, table, 1, 0)) {
             let locked = study.row(engine, Table::Locked, 1, row.key.frame_bytes, 0);
+            let locked = locked.filter(|locked| locked.weak.or(row.weak).is_none());
             let times = locked.and_then(|locked| ratio(locked, row));
             shown.push(cells(row, times));
         }
@@ -59,7 +60,7 @@ pub(crate) fn lock_price(study: &Study) -> Option<Shown> {
             shown.push([
                 sentences::looked_up(table).to_owned(),
                 workers.to_string(),
-                bare(row.frames_per_second),
+                rate_of(row),
                 words(&|price| share(price.share)),
                 words(&|price| format!("{} to {}", share(price.low), share(price.high))),
             ]);
@@ -122,12 +123,13 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
                 if cost.or(changes).is_none() {
                     continue;
                 }
-                let words = |of: fn(&RouteChanges) -> String| cost.map_or(NOTHING.to_owned(), of);
+                let told = cost.filter(|cost| cost.weak.is_none());
+                let words = |of: fn(&RouteChanges) -> String| told.map_or(NOTHING.to_owned(), of);
                 shown.push([
                     engine.to_owned(),
                     table.to_string(),
                     grouped(rate),
-                    bare(row.frames_per_second),
+                    rate_of(row),
                     words(|cost| share(cost.kept)),
                     words(|cost| format!("{} to {}", share(cost.kept_low), share(cost.kept_high))),
                 ]);
@@ -157,8 +159,8 @@ pub(crate) fn no_loss(study: &Study) -> Option<Shown> {
             row.key.workers.to_string(),
             row.key.frame_bytes.to_string(),
             found.map_or(NOTHING.to_owned(), bare),
-            bare(row.frames_per_second),
-            held.filter(|held| held.is_finite())
+            rate_of(row),
+            held.filter(|held| held.is_finite() && row.weak.is_none())
                 .map_or(NOTHING.to_owned(), share),
         ]);
     }
@@ -175,11 +177,20 @@ fn cells(row: &Row, times: Option<f64>) -> [String; 7] {
         row.key.engine.clone(),
         row.key.table.to_string(),
         row.key.frame_bytes.to_string(),
-        bare(row.frames_per_second),
+        rate_of(row),
         times.map_or(NOTHING.to_owned(), |times| Times(times).to_string()),
-        figure(row.bits_per_second.0),
+        row.weak
+            .map_or_else(|| figure(row.bits_per_second.0), |_| NOTHING.to_owned()),
         format!("{} to {}", bare(row.low), bare(row.high)),
     ]
+}
+
+/// The rate of a row, where its rounds are evidence for it.
+pub(crate) fn rate_of(row: &Row) -> String {
+    match row.weak {
+        None => bare(row.frames_per_second),
+        Some(_) => NOTHING.to_owned(),
+    }
 }
 
 /// `31.4 M`: the unit is in the heading.

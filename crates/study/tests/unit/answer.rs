@@ -18,6 +18,7 @@ fn the_answer_is_a_sentence_a_table_and_what_to_try_next() {
         times: 1.75,
         low: 1.70,
         high: 1.80,
+        weak: None,
     });
     study.left_out.push("No packet sockets.".to_owned());
     let text = report::terminal::render(&answer(&study));

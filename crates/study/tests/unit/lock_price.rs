@@ -2,6 +2,7 @@ use dut::kind::Kind;
 use fib::TableOrganisation;
 
 use super::*;
+use crate::testing::calm;
 
 /// The machine halves its pace in the second round; the lock takes 60 % of what is looked up one by
 /// one, and giving up bursts had taken half before.
@@ -22,12 +23,8 @@ fn the_lock_is_held_against_one_address_at_a_time_and_not_against_bursts() {
     });
     let mut rounds = Rounds::new(4, 1);
     for pace in [1.0, 0.5, 1.0] {
-        let measured: Result<(), ()> = rounds.round_in(0..4, |place| {
-            Ok(Sample {
-                frames_per_second: pace * organisations[place].1,
-                changes_per_second: 0.0,
-            })
-        });
+        let measured: Result<(), ()> =
+            rounds.round_in(0..4, |place| Ok(calm(pace * organisations[place].1)));
         assert_eq!(measured, Ok(()));
     }
     let prices = LockPrice::all(&cases, &rounds, 1);
@@ -57,6 +54,7 @@ fn a_lock_that_seems_to_bring_frames_is_noise_unless_every_round_says_so() {
         share,
         low,
         high: share + 0.1,
+        weak: None,
     };
     let told = |organisation, share, low| price(organisation, share, low).told().is_some();
     assert!(!told(TableOrganisation::Locked, 1.27, 0.94));

@@ -1,8 +1,6 @@
 //! Of `study/src/measure.rs`.
 
-use std::time::Duration;
-
-use dut::case::FRAME_SIZES;
+use dut::case::{FRAME_SIZES, Sample};
 use dut::kind::{Kind, Table};
 use dut::offer::Wanted;
 use fib::TableOrganisation;

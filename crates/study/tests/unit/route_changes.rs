@@ -19,7 +19,7 @@ fn case(changes: u64) -> Case {
 fn rounds_are_compared_with_themselves() {
     let cases = [case(0), case(1000)];
     let rounds = rounds([[100.0, 50.0, 10.0], [90.0, 44.0, 9.5]]);
-    let all = RouteChanges::all(&cases, &rounds);
+    let all = RouteChanges::all(&cases, &rounds, 1);
     assert_eq!(all.len(), 1);
     let changes = &all[0];
     assert!((changes.kept - 0.9).abs() < 1e-12);
@@ -32,5 +32,5 @@ fn rounds_are_compared_with_themselves() {
 fn without_a_quiet_rate_there_is_no_share() {
     let cases = [case(0), case(1000)];
     let rounds = rounds([[0.0; 3], [1.0; 3]]);
-    assert_eq!(RouteChanges::all(&cases, &rounds), []);
+    assert_eq!(RouteChanges::all(&cases, &rounds, 1), []);
 }

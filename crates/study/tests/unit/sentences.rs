@@ -1,6 +1,7 @@
 //! Of `study/src/sentences.rs`.
 
 use super::*;
+use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
 use crate::speed_up::SpeedUp;
 use crate::testing::{search_kernel, study};
@@ -46,6 +47,7 @@ fn a_speed_up_has_the_interval_of_its_rounds() {
         times: 1.97,
         low: 1.954,
         high: 2.009,
+        weak: None,
     });
     assert!(verdict(&study)[0].starts_with(
         "The second core makes it 1.97× (1.95 to 2.01) with the shipped table, 1.97× with a \
@@ -129,6 +131,7 @@ fn the_lock_does_not_bear_the_price_of_giving_up_bursts() {
         share: 0.52,
         low: 0.5,
         high: 0.53,
+        weak: None,
     });
     assert!(locked(&study).contains(
         "the lock costs 48 % of the frames: behind it both cores forward 9.00 M frames/s of 64 \
@@ -147,4 +150,42 @@ fn the_lock_does_not_bear_the_price_of_giving_up_bursts() {
     );
     let table = crate::tables::lock_price(&study);
     assert!(table.is_none_or(|table| !table.to_text().contains("108")));
+}
+
+/// What others disturbed is "–" wherever it would stand, and one footnote counts why.
+#[test]
+fn figures_without_evidence_are_counted_once_and_said_nowhere() {
+    let mut study = study();
+    assert_eq!(footnote(&study), None);
+    let kernel = |row: &&mut Row| row.key.engine == "kernel" && row.key.frame_bytes == 64;
+    for row in study.forwarding.iter_mut().filter(kernel) {
+        row.weak = Some(Weak::Disturbed);
+    }
+    for cost in &mut study.route_changes {
+        cost.weak = Some(Weak::Scattered);
+    }
+    assert_eq!(
+        footnote(&study).unwrap(),
+        "–: no evidence for 14 of 104 figures: 2 because others had the cores in most rounds, and \
+         these differ; 12 because the rounds differ too much."
+    );
+    assert!(!one_core(&study).contains("Linux kernel"));
+    assert_eq!(
+        changes(&study),
+        "What route changes cost cannot be told here."
+    );
+    let row = study.smallest("kernel", Table::Kernel, 2).unwrap();
+    assert_eq!(study.speed_up(row), None);
+    let tables = crate::page::summary(&study);
+    let text = report::terminal::render(&tables);
+    assert!(
+        !text.contains("97.0 %") && text.contains("–: no evidence for 14"),
+        "{text}"
+    );
+    let answer = report::terminal::render(&crate::answer::answer(&study));
+    let line = answer
+        .lines()
+        .find(|line| line.starts_with("The Linux kernel"));
+    let cells: Vec<&str> = line.unwrap().split_whitespace().collect();
+    assert_eq!(cells, ["The", "Linux", "kernel", "–", "–", "–", "–"]);
 }

@@ -2,7 +2,7 @@ use dut::kind::Kind;
 use fib::TableOrganisation;
 
 use super::*;
-use crate::testing::rounds;
+use crate::testing::{calm, rounds};
 
 fn case(workers: usize) -> Case {
     Case {
@@ -45,10 +45,7 @@ fn several_are_compared_with_the_mean_of_the_single_cores() {
     let mut rounds = Rounds::new(3, 1);
     for pace in [1.0, 0.5, 1.0] {
         let measured: Result<(), ()> = rounds.round_in([0, 2, 1], |place| {
-            Ok(Sample {
-                frames_per_second: pace * [80.0, 120.0, 200.0][place],
-                changes_per_second: 0.0,
-            })
+            Ok(calm(pace * [80.0, 120.0, 200.0][place]))
         });
         assert_eq!(measured, Ok(()));
     }

@@ -7,6 +7,7 @@ use figures::Rounds;
 use host::{Environment, Noise};
 use report::units::FramesPerSecond;
 
+use crate::evidence::Measured;
 use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
 use crate::result::{SCHEMA, Study};
@@ -14,17 +15,26 @@ use crate::route_changes::RouteChanges;
 use crate::row::Row;
 
 /// Rounds of two cases from the rates of each; every sample made 900 route changes a second.
-pub(crate) fn rounds<const N: usize>(rates: [[f64; N]; 2]) -> Rounds<Sample> {
+pub(crate) fn rounds<const N: usize>(rates: [[f64; N]; 2]) -> Rounds<Measured> {
     let mut rounds = Rounds::new(2, 1);
     for (one, other) in rates[0].into_iter().zip(rates[1]) {
-        let sample = |case: usize| Sample {
-            frames_per_second: [one, other][case],
-            changes_per_second: 900.0,
-        };
-        let measured: Result<(), ()> = rounds.round_in([0, 1], |case| Ok(sample(case)));
+        let rate = |case: usize| calm([one, other][case]);
+        let measured: Result<(), ()> = rounds.round_in([0, 1], |case| Ok(rate(case)));
         assert_eq!(measured, Ok(()));
     }
     rounds
+}
+
+/// A rate that nobody disturbed, with 900 route changes a second.
+pub(crate) fn calm(frames_per_second: f64) -> Measured {
+    let sample = Sample {
+        frames_per_second,
+        changes_per_second: 900.0,
+    };
+    Measured {
+        sample,
+        disturbed: false,
+    }
 }
 
 /// Two cores, engines `memory` and `kernel`: one core forwards 30 M frames/s of any size; see the
@@ -75,6 +85,7 @@ pub(crate) fn study() -> Study {
                 kept,
                 kept_low: kept - 0.01,
                 kept_high: kept + 0.01,
+                weak: None,
             });
         }
     }

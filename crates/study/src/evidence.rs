@@ -1,0 +1,144 @@
+//! Whether the rounds behind a figure are evidence for it: which of them others disturbed, and how
+//! far they lie apart.
+//!
+//! A round is disturbed by what took its cores, never by what came out of it. Where most rounds
+//! were calm, a figure is of these alone. A figure whose rounds are no evidence is shown as "–".
+
+use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+use dut::case::{Case, Sample};
+use dut::kind::Kind;
+use figures::Rounds;
+use host::Noise;
+use host::noise::NOISY_STEAL;
+use router::engine::EngineKind;
+use serde::{Deserialize, Serialize};
+
+/// Figures of which most rounds were calm may lie apart by this factor.
+const CALM_SPREAD: f64 = 1.5;
+/// And those of which most were not.
+const DISTURBED_SPREAD: f64 = 1.1;
+/// A thread that shares its core with another program is taken off it more than a hundred times a
+/// second; the kernel's own threads take it off some ten times.
+const PREEMPTIONS_PER_SECOND: f64 = 50.0;
+/// So many tell nothing of how often.
+const FEW_PREEMPTIONS: u64 = 3;
+
+/// Why there is no evidence for a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Weak {
+    /// Most rounds were disturbed, and they differ.
+    Disturbed,
+    /// The rounds differ too much, whatever disturbed them.
+    Scattered,
+}
+
+/// What a case gave in a round, and whether others had its cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) sample: Sample,
+    pub(crate) disturbed: bool,
+}
+
+impl Deref for Measured {
+    type Target = Sample;
+
+    fn deref(&self) -> &Sample {
+        &self.sample
+    }
+}
+
+/// Whether what happened to the cores of `case` in `seconds` disturbed it.
+pub(crate) fn is_disturbed(case: &Case, noise: &Noise, seconds: f64) -> bool {
+    let preempted = noise.involuntary_switches > FEW_PREEMPTIONS
+        && noise.involuntary_switches as f64
+            > PREEMPTIONS_PER_SECOND * seconds * case.workers as f64;
+    noise.steal > NOISY_STEAL || (has_cores_to_itself(case) && preempted)
+}
+
+/// Whether it has no more threads than cores, so that it cannot preempt itself.
+fn has_cores_to_itself(case: &Case) -> bool {
+    let with_workers = [EngineKind::AfXdp, EngineKind::AfPacket].map(Kind::Router);
+    case.changes == 0 && !with_workers.contains(&case.kind)
+}
+
+/// What `attempt` gives; again, once, when some of it was disturbed and there is time for what it
+/// took: then the attempt in which less was disturbed counts, whatever it gave.
+///
+/// # Errors
+/// Those of `attempt`.
+pub(crate) fn calmer<E>(
+    mut attempt: impl FnMut() -> Result<Vec<(usize, Measured)>, E>,
+    has_time: impl FnOnce(Duration) -> bool,
+) -> Result<Vec<(usize, Measured)>, E> {
+    let disturbed = |of: &[(usize, Measured)]| {
+        let disturbed = of.iter().filter(|(_, measured)| measured.disturbed);
+        disturbed.count()
+    };
+    let begun = Instant::now();
+    let first = attempt()?;
+    if disturbed(&first) == 0 || !has_time(begun.elapsed()) {
+        return Ok(first);
+    }
+    let again = attempt()?;
+    let is_calmer = disturbed(&again) < disturbed(&first);
+    Ok(if is_calmer { again } else { first })
+}
+
+/// Values that count, and whether they are evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) values: Vec<f64>,
+    pub(crate) weak: Option<Weak>,
+}
+
+/// Judges the values of rounds, each with whether it was disturbed; `seed` fixes the draws behind
+/// their interval.
+pub(crate) fn judge(rounds: &[(f64, bool)], seed: u64) -> Judged {
+    let of = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
+    let calm: Vec<f64> = rounds.iter().filter_map(of).collect();
+    let (values, most, why) = if calm.len() * 2 > rounds.len() {
+        (calm, CALM_SPREAD, Weak::Scattered)
+    } else {
+        let all = rounds.iter().map(|&(value, _)| value).collect();
+        (all, DISTURBED_SPREAD, Weak::Disturbed)
+    };
+    let interval = figures::median_interval(&values, seed);
+    // Rounds without a frame say why in words of their own; they are all alike.
+    let weak = interval.high > 0.0 && interval.high > most * interval.low;
+    Judged {
+        values,
+        weak: weak.then_some(why),
+    }
+}
+
+/// The rate of `settings` in each round, the mean of those measured in it, and whether one of them
+/// was disturbed; `None` where none was measured, or nothing came of one.
+pub(crate) fn rates(rounds: &Rounds<Measured>, settings: &[usize]) -> Vec<Option<(f64, bool)>> {
+    let rates = rounds.means(settings, |measured| measured.frames_per_second);
+    let share = |measured: &Measured| 1.0 + f64::from(u8::from(measured.disturbed));
+    let disturbed = rounds.means(settings, share).into_iter();
+    let both = rates.into_iter().zip(disturbed);
+    both.map(|(rate, disturbed)| Some((rate?, disturbed? > 1.0)))
+        .collect()
+}
+
+/// The rates of some settings over those of others, round by round.
+pub(crate) fn ratios(
+    rounds: &Rounds<Measured>,
+    over: &[usize],
+    under: &[usize],
+) -> Vec<(f64, bool)> {
+    let pairs = rates(rounds, over).into_iter().zip(rates(rounds, under));
+    let ratio = |(over, under)| {
+        let ((over, one), (under, other)): ((f64, bool), (f64, bool)) = (over?, under?);
+        Some((over / under, one || other))
+    };
+    pairs.filter_map(ratio).collect()
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/evidence.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! Of `study/src/evidence.rs`.
+
+use fib::TableOrganisation;
+
+use super::*;
+
+fn case(kind: Kind, changes: u64) -> Case {
+    Case {
+        kind,
+        first: 0,
+        workers: 2,
+        frame_bytes: 64,
+        changes,
+    }
+}
+
+const MEMORY: Kind = Kind::Memory(Some(TableOrganisation::Shared));
+
+#[test]
+fn steal_disturbs_and_so_do_preemptions_where_no_thread_of_ours_could_be_the_cause() {
+    let noise = |steal, involuntary_switches| Noise {
+        steal,
+        voluntary_switches: 0,
+        involuntary_switches,
+    };
+    let disturbed = |kind, changes, noise| is_disturbed(&case(kind, changes), &noise, 0.1);
+    assert!(disturbed(MEMORY, 1_000, noise(0.05, 0)));
+    assert!(disturbed(MEMORY, 0, noise(0.0, 30)));
+    assert!(!disturbed(MEMORY, 0, noise(0.0005, 3)));
+    assert!(!disturbed(MEMORY, 1_000, noise(0.0, 30)));
+    let packet = Kind::Router(EngineKind::AfPacket);
+    assert!(!disturbed(packet, 0, noise(0.0, 30)));
+}
+
+#[test]
+fn where_most_rounds_are_calm_the_others_do_not_count() {
+    let judged = judge(&[(1.0, false), (0.2, true), (1.1, false)], 1);
+    assert_eq!((judged.values, judged.weak), (vec![1.0, 1.1], None));
+}
+
+#[test]
+fn rounds_that_lie_apart_are_no_evidence_and_disturbed_ones_must_be_closer() {
+    let weak = |values: &[f64], disturbed| {
+        let rounds: Vec<(f64, bool)> = values.iter().map(|&value| (value, disturbed)).collect();
+        judge(&rounds, 1).weak
+    };
+    assert_eq!(weak(&[1.0, 1.2, 1.4], false), None);
+    assert_eq!(weak(&[0.094, 1.268, 1.409], false), Some(Weak::Scattered));
+    assert_eq!(weak(&[1.0, 1.2, 1.4], true), Some(Weak::Disturbed));
+    assert_eq!(weak(&[1.0, 1.05, 1.08], true), None);
+    assert_eq!(weak(&[0.0, 0.0, 0.0], false), None);
+    assert_eq!(weak(&[0.0, 1.0, 1.0], false), Some(Weak::Scattered));
+}
+
+/// What was disturbed on either side disturbs the ratio.
+#[test]
+fn ratios_are_of_a_round_with_its_disturbances() {
+    let mut rounds = Rounds::new(3, 1);
+    let table = [
+        [(1.0, false), (3.0, false), (4.0, false)],
+        [(1.0, false), (3.0, true), (6.0, false)],
+        [(0.0, false), (3.0, false), (4.0, false)],
+    ];
+    for row in table {
+        let sample = |place: usize| Measured {
+            sample: Sample {
+                frames_per_second: row[place].0,
+                changes_per_second: 0.0,
+            },
+            disturbed: row[place].1,
+        };
+        let measured: Result<(), ()> = rounds.round_in(0..3, |place| Ok(sample(place)));
+        assert_eq!(measured, Ok(()));
+    }
+    assert_eq!(
+        ratios(&rounds, &[2], &[0, 1]),
+        [(2.0, false), (3.0, true)],
+        "the round in which a core forwarded nothing has no ratio"
+    );
+}
+
+/// What attempts give, one after the other: rates, and whether they were disturbed.
+fn attempts(attempts: &[[(f64, bool); 2]], has_time: bool) -> Vec<f64> {
+    let mut left = attempts.iter();
+    let attempt = || -> Result<Vec<(usize, Measured)>, ()> {
+        let one = left.next().ok_or(())?;
+        let measured = one.map(|(frames_per_second, disturbed)| Measured {
+            sample: Sample {
+                frames_per_second,
+                changes_per_second: 0.0,
+            },
+            disturbed,
+        });
+        Ok((0..).zip(measured).collect())
+    };
+    let all = calmer(attempt, |_| has_time).expect("no more attempts than there are");
+    all.iter().map(|(_, of)| of.frames_per_second).collect()
+}
+
+#[test]
+fn what_others_disturbed_is_measured_again_and_the_calmer_attempt_counts() {
+    let calm = [(2.0, false), (2.0, false)];
+    let disturbed = [(3.0, false), (9.0, true)];
+    assert_eq!(attempts(&[disturbed, calm], true), [2.0, 2.0]);
+    assert_eq!(
+        attempts(&[disturbed], false),
+        [3.0, 9.0],
+        "there is no time"
+    );
+    assert_eq!(attempts(&[calm], true), [2.0, 2.0], "there is no need");
+    let worse = [(8.0, true), (8.0, true)];
+    assert_eq!(attempts(&[disturbed, worse], true), [3.0, 9.0]);
+}
