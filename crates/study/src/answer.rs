@@ -125,12 +125,15 @@ fn sentences(study: &Study) -> Vec<String> {
     if let Some(times) = up {
         let _ = write!(first, ": {} what one core does", Times(times));
     }
-    let kernel = rows.iter().find(|row| row.key.engine == "kernel");
-    let kernel = kernel.filter(|kernel| kernel.frames_per_second.0 > 0.0);
-    if let Some(kernel) = kernel.filter(|kernel| kernel.key != fastest.key) {
-        let times = fastest.frames_per_second.0 / kernel.frames_per_second.0;
+    let kernel = study.against_kernel(&fastest.key.engine, false);
+    let kernel = kernel.filter(|kernel| kernel.is_told() && kernel.differs());
+    if let Some(kernel) = kernel {
         let joint = if up.is_some() { " and" } else { ":" };
-        let _ = write!(first, "{joint} {} what Linux alone does", Times(times));
+        let _ = write!(
+            first,
+            "{joint} {} what Linux alone does",
+            Times(kernel.times)
+        );
     }
     let mut said = vec![first + "."];
     let locked = rows.iter().find(|row| row.key.table == Table::Locked);

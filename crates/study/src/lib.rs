@@ -5,6 +5,7 @@
 //! that result: the [`answer`] for one minute, [`tables`], [`sentences`] and [`plots`] for more, put
 //! together by [`page`]. [`transfers`] go between hosts, beside that way.
 
+mod against_kernel;
 pub mod answer;
 pub mod bounds;
 pub mod choice;

@@ -12,9 +12,11 @@ use host::noise::Reading;
 use host::{CoreId, Environment};
 use report::Progress;
 
+use crate::against_kernel::AgainstKernel;
 use crate::choice::Choice;
 use crate::evidence::{self, Measured, judge};
 use crate::lock_price::LockPrice;
+use crate::no_loss::{Search, Searches};
 use crate::plan::{Effort, Plan};
 use crate::result::{Method, SCHEMA, Study};
 use crate::route_changes::RouteChanges;
@@ -71,6 +73,9 @@ fn run(
     let plan = Plan::new(&abilities, cores.len(), effort, seed);
     let mut rounds: Rounds<Measured> = Rounds::new(plan.cases.len(), seed);
     let before = Reading::now(cores);
+    let search_time = effort.time.mul_f64(SEARCH_SHARE);
+    let wanted = plan.searches(&abilities, search_time);
+    let mut searches = Searches::new(&plan.cases, wanted, plan.pairs, search_time, seed);
     let mut round = Round {
         plan: &plan,
         engines: &mut *engines,
@@ -80,6 +85,10 @@ fn run(
     };
     for number in 0..plan.pairs {
         let measured = round.measure(number)?;
+        searches.after(number, round.engines, |index| {
+            let own = measured.iter().find(|(case, _)| *case == index);
+            own.map_or(0.0, |(_, measured)| measured.frames_per_second)
+        })?;
         rounds.round_in(plan.order(number), |index| {
             let measured = measured.iter().find(|(case, _)| *case == index);
             measured
@@ -112,16 +121,12 @@ fn run(
             }
         })
         .collect();
-    let search_time = effort.time.mul_f64(SEARCH_SHARE);
-    let wanted: Vec<(&Case, f64)> = plan
-        .searches(&abilities, search_time)
-        .into_iter()
-        .map(|index| (&plan.cases[index], figures::median(rates(&rounds, index))))
-        .collect();
-    let searches = no_loss::searches(engines, &wanted, search_time)?;
+    searches.rest(engines, |index| figures::median(rates(&rounds, index)))?;
+    let against_kernel = AgainstKernel::all(&plan.cases, &rounds, &searches.attempts, seed);
+    let searches = searches.found();
     for row in &mut forwarding {
         let found = searches.iter().find(|search| row.is_quiet(&search.key));
-        row.no_loss_frames_per_second = found.and_then(|found| found.no_loss_frames_per_second);
+        row.no_loss_frames_per_second = found.and_then(Search::told);
     }
     Ok(Study {
         schema: SCHEMA.to_owned(),
@@ -137,6 +142,7 @@ fn run(
         speed_ups: SpeedUp::all(&plan.cases, &rounds, seed),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
         searches,
+        against_kernel,
         transfers: None,
         noise,
         traces: Vec::new(),

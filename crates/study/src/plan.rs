@@ -13,6 +13,7 @@ use dut::device::Abilities;
 use dut::kind::{Kind, Table};
 use figures::Random;
 
+use crate::no_loss::SEARCH;
 use crate::transfers::plan::Extent;
 
 /// Up to this many cores every number of workers is measured at every frame size; beyond it the
@@ -20,10 +21,8 @@ use crate::transfers::plan::Extent;
 const CORES_IN_FULL: usize = 4;
 /// Route changes a second.
 pub(crate) const CHANGE_RATES: [u64; 4] = [0, 1_000, 10_000, 100_000];
-/// The frame sizes that are searched whatever the time, in this order.
+/// The frame sizes that are searched whatever the time, in this order; the smallest several times.
 const SEARCHED: [u32; 2] = [SMALLEST, 1518];
-/// A search takes about so long.
-const SEARCH: Duration = Duration::from_secs(2);
 /// Shortest trial: below it the start of the threads shows.
 const TRIAL_MIN: Duration = Duration::from_millis(10);
 /// Longest trial: more rounds say more than longer ones.

@@ -9,6 +9,7 @@ use host::{Environment, Noise};
 use serde::{Deserialize, Serialize};
 use tester::profile::Profile;
 
+use crate::against_kernel::AgainstKernel;
 use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
 use crate::no_loss::Search;
@@ -55,6 +56,9 @@ pub struct Study {
     /// The searches, in their order.
     #[serde(default)]
     pub(crate) searches: Vec<Search>,
+    /// Engines between interfaces against the kernel.
+    #[serde(default)]
+    pub(crate) against_kernel: Vec<AgainstKernel>,
     /// What programs get through each engine; `None` without one that needs a network.
     pub(crate) transfers: Option<Transfers>,
     /// What disturbed the run.
@@ -132,7 +136,10 @@ impl Study {
         let ups = self.speed_ups.iter().map(|up| up.weak);
         let prices = self.lock_prices.iter().map(|price| price.weak);
         let changes = self.route_changes.iter().map(|cost| cost.weak);
-        rows.chain(ups).chain(prices).chain(changes)
+        let searches = self.searches.iter().map(|search| search.weak);
+        let against = self.against_kernel.iter().map(|against| against.weak);
+        let of_rounds = rows.chain(ups).chain(prices).chain(changes);
+        of_rounds.chain(searches).chain(against)
     }
 
     /// How many times the frames of one worker, same engine, table and size, with the interval
@@ -157,6 +164,16 @@ impl Study {
     pub(crate) fn lock_price(&self, table: Table, workers: usize) -> Option<&LockPrice> {
         let wanted = |key: &Key| (key.table, key.workers) == (table, workers);
         self.lock_prices.iter().find(|price| wanted(&price.key))
+    }
+
+    /// How an engine compares with the kernel.
+    pub(crate) fn against_kernel(
+        &self,
+        engine: &str,
+        without_loss: bool,
+    ) -> Option<&AgainstKernel> {
+        let mut all = self.against_kernel.iter();
+        all.find(|one| (one.engine.as_str(), one.without_loss) == (engine, without_loss))
     }
 
     /// The search for the rate without loss of a row.

@@ -10,7 +10,6 @@ use report::units::{FramesPerSecond, Share, Times, grouped};
 
 use crate::evidence::Weak;
 use crate::lock_price::{BASE, HELD, LockPrice};
-use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
 use crate::row::Row;
@@ -278,57 +277,68 @@ fn what_cores_make(study: &Study, engine: &str, tables: &[Table]) -> Option<Stri
 }
 
 /// Engines between Linux interfaces, fastest first, against the kernel: all by their rates without
-/// loss where each has one that nothing is said against, else all by the closed loop. Two measures
-/// do not compare.
+/// loss where the rounds tell each of them, else all by the closed loop. Two measures do not
+/// compare. Engines whose rounds tell nothing are named as such.
 fn between_engines(study: &Study) -> Option<String> {
-    let row = |engine| {
-        let table = study.best_table(engine)?;
-        study.smallest(engine, table, study.most_workers(engine))
+    let engines = study.engines();
+    let between: Vec<&str> = engines.into_iter().filter(|&of| of != "memory").collect();
+    let told = |without_loss| {
+        let one = |&engine: &&str| study.against_kernel(engine, without_loss);
+        let told = between.iter().filter_map(one);
+        told.filter(|one| one.is_told()).collect::<Vec<_>>()
     };
-    let engines = study.engines().into_iter();
-    let rows: Vec<&Row> = engines
-        .filter(|engine| *engine != "memory")
-        .filter_map(row)
-        .collect();
-    let without_loss = |row: &&Row| study.search(row).and_then(Search::undoubted);
-    let held: Option<Vec<FramesPerSecond>> = rows.iter().map(without_loss).collect();
-    let measure = match held {
-        Some(_) => "without loss",
-        None => "in a closed loop",
+    let (without_loss, closed_loop) = (told(true), told(false));
+    let (measure, mut told) = if without_loss.len() == between.len() {
+        ("without loss", without_loss)
+    } else {
+        ("in a closed loop", closed_loop)
     };
-    let rates = held.unwrap_or_else(|| rows.iter().map(|row| row.frames_per_second).collect());
-    let mut others: Vec<(&str, FramesPerSecond)> = rows
-        .iter()
-        .map(|row| row.key.engine.as_str())
-        .zip(rates)
-        .collect();
-    let kernel = others.iter().position(|(engine, _)| *engine == "kernel")?;
-    let (_, kernel) = others.remove(kernel);
-    others.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    between.contains(&"kernel").then_some(())?;
+    let Some(kernel) = told.iter().position(|one| one.engine == "kernel") else {
+        return Some("How engines compare with the kernel cannot be told here.".to_owned());
+    };
+    let kernel = told.remove(kernel);
+    told.sort_by(|a, b| b.times.total_cmp(&a.times));
     let mut text = format!(
         "Between Linux interfaces the kernel forwards {} {measure}",
-        rate(kernel)
+        rate(kernel.frames_per_second)
     );
-    for (engine, own) in others {
-        let _ = write!(text, ", {engine} {}", rate(own));
-        if kernel.0 > 0.0 {
-            let _ = write!(text, " ({})", Times(own.0 / kernel.0));
-        }
+    for one in &told {
+        let _ = write!(
+            text,
+            ", {} {} ({}, {:.2} to {:.2}{})",
+            one.engine,
+            rate(one.frames_per_second),
+            Times(one.times),
+            one.low,
+            one.high,
+            if one.differs() { "" } else { ": no difference" }
+        );
     }
     text.push('.');
+    let is_told = |engine: &&str| told.iter().any(|one| one.engine == *engine);
+    let untold = between.iter().filter(|of| **of != "kernel" && !is_told(of));
+    let untold: Vec<String> = untold.map(|&engine| engine.to_owned()).collect();
+    if !untold.is_empty() {
+        let _ = write!(
+            text,
+            " Not told here, for want of rounds that agree: {}.",
+            list(&untold)
+        );
+    }
     Some(text)
 }
 
-/// Under the table of rates without loss: what a closed loop's rate is worth, and every search that
-/// has something to say.
+/// Under the table of rates without loss: what a closed loop's rate is worth, and why a search
+/// found nothing.
 pub(crate) fn no_loss(study: &Study) -> String {
     let found: Vec<f64> = study
         .searches
         .iter()
         .filter_map(|search| {
             let mut rows = study.forwarding.iter();
-            let row = rows.find(|row| row.is_quiet(&search.key))?;
-            let rate = search.no_loss_frames_per_second?;
+            let row = rows.find(|row| row.is_quiet(&search.key) && row.weak.is_none())?;
+            let rate = search.told()?;
             (row.frames_per_second.0 > 0.0).then(|| rate.0 / row.frames_per_second.0)
         })
         .collect();
@@ -348,8 +358,8 @@ pub(crate) fn no_loss(study: &Study) -> String {
         );
     }
     text.push('.');
-    for note in crate::no_loss::notes(&study.searches) {
-        let _ = write!(text, " {note}");
+    for (why, cases) in crate::no_loss::reasons(&study.searches) {
+        let _ = write!(text, " None in {cases}: {why}.");
     }
     text
 }

@@ -144,14 +144,18 @@ pub(crate) fn changes(study: &Study) -> Option<Shown> {
 pub(crate) fn no_loss(study: &Study) -> Option<Shown> {
     let mut shown = Shown::new("Table 5. Between interfaces, the highest rate without loss")
         .texts(["engine", "table"])
-        .numbers(["cores", "frame bytes", "frames/s without loss"])
+        .numbers(["cores", "frame bytes", "frames/s without loss", "interval"])
         .numbers(["frames/s in the closed loop", "share of it"]);
     for row in &study.forwarding {
         let Some(search) = study.search(row) else {
             continue;
         };
         let FramesPerSecond(closed_loop) = row.frames_per_second;
-        let found = search.no_loss_frames_per_second;
+        let found = search.told();
+        let interval = search.low.zip(search.high).filter(|_| found.is_some());
+        let interval = interval.map_or(NOTHING.to_owned(), |(low, high)| {
+            format!("{} to {}", figure(low), figure(high))
+        });
         let held = found.map(|FramesPerSecond(held)| held / closed_loop);
         shown.push([
             row.key.engine.clone(),
@@ -159,6 +163,7 @@ pub(crate) fn no_loss(study: &Study) -> Option<Shown> {
             row.key.workers.to_string(),
             row.key.frame_bytes.to_string(),
             found.map_or(NOTHING.to_owned(), bare),
+            interval,
             rate_of(row),
             held.filter(|held| held.is_finite() && row.weak.is_none())
                 .map_or(NOTHING.to_owned(), share),

@@ -223,7 +223,11 @@ fn without_time_nothing_is_searched_and_every_case_says_so() {
         ..Double::default()
     };
     let study = run_for(double, Duration::ZERO).unwrap();
-    assert_eq!(study.searches.len(), 2);
+    assert_eq!(
+        study.searches.len(),
+        2,
+        "the smallest frames and the largest"
+    );
     let said = |search: &no_loss::Search| search.because.contains("--seconds");
     assert!(study.searches.iter().all(said));
 }

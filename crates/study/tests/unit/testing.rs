@@ -7,6 +7,7 @@ use figures::Rounds;
 use host::{Environment, Noise};
 use report::units::FramesPerSecond;
 
+use crate::against_kernel::AgainstKernel;
 use crate::evidence::Measured;
 use crate::no_loss::Search;
 use crate::plan::CHANGE_RATES;
@@ -107,10 +108,29 @@ pub(crate) fn study() -> Study {
         speed_ups: Vec::new(),
         search_profile: None,
         searches: Vec::new(),
+        against_kernel: Vec::new(),
         transfers: None,
         noise: Noise::default(),
         traces: Vec::new(),
         left_out: Vec::new(),
+    }
+}
+
+/// How engines of `study` compare with its kernel in the closed loop, or without loss.
+pub(crate) fn against_kernel(
+    engine: &str,
+    without_loss: bool,
+    [low, times, high]: [f64; 3],
+) -> AgainstKernel {
+    AgainstKernel {
+        engine: engine.to_owned(),
+        without_loss,
+        frames_per_second: FramesPerSecond(1.4e6 * times),
+        rounds: 9,
+        times,
+        low,
+        high,
+        weak: None,
     }
 }
 
@@ -129,9 +149,13 @@ pub(crate) fn search_kernel(study: &mut Study) {
         study.searches.push(Search {
             key: row.key.clone(),
             no_loss_frames_per_second: found,
+            low: found.map(|FramesPerSecond(rate)| rate * 0.99),
+            high: found.map(|FramesPerSecond(rate)| rate * 1.02),
+            rounds: 5,
             above: found.map(|FramesPerSecond(rate)| rate * 1.01),
             trials: 9,
             because: because.to_owned(),
+            weak: None,
         });
     }
     study.search_profile = Some(crate::no_loss::PROFILE);
