@@ -26,9 +26,11 @@ use crate::transfers::plan::{self, Pace};
 use crate::{no_loss, pictures, transfers};
 
 /// The time for searches, as a part of that for measuring.
-const SEARCH_SHARE: f64 = 0.75;
+pub(crate) const SEARCH_SHARE: f64 = 0.6;
 /// That for transfers between hosts.
-const TRANSFER_SHARE: f64 = 1.0;
+pub(crate) const TRANSFER_SHARE: f64 = 0.5;
+/// Fewer rounds of the smallest frames would make no interval.
+const ROUNDS_MIN: usize = 5;
 
 /// Runs the whole study.
 ///
@@ -84,6 +86,9 @@ fn run(
         spent: Duration::ZERO,
     };
     for number in 0..plan.pairs {
+        if round.is_over(number) {
+            continue;
+        }
         let measured = round.measure(number)?;
         searches.after(number, round.engines, |index| {
             let own = measured.iter().find(|(case, _)| *case == index);
@@ -161,6 +166,13 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
+    /// Whether a round is left out because the time is over: a short one, once there are enough
+    /// for an interval.
+    fn is_over(&self, round: usize) -> bool {
+        let is_short = !self.plan.is_full(round);
+        is_short && round >= ROUNDS_MIN && self.spent >= self.plan.time
+    }
+
     /// Every case that is due. What is compared and was disturbed is measured again, once, where
     /// the time planned for the rounds until now allows; the attempt in which less was disturbed
     /// counts, whatever it gave.

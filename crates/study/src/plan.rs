@@ -49,8 +49,7 @@ pub(crate) struct Plan {
 /// What a study may spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Time to spend measuring; rates without loss take three quarters of it again, transfers as
-    /// long.
+    /// Time to spend measuring; rates without loss take 0.6 of it again, transfers half of it.
     pub time: Duration,
     /// Interleaved rounds of every case.
     pub full: usize,
@@ -70,9 +69,9 @@ impl Effort {
     };
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {
-        time: Duration::from_secs(52),
+        time: Duration::from_secs(66),
         full: 3,
-        all: 11,
+        all: 9,
         extent: Extent::All,
     };
 }

@@ -181,3 +181,37 @@ fn an_engine_with_one_worker_is_measured_with_one() {
             .all(|case| (case.first, case.workers) == (0, 1))
     );
 }
+
+/// As root with every engine on two cores. What is not planned here is opening them with the
+/// Internet's routes, and the pictures.
+#[test]
+fn a_whole_study_is_planned_within_three_minutes() {
+    const BESIDE: Duration = Duration::from_secs(40);
+    let between = |kind: Kind| Abilities {
+        kinds: vec![kind],
+        takes_changes: false,
+        overhead: Duration::from_millis(60),
+        ..memory()
+    };
+    let (networked, own): (Vec<Kind>, Vec<Kind>) =
+        Kind::ALL.into_iter().partition(|kind| kind.needs_root());
+    let memory = Abilities {
+        kinds: own,
+        overhead: Duration::from_millis(30),
+        searched: false,
+        ..memory()
+    };
+    let mut engines = vec![memory];
+    engines.extend(networked.into_iter().map(between));
+    let effort = Effort::THOROUGH;
+    let plan = Plan::new(&engines, 2, effort, 1);
+    let overhead: Duration = (0..plan.pairs)
+        .flat_map(|round| plan.order(round))
+        .map(|index| engines[usize::from(plan.cases[index].kind.needs_root())].overhead)
+        .sum();
+    let rounds = overhead + plan.trial * plan.measurements() as u32;
+    assert!(rounds <= effort.time, "{rounds:?}");
+    let shares = 1.0 + crate::measure::SEARCH_SHARE + crate::measure::TRANSFER_SHARE;
+    let whole = effort.time.mul_f64(shares) + BESIDE;
+    assert!(whole <= Duration::from_mins(3), "{whole:?}");
+}
