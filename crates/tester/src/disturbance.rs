@@ -4,20 +4,28 @@
 //! of a veth, are 0.3 ms at 800 000 frames/s. So it matters less how busy the machine is than
 //! whether the threads that take part had to *wait*, ready to run, for their core. The kernel
 //! counts that for every thread.
+//!
+//! What the hypervisor takes, the kernel counts in ticks of 10 ms: a tick in a short trial says that
+//! something was taken around it, not how much. So the clock of each core that the trial needs is
+//! looked at too ([`gaps`](crate::gaps)).
 
 use host::CoreId;
-use host::noise::{NOISY_STEAL, Reading, waited_ns};
+use host::noise::{NOISY_STEAL, Noise, Reading, waited_ns};
+
+use crate::gaps::Lookers;
 
 /// Waiting beyond this share of a trial marks it as noisy, as steal does beyond [`NOISY_STEAL`].
 /// Kernel threads that do their few microseconds of housekeeping keep the others waiting a tenth of
-/// this.
+/// this. The same for a core that was away.
 const NOISY_WAITING: f64 = 0.005;
 
 /// What others took, as shares of a trial's time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Disturbance {
-    /// By the hypervisor.
+    /// By the hypervisor, of the core from which it took most.
     pub steal: f64,
+    /// By whatever kept a core from looking at its clock; of the worst core.
+    pub away: f64,
     /// By whoever else ran while the threads of the trial were ready to: the longest-waiting
     /// thread counts.
     pub waited: f64,
@@ -31,6 +39,7 @@ impl Disturbance {
     pub fn worse(self, other: Self) -> Self {
         Self {
             steal: self.steal.max(other.steal),
+            away: self.away.max(other.away),
             waited: self.waited.max(other.waited),
             involuntary_switches: self.involuntary_switches.max(other.involuntary_switches),
         }
@@ -42,6 +51,12 @@ impl Disturbance {
             return Some(format!(
                 "the hypervisor took {:.2} % of the time",
                 self.steal * 100.0
+            ));
+        }
+        if self.away > NOISY_WAITING {
+            return Some(format!(
+                "a core of the trial stood still for {:.1} % of the time",
+                self.away * 100.0
             ));
         }
         (self.waited > NOISY_WAITING).then(|| {
@@ -56,9 +71,9 @@ impl Disturbance {
 /// Watches cores and threads from its making on.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    cores: Vec<CoreId>,
+    cores: Vec<(CoreId, Reading)>,
+    lookers: Option<Lookers>,
     threads: Vec<(u32, u64)>,
-    before: Reading,
     begun_ns: u64,
 }
 
@@ -67,20 +82,36 @@ impl Watch {
     pub(crate) fn new(cores: &[CoreId], threads: &[u32]) -> Self {
         let own = host::process::this_thread();
         Self {
-            cores: cores.to_vec(),
+            cores: cores
+                .iter()
+                .map(|&core| (core, Reading::now(&[core])))
+                .collect(),
+            lookers: None,
             threads: threads
                 .iter()
                 .chain([&own])
                 .map(|&thread| (thread, waited_ns(thread)))
                 .collect(),
-            before: Reading::now(cores),
             begun_ns: host::clock::now_ns(),
+        }
+    }
+
+    /// Has the clocks of the cores looked at, too.
+    pub(crate) fn with_lookers(self) -> Self {
+        let cores: Vec<CoreId> = self.cores.iter().map(|&(core, _)| core).collect();
+        Self {
+            lookers: Some(Lookers::on(&cores)),
+            ..self
         }
     }
 
     /// What has happened since.
     pub(crate) fn end(self) -> Disturbance {
-        let noise = self.before.until(&Reading::now(&self.cores));
+        let noise = self
+            .cores
+            .iter()
+            .map(|(core, before)| before.until(&Reading::now(&[*core])));
+        let noise: Vec<Noise> = noise.collect();
         let passed = host::clock::now_ns().saturating_sub(self.begun_ns).max(1);
         let longest = self
             .threads
@@ -89,9 +120,11 @@ impl Watch {
             .max()
             .unwrap_or(0);
         Disturbance {
-            steal: noise.steal,
+            steal: noise.iter().map(|noise| noise.steal).fold(0.0, f64::max),
+            away: self.lookers.map_or(0, |lookers| lookers.end().away_ns) as f64 / passed as f64,
             waited: longest as f64 / passed as f64,
-            involuntary_switches: noise.involuntary_switches,
+            // Of the whole process, whichever core was read first.
+            involuntary_switches: noise.first().map_or(0, |noise| noise.involuntary_switches),
         }
     }
 }

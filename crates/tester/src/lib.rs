@@ -19,8 +19,8 @@
 //! | [`result`], [`render`] | what is stored, and the tables and plots made of it alone |
 //! | [`expect`], [`quantity`] | what scripts expect; numbers with units |
 //!
-//! What runs a trial's traffic beside an event (`conduct`) and what its threads are granted
-//! meanwhile (`privilege`) is the crate's own.
+//! What runs a trial's traffic beside an event (`conduct`), what its threads are granted meanwhile
+//! (`privilege`) and who looks at the clocks of its cores (`gaps`) is the crate's own.
 //!
 //! A trial that the tester itself could not carry out is *invalid*: it bounds the answer, is named
 //! in the verdict, and never becomes a measured number.
@@ -34,6 +34,7 @@ pub mod disturbance;
 pub mod engine;
 pub mod expect;
 pub mod frame;
+mod gaps;
 pub mod honest;
 pub mod latency;
 pub mod link;

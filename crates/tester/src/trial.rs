@@ -276,8 +276,11 @@ pub struct Trial {
     pub lost_before_ns: Option<u64>,
     /// Longest time without any arrival between two arrivals, ns.
     pub longest_silence_ns: Option<u64>,
-    /// Steal of the tester's cores as a share of the time.
+    /// What the hypervisor took of a core of the trial, as a share of the time; its grain is 10 ms.
     pub steal: f64,
+    /// Share of the time in which a core of the trial stood still, found by looks at its clock.
+    #[serde(default)]
+    pub away: f64,
     /// Share of the time in which a thread of the trial was ready to run while others had its
     /// core.
     #[serde(default)]
@@ -354,6 +357,7 @@ impl Trial {
             lost_before_ns: None,
             longest_silence_ns: None,
             steal: noise.steal,
+            away: noise.away,
             waited: noise.waited,
             involuntary_switches: noise.involuntary_switches,
             repeated: false,

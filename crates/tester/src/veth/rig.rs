@@ -152,7 +152,7 @@ impl Rig for XdpRig {
             .collect();
         let begun = now_ns();
         let watch = event.is_some();
-        let (sent, noise) = conducted(None, event, &self.threads, || {
+        let (sent, noise) = conducted(Some(self.core), event, &self.threads, || {
             match (&mut generators[..], &mut sending[..]) {
                 ([(from, generator)], [state]) if by_timetable => {
                     send_by_timetable(generator, &sinks[*from ^ 1], order, state, watch)
