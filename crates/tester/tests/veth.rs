@@ -9,7 +9,7 @@ use tester::result::Details;
 use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
-use tester::trial::{Direction, LastLoss, Order, Trial};
+use tester::trial::{Direction, LastLoss, Order, Trial, Waits};
 use tester::veth::{End, Testbed};
 
 use crate::support::{root, subject};
@@ -147,6 +147,66 @@ fn a_device_that_stays_dead_is_seen_beyond_what_the_sink_remembers() {
         last + 50_000_000 > schedule.duration_ns().unwrap(),
         "{last}"
     );
+}
+
+/// A token bucket behind the device's second port: so many frames of 60 bytes (without FCS) a second,
+/// and a queue of so many.
+fn bucket(testbed: &Testbed, rate: f64, queue: u32) -> bool {
+    let line = format!(
+        "tc qdisc replace dev {} root tbf rate {:.0}bit burst 1200 limit {}",
+        testbed.ports[1],
+        rate * 60.0 * 8.0,
+        queue * 60
+    );
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let output = testbed.device.command(words[0]).args(&words[1..]).output();
+    let made = output.is_ok_and(|output| output.status.success());
+    needs::that(made, "tc with the token bucket filter (sch_tbf)")
+}
+
+#[test]
+fn frames_that_a_queue_holds_from_an_earlier_trial_are_none_of_the_next() {
+    if !root() {
+        return;
+    }
+    let _alone = needs::cores();
+    let testbed = Testbed::new(1500, true).unwrap();
+    if !bucket(&testbed, 10_000.0, 3_000) {
+        return;
+    }
+    let mut rig = testbed.rig("a token bucket", 1).unwrap();
+    // Of 2000 frames in a tenth of a second the queue holds 1000, and nobody waits for them.
+    let impatient = Order {
+        waits: Waits {
+            residual_ns: 0,
+            settle_ns: 0,
+            ..Waits::QUICK
+        },
+        time_every_frame: false,
+        ..order(64, Family::Ipv4)
+    };
+    rig.run(&impatient, "test", None).unwrap();
+    // Another size, so another generator.
+    for size in [64, 128] {
+        let after = Order {
+            waits: Waits {
+                learning_ns: 0,
+                residual_ns: 5_000_000_000,
+                quiet_ns: 200_000_000,
+                ..Waits::QUICK
+            },
+            schedule: Schedule::constant(5_000.0, 0.1),
+            time_every_frame: false,
+            ..order(size, Family::Ipv4)
+        };
+        let trial = rig.run(&after, "test", None).unwrap();
+        let counts = trial.counts;
+        assert!(counts.closes(), "{counts:?}");
+        assert!(size == 128 || counts.residual > 100, "{counts:?}");
+        assert_eq!((counts.lost, counts.corrupt), (0, 0), "{counts:?}");
+        assert_eq!(counts.received, counts.sent, "{counts:?}");
+        rig.run(&impatient, "test", None).unwrap();
+    }
 }
 
 #[test]

@@ -182,7 +182,8 @@ impl Generator {
         Ok(Attachment::new(&self.program, interface, Request::Generic)?)
     }
 
-    /// Frames made since the start.
+    /// Number of the last frame: frames made since the start, beyond what
+    /// [`Generator::numbered_after`] left out.
     pub fn sent(&self) -> u64 {
         self.state.read(0).sent
     }

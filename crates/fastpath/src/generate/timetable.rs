@@ -25,6 +25,16 @@ pub(super) struct State {
 unsafe impl Plain for State {}
 
 impl Generator {
+    /// Numbers its frames from `number` + 1 on; before its first frame. Then frames of the generator
+    /// before it, which a queue on the way still holds, cannot be taken for its own.
+    #[must_use]
+    pub fn numbered_after(self, number: u64) -> Self {
+        let state = self.state.read(0);
+        let sent = number;
+        self.state.write(0, State { sent, ..state });
+        self
+    }
+
     /// Sets the timetable of a paced generator: `count` frames, the first at `start_ns` of the
     /// monotonic clock, one every `interval_ns`. Then call [`Generator::send`] until
     /// [`Generator::remaining`] is 0: a call ends after as many *runs* as it was told, and a

@@ -74,6 +74,13 @@ impl Generators {
         if self.made.as_ref() == Some(&made) && self.list.iter().all(fresh) {
             return Ok(());
         }
+        // Numbers go on: a frame of the last generators is never taken for one of these.
+        let last = self
+            .list
+            .iter()
+            .map(|(_, generator)| generator.sent())
+            .max();
+        let last = last.filter(|&number| number < SEQUENCES).unwrap_or(0);
         self.list.clear();
         for (from, to) in order.direction.streams(2) {
             let end = &ends[usize::from(from)];
@@ -100,6 +107,7 @@ impl Generators {
                 Generator::new
             };
             let generator = end.enter(|| make(end.index, &frames))??;
+            let generator = generator.numbered_after(last);
             self.list.push((usize::from(from), generator));
         }
         self.made = Some(made);

@@ -3,8 +3,9 @@
 //!
 //! Several times faster than sockets, at a price that the report states: the sink knows magic,
 //! stream, sequence, length and delay of a frame, but does not compare the payload; delays are
-//! counted in buckets 3 % wide, with exact least, most and mean; and frames of an earlier trial
-//! cannot be told from this one's, so a trial begins only when nothing has come for a while.
+//! counted in buckets 3 % wide, with exact least, most and mean. Frames of an earlier trial have
+//! smaller numbers; in a trial of more than 2^21 frames, beyond what the sink remembers, only those
+//! that carry a time can be told apart, and one that meets others is invalid.
 //!
 //! The generator's core also runs whatever the kernel does in the same breath: for a veth that is
 //! the receiving end's whole path, unless that end has a thread of its own on another core

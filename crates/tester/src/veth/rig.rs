@@ -96,13 +96,21 @@ impl XdpRig {
         counts.sum()
     }
 
+    /// Whether the last frame of each generator has come.
+    fn last_came(&self) -> bool {
+        let mut generators = self.generators.list.iter();
+        generators
+            .all(|(from, generator)| self.sinks[from ^ 1].largest(0) == generator.sent() as u32)
+    }
+
     /// Waits until nothing has come for `quiet_ns`, `all` have, or `limit_ns` is over.
     fn settle(&self, limit_ns: u64, quiet_ns: u64, all: u64) -> Result<()> {
         let start = now_ns();
         let (mut seen, mut since) = (self.arrived()?, start);
         loop {
             let now = now_ns();
-            if seen >= all || now - start >= limit_ns || (seen > 0 && now - since >= quiet_ns) {
+            let complete = seen >= all && self.last_came();
+            if complete || now - start >= limit_ns || (seen > 0 && now - since >= quiet_ns) {
                 return Ok(());
             }
             if host::interrupted() {
@@ -141,8 +149,9 @@ impl Rig for XdpRig {
             generator.send(1)?;
         }
         wait_until(now_ns() + order.waits.learning_ns, host::interrupted);
+        let since = now_ns();
         for sink in &self.sinks {
-            sink.clear()?;
+            sink.restart(since)?;
         }
         let by_timetable = self.generators.keep_timetable();
         let (generators, sinks) = (&mut self.generators.list, &self.sinks);
