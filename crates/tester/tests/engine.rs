@@ -1,7 +1,7 @@
 //! The user-space engine over the wire and the calibrated device: what was set must be what is
 //! found.
 
-use tester::clock::Simulated;
+use tester::clock::{Clock, Simulated};
 use tester::engine::Engine;
 use tester::link::Link;
 use tester::link::calibrated::{Calibrated, Settings};
@@ -75,6 +75,61 @@ fn every_fault_is_told_from_every_other() {
         words.contains("wrong port") && words.contains("corrupted") && words.contains("twice"),
         "{words}"
     );
+}
+
+/// A clock that jumps once, as a sender's does that lost its core.
+struct Jumping {
+    simulated: Simulated,
+    at_ns: u64,
+    by_ns: u64,
+    jumped: std::cell::Cell<u64>,
+}
+
+impl Clock for Jumping {
+    fn now_ns(&self) -> u64 {
+        let now = self.simulated.now_ns();
+        if now > self.at_ns {
+            self.jumped.set(self.by_ns);
+        }
+        now + self.jumped.get()
+    }
+
+    fn wait_until(&self, deadline_ns: u64, stop: impl Fn() -> bool) {
+        self.simulated
+            .wait_until(deadline_ns.saturating_sub(self.jumped.get()), stop);
+    }
+}
+
+#[test]
+fn what_was_left_out_makes_no_later_frame_late() {
+    let clock = Jumping {
+        simulated: Simulated::new(300),
+        at_ns: 50_000_000,
+        by_ns: 40_000_000,
+        jumped: std::cell::Cell::default(),
+    };
+    let mut engine = Engine::with_clock(Wire::new(2), clock, Vec::new(), 1518, 1e6, 1).unwrap();
+    let trial = engine
+        .run(&order(Schedule::constant(10_000.0, 1.0)), "test", None)
+        .unwrap();
+    assert!(trial.counts.unsent > 0, "{:?}", trial.counts);
+    let response = trial.response.unwrap();
+    assert!(response.percentile(50.0).unwrap() < 100_000, "{response:?}");
+}
+
+#[test]
+fn streams_of_one_port_wait_for_their_turns_and_are_not_late_by_that() {
+    let trial = run(
+        Wire::new(4),
+        &Order {
+            direction: Direction::Mesh,
+            ..order(Schedule::constant(9_000.0, 0.1))
+        },
+    );
+    let (latency, response) = (trial.latency.unwrap(), trial.response.unwrap());
+    // From one frame of a port to the next 111 us pass.
+    let difference = response.mean_ns - latency.mean_ns;
+    assert!(difference < 20_000.0, "{difference}");
 }
 
 #[test]

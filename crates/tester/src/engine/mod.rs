@@ -223,6 +223,9 @@ impl<L: Link, C: Clock> Engine<L, C> {
             if sent_ns.is_none() {
                 for sender in senders.iter_mut() {
                     sender.turn(&mut self.link, &mut self.pool, now)?;
+                    if let Some(receiver) = &mut receiver {
+                        receiver.follow(sender.port, sender.skips());
+                    }
                 }
                 if senders.iter().all(Sender::finished) {
                     sent_ns = Some(now);

@@ -8,6 +8,7 @@ use super::record::Arrived;
 use crate::capture::{Capture, Departures};
 use crate::frame::{Content, Ends, Signature, Template, udp_source_v4};
 use crate::latency::Delays;
+use crate::schedule::Skips;
 use crate::sequence::{FLOWS, SequenceWindow};
 use crate::sizes::FAMILIES;
 use crate::traffic::{Modifier, SNMP};
@@ -16,6 +17,9 @@ use crate::trial::{Counts, Order, Waits};
 /// One stream as seen from its end.
 struct Stream {
     to: u8,
+    from: u8,
+    /// Among the streams of its port, which take turns.
+    place: u64,
     window: SequenceWindow,
     /// Frames that the sender's port took, once it has finished.
     expected: Option<u32>,
@@ -32,9 +36,12 @@ pub(super) struct Receiver {
     streams: Vec<Stream>,
     delays: Delays,
     response: Delays,
-    /// Intended departure of frame `n` of a stream is `start + n × this`; 0 when the timetable is
-    /// not one even stretch.
+    /// From one place of a port's timetable to the next; 0 when it is not one even stretch.
     interval_ns: f64,
+    /// Streams of each port.
+    turns: u64,
+    /// What each sending port left out of its timetable.
+    skips: Vec<(u8, Skips)>,
     start_ns: u64,
     first_ns: u64,
     last_ns: u64,
@@ -70,14 +77,12 @@ impl Receiver {
             .collect();
         templates.sort_by_key(|template| (template.length(), template.family() as u8));
         templates.dedup_by_key(|template| (template.length(), template.family() as u8));
-        let senders = streams
+        let turns = streams
             .iter()
             .filter(|(from, _)| *from == streams[0].0)
             .count();
         let interval_ns = match order.schedule.segments() {
-            [only] if only.rate.is_finite() && order.traffic.modifier.is_none() => {
-                1e9 / only.rate * senders as f64
-            }
+            [only] if only.rate.is_finite() && order.traffic.modifier.is_none() => 1e9 / only.rate,
             _ => 0.0,
         };
         Self {
@@ -91,8 +96,11 @@ impl Receiver {
             asked: order.traffic.modifier == Some(Modifier::Management),
             streams: streams
                 .iter()
-                .map(|&(_, to)| Stream {
+                .enumerate()
+                .map(|(index, &(from, to))| Stream {
                     to,
+                    from,
+                    place: (index % turns) as u64,
                     window: SequenceWindow::new(flows),
                     expected: None,
                 })
@@ -100,6 +108,8 @@ impl Receiver {
             delays: Delays::new(),
             response: Delays::new(),
             interval_ns,
+            turns: turns as u64,
+            skips: Vec::new(),
             start_ns: 0,
             first_ns: 0,
             last_ns: 0,
@@ -110,6 +120,19 @@ impl Receiver {
 
     pub(super) fn start(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
+    }
+
+    /// Takes over what a port left out of its timetable.
+    #[inline]
+    pub(super) fn follow(&mut self, port: u8, skips: &Skips) {
+        if skips.count() == 0 {
+            return;
+        }
+        match self.skips.iter_mut().find(|(from, _)| *from == port) {
+            Some((_, known)) if known.count() == skips.count() => {}
+            Some((_, known)) => known.clone_from(skips),
+            None => self.skips.push((port, skips.clone())),
+        }
     }
 
     /// How many streams there are.
@@ -142,7 +165,8 @@ impl Receiver {
         if self.first_ns == 0 {
             return 0;
         }
-        let grace = (3.0 * self.interval_ns) as u64 + 2 * self.delays.longest_ns();
+        let grace =
+            (3.0 * self.interval_ns * self.turns as f64) as u64 + 2 * self.delays.longest_ns();
         now.saturating_sub(self.last_ns.max(since))
             .saturating_sub(grace)
     }
@@ -209,8 +233,10 @@ impl Receiver {
         self.counts.received += 1;
         self.delays.take(now.saturating_sub(signature.sent_ns));
         if self.interval_ns > 0.0 {
-            let planned =
-                self.start_ns + (f64::from(signature.sequence - 1) * self.interval_ns) as u64;
+            let index = u64::from(signature.sequence - 1) * self.turns + stream.place;
+            let skips = self.skips.iter().find(|(from, _)| *from == stream.from);
+            let place = skips.map_or(index, |(_, skips)| skips.place(index) - 1);
+            let planned = self.start_ns + (place as f64 * self.interval_ns) as u64;
             self.response.take_plain(now.saturating_sub(planned));
         }
     }

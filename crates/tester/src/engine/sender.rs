@@ -8,7 +8,7 @@ use crate::addresses;
 use crate::capture::{Capture, Departures};
 use crate::frame::{Ends, Signature, Template};
 use crate::link::Link;
-use crate::schedule::{BURST, Pacer, Schedule};
+use crate::schedule::{BURST, Pacer, Schedule, Skips};
 use crate::sizes::{FAMILIES, Family};
 use crate::traffic::Blend;
 use crate::trial::Order;
@@ -392,6 +392,11 @@ impl Sender {
             .as_ref()
             .map_or(index, |other| other.slot(index));
         Some(self.schedule.departure_ns(self.pacer.place(slot)))
+    }
+
+    /// Places of the timetable that it left empty so far.
+    pub(super) fn skips(&self) -> &Skips {
+        self.pacer.skips()
     }
 
     /// How late the latest frame was built, ns.

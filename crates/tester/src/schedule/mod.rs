@@ -10,7 +10,7 @@
 
 mod pacer;
 
-pub use pacer::{BURST, OWED_NS, Pacer, REPAY};
+pub use pacer::{BURST, OWED_NS, Pacer, REPAY, Skips};
 use serde::{Deserialize, Serialize};
 
 /// Share of a trial's frames that may stay unsent.

@@ -9,6 +9,30 @@ pub const REPAY: f64 = 1.1;
 /// A sender that is later than this skips frames, ns.
 pub const OWED_NS: u64 = 10_000_000;
 
+/// Places of a timetable that stayed empty: before which sent frame, and how many in all until then.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Skips(Vec<(u64, u64)>);
+
+impl Skips {
+    /// Notes that `places` stay empty after `sent` frames.
+    fn push(&mut self, sent: u64, places: u64) {
+        let before = self.0.last().map_or(0, |&(_, sum)| sum);
+        self.0.push((sent, before + places));
+    }
+
+    /// How often places were skipped.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Place in the timetable (from 1) of the `index`th frame (from 0) that went.
+    pub fn place(&self, index: u64) -> u64 {
+        let after = self.0.partition_point(|&(sent, _)| sent <= index);
+        let skipped = after.checked_sub(1).map_or(0, |last| self.0[last].1);
+        index + skipped + 1
+    }
+}
+
 /// A walk that says how many frames may go now.
 #[derive(Debug, Clone)]
 pub struct Pacer {
@@ -18,8 +42,7 @@ pub struct Pacer {
     burst: f64,
     last_ns: u64,
     sent: u64,
-    /// Timetable places skipped: before which sent frame, and how many in all until then.
-    skips: Vec<(u64, u64)>,
+    skips: Skips,
     worst_lateness_ns: u64,
 }
 
@@ -32,7 +55,7 @@ impl Pacer {
             burst: f64::from(burst),
             last_ns: 0,
             sent: 0,
-            skips: Vec::new(),
+            skips: Skips::default(),
             worst_lateness_ns: 0,
         }
     }
@@ -79,8 +102,7 @@ impl Pacer {
         {
             let owed = (rate * OWED_NS as f64 / 1e9) as u64;
             let late = self.walk.due(now_ns).saturating_sub(owed);
-            let before = self.skips.last().map_or(0, |&(_, sum)| sum);
-            self.skips.push((self.sent, before + late));
+            self.skips.push(self.sent, late);
             self.walk.advance(late);
         }
     }
@@ -88,8 +110,7 @@ impl Pacer {
     /// Notes that `places` of the timetable stay empty after `sent` frames, for a sender that keeps
     /// the timetable by other means.
     pub fn skip(&mut self, sent: u64, places: u64) {
-        let before = self.skips.last().map_or(0, |&(_, sum)| sum);
-        self.skips.push((sent, before + places));
+        self.skips.push(sent, places);
     }
 
     /// Frames left in the present stretch.
@@ -112,9 +133,12 @@ impl Pacer {
 
     /// Place in the timetable (from 1) of the `index`th frame (from 0) that went.
     pub fn place(&self, index: u64) -> u64 {
-        let after = self.skips.partition_point(|&(sent, _)| sent <= index);
-        let skipped = after.checked_sub(1).map_or(0, |last| self.skips[last].1);
-        index + skipped + 1
+        self.skips.place(index)
+    }
+
+    /// What was skipped so far.
+    pub fn skips(&self) -> &Skips {
+        &self.skips
     }
 
     /// How late the latest frame went, ns.
