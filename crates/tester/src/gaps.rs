@@ -6,8 +6,8 @@
 //! priority), so that only the hypervisor, an interrupt or a stretch of the kernel that nobody may
 //! interrupt keeps it waiting. A look takes some microseconds: less than 0.3 % of a core.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -59,23 +59,26 @@ pub(crate) struct Lookers {
 }
 
 impl Lookers {
-    /// Looks on `cores`; where the priority is refused, nobody looks.
+    /// Looks on `cores`, each from the return of this call on; where the priority is refused, nobody
+    /// looks.
     pub(crate) fn on(cores: &[CoreId]) -> Self {
         let end = Arc::new(AtomicBool::new(false));
+        let ready = Arc::new(Barrier::new(cores.len() + 1));
         let look = |&core: &CoreId| {
-            let end = Arc::clone(&end);
+            let (end, ready) = (Arc::clone(&end), Arc::clone(&ready));
             std::thread::spawn(move || {
                 let pinned = Pinned::to(core);
-                if pinned.is_err() || rank(0, Rank::First(PRIORITY)).is_err() {
+                let urgent = rank(0, Rank::First(PRIORITY));
+                ready.wait();
+                if pinned.is_err() || urgent.is_err() {
                     return Gaps::default();
                 }
                 watch(&end)
             })
         };
-        Self {
-            threads: cores.iter().map(look).collect(),
-            end,
-        }
+        let threads = cores.iter().map(look).collect();
+        ready.wait();
+        Self { end, threads }
     }
 
     /// What the worst core was away.
