@@ -81,6 +81,8 @@ pub struct Counts {
     pub latency_min_ns: u64,
     /// Largest latency in nanoseconds.
     pub latency_max_ns: u64,
+    /// Latency of the stamped frame that came last, in nanoseconds; 0 when nothing was stamped.
+    pub last_latency_ns: u64,
     /// Stamps from the future: the sender's clock is another one.
     pub negative: u64,
     /// Stamped frames that left before the time of [`Sink::restart`]; counted nowhere else.
@@ -256,6 +258,7 @@ impl Sink {
     /// [`bpf::Error::Map`].
     pub fn counts(&self) -> Result<Counts> {
         let mut sum = Counts::default();
+        let mut last_ns = 0;
         for cpu in self.counters.get_per_cpu::<u32, Counters>(0)? {
             sum.frames += cpu.frames;
             sum.bytes += cpu.bytes;
@@ -273,6 +276,9 @@ impl Sink {
                     sum.latency_min_ns.min(cpu.latency_min)
                 };
                 sum.latency_max_ns = sum.latency_max_ns.max(cpu.latency_max);
+                if cpu.last_ns > last_ns {
+                    (last_ns, sum.last_latency_ns) = (cpu.last_ns, cpu.previous);
+                }
             }
             sum.stamped += cpu.stamped;
             sum.latency_sum_ns += cpu.latency_sum;

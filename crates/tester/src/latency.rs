@@ -79,6 +79,11 @@ impl Delays {
         self.previous = Some(delay_ns);
     }
 
+    /// How much later than the least delay the last frame came, ns: what a buffer on the way held.
+    pub fn drain_ns(&self) -> Option<u64> {
+        self.previous.map(|last| last.saturating_sub(self.least))
+    }
+
     /// Longest delay so far, ns.
     pub fn longest_ns(&self) -> u64 {
         self.most

@@ -13,6 +13,10 @@ pub struct Profile {
     pub search_seconds: f64,
     /// Trials that decide, s.
     pub final_seconds: f64,
+    /// A longer trial at what a search found, s: shows whether a buffer of the device bridged the
+    /// shorter ones. None is run if it is no longer than those.
+    #[serde(default)]
+    pub look_seconds: f64,
     /// Bounds closer than this share end a search.
     pub resolution: f64,
     /// Most trials of one rate.
@@ -56,6 +60,7 @@ impl Profile {
         quick: false,
         search_seconds: 2.0,
         final_seconds: 60.0,
+        look_seconds: 0.0,
         resolution: 0.005,
         tries: 1,
         passes: 1,
@@ -86,6 +91,8 @@ impl Profile {
         quick: true,
         search_seconds: 0.1,
         final_seconds: 0.1,
+        // Short enough for a real-time priority.
+        look_seconds: 0.8,
         resolution: 0.01,
         tries: 3,
         passes: 2,

@@ -135,6 +135,10 @@ pub struct Throughput {
     /// at maximum offered load), frames/s.
     #[serde(default)]
     pub at_most_load: Option<f64>,
+    /// For how long frames still came after that, beyond the least delay: what the device's buffers
+    /// held, ns.
+    #[serde(default)]
+    pub drain_ns: Option<u64>,
     /// Largest rate that passed and was confirmed, frames/s.
     pub lower: Option<f64>,
     /// Smallest rate that did not, frames/s.

@@ -10,6 +10,14 @@ use crate::trial::{Order, Trial, Validity};
 /// What the outside shows while trials run.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
+/// A trial of this length decides by loss alone, s (RFC 2544 §24).
+pub(crate) const RFC_SECONDS: f64 = 60.0;
+/// A trial that leaves a question is run again so many times as long.
+pub(crate) const LONGER: f64 = 4.0;
+/// How often: a device that holds frames up shows no more of that in a longer trial, one whose
+/// buffer fills the same share.
+const LENGTHENINGS: usize = 2;
+
 /// A rig at work.
 pub struct Session<'a> {
     rig: &'a mut dyn Rig,
@@ -128,23 +136,34 @@ impl<'a> Session<'a> {
         Some(last)
     }
 
-    /// A trial at a rate, as the searches want it.
+    /// A trial at a rate, as the searches want it. One that lost nothing while the device's buffer
+    /// filled has not shown that the device carries the rate: it is run again for longer, and fails
+    /// where the buffer goes on to fill.
     pub fn outcome(&mut self, rate: f64, seconds: f64, purpose: &str) -> TrialOutcome<f64> {
-        let schedule = Schedule::constant(rate, seconds);
-        let Some(trial) = self.valid_trial(&schedule, purpose, None) else {
-            return TrialOutcome::Stop;
-        };
-        if trial.passes() {
-            TrialOutcome::Pass
-        } else if trial.validity.counts() {
-            TrialOutcome::Fail {
-                carried: Some(trial.forwarded_each()),
+        let mut seconds = seconds;
+        for left in (0..=LENGTHENINGS).rev() {
+            let schedule = Schedule::constant(rate, seconds);
+            let Some(trial) = self.valid_trial(&schedule, purpose, None) else {
+                return TrialOutcome::Stop;
+            };
+            let share = self.profile.resolution / 2.0;
+            let filled = trial.passes() && seconds < RFC_SECONDS && trial.fills(share);
+            if !filled {
+                return outcome_of(&trial, rate);
             }
-        } else {
-            let offered =
-                Some(trial.offered_rate).filter(|&offered| offered > 0.0 && offered < rate);
-            TrialOutcome::Invalid { offered }
+            let Some(last) = self.trials.last_mut() else {
+                break;
+            };
+            if left == 0 {
+                last.filled = true;
+                return TrialOutcome::Fail {
+                    carried: Some(trial.forwarded_each()),
+                };
+            }
+            last.repeated = true;
+            seconds = (seconds * LONGER).min(RFC_SECONDS);
         }
+        TrialOutcome::Stop
     }
 
     /// Why the session stopped, if it did.
@@ -161,4 +180,18 @@ impl<'a> Session<'a> {
     pub fn finish(self) -> (Vec<Trial>, Option<RigError>) {
         (self.trials, self.stopped)
     }
+}
+
+/// What a trial at `rate` says.
+fn outcome_of(trial: &Trial, rate: f64) -> TrialOutcome<f64> {
+    if trial.passes() {
+        return TrialOutcome::Pass;
+    }
+    if trial.validity.counts() {
+        return TrialOutcome::Fail {
+            carried: Some(trial.forwarded_each()),
+        };
+    }
+    let offered = Some(trial.offered_rate).filter(|&offered| offered > 0.0 && offered < rate);
+    TrialOutcome::Invalid { offered }
 }

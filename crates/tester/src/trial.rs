@@ -274,6 +274,14 @@ pub struct Trial {
     /// before this, ns after the start, and all since came.
     #[serde(default)]
     pub lost_before_ns: Option<u64>,
+    /// How much longer than the least delay the last frame took, ns: what the device's buffer held
+    /// when the sending ended.
+    #[serde(default)]
+    pub drain_ns: Option<u64>,
+    /// The device took frames in faster than it gave them out, and had not yet lost one when the
+    /// trial, shorter than that of RFC 2544, ended: it failed.
+    #[serde(default)]
+    pub filled: bool,
     /// Longest time without any arrival between two arrivals, ns.
     pub longest_silence_ns: Option<u64>,
     /// What the hypervisor took of a core of the trial, as a share of the time; its grain is 10 ms.
@@ -355,6 +363,8 @@ impl Trial {
             batch: 64,
             last_lost_ns: None,
             lost_before_ns: None,
+            drain_ns: None,
+            filled: false,
             longest_silence_ns: None,
             steal: noise.steal,
             away: noise.away,
@@ -375,10 +385,22 @@ impl Trial {
             && self.counts.misdirected == 0
     }
 
-    /// Frames per second that came through, all senders together.
+    /// Whether the device's buffer filled all the while, by more than a share of the trial: then the
+    /// last frame is among the latest. A device that was held up for once is not meant.
+    pub fn fills(&self, share: f64) -> bool {
+        let (Some(drain), Some(latency)) = (self.drain_ns, &self.latency) else {
+            return false;
+        };
+        let most = latency.max_ns - latency.min_ns;
+        drain as f64 > share * self.seconds * 1e9 && drain as f64 >= 0.9 * most as f64
+    }
+
+    /// Frames per second that came through, all senders together: from the first arrival to the
+    /// last, so that what the device's buffer gave out after the sending counts with its time.
     pub fn forwarded_rate(&self) -> f64 {
         if self.seconds > 0.0 {
-            self.counts.received as f64 / self.seconds
+            let drain = self.drain_ns.unwrap_or(0) as f64 / 1e9;
+            self.counts.received as f64 / (self.seconds + drain)
         } else {
             0.0
         }
@@ -412,6 +434,10 @@ impl Trial {
             part(counts.corrupt, "corrupted"),
             part(counts.duplicate, "came twice"),
             part(counts.lost, "lost"),
+            self.filled.then(|| {
+                let drain = self.drain_ns.unwrap_or(0) as f64 / 1e6;
+                format!("the last ones {drain:.1} ms late, for the device's buffer filled")
+            }),
         ]
         .into_iter()
         .flatten()

@@ -82,6 +82,45 @@ fn throughput_is_the_set_rate() {
     }
 }
 
+/// A buffer or a bucket of tokens bridges a trial of a tenth of a second: it must not become rate.
+#[test]
+fn what_a_buffer_holds_is_no_throughput() {
+    for (rate, buffer, burst) in [(41_667.0, 200, 67), (8_256.0, 40, 14), (20_000.0, 100, 400)] {
+        let settings = Settings {
+            rate,
+            buffer,
+            burst,
+            ..Settings::default()
+        };
+        let entry = with(settings, Profile::QUICK, |session| {
+            bench::throughput::run(session, &subject(), &[])
+        });
+        within(entry.frames_per_second.unwrap(), rate, "throughput");
+        let Details::Throughput(found) = entry.details else {
+            panic!("{:?}", entry.details)
+        };
+        let drain = found.drain_ns.unwrap() as f64;
+        let set = (buffer + 1) as f64 * 1e9 / rate;
+        assert!((drain / set - 1.0).abs() < 0.05, "drain {drain}, set {set}");
+    }
+}
+
+/// One frame held up for long at the end is no buffer that fills.
+#[test]
+fn a_device_that_holds_frames_up_is_not_taken_for_a_slow_one() {
+    let settings = Settings {
+        rate: 20_000.0,
+        buffer: 64,
+        reorder: 0.2,
+        hold_ns: 3_000_000,
+        ..Settings::default()
+    };
+    let entry = with(settings, Profile::QUICK, |session| {
+        bench::throughput::run(session, &subject(), &[])
+    });
+    within(entry.frames_per_second.unwrap(), 20_000.0, "throughput");
+}
+
 #[test]
 fn plain_halving_finds_the_same() {
     let settings = Settings {

@@ -52,6 +52,7 @@ pub fn settings(words: &[String]) -> Result<Settings, Error> {
         match name {
             "rate" => settings.rate = number()?,
             "buffer" => settings.buffer = number()? as u64,
+            "burst" => settings.burst = number()? as u64,
             "delay" => settings.delay_ns = number()? as u64,
             "loss" => settings.loss = number()?,
             "duplicate" => settings.duplicate = number()?,
@@ -61,7 +62,7 @@ pub fn settings(words: &[String]) -> Result<Settings, Error> {
             "hold" => settings.hold_ns = number()? as u64,
             _ => {
                 return Err(format!(
-                    "--calibrated {word}: there are rate, buffer, delay, loss, duplicate, \
+                    "--calibrated {word}: there are rate, buffer, burst, delay, loss, duplicate, \
                      corrupt, misdirect, reorder, hold"
                 )
                 .into());

@@ -7,22 +7,74 @@ use crate::result::{Details, Entry, GoalBounds, Test, Throughput};
 use crate::schedule::Schedule;
 use crate::search::mlr::{Controller, Goal, TrialResult};
 use crate::search::{Bisection, Ended, Found, Limit, Phase};
-use crate::session::Session;
+use crate::session::{LONGER, RFC_SECONDS, Session};
 use crate::trial::Trial;
 
 /// Searches the throughput up to `high` frames/s in each direction.
+///
+/// What it finds is offered once more, for longer ([`Profile::look_seconds`]). If the device gives
+/// out less then, its buffers bridged the shorter trials, and the search is made again below with
+/// trials of that length; and so on.
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
+    search_unbridged(session, high).0
+}
+
+/// As [`search`], and what was bridged.
+fn search_unbridged(session: &mut Session<'_>, high: f64) -> (Found<f64>, Option<Bridge>) {
     let profile = session.profile;
-    let search = Bisection {
+    let mut found = bisect(session, high, profile.search_seconds, profile.final_seconds);
+    let mut bridge = None;
+    let mut seconds = profile.look_seconds;
+    while seconds > profile.final_seconds && seconds <= RFC_SECONDS {
+        let Some(rate) = found.lower.filter(|&rate| bridged(session, rate, seconds)) else {
+            break;
+        };
+        let again = bisect(session, rate, seconds, seconds);
+        if again.limit == Limit::Range {
+            // It passed after all: the bounds are those of before.
+            break;
+        }
+        found = again;
+        bridge = Some(Bridge {
+            rate: bridge.map_or(rate, |first: Bridge| first.rate),
+            seconds,
+        });
+        seconds *= LONGER;
+    }
+    (found, bridge)
+}
+
+/// Buffers of the device bridged the usual trials of a search.
+#[derive(Debug, Clone, Copy)]
+struct Bridge {
+    /// What passed in those, frames/s.
+    rate: f64,
+    /// How long those were that decided in their place, s.
+    seconds: f64,
+}
+
+/// Whether the device gives out less than `rate` when it is offered for so many seconds.
+fn bridged(session: &mut Session<'_>, rate: f64, seconds: f64) -> bool {
+    session.say(&format!("{seconds} s at what was found"));
+    let schedule = Schedule::constant(rate, seconds);
+    let trial = session.valid_trial(&schedule, "long look", None);
+    let least = rate * (1.0 - session.profile.resolution / 2.0);
+    trial.is_some_and(|trial| trial.validity.counts() && trial.forwarded_each() < least)
+}
+
+/// Searches with trials of so many seconds, and of so many that decide.
+fn bisect(session: &mut Session<'_>, high: f64, search: f64, decide: f64) -> Found<f64> {
+    let profile = session.profile;
+    let bisection = Bisection {
         repeats: profile.tries,
         passes: profile.passes,
         follow_hints: profile.follow_hints,
         ..Bisection::new(high, profile.resolution)
     };
-    search.run(|probe| {
+    bisection.run(|probe| {
         let (seconds, purpose) = match probe.phase {
-            Phase::Search => (profile.search_seconds, "search"),
-            Phase::Confirm => (profile.final_seconds, "confirm"),
+            Phase::Search => (search, "search"),
+            Phase::Confirm => (decide, "confirm"),
         };
         session.say(&format!(
             "{} {:.4} M frames/s, bounds {:.4} to {:.4}",
@@ -61,7 +113,7 @@ pub(super) fn or_stated(
 pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> Entry {
     entry(session, Test::Throughput, subject, |session| {
         let high = high(session, subject);
-        let found = search(session, high);
+        let (found, bridged) = search_unbridged(session, high);
         let bounds = if goals.is_empty() || session.stopped().is_some() {
             Vec::new()
         } else {
@@ -85,6 +137,13 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
             )),
             None => failed(complaint(session)),
         };
+        let verdict = match bridged {
+            Some(bridge) => (
+                verdict.0,
+                format!("{}; {}", verdict.1, words(session, bridge)),
+            ),
+            None => verdict,
+        };
         // A search begins with the most.
         let first = session.trials().first();
         let first = first.filter(|trial| trial.is_trusted());
@@ -104,6 +163,7 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
             verdict,
             details: Details::Throughput(Throughput {
                 at_most_load: first.map(Trial::forwarded_each),
+                drain_ns: first.and_then(|trial| trial.drain_ns),
                 lower: found.lower,
                 upper: found.upper,
                 limit: limit.to_owned(),
@@ -112,6 +172,15 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
             }),
         })
     })
+}
+
+/// What is to be said of it.
+fn words(session: &Session<'_>, bridge: Bridge) -> String {
+    format!(
+        "buffers of the device bridged trials of {} s, in which {:.0} frames/s passed: those of {} \
+         s decide",
+        session.profile.final_seconds, bridge.rate, bridge.seconds
+    )
 }
 
 /// Why the answer is doubtful: most trials that decided one of its bounds were disturbed.
@@ -128,7 +197,7 @@ fn doubt(session: &Session<'_>, found: &Found<f64>) -> Option<String> {
         let decided = |trial: &&Trial| {
             !trial.repeated
                 && trial.validity.counts()
-                && trial.passes() == passed
+                && (trial.passes() && !trial.filled) == passed
                 && trial.intended_rate.is_some_and(near)
         };
         let trials = session.trials().iter().filter(decided);

@@ -264,6 +264,7 @@ impl Receiver {
             response: self.response.summary(),
             last_lost,
             longest_silence_ns: (self.first_ns > 0).then_some(self.silence_ns),
+            drain_ns: self.delays.drain_ns(),
         }
     }
 }

@@ -18,6 +18,7 @@ pub(super) struct Arrived {
     /// Largest missing sequence number of each stream that lost frames.
     pub(super) last_lost: Vec<(u8, u32)>,
     pub(super) longest_silence_ns: Option<u64>,
+    pub(super) drain_ns: Option<u64>,
 }
 
 /// Puts the two halves together.
@@ -66,6 +67,7 @@ pub(super) fn record(
         largest_burst: largest,
         batch: Burst::CAPACITY as u32,
         last_lost_ns: lost_at.max(),
+        drain_ns: arrived.drain_ns,
         longest_silence_ns: arrived.longest_silence_ns,
         ..trial
     }

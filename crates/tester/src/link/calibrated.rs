@@ -20,6 +20,8 @@ pub struct Settings {
     pub rate: f64,
     /// Frames that wait in front of the server at most.
     pub buffer: u64,
+    /// Frames that it forwards at once after a rest, as a token bucket does.
+    pub burst: u64,
     /// Delay of every frame beyond waiting and service, ns.
     pub delay_ns: u64,
     /// Share of frames lost at any load.
@@ -45,6 +47,7 @@ impl Default for Settings {
         Self {
             rate: f64::INFINITY,
             buffer: u64::MAX,
+            burst: 0,
             delay_ns: 0,
             loss: 0.0,
             duplicate: 0.0,
@@ -170,14 +173,16 @@ impl Calibrated {
             pool.release(frame);
             return;
         }
-        // An infinite rate takes no time.
-        server.free_at_ns = server.free_at_ns.max(now_ns as f64) + 1e9 / set.rate;
+        // An infinite rate takes no time. A frame that finds a token leaves at once.
+        let tokens_ns = set.burst as f64 * 1e9 / set.rate;
+        let rested_ns = now_ns as f64 - tokens_ns;
+        server.free_at_ns = server.free_at_ns.max(rested_ns) + 1e9 / set.rate;
         let held = if server.reorder.strikes() {
             set.hold_ns
         } else {
             0
         };
-        let leaves_ns = server.free_at_ns as u64 + set.delay_ns + held;
+        let leaves_ns = server.free_at_ns.max(now_ns as f64) as u64 + set.delay_ns + held;
         let out = usize::from(if server.misdirect.strikes() {
             port
         } else {

@@ -3,7 +3,7 @@
 use report::units::FramesPerSecond;
 use report::{Axis, Block, Plot, Series};
 
-use super::cells::{Columns, label, of, or_dash, rate, verdict};
+use super::cells::{Columns, label, of, or_dash, rate, time, verdict};
 use crate::result::{Details, Entry, GoalBounds, Report, Test, Throughput};
 
 /// Bounds of a search, where there was one.
@@ -51,6 +51,9 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("at most load", |entry| {
             rate(bounds(entry).and_then(|found| found.at_most_load))
         })
+        .number("drain", |entry| {
+            time(bounds(entry).and_then(|found| found.drain_ns))
+        })
         .number("medium", |entry| rate(entry.theoretical_frames_per_second))
         .number("self-test", |entry| rate(entry.selftest_frames_per_second))
         .number("factor", |entry| factor(entry))
@@ -58,7 +61,8 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .caption(
             "Highest rate in each direction without a lost, doubled or corrupted frame; sizes \
              with FCS. At most load: what came through when as much was offered as the tester \
-             can. The self-test is the same tester with a cable in the device's place.",
+             can, first arrival to last. Drain: for how long frames still came then, from the \
+             device's buffers. The self-test is the same tester with a cable in the device's place.",
         )
         .blocks((rows.len() > 1).then_some(plot))
 }

@@ -2,7 +2,7 @@
 
 use report::Block;
 
-use super::cells::{Columns, label, or_dash, per_cent};
+use super::cells::{Columns, label, or_dash, per_cent, time};
 use crate::result::{Entry, Report};
 use crate::trial::{Trial, Validity};
 
@@ -35,8 +35,10 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
             trial.counts.misdirected.to_string()
         })
         .number("stray", |(_, trial)| trial.counts.stray.to_string())
+        .number("drain", |(_, trial)| time(trial.drain_ns))
         .number("waiting", |(_, trial)| per_cent(trial.waited, 2))
         .text("valid", |(_, trial)| match &trial.validity {
+            Validity::Valid if trial.filled => "yes, and a buffer filled: failed".to_owned(),
             Validity::Valid => "yes".to_owned(),
             Validity::Noisy(reason) if trial.repeated => format!("noisy, run again: {reason}"),
             Validity::Noisy(reason) => format!("noisy: {reason}"),
@@ -44,7 +46,8 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         })
         .caption(
             "Sent = received + lost, and arrivals = received + duplicate + late + corrupt + \
-             misdirected + residual + stray, in every trial. Waiting: share of the time in which \
+             misdirected + residual + stray, in every trial. Drain: how much longer than the least \
+             delay the last frame took, by what the device's buffers held. Waiting: share of the time in which \
              a thread of the trial was ready to run and others had its core.",
         )
         .table();

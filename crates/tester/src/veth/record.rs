@@ -58,6 +58,7 @@ pub(super) fn record(
     let mut delays = Delays::new();
     let (mut last_lost_ns, mut lost_before_ns) = (None, None);
     let mut mixed = false;
+    let mut drain_ns = None;
     for ((from, generator), state) in generators.iter().zip(sending) {
         let sent = generator.sent() - state.base;
         counts.intended += order.schedule.frames();
@@ -91,6 +92,7 @@ pub(super) fn record(
         counts.stray += at.other;
         if at.stamped > 0 {
             let sum = u128::from(at.latency_sum_ns);
+            drain_ns = drain_ns.max(at.last_latency_ns.checked_sub(at.latency_min_ns));
             delays.take_histogram(
                 &sink.latencies()?.buckets().collect::<Vec<_>>(),
                 sum,
@@ -134,6 +136,7 @@ pub(super) fn record(
         largest_burst: seen.largest_burst,
         last_lost_ns,
         lost_before_ns,
+        drain_ns,
         longest_silence_ns: (seen.silence_ns > 0).then_some(seen.silence_ns),
         validity,
         ..trial
