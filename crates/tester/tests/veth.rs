@@ -1,6 +1,7 @@
 //! The in-kernel rig over veth, in namespaces of its own: a cable, and the kernel's forwarding.
 //! Needs root.
 
+use host::offload::Offload;
 use tester::bench;
 use tester::engine::Engine;
 use tester::link::ports::Ports;
@@ -119,6 +120,26 @@ fn a_kernel_that_does_not_forward_is_named() {
     let trial = rig.run(&order(64, Family::Ipv4), "test", None).unwrap();
     assert_eq!(trial.complaint().unwrap(), "the device forwards nothing");
     assert_eq!(trial.counts.longest_loss_run, trial.counts.sent);
+}
+
+#[test]
+fn a_port_that_takes_no_frame_is_not_taken_for_a_device_that_forwards_nothing() {
+    if !root() {
+        return;
+    }
+    let _alone = needs::cores();
+    let testbed = Testbed::new(1500, true).unwrap();
+    let port = &testbed.ports[0];
+    let off = || host::offload::switch(port, Offload::GenericReceive, false);
+    testbed.device.enter(off).unwrap().unwrap();
+    let mut rig = testbed.rig("the kernel", 1).unwrap();
+    let error = rig.run(&order(64, Family::Ipv4), "test", None).unwrap_err();
+    let (error, end) = (error.to_string(), &testbed.ends[0].interface);
+    assert!(
+        error.contains(&format!("send into {end}: it took none of 2000 frames"))
+            && error.contains("gro on"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -45,6 +45,14 @@ impl End {
         }
     }
 
+    /// Frames that the interface has sent, as the kernel counts them; `None` where it does not tell.
+    pub(super) fn transmitted(&self) -> Result<Option<u64>> {
+        let table = self.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
+        Ok(table
+            .ok()
+            .and_then(|table| transmitted(&table, &self.interface)))
+    }
+
     /// Runs something in the namespace of this end.
     ///
     /// # Errors
@@ -56,3 +64,18 @@ impl End {
         }
     }
 }
+
+/// From the kernel's table of interfaces (proc_pid_net(5)): eight columns of what was received, then
+/// bytes and packets sent.
+fn transmitted(table: &str, interface: &str) -> Option<u64> {
+    let line = |line: &str| {
+        let (name, figures) = line.split_once(':')?;
+        let packets = figures.split_ascii_whitespace().nth(9);
+        packets.filter(|_| name.trim() == interface)?.parse().ok()
+    };
+    table.lines().find_map(line)
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/veth_end.rs"]
+mod tests;

@@ -17,6 +17,9 @@ const STAMP_SOME: u32 = 16;
 /// full.
 const SEQUENCES: u64 = 1 << 31;
 
+/// What errors call it.
+pub(super) const GENERATOR: &str = "the in-kernel generator";
+
 /// What generators were made for.
 #[derive(Debug, Clone, PartialEq)]
 struct Made {
@@ -44,8 +47,7 @@ impl Generators {
 
     /// Makes the generators for an order, unless those of the last one serve.
     pub(super) fn prepare(&mut self, order: &Order, ends: &[End], seed: u64) -> Result<()> {
-        const RIG: &str = "the in-kernel generator";
-        let unable = |what: &str, remedy| Err(RigError::unable(RIG, what, remedy));
+        let unable = |what: &str, remedy| Err(RigError::unable(GENERATOR, what, remedy));
         if order.direction == Direction::Mesh {
             return unable("send in a mesh", "send one way or both ways");
         }

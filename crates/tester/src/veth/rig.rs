@@ -6,7 +6,7 @@ use host::clock::now_ns;
 use host::{CoreId, Pinned};
 
 use super::end::End;
-use super::generators::Generators;
+use super::generators::{GENERATOR, Generators};
 use super::record::record;
 use super::sending::{Sending, send, send_by_timetable};
 use crate::clock::wait_until;
@@ -24,6 +24,14 @@ const REST: u64 = 16;
 const CEILING: f64 = 20e6;
 /// Sequence numbers remembered for a stream: what a trial may send for its losses to be located.
 const WINDOW: u32 = 1 << 21;
+
+/// What a port needs to take frames from a program in the kernel.
+const TAKES: &str = "a veth takes frames of a program only when its other end has generic receive \
+                     offload (ethtool -K OTHER-END gro on) or an XDP program; or use --generator \
+                     packet";
+
+/// Fewer than one in so many is none.
+const FEW: u64 = 10;
 
 /// Two ends with something between them.
 pub struct XdpRig {
@@ -124,6 +132,38 @@ impl XdpRig {
         }
     }
 
+    /// What the sending ports have sent, as the kernel counts.
+    fn transmitted(&self) -> Result<Vec<Option<u64>>> {
+        let generators = self.generators.list.iter();
+        let sent = generators.map(|(from, _)| self.ends[*from].transmitted());
+        sent.collect()
+    }
+
+    /// Fails when nothing came and a port took none of the frames that were handed to it: then the
+    /// device has not seen any.
+    fn accepted(&self, sending: &[Sending], before: &[Option<u64>]) -> Result<()> {
+        if self.arrived()? > 0 {
+            return Ok(());
+        }
+        let after = self.transmitted()?;
+        let generators = self.generators.list.iter().zip(sending);
+        for (((from, generator), state), (before, after)) in
+            generators.zip(before.iter().zip(after))
+        {
+            let handed = generator.sent() - state.base;
+            let (Some(before), Some(after)) = (before, after) else {
+                continue;
+            };
+            // The kernel sends some of its own meanwhile: neighbour and group messages.
+            if after.saturating_sub(*before) * FEW < handed {
+                let port = &self.ends[*from].interface;
+                let what = format!("send into {port}: it took none of {handed} frames");
+                return Err(RigError::unable(GENERATOR, &what, TAKES));
+            }
+        }
+        Ok(())
+    }
+
     /// Fails when one of the ends is no more: frames into it would be counted as sent, and as lost
     /// by the device.
     fn present(&self) -> Result<()> {
@@ -153,6 +193,7 @@ impl Rig for XdpRig {
         for sink in &self.sinks {
             sink.restart(since)?;
         }
+        let transmitted = self.transmitted()?;
         let by_timetable = self.generators.keep_timetable();
         let (generators, sinks) = (&mut self.generators.list, &self.sinks);
         let mut sending: Vec<Sending> = generators
@@ -177,6 +218,7 @@ impl Rig for XdpRig {
             .sum();
         self.settle(order.waits.residual_ns, order.waits.quiet_ns, expected)?;
         self.present()?;
+        self.accepted(&sending, &transmitted)?;
         drop(privilege);
         // What has been counted last may still be duplicates; a moment more costs nothing.
         let record = record(
