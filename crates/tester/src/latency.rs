@@ -10,10 +10,42 @@ use serde::{Deserialize, Serialize};
 
 /// Longest delay told apart, ns: 100 s.
 const LONGEST_NS: u64 = 100_000_000_000;
+/// Frames of a stream whose neighbours may still come: 16 KiB.
+const REMEMBERED: usize = 1024;
 /// Samples that must lie beyond a percentile before it is printed.
 pub const BEYOND: f64 = 10.0;
 /// Percentiles of the report.
 pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+
+/// The latest frames of a stream: variation is between consecutive frames of one stream (RFC 5481
+/// §4.1), in whatever order they come.
+#[derive(Debug, Clone)]
+pub struct Neighbours {
+    /// Number and delay, by the number's last bits; numbers count from 1.
+    recent: Vec<(u32, u64)>,
+    /// Delay of the frame that came last.
+    last: Option<u64>,
+}
+
+impl Default for Neighbours {
+    fn default() -> Self {
+        Self {
+            recent: vec![(0, 0); REMEMBERED],
+            last: None,
+        }
+    }
+}
+
+impl Neighbours {
+    fn delay_of(&self, sequence: u32) -> Option<u64> {
+        let (number, delay) = self.recent[sequence as usize % REMEMBERED];
+        (number == sequence && sequence > 0).then_some(delay)
+    }
+
+    fn keep(&mut self, sequence: u32, delay_ns: u64) {
+        self.recent[sequence as usize % REMEMBERED] = (sequence, delay_ns);
+    }
+}
 
 /// Delays while a trial runs. Three significant digits from 1 ns to 100 s.
 #[derive(Debug, Clone)]
@@ -60,23 +92,36 @@ impl Delays {
         }
     }
 
-    /// Takes the delay of the next frame to arrive, ns.
+    /// Takes the delay of the next frame to arrive, number `sequence` of a stream, ns: with its
+    /// variation against the frames before and behind it, as far as those have come.
     #[inline]
-    pub fn take(&mut self, delay_ns: u64) {
-        self.take_plain(delay_ns);
-        if let Some(previous) = self.previous {
-            let (histogram, difference) = if delay_ns >= previous {
-                (&mut self.longer, delay_ns - previous)
-            } else {
-                (&mut self.shorter, previous - delay_ns)
-            };
-            histogram.saturating_record(difference);
-            self.absolute += u128::from(difference);
-            self.variations += 1;
-            // RFC 3550 §6.4.1.
-            self.jitter += (difference as f64 - self.jitter) / 16.0;
+    pub fn take_of(&mut self, stream: &mut Neighbours, sequence: u32, delay_ns: u64) {
+        self.take(delay_ns);
+        if let Some(last) = stream.last.replace(delay_ns) {
+            // RFC 3550 §6.4.1, which takes frames as they arrive.
+            let difference = delay_ns.abs_diff(last) as f64;
+            self.jitter += (difference - self.jitter) / 16.0;
         }
-        self.previous = Some(delay_ns);
+        if let Some(before) = stream.delay_of(sequence.wrapping_sub(1)) {
+            self.vary(before, delay_ns);
+        }
+        if let Some(behind) = stream.delay_of(sequence.wrapping_add(1)) {
+            self.vary(delay_ns, behind);
+        }
+        stream.keep(sequence, delay_ns);
+    }
+
+    /// Takes the delays of two consecutive frames.
+    fn vary(&mut self, first_ns: u64, second_ns: u64) {
+        let difference = second_ns.abs_diff(first_ns);
+        let histogram = if second_ns >= first_ns {
+            &mut self.longer
+        } else {
+            &mut self.shorter
+        };
+        histogram.saturating_record(difference);
+        self.absolute += u128::from(difference);
+        self.variations += 1;
     }
 
     /// How much later than the least delay the last frame came, ns: what a buffer on the way held.
@@ -89,13 +134,14 @@ impl Delays {
         self.most
     }
 
-    /// Takes a delay without its variation: half the cost.
+    /// Takes the delay of the next frame to arrive, without its variation, ns.
     #[inline]
-    pub fn take_plain(&mut self, delay_ns: u64) {
+    pub fn take(&mut self, delay_ns: u64) {
         self.delay.saturating_record(delay_ns);
         self.sum += u128::from(delay_ns);
         self.least = self.least.min(delay_ns);
         self.most = self.most.max(delay_ns);
+        self.previous = Some(delay_ns);
     }
 
     /// Takes a histogram made elsewhere (in the kernel): `buckets` of lowest value, highest value
@@ -158,7 +204,7 @@ impl Delays {
         })
     }
 
-    /// RFC 8219 §7.3.2: the difference to the frame before, with its sign.
+    /// RFC 8219 §7.3.2: the difference to the frame sent before, with its sign.
     fn variation(&self) -> Ipdv {
         let (down, up) = (self.shorter.len(), self.longer.len());
         let middle = (down + up).div_ceil(2);

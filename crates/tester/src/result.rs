@@ -191,10 +191,16 @@ pub struct LatencyPoint {
     pub mean_ns: f64,
     /// Typical: the median, ns.
     pub typical_ns: Option<u64>,
+    /// 1st and 99th percentile of the medians of the trials (RFC 8219 §7.2), ns.
+    #[serde(default)]
+    pub typical_spread_ns: Option<(u64, u64)>,
     /// 99th percentile, ns.
     pub p99_ns: Option<u64>,
     /// Worst case: the 99.9th percentile, ns.
     pub worst_ns: Option<u64>,
+    /// 1st and 99th percentile of those of the trials, ns.
+    #[serde(default)]
+    pub worst_spread_ns: Option<(u64, u64)>,
     /// 99.99th percentile, ns.
     pub p9999_ns: Option<u64>,
     /// Largest, ns.

@@ -278,6 +278,29 @@ fn the_most_is_the_most_of_all_trials() {
             .iter()
             .all(|point| (point.min_ns, point.max_ns) == (1_000, 3_000))
     );
+    // One sample each has no median with ten beyond it.
+    assert!(points.iter().all(|point| point.typical_spread_ns.is_none()));
+}
+
+#[test]
+fn the_spread_is_that_of_the_repetitions() {
+    let mut number = 0;
+    let entry = session(
+        |trial| {
+            number += 1;
+            let mut delays = Delays::new();
+            (0..50).for_each(|_| delays.take(1_000 * (number % 3 + 1)));
+            trial.latency = delays.summary();
+        },
+        |session| bench::latency::run(session, &subject(), Some(1_000.0)),
+    );
+    let Details::Latency { points } = entry.details else {
+        panic!("{}", entry.because)
+    };
+    for point in points {
+        let middle = (point.typical_ns, point.typical_spread_ns);
+        assert_eq!(middle, (Some(2_000), Some((1_000, 3_000))));
+    }
 }
 
 #[test]

@@ -66,6 +66,19 @@ fn median<T>(items: &[T], figure: impl Fn(&T) -> Option<f64>) -> Option<f64> {
     Some(figures::median(items.iter().filter_map(figure))).filter(|median| !median.is_nan())
 }
 
+/// The 1st and the 99th percentile of a percentile over the trials that have it (RFC 8219 §7.2); of
+/// fewer than a hundred the least and the most.
+fn spread(latencies: &[&Latency], percent: f64) -> Option<(u64, u64)> {
+    let percentiles = latencies.iter().map(|latency| latency.percentile(percent));
+    let mut values: Vec<u64> = percentiles.flatten().collect();
+    values.sort_unstable();
+    let beyond = values.len() / 100;
+    Some((
+        *values.get(beyond)?,
+        *values.get(values.len().checked_sub(beyond + 1)?)?,
+    ))
+}
+
 /// The median of every figure over the trials (RFC 8219 §7.2), but the least and the most of all.
 fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
     let latencies: Vec<&Latency> = trials
@@ -96,8 +109,10 @@ fn summarise(share: f64, rate: f64, trials: &[Trial]) -> Option<LatencyPoint> {
         min_ns: latencies.iter().map(|latency| latency.min_ns).min()?,
         mean_ns: median(&latencies, |latency| Some(latency.mean_ns))?,
         typical_ns,
+        typical_spread_ns: spread(&latencies, 50.0),
         p99_ns: percentile(99.0),
         worst_ns: percentile(99.9),
+        worst_spread_ns: spread(&latencies, 99.9),
         p9999_ns: percentile(99.99),
         max_ns: latencies.iter().map(|latency| latency.max_ns).max()?,
         pdv_ns: whole(&|latency| latency.pdv_ns),

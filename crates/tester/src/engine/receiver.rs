@@ -7,7 +7,7 @@ use port::{Burst, Pool};
 use super::record::Arrived;
 use crate::capture::{Capture, Departures};
 use crate::frame::{Content, Ends, Signature, Template, udp_source_v4};
-use crate::latency::Delays;
+use crate::latency::{Delays, Neighbours};
 use crate::schedule::Skips;
 use crate::sequence::{FLOWS, SequenceWindow};
 use crate::sizes::FAMILIES;
@@ -21,6 +21,7 @@ struct Stream {
     /// Among the streams of its port, which take turns.
     place: u64,
     window: SequenceWindow,
+    neighbours: Neighbours,
     /// Frames that the sender's port took, once it has finished.
     expected: Option<u32>,
 }
@@ -102,6 +103,7 @@ impl Receiver {
                     from,
                     place: (index % turns) as u64,
                     window: SequenceWindow::new(flows),
+                    neighbours: Neighbours::default(),
                     expected: None,
                 })
                 .collect(),
@@ -231,13 +233,17 @@ impl Receiver {
             return;
         }
         self.counts.received += 1;
-        self.delays.take(now.saturating_sub(signature.sent_ns));
+        self.delays.take_of(
+            &mut stream.neighbours,
+            signature.sequence,
+            now.saturating_sub(signature.sent_ns),
+        );
         if self.interval_ns > 0.0 {
             let index = u64::from(signature.sequence - 1) * self.turns + stream.place;
             let skips = self.skips.iter().find(|(from, _)| *from == stream.from);
             let place = skips.map_or(index, |(_, skips)| skips.place(index) - 1);
             let planned = self.start_ns + (place as f64 * self.interval_ns) as u64;
-            self.response.take_plain(now.saturating_sub(planned));
+            self.response.take(now.saturating_sub(planned));
         }
     }
 

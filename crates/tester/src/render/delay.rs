@@ -35,8 +35,14 @@ fn delays<'a, R: Delayed>(columns: Columns<'a, R>, rows: &[R]) -> Columns<'a, R>
         .number("min", |row| cell(row, |point| time(Some(point.min_ns))))
         .number("mean", |row| cell(row, |point| nanoseconds(point.mean_ns)))
         .number("median", |row| cell(row, |point| time(point.typical_ns)))
+        .number("1 % to 99 %", |row| {
+            cell(row, |point| spread(point.typical_spread_ns))
+        })
         .number("99 %", |row| cell(row, |point| time(point.p99_ns)))
         .number("99.9 %", |row| cell(row, |point| time(point.worst_ns)))
+        .number("1 % to 99 %", |row| {
+            cell(row, |point| spread(point.worst_spread_ns))
+        })
         .number("99.99 %", |row| cell(row, |point| time(point.p9999_ns)))
         .number("max", |row| cell(row, |point| time(Some(point.max_ns))))
         .number("PDV", |row| cell(row, |point| time(point.pdv_ns)))
@@ -50,6 +56,13 @@ fn delays<'a, R: Delayed>(columns: Columns<'a, R>, rows: &[R]) -> Columns<'a, R>
         columns
     };
     columns.number("lost", |row| cell(row, |point| point.lost.to_string()))
+}
+
+/// From one time to another.
+fn spread(times: Option<(u64, u64)>) -> String {
+    or_dash(times, |(least, most)| {
+        format!("{} to {}", time(Some(least)), time(Some(most)))
+    })
 }
 
 fn ipdv(point: &LatencyPoint) -> String {
@@ -85,7 +98,8 @@ pub(super) fn by_load(report: &Report) -> Vec<Block> {
         .number("load", |(_, point)| per_cent(point.share, 0));
     delays(columns, &rows)
         .caption(
-            "Median of the repetitions; min and max of all. Delays are of received frames, application to \
+            "Median of the repetitions; min and max of all; behind the median and the 99.9th \
+             percentile those of the repetitions, 1st to 99th percentile. Delays are of received frames, application to \
              application, the tester's own queueing included; the self-test's floor stands below. \
              A percentile with fewer than ten samples beyond it is not printed.",
         )

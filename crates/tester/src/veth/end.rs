@@ -65,7 +65,7 @@ impl End {
     }
 }
 
-/// From the kernel's table of interfaces (proc_pid_net(5)): eight columns of what was received, then
+/// From the kernel's table of interfaces (`proc_pid_net(5)`): eight columns of what was received, then
 /// bytes and packets sent.
 fn transmitted(table: &str, interface: &str) -> Option<u64> {
     let line = |line: &str| {

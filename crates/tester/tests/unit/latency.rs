@@ -3,8 +3,15 @@
 use super::*;
 
 fn of(delays: impl IntoIterator<Item = u64>) -> Latency {
-    let mut record = Delays::new();
-    delays.into_iter().for_each(|delay| record.take(delay));
+    of_numbered((1..).zip(delays))
+}
+
+/// Of frames of one stream, by number.
+fn of_numbered(frames: impl IntoIterator<Item = (u32, u64)>) -> Latency {
+    let (mut record, mut stream) = (Delays::new(), Neighbours::default());
+    for (sequence, delay) in frames {
+        record.take_of(&mut stream, sequence, delay);
+    }
     record.summary().unwrap()
 }
 
@@ -41,6 +48,25 @@ fn variation_keeps_its_sign() {
     assert_eq!((ipdv.min_ns, ipdv.max_ns), (-60, 50));
     assert!(ipdv.median_ns.abs() <= 1, "{}", ipdv.median_ns);
     assert!((latency.mean_variation_ns.unwrap() - 141.0 / 5.0).abs() < 1e-9);
+}
+
+#[test]
+fn variation_is_between_consecutive_frames_of_one_stream() {
+    // Number 3 is lost, 6 overtook 5: of pairs there are 1-2, 4-5 and 5-6.
+    let latency = of_numbered([(1, 100), (2, 130), (4, 900), (6, 850), (5, 1000)]);
+    let ipdv = latency.ipdv.unwrap();
+    assert_eq!((ipdv.min_ns, ipdv.max_ns), (-150, 100));
+    assert!((latency.mean_variation_ns.unwrap() - (30.0 + 100.0 + 150.0) / 3.0).abs() < 1e-9);
+    // Two streams of different delays, frame by frame by turns: neither varies.
+    let mut record = Delays::new();
+    let mut streams = [Neighbours::default(), Neighbours::default()];
+    for sequence in 1..100 {
+        for (stream, delay) in streams.iter_mut().zip([100, 5_000]) {
+            record.take_of(stream, sequence, delay);
+        }
+    }
+    let ipdv = record.summary().unwrap().ipdv.unwrap();
+    assert_eq!((ipdv.min_ns, ipdv.max_ns), (0, 0));
 }
 
 #[test]
