@@ -51,12 +51,19 @@ impl Choice {
 /// counts are counted once either way: a form with as many coefficients as core counts passes
 /// through every point and proves nothing, so it is not tried.
 pub fn choose(points: &[Point], weighting: Weighting) -> Choice {
+    choose_levelled(points, 1, weighting)
+}
+
+/// The same for the runs of so many `rounds` made equally fast ([`super::rates::Rates::levelled`]):
+/// every level but one was taken from the data too, and counts as a point less.
+pub fn choose_levelled(points: &[Point], rounds: usize, weighting: Weighting) -> Choice {
+    let spent = rounds.saturating_sub(1);
     let counts = distinct(points);
     let candidates: Vec<Candidate> = [Form::Linear, Form::Amdahl, Form::Usl]
         .into_iter()
         .filter(|form| counts > form.parameters())
         .filter_map(|form| fit(points, form, weighting).ok())
-        .filter_map(|fit| aicc(&fit).map(|aicc| Candidate { fit, aicc }))
+        .filter_map(|fit| aicc(&fit, spent).map(|aicc| Candidate { fit, aicc }))
         .collect();
     let best = candidates
         .iter()
@@ -66,10 +73,10 @@ pub fn choose(points: &[Point], weighting: Weighting) -> Choice {
     Choice { candidates, chosen }
 }
 
-/// `n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1)` with `k` counting the variance too. `None`
-/// without degrees of freedom.
-fn aicc(fit: &Fit) -> Option<f64> {
-    let n = fit.points as f64;
+/// `n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1)` with `k` counting the variance too, and `n`
+/// the points less those `spent`. `None` without degrees of freedom.
+fn aicc(fit: &Fit, spent: usize) -> Option<f64> {
+    let n = fit.points.saturating_sub(spent) as f64;
     let k = fit.form.parameters() as f64 + 1.0;
     let freedom = n - k - 1.0;
     (freedom > 0.0).then(|| {

@@ -1,6 +1,9 @@
 //! Rates by round and core count. What is compared is compared within a round.
+//!
+//! A machine that is slow for a whole round slows every run of it, which says nothing about a
+//! scaling law. [`Rates::levelled`] takes that out before a law sees the rates.
 
-use figures::{Estimate, median};
+use figures::{Estimate, geometric_mean, median};
 use serde::{Deserialize, Serialize};
 
 use super::Point;
@@ -15,6 +18,35 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// The same rates as if all rounds had been equally fast: each round divided by its geometric
+    /// mean, and multiplied by the median of those means. Ratios within a round stay what they
+    /// were.
+    #[must_use]
+    pub fn levelled(&self) -> Self {
+        let levels: Vec<f64> = self
+            .rates
+            .iter()
+            .map(|round| geometric_mean(round))
+            .collect();
+        let usual = median(&levels);
+        let level = |(round, level): (&Vec<f64>, &f64)| {
+            round.iter().map(|rate| rate / level * usual).collect()
+        };
+        Self {
+            cores: self.cores.clone(),
+            rates: self.rates.iter().zip(&levels).map(level).collect(),
+        }
+    }
+
+    /// Every run by itself, round by round.
+    pub fn every_run(&self) -> Vec<Point> {
+        let points = |round: &Vec<f64>| -> Vec<Point> {
+            let pairs = self.cores.iter().zip(round);
+            pairs.map(|(&cores, &rate)| Point { cores, rate }).collect()
+        };
+        self.rates.iter().flat_map(points).collect()
+    }
+
     /// The median rate at each core count.
     pub fn medians(&self) -> Vec<Point> {
         self.draw(&(0..self.rates.len()).collect::<Vec<_>>())

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Point;
-use super::choice::{Choice, choose};
+use super::choice::{Choice, choose_levelled};
 use super::form::Weighting;
 
 /// Where a new kind of core begins in the sweep.
@@ -33,9 +33,11 @@ pub struct Segment {
 }
 
 /// Splits `points` at `boundaries` and fits every stretch by itself. A later stretch starts from
-/// the last core count of the stretch before it, so that its first step is part of it.
+/// the last core count of the stretch before it, so that its first step is part of it. `points` are
+/// of so many levelled `rounds`.
 pub fn fit_segments(
     points: &[Point],
+    rounds: usize,
     boundaries: &[Boundary],
     weighting: Weighting,
 ) -> Vec<Segment> {
@@ -71,7 +73,7 @@ pub fn fit_segments(
             what: start.what.clone(),
             first: start.cores,
             last,
-            choice: choose(&own, weighting),
+            choice: choose_levelled(&own, rounds, weighting),
         });
     }
     segments

@@ -7,8 +7,7 @@ use crate::cause::split::split;
 use crate::harness::notes::Note;
 use crate::harness::plan::{Mode, Placement};
 use crate::harness::series::Series;
-use crate::laws::Point;
-use crate::laws::choice::choose;
+use crate::laws::choice::choose_levelled;
 use crate::laws::fit::fit;
 use crate::laws::forecast::{from_refits, from_serial_fraction};
 use crate::laws::form::{Form, Weighting};
@@ -118,19 +117,10 @@ pub fn above_linear(points: &[PointResult]) -> Option<Note> {
 
 /// The law over the rounds of one series, with everything that it permits to be said.
 pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
-    let medians = rounds.medians();
-    let every_run: Vec<Point> = rounds
-        .rates
-        .iter()
-        .flat_map(|round| {
-            rounds
-                .cores
-                .iter()
-                .zip(round)
-                .map(|(&cores, &rate)| Point { cores, rate })
-        })
-        .collect();
-    let mut choice = choose(&every_run, WEIGHTING);
+    let rounds = &rounds.levelled();
+    let (medians, every_run) = (rounds.medians(), rounds.every_run());
+    let count = rounds.rates.len();
+    let mut choice = choose_levelled(&every_run, count, WEIGHTING);
     let refits = |form: Form| {
         let counts = rounds.cores.len();
         (counts > form.parameters()).then(|| over_rounds(rounds, form, WEIGHTING, REFITS, seed))
@@ -176,7 +166,7 @@ pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
         segments: if boundaries.is_empty() {
             Vec::new()
         } else {
-            fit_segments(&every_run, boundaries, WEIGHTING)
+            fit_segments(&every_run, count, boundaries, WEIGHTING)
         },
         choice,
         coefficients,

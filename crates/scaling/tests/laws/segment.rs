@@ -26,7 +26,7 @@ fn a_curve_with_a_step_is_two_straight_ones() {
         cores: 9,
         what: "second thread of a core".into(),
     };
-    let segments = fit_segments(&points, &[boundary], Weighting::Relative);
+    let segments = fit_segments(&points, 1, &[boundary], Weighting::Relative);
     assert_eq!(segments.len(), 2);
     assert_eq!((segments[0].first, segments[0].last), (1, 8));
     assert_eq!((segments[1].first, segments[1].last), (9, 16));
@@ -49,7 +49,7 @@ fn a_boundary_beyond_the_cores_tried_is_ignored() {
         what: "x".into(),
     };
     assert_eq!(
-        fit_segments(&points, &[boundary], Weighting::Relative).len(),
+        fit_segments(&points, 1, &[boundary], Weighting::Relative).len(),
         1
     );
 }

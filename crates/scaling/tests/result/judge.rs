@@ -4,7 +4,10 @@ use figures::Random;
 use scaling::harness::notes::Note;
 use scaling::harness::plan::{Mode, Placement};
 use scaling::harness::series::{Run, Series};
+use scaling::laws::form::Form;
 use scaling::laws::peak::Peak;
+use scaling::laws::rates::Rates;
+use scaling::laws::usl::Usl;
 use scaling::result::judge::{above_linear, causes, control, law, points};
 
 fn run(wall: f64, user: f64) -> Run {
@@ -58,6 +61,43 @@ fn two_cores_are_told_what_they_cannot_show() {
     assert!((e - 0.44).abs() < 1e-9 && (interval.high - interval.low).abs() < 1e-9);
     assert_eq!(law.forecast.len(), 2, "to four cores, no further");
     assert!(law.forecast[1].speedup.low < law.forecast[1].speedup.high);
+}
+
+/// Eleven rounds of a law with coherency: a run scatters by 1 %, a whole round by a factor of 3.
+fn rounds_of_many_speeds() -> Rates {
+    let truth = Usl {
+        gamma: 10.0,
+        sigma: 0.02,
+        kappa: 0.004,
+    };
+    let mut random = Random::new(7);
+    let cores = vec![1, 2, 3, 4, 6, 8];
+    let rates = (0..11)
+        .map(|_| {
+            let speed = 1.0 + 2.0 * random.unit();
+            let mut rate =
+                |&n: &u32| truth.rate(f64::from(n)) * speed * (1.0 + 0.02 * (random.unit() - 0.5));
+            cores.iter().map(&mut rate).collect()
+        })
+        .collect();
+    Rates { cores, rates }
+}
+
+#[test]
+fn rounds_of_different_speed_do_not_hide_a_law() {
+    let law = law(&rounds_of_many_speeds(), &[], 1);
+    assert_eq!(law.choice.fit().unwrap().form, Form::Usl);
+    let found = law.coefficients.unwrap();
+    assert!(
+        found.sigma.contains(0.02) && found.kappa.contains(0.004),
+        "{found:?}"
+    );
+    assert!(found.kappa.high - found.kappa.low < 0.001, "{found:?}");
+    let sixteen = law.forecast.last().unwrap();
+    assert!(
+        sixteen.speedup.contains(16.0 / (1.0 + 0.3 + 0.96)),
+        "{sixteen:?}"
+    );
 }
 
 #[test]
