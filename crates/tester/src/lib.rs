@@ -15,7 +15,7 @@
 //! | [`traffic`], [`capture`] | what is sent besides them, or in their place |
 //! | [`sequence`], [`latency`] | which frames came, and how late |
 //! | [`disturbance`], [`honest`] | whether others had the cores; what a result is worth |
-//! | [`profile`] | how long, how often, how finely, and where that is not the RFCs' |
+//! | [`profile`], [`deviations`] | how long, how often, how finely; where that is not the RFCs' |
 //! | [`result`], [`render`] | what is stored, and the tables and plots made of it alone |
 //! | [`expect`], [`quantity`] | what scripts expect; numbers with units |
 //!
@@ -30,6 +30,7 @@ pub mod bench;
 pub mod capture;
 pub mod clock;
 mod conduct;
+pub mod deviations;
 pub mod disturbance;
 pub mod engine;
 pub mod expect;

@@ -136,63 +136,6 @@ impl Profile {
             ..self
         }
     }
-
-    /// Every difference to the RFCs' procedures, in words for the report.
-    pub fn deviations(&self) -> Vec<String> {
-        let waits = [
-            self.waits.learning_ns,
-            self.waits.quiet_ns,
-            self.waits.settle_ns,
-        ];
-        let [learning, quiet, settle] = waits.map(|ns| ns as f64 / 1e9);
-        let (overload, before_reset) = (self.recovery_seconds.0, self.reset_seconds.0);
-        let residual = "wait for residual frames, once none comes";
-        let shorter = [
-            (self.final_seconds, 60.0, "deciding trials", "2544 §24"),
-            (self.loss_seconds, 60.0, "loss trials", "2544 §24"),
-            (self.latency_seconds, 120.0, "latency streams", "2544 §26.2"),
-            (overload, 60.0, "overload before recovery", "2544 §26.5"),
-            (before_reset, 15.0, "forwarding before a reset", "6201 §4"),
-            (learning, 2.0, "wait after learning frames", "2544 §23 b"),
-            (quiet, 2.0, residual, "2544 §23 d"),
-            (settle, 5.0, "wait between trials", "2544 §23 e"),
-        ];
-        let fewer = [
-            (self.latency_repeats, 20, "latency", "2544 §26.2"),
-            (self.burst_repeats, 50, "back-to-back", "2544 §26.4"),
-        ];
-        let mut list = Vec::new();
-        for (is, should, what, clause) in shorter {
-            if is < should {
-                list.push(format!(
-                    "{what}: {is} s instead of {should} s (RFC {clause})"
-                ));
-            }
-        }
-        for (is, should, what, clause) in fewer {
-            if is < should {
-                list.push(format!(
-                    "{what}: {is} repetitions instead of {should} (RFC {clause})"
-                ));
-            }
-        }
-        if self.tries > 1 {
-            list.push(format!(
-                "a rate is decided by up to {} trials, of which {} must pass (as the exceed ratio \
-                 of MLRsearch), not by one",
-                self.tries, self.passes
-            ));
-        }
-        list.push(
-            "routing update frames (RFC 2544 §23 a) are not sent: routes are static".to_owned(),
-        );
-        list.push(
-            "delays are from before a burst is queued to after it was taken in, by software: \
-             neither FIFO nor LIFO of RFC 1242"
-                .to_owned(),
-        );
-        list
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(crate) const RFC_SECONDS: f64 = 60.0;
 pub(crate) const LONGER: f64 = 4.0;
 /// How often: a device that holds frames up shows no more of that in a longer trial, one whose
 /// buffer fills the same share.
-const LENGTHENINGS: usize = 2;
+pub(crate) const LENGTHENINGS: usize = 2;
 
 /// A rig at work.
 pub struct Session<'a> {

@@ -42,7 +42,7 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
         direction: plan.direction,
         destinations: options.destinations,
         profile: plan.profile,
-        deviations: plan.profile.deviations(),
+        deviations: tester::deviations::of(&plan.profile),
         results: Vec::new(),
         stopped: None,
     };

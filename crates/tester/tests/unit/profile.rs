@@ -1,20 +1,9 @@
 use super::*;
 
 #[test]
-fn the_full_profile_deviates_only_where_software_must() {
-    assert_eq!(
-        Profile::RFC_2544.deviations().len(),
-        2,
-        "{:?}",
-        Profile::RFC_2544.deviations()
-    );
-    assert!(Profile::QUICK.deviations().len() > 8);
-}
-
-#[test]
 fn shorter_and_fewer_trials_are_deviations() {
     let shorter = Profile::RFC_2544.with_trials_of(1.0).with_repeats(1);
-    let said = shorter.deviations().join("; ");
+    let said = crate::deviations::of(&shorter).join("; ");
     for words in [
         "deciding trials: 1 s",
         "loss trials: 1 s",

@@ -1,0 +1,135 @@
+//! Every difference to the RFCs' procedures: one table, from which the report and the documents
+//! take their words.
+
+use host::favour::Urgent;
+
+use crate::profile::Profile;
+use crate::session::{LENGTHENINGS, RFC_SECONDS};
+
+/// A difference, if there is one with this profile, with the clause that it differs from.
+type Deviation = fn(&Profile) -> Option<String>;
+
+/// All of them, lengths and numbers of trials first.
+const TABLE: [Deviation; 19] = [
+    |profile| {
+        shorter(
+            profile.final_seconds,
+            RFC_SECONDS,
+            "deciding trials",
+            "2544 §24",
+        )
+    },
+    |profile| shorter(profile.loss_seconds, RFC_SECONDS, "loss trials", "2544 §24"),
+    |profile| {
+        shorter(
+            profile.latency_seconds,
+            120.0,
+            "latency streams",
+            "2544 §26.2",
+        )
+    },
+    |profile| {
+        let overload = profile.recovery_seconds.0;
+        shorter(overload, 60.0, "overload before recovery", "2544 §26.5")
+    },
+    |profile| {
+        let before = profile.reset_seconds.0;
+        shorter(before, 15.0, "forwarding before a reset", "6201 §4")
+    },
+    |profile| {
+        let wait = seconds(profile.waits.learning_ns);
+        shorter(wait, 2.0, "wait after learning frames", "2544 §23 b")
+    },
+    |profile| {
+        let wait = seconds(profile.waits.quiet_ns);
+        let what = "wait for residual frames, once none comes";
+        shorter(wait, 2.0, what, "2544 §23 d")
+    },
+    |profile| {
+        let wait = seconds(profile.waits.settle_ns);
+        shorter(wait, 5.0, "wait between trials", "2544 §23 e")
+    },
+    |profile| fewer(profile.latency_repeats, 20, "latency", "2544 §26.2"),
+    |profile| fewer(profile.burst_repeats, 50, "back-to-back", "2544 §26.4"),
+    |profile| {
+        (profile.tries > 1).then(|| {
+            format!(
+                "a rate is decided by up to {} trials, of which {} must pass (as the exceed ratio \
+                 of MLRsearch), not by one (RFC 2544 §26.1)",
+                profile.tries, profile.passes
+            )
+        })
+    },
+    |profile| {
+        (profile.search_seconds < RFC_SECONDS).then(|| {
+            format!(
+                "a trial shorter than {RFC_SECONDS} s without loss is run again up to \
+                 {LENGTHENINGS} times, longer, while delays grow in it by more than {} % of its \
+                 length, and then fails (RFC 2544 §26.1)",
+                profile.resolution * 50.0
+            )
+        })
+    },
+    |profile| {
+        (profile.retries > 0).then(|| {
+            format!(
+                "a trial that was disturbed, or in which the tester failed, is run again up to {} \
+                 times, whatever came of it; the last stands (RFC 2544 §24)",
+                profile.retries
+            )
+        })
+    },
+    |_| {
+        Some(format!(
+            "the threads of the tester and of a device in namespaces have a real-time priority in \
+             trials of up to {} s, and the highest ordinary weight in longer ones",
+            Urgent::LONGEST.as_secs_f64()
+        ))
+    },
+    |_| Some("the wait for residual frames ends once all have come (RFC 2544 §23 d)".to_owned()),
+    |_| {
+        Some("no routing update frames are sent, for routes are static (RFC 2544 §23 a)".to_owned())
+    },
+    |_| {
+        Some(
+            "delays are from before a burst is queued to after it was taken in, by software: \
+             neither FIFO nor LIFO (RFC 1242 §3.8)"
+                .to_owned(),
+        )
+    },
+    |_| {
+        Some(
+            "every frame of a latency stream is a sample, from the first on, in place of tagged \
+             ones after 60 s (RFC 2544 §26.2, RFC 8219 §7.2)"
+                .to_owned(),
+        )
+    },
+    |_| {
+        Some(
+            "with the generator in the kernel variation is between consecutive arrivals, and has \
+             no sign (RFC 5481 §4.1)"
+                .to_owned(),
+        )
+    },
+];
+
+/// Those of a profile, in words.
+pub fn of(profile: &Profile) -> Vec<String> {
+    TABLE.iter().filter_map(|words| words(profile)).collect()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn shorter(is: f64, should: f64, what: &str, clause: &str) -> Option<String> {
+    (is < should).then(|| format!("{what}: {is} s instead of {should} s (RFC {clause})"))
+}
+
+fn fewer(is: u32, should: u32, what: &str, clause: &str) -> Option<String> {
+    (is < should).then(|| format!("{what}: {is} repetitions instead of {should} (RFC {clause})"))
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/deviations.rs"]
+mod tests;
