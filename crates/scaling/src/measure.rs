@@ -9,7 +9,7 @@ use host::topology::Topology;
 
 use crate::cause::blame::{self, Cause};
 use crate::cause::counters::Inflation;
-use crate::cause::split::{Split, split};
+use crate::cause::split::median_split;
 use crate::harness::beside::{Mutual, beside};
 use crate::harness::notes::Note;
 use crate::harness::order::{boundaries, order};
@@ -184,7 +184,7 @@ fn why(
 ) -> Result<Why, SweepError> {
     let primary = swept.series.first();
     let split = primary.map_or_else(Vec::new, |series| judge::causes(series, request.seed));
-    let loss = primary.and_then(loss_of);
+    let loss = primary.and_then(|series| median_split(&series.splits()));
     let counters = instruments::counted(swept);
     if !request.cause || ground.most < 2 {
         return Ok(Why {
@@ -291,12 +291,6 @@ fn unit(mode: Mode, progress: Option<&str>) -> String {
         (None, Mode::Copies) => "copies".to_owned(),
         (None, _) => "runs".to_owned(),
     }
-}
-
-/// The split at the largest core count.
-fn loss_of(series: &Series) -> Option<Split> {
-    let last = series.counts.len().checked_sub(1)?;
-    split(&series.cost(0), &series.cost(last))
 }
 
 fn next_to(job: &Job, other: &[String], rounds: usize) -> Result<BesideResult, SweepError> {

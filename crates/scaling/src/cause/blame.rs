@@ -23,8 +23,8 @@ pub struct Cause {
     pub of: Option<String>,
     /// Its part of the loss: the parts of the exact split add to 1. Negative where it was a gain.
     pub share: f64,
-    /// Interval of the share over the rounds.
-    pub interval: Interval,
+    /// Interval of the share over the rounds; `None` where one run was looked at, which has none.
+    pub interval: Option<Interval>,
     /// The factor on the efficiency.
     pub factor: f64,
     /// How it is known.
@@ -120,7 +120,7 @@ fn child(part: &Cause, name: String, of_part: f64, evidence: &str) -> Cause {
         name,
         of: Some(part.name.clone()),
         share: part.share * of_part,
-        interval: Interval::new(part.interval.low * of_part, part.interval.high * of_part),
+        interval: None,
         factor: part.factor.powf(of_part),
         evidence: evidence.to_owned(),
     }

@@ -11,6 +11,7 @@
 //! dearer work: the same job costs more CPU time. Logarithms make the product a sum, so shares of
 //! `ln E` add to 100 % whatever the numbers are.
 
+use figures::median;
 use serde::{Deserialize, Serialize};
 
 use super::blame::{IDLE, STEAL, SYSTEM, USER};
@@ -107,6 +108,45 @@ fn logarithmic_mean(a: f64, b: f64) -> f64 {
     } else {
         (a - b) / difference
     }
+}
+
+/// The split of the median round: its whole is the logarithm of the median efficiency, and its
+/// parts add up to that. They are means over the middle half of the rounds, where the rounds below
+/// the median and those above it weigh as much as gives the median. `None` without a round.
+pub fn median_split(rounds: &[Split]) -> Option<Split> {
+    let mut sorted = rounds.to_vec();
+    sorted.sort_by(|a, b| a.total.total_cmp(&b.total));
+    let quarter = sorted.len() / 4;
+    let middle = &sorted[quarter..sorted.len() - quarter];
+    let below = mean(&middle[..middle.len().div_ceil(2)])?;
+    let above = mean(&middle[middle.len() / 2..])?;
+    let total = median(sorted.iter().map(Split::efficiency)).ln();
+    let weight = if above.total > below.total {
+        ((total - below.total) / (above.total - below.total)).clamp(0.0, 1.0)
+    } else {
+        0.5
+    };
+    let between = |part: fn(&Split) -> f64| part(&below) + weight * (part(&above) - part(&below));
+    Some(Split {
+        total,
+        idle: between(|s| s.idle),
+        steal: between(|s| s.steal),
+        user: between(|s| s.user),
+        system: between(|s| s.system),
+    })
+}
+
+/// Each part's mean.
+fn mean(splits: &[Split]) -> Option<Split> {
+    let count = splits.len() as f64;
+    let mean = |part: fn(&Split) -> f64| splits.iter().map(part).sum::<f64>() / count;
+    (!splits.is_empty()).then(|| Split {
+        total: mean(|s| s.total),
+        idle: mean(|s| s.idle),
+        steal: mean(|s| s.steal),
+        user: mean(|s| s.user),
+        system: mean(|s| s.system),
+    })
 }
 
 impl Split {

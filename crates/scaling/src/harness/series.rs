@@ -4,7 +4,7 @@ use figures::median;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Placement;
-use crate::cause::split::Cost;
+use crate::cause::split::{Cost, Split, split};
 use crate::laws::rates::Rates;
 
 /// A task alone on its core gives way to the kernel's own threads some ten times a second, one that
@@ -35,6 +35,18 @@ pub struct Run {
 }
 
 impl Run {
+    /// What the run cost on so many `cores`, and the work it did.
+    pub fn cost(&self, cores: u32) -> Cost {
+        Cost {
+            cores,
+            work: self.rate * self.wall,
+            wall: self.wall,
+            user: self.user,
+            system: self.system,
+            steal: self.steal,
+        }
+    }
+
     /// Whether others had so much of the cores that nobody can tell what the command would have
     /// used: seen in `/proc/stat`, or in a run too short for that by how often its tasks had to
     /// give way.
@@ -75,6 +87,13 @@ impl Series {
     /// Cores kept busy at place `place`: CPU time over wall time, median over the rounds.
     pub fn busy(&self, place: usize) -> f64 {
         self.median(place, |run| (run.user + run.system) / run.wall.max(1e-9))
+    }
+
+    /// The split of the efficiency on the most cores in each round that allows one.
+    pub fn splits(&self) -> Vec<Split> {
+        let most = self.counts.last().copied().unwrap_or(1);
+        let of_round = |round: &Vec<Run>| split(&round.first()?.cost(1), &round.last()?.cost(most));
+        self.rounds.iter().filter_map(of_round).collect()
     }
 
     /// What the setting at place `place` cost, and the work it did, as means over the rounds.

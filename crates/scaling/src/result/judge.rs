@@ -3,7 +3,7 @@
 use figures::{Estimate, Interval, median_interval};
 
 use super::{Cause, Control, LawResult, PointResult};
-use crate::cause::split::split;
+use crate::cause::split::median_split;
 use crate::harness::notes::Note;
 use crate::harness::plan::{Mode, Placement};
 use crate::harness::series::Series;
@@ -183,24 +183,13 @@ pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
     if last == 0 {
         return Vec::new();
     }
-    let Some(whole) = split(&series.cost(0), &series.cost(last)) else {
+    let each = series.splits();
+    let Some(whole) = median_split(&each) else {
         return Vec::new();
     };
     if whole.efficiency() > 1.0 - NO_LOSS {
         return Vec::new();
     }
-    // The same split for each round alone gives the scatter of each part.
-    let each: Vec<_> = series
-        .rounds
-        .iter()
-        .filter_map(|round| {
-            let alone = Series {
-                rounds: vec![round.clone()],
-                ..series.clone()
-            };
-            split(&alone.cost(0), &alone.cost(last))
-        })
-        .collect();
     let evidence = [
         "wall time without CPU time, exact",
         "steal in /proc/stat, grain 10 ms",
@@ -221,7 +210,7 @@ pub fn causes(series: &Series, seed: u64) -> Vec<Cause> {
                 name: name.to_owned(),
                 of: None,
                 share: part / whole.total,
-                interval: median_interval(&shares, seed),
+                interval: Some(median_interval(&shares, seed)),
                 factor: part.exp(),
                 evidence: evidence.to_owned(),
             }

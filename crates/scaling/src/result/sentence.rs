@@ -74,7 +74,8 @@ pub fn sentence(
 fn parts(cause: &[Cause]) -> String {
     let mut named: Vec<&Cause> = cause
         .iter()
-        .filter(|c| c.of.is_none() && c.share >= WORTH_NAMING && c.interval.low > 0.0)
+        .filter(|c| c.of.is_none() && c.share >= WORTH_NAMING)
+        .filter(|c| c.interval.is_some_and(|interval| interval.low > 0.0))
         .collect();
     named.sort_by(|a, b| b.share.total_cmp(&a.share));
     if named.is_empty() {

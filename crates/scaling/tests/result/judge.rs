@@ -53,6 +53,23 @@ fn slow_rounds_cancel_and_the_parts_add_up() {
 }
 
 #[test]
+fn the_parts_explain_the_speedup_that_is_printed() {
+    let mut random = Random::new(5);
+    let mut noisy = |seconds: f64| seconds * (1.0 + random.unit() / 10.0);
+    let mut rounds: Vec<Vec<Run>> = (0..8)
+        .map(|_| vec![run(noisy(10.0), 10.0), run(noisy(7.2), noisy(12.0))])
+        .collect();
+    rounds[3][1] = run(40.0, 12.0); // one run was held up
+    let series = Series { rounds, ..series() };
+    let factors: f64 = causes(&series, 1).iter().map(|c| c.factor).product();
+    let printed = points(&[series], Mode::Threads, 1)[1].efficiency;
+    assert!(
+        (factors - printed).abs() < 1e-9,
+        "{factors} is not {printed}"
+    );
+}
+
+#[test]
 fn two_cores_are_told_what_they_cannot_show() {
     let law = law(&series().rates(), &[], 1);
     assert_eq!(law.peak, Peak::TooFewCores { tried: 2 });

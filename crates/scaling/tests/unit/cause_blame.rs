@@ -11,7 +11,7 @@ pub(crate) fn part(name: &str, share: f64) -> Cause {
         name: name.to_owned(),
         of: None,
         share,
-        interval: Interval::new(share, share),
+        interval: Some(Interval::new(share, share)),
         factor: 0.5_f64.powf(share),
         evidence: String::new(),
     }
@@ -47,6 +47,10 @@ fn the_budget_divides_the_idle_cores_and_small_change_stays_unexplained() {
     let found = children(&split(), total, &evidence);
     let share = |name: &str| found.iter().find(|c| c.name == name).map(|c| c.share);
     assert!((share("waiting for mutex `table`").unwrap() - 0.45).abs() < 1e-12);
+    assert!(
+        found.iter().all(|c| c.interval.is_none()),
+        "one run has none"
+    );
     assert!((share("no further task to run").unwrap() - 0.04).abs() < 1e-12);
     assert_eq!(
         share("kernel threads on the cores"),

@@ -9,11 +9,14 @@ use crate::result::sentence::finished;
 use crate::result::{Cause, ScaleResult};
 
 fn cause_row(part: &Cause, name: String) -> [String; 5] {
-    let Interval { low, high } = part.interval;
+    let interval = part.interval.map_or_else(
+        || "–".to_owned(),
+        |Interval { low, high }| format!("{:.1} %", Interval::new(percent(low), percent(high))),
+    );
     [
         name,
         format!("{:.1} %", percent(part.share)),
-        format!("{:.1} %", Interval::new(percent(low), percent(high))),
+        interval,
         format!("{:.4}", part.factor),
         part.evidence.clone(),
     ]
@@ -59,7 +62,7 @@ pub(super) fn cause(document: Document, result: &ScaleResult) -> Document {
         document = document.block(Block::Table(table.caption(
             "Shares of the logarithm of the efficiency; those of the exact split add to 100 %, \
              below 0 is a gain, and their factors multiply to the efficiency. A dash divides the \
-             part above it; such lines may overlap.",
+             part above it; such lines may overlap, and have no interval of their own.",
         )));
     }
     document = filled(document, pressure_table(result));
