@@ -30,5 +30,6 @@ pub mod investigate;
 pub mod laws;
 pub mod measure;
 pub mod result;
+pub mod statistics;
 pub mod suite;
 pub mod workloads;

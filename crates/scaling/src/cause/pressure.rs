@@ -5,6 +5,9 @@ use figures::{Estimate, Interval};
 use host::pressure::Channel;
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::holm::holm;
+use crate::statistics::{LEVEL, student};
+
 /// The slowdown at one dose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Dose {
@@ -15,7 +18,8 @@ pub struct Dose {
     pub slowdown: f64,
     /// Its interval.
     pub interval: Interval,
-    /// Whether the effect clears the control: the two intervals do not meet.
+    /// Whether the effect clears the control: the two intervals do not meet, and it is more than
+    /// chance over all channels and doses.
     #[serde(default)]
     pub felt: bool,
 }
@@ -27,7 +31,7 @@ pub struct Sensitivity {
     pub channel: Channel,
     /// Its doses, rising.
     pub doses: Vec<Dose>,
-    /// Whether the effect at full dose clears the control: the two intervals do not meet.
+    /// Whether the effect at full dose is felt.
     pub felt: bool,
     /// Part of the dearer work at the largest core count that this channel at full dose would
     /// account for, at most 1; only for pressure that comes from other cores. Channels
@@ -35,21 +39,48 @@ pub struct Sensitivity {
     pub share: Option<f64>,
 }
 
+/// The runs under one dose.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pressed {
+    /// As in [`Dose`].
+    pub duty: f64,
+    /// Seconds under pressure over seconds without.
+    pub slowdown: Estimate,
+    /// Whether they were longer beyond chance, see [`slower`].
+    pub slower: bool,
+}
+
+/// Which settings were slower beyond chance. A round has the seconds of a calm run, of another calm
+/// one, and under each pressure. A command is asked about some twenty pressures at once, and each
+/// question alone may err: all answers together err in at most [`LEVEL`] of the experiments.
+pub fn slower(rounds: &[Vec<f64>]) -> Vec<bool> {
+    let settings = rounds.first().map_or(0, Vec::len);
+    let chances: Vec<f64> = (2..settings)
+        .map(|place| {
+            let calm = |round: &Vec<f64>| (round[0] * round[1]).sqrt();
+            let ratios: Vec<f64> = rounds.iter().map(|r| r[place] / calm(r)).collect();
+            student::above(&ratios)
+        })
+        .collect();
+    let below = |chance: f64| chance < LEVEL / 2.0;
+    holm(&chances).into_iter().map(below).collect()
+}
+
 /// Judges seconds over those without pressure: `control` is another run without, `pressed` those at
 /// each dose. `inflation` is the factor by which the work got dearer on all cores.
 pub fn sensitivity(
     channel: Channel,
     control: &Estimate,
-    pressed: &[(f64, Estimate)],
+    pressed: &[Pressed],
     inflation: Option<f64>,
 ) -> Sensitivity {
     let doses: Vec<Dose> = pressed
         .iter()
-        .map(|(duty, slowdown)| Dose {
-            duty: *duty,
-            slowdown: slowdown.value,
-            interval: slowdown.interval,
-            felt: slowdown.is_above(control, 1.0),
+        .map(|dose| Dose {
+            duty: dose.duty,
+            slowdown: dose.slowdown.value,
+            interval: dose.slowdown.interval,
+            felt: dose.slower && dose.slowdown.is_above(control, 1.0),
         })
         .collect();
     let full = doses.last();

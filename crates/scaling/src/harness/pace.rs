@@ -25,7 +25,7 @@ impl Pace {
     };
     /// What it does with `--quick`.
     pub const QUICK: Self = Self {
-        least: 3,
+        least: 5,
         most: 9,
         budget: Duration::from_secs(2),
     };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use figures::{Estimate, Rounds};
+use figures::Rounds;
 use host::cores::CoreId;
 use host::pressure::{Aggressor, Caches, Channel};
 use host::topology::Topology;
@@ -11,7 +11,8 @@ use host::topology::Topology;
 use super::bandwidth::{LOOKS, QUICK_LOOKS};
 use super::plan::{Job, Placement};
 use super::runs::{Runs, SweepError};
-use crate::cause::pressure::{Sensitivity, sensitivity};
+use crate::cause::pressure::{Pressed, Sensitivity, sensitivity, slower};
+use crate::statistics::LEAST;
 
 /// Pressing on everything in all doses is not to last longer than this.
 const LONG: Duration = Duration::from_mins(3);
@@ -30,17 +31,17 @@ pub struct Pressing {
 }
 
 impl Pressing {
-    /// Three doses in five rounds; the full dose in three when measuring less, or when a run of
-    /// `seconds` would make it last too long.
+    /// Three doses, or the full dose alone when measuring less, or when a run of `seconds` would make
+    /// it last too long. In five rounds either way: fewer tell nothing.
     pub fn of(quick: bool, seconds: f64, inflation: Option<f64>) -> Self {
-        const RUNS: f64 = 5.0 * (2 + 3 * Channel::ALL.len()) as f64;
-        let (rounds, doses) = if quick || RUNS * seconds > LONG.as_secs_f64() {
-            (3, vec![1.0])
+        const RUNS: f64 = (LEAST * (2 + 3 * Channel::ALL.len())) as f64;
+        let doses = if quick || RUNS * seconds > LONG.as_secs_f64() {
+            vec![1.0]
         } else {
-            (5, vec![0.25, 0.5, 1.0])
+            vec![0.25, 0.5, 1.0]
         };
         Self {
-            rounds,
+            rounds: LEAST,
             doses,
             looks: if quick { QUICK_LOOKS } else { LOOKS },
             inflation,
@@ -100,12 +101,18 @@ pub fn press(
         Ok::<_, SweepError>(outcome.wall.as_secs_f64())
     })?;
     let over_calm = |place| seconds.ratio(place, 0, f64::clone);
+    let slower = slower(&seconds.rows().collect::<Vec<_>>());
     let judged = channels.iter().enumerate().map(|(channel, &(name, _))| {
-        let pressed: Vec<(f64, Estimate)> = settings
+        let pressed: Vec<Pressed> = settings
             .iter()
+            .zip(&slower)
             .zip(2..)
-            .filter(|((own, _), _)| *own == channel)
-            .map(|((_, dose), place)| (*dose, over_calm(place)))
+            .filter(|(((own, _), _), _)| *own == channel)
+            .map(|((&(_, duty), &slower), place)| Pressed {
+                duty,
+                slowdown: over_calm(place),
+                slower,
+            })
             .collect();
         sensitivity(name, &over_calm(1), &pressed, pressing.inflation)
     });

@@ -1,15 +1,21 @@
 //! Whether a peak may be named.
 
-use figures::Interval;
+use figures::{Interval, median};
 use serde::{Deserialize, Serialize};
 
 use super::Point;
 use super::form::Form;
 use super::interval::Coefficients;
+use super::rates::Rates;
+use crate::statistics::holm::holm;
+use crate::statistics::{LEVEL, student};
 
 /// Up to this many cores a fitted peak is no fact: with a scatter of 2 % and a true peak at 31, the
 /// fits to 1, 2, 3 and 4 cores put it anywhere from 11 to infinity.
 pub const TOO_FEW_CORES: u32 = 4;
+
+/// A rate lower by less than this share is no fall worth a word.
+const MATTERS: f64 = 0.01;
 
 /// What may be said of the core count beyond which more cores are slower.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -41,7 +47,7 @@ pub enum Peak {
 }
 
 /// Judges the peak of a fitted law. `fell` is the core count of the highest rate when the rate at
-/// the largest count is lower in every interval; see [`fell_after`].
+/// the largest count is lower beyond chance; see [`fell_after`].
 pub fn judge(
     points: &[Point],
     chosen: Option<(Form, f64)>,
@@ -69,12 +75,24 @@ pub fn judge(
     }
 }
 
-/// The core count of the highest speed-up, if the speed-up at the largest core count is below it
-/// beyond both intervals.
-pub fn fell_after(speedups: &[(u32, Interval)]) -> Option<u32> {
-    let (_, last) = speedups.last()?;
-    let (cores, best) = speedups.iter().max_by(|a, b| a.1.low.total_cmp(&b.1.low))?;
-    (best.low > last.high).then_some(*cores)
+/// The core count of the highest speed-up among those that the largest count is slower than: in the
+/// rounds, by more than [`MATTERS`], and by more than chance over all counts asked about.
+pub fn fell_after(rates: &Rates) -> Option<u32> {
+    let last = rates.cores.len().checked_sub(1)?;
+    let chances: Vec<f64> = (0..last)
+        .map(|place| student::below(&rates.ratios(last, place)))
+        .collect();
+    let slower = holm(&chances)
+        .into_iter()
+        .enumerate()
+        .filter(|&(_, chance)| chance < LEVEL / 2.0)
+        .map(|(place, _)| place)
+        .filter(|&place| median(rates.ratios(last, place)) < 1.0 - MATTERS);
+    let best = slower.max_by(|&a, &b| {
+        let speedup = |place| median(rates.ratios(place, 0));
+        speedup(a).total_cmp(&speedup(b))
+    })?;
+    Some(rates.cores[best])
 }
 
 impl std::fmt::Display for Peak {

@@ -129,12 +129,6 @@ pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
     let coefficients = full.as_ref().map(Refits::coefficients);
     let tried = rounds.cores.last().copied().unwrap_or(1);
     let last = rounds.cores.len().saturating_sub(1);
-    let speedups: Vec<(u32, Interval)> = rounds
-        .cores
-        .iter()
-        .enumerate()
-        .map(|(place, &cores)| (cores, rounds.speedup(place, seed).interval))
-        .collect();
     let serial_fraction = (tried > 1).then(|| {
         let speedup = rounds.speedup(last, seed);
         let e = |s: f64| karp_flatt(s, tried).unwrap_or(0.0);
@@ -157,12 +151,7 @@ pub fn law(rounds: &Rates, boundaries: &[Boundary], seed: u64) -> LawResult {
         _ => Vec::new(),
     };
     LawResult {
-        peak: judge(
-            &medians,
-            chosen,
-            coefficients.as_ref(),
-            fell_after(&speedups),
-        ),
+        peak: judge(&medians, chosen, coefficients.as_ref(), fell_after(rounds)),
         segments: if boundaries.is_empty() {
             Vec::new()
         } else {
