@@ -4,23 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::{Budget, WaitFor};
 use super::classify::Class;
-use super::queueing;
+use super::demand::{Demand, Gain, demand, gain};
 use super::spinning::Spinning;
 use super::waits::Waited;
 use crate::event::Tid;
-use crate::timeline::{Life, Timeline};
+use crate::timeline::Timeline;
 use crate::trace::{NameSource, Trace};
-
-/// Fewer visible holds than this are no evidence about the length of holds.
-const ENOUGH_HOLDS: u64 = 30;
 
 /// Fewer samples than this say nothing about spinning.
 const ENOUGH_SAMPLES: u64 = 30;
-/// At most this many nanoseconds a mutex spins before it sleeps: Rust's makes 100 rounds of PAUSE,
-/// 40 cycles each or more. What is spun looks like work and is none, so the upper end of a
-/// prediction takes it off.
-const SPIN: u64 = 4_000;
-
 /// A range in which a value lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
@@ -52,36 +44,6 @@ impl Range {
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
-}
-
-/// What the lock demands of an operation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
-    /// Threads that use the lock.
-    pub threads: usize,
-    /// Nanoseconds one operation holds the lock.
-    pub hold: f64,
-    /// Nanoseconds of processor time of one operation in all.
-    pub operation: f64,
-    /// How many operations there were.
-    pub operations: f64,
-    /// The share of an operation that only one thread can do at a time.
-    pub serial: f64,
-    /// Where that share lies, by the evidence.
-    pub serial_range: Range,
-    /// True when the program counted its holds itself.
-    pub exact: bool,
-}
-
-/// What a change of the lock is predicted to bring: a factor of throughput.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gain {
-    /// Without the lock, or with one for each thread.
-    pub removed: Range,
-    /// With two locks, each for half of the operations.
-    pub halved: Range,
-    /// With eight.
-    pub eighth: Range,
 }
 
 /// What a lock costs.
@@ -268,101 +230,6 @@ fn places(trace: &Trace, waited: &Waited) -> Vec<(String, u64)> {
         .collect();
     places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     places
-}
-
-/// Time on a core of the threads that took part.
-fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
-    let lives = timeline.lives.iter();
-    lives
-        .filter(|life| waited.parts.contains_key(&life.tid))
-        .map(Life::ran)
-        .sum()
-}
-
-fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand> {
-    let threads = waited.parts.len();
-    let ran = ran(timeline, waited) as f64;
-    let counted = trace.trailer.holds.iter().find(|hold| {
-        hold.process == waited.object.process
-            && hold.address == waited.object.address
-            && hold.holds > 0
-    });
-    if ran <= 0.0 {
-        return None;
-    }
-    if let Some(counted) = counted {
-        let (operations, held) = (counted.holds as f64, counted.held as f64);
-        let serial = (held / ran).min(1.0);
-        return Some(Demand {
-            threads,
-            hold: held / operations,
-            operation: ran / operations,
-            operations,
-            serial,
-            serial_range: Range::at(serial),
-            exact: true,
-        });
-    }
-    let holds = waited.holds_on_core;
-    if holds.count < ENOUGH_HOLDS || threads < 2 {
-        return None;
-    }
-    // The calls are the price of waiting, not of the work: without the wait they are not made.
-    let work = (ran - waited.in_calls as f64).max(holds.sum as f64);
-    let visible = holds.count as f64;
-    let low = (holds.sum as f64 / work).min(1.0);
-    let estimated = queueing::acquisitions(visible, holds.mean(), work, threads).unwrap_or(visible);
-    let high = (estimated * holds.mean() / work).clamp(low, 1.0);
-    // Every acquisition is visible while somebody always waits and nobody goes before those who
-    // wait.
-    let wall = timeline.wall().max(1) as f64;
-    let barging = waited.missed as f64 / (waited.missed + holds.count) as f64;
-    let all_visible = (waited.contended.sum as f64 / wall).min(1.0) * (1.0 - barging);
-    let serial = all_visible * low + (1.0 - all_visible) * high;
-    let operations = serial * work / holds.mean();
-    Some(Demand {
-        threads,
-        hold: holds.mean(),
-        operation: work / operations,
-        operations,
-        serial,
-        serial_range: Range { low, high },
-        exact: false,
-    })
-}
-
-fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: f64) -> Gain {
-    let cores = timeline.cores.len();
-    let together = demand.threads.min(cores);
-    let think = (demand.operation - demand.hold).max(0.0);
-    let now = queueing::solve(&[demand.hold], think, together).throughput;
-    let measured = demand.operations / timeline.wall().max(1) as f64;
-    let ran = ran(timeline, waited) as f64;
-    let spun = sampled.max((waited.futex.wait_calls() * SPIN) as f64);
-    // What an operation costs with the price of waiting, and without it.
-    let dear = ran / demand.operations;
-    let bare = ((ran - waited.in_calls as f64 - spun) / demand.operations).clamp(dear * 0.01, dear);
-    let of = |ways: usize| {
-        let demands = vec![demand.hold / ways as f64; ways];
-        let (theory, limit) = if ways >= together {
-            (together as f64 / demand.operation, f64::INFINITY)
-        } else {
-            let theory = queueing::solve(&demands, think, together).throughput;
-            (theory, ways as f64 / demand.hold)
-        };
-        let bound =
-            |cost: f64| (together as f64 / cost).min(limit) / measured.max(f64::MIN_POSITIVE);
-        let ends = [theory / now, bound(dear), bound(bare)];
-        Range {
-            low: ends.iter().copied().fold(f64::INFINITY, f64::min).max(1.0),
-            high: ends.iter().copied().fold(1.0, f64::max),
-        }
-    };
-    Gain {
-        removed: of(together.max(1)),
-        halved: of(2),
-        eighth: of(8),
-    }
 }
 
 #[cfg(test)]
