@@ -96,6 +96,8 @@ pub struct Trailer {
     pub progress: Vec<String>,
     /// Locks that count their own use, by name.
     pub holds: Vec<HoldCount>,
+    /// Looks at waited-for words.
+    pub looks: Vec<Looks>,
 }
 
 /// How a name was found, the best way first.
@@ -134,6 +136,31 @@ pub struct Probe {
     pub address: u64,
     /// The eight words from 16 bytes before it.
     pub words: [u32; 8],
+}
+
+/// Looks at one waited-for word, at instants that have nothing to do with the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looks {
+    /// The process.
+    pub process: Tid,
+    /// The word's address.
+    pub address: u64,
+    /// In time order.
+    pub looks: Vec<Look>,
+}
+
+/// One look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    #[serde(rename = "t")]
+    pub time: u64,
+    /// The word.
+    #[serde(rename = "w")]
+    pub word: u32,
+    /// The word eight bytes after it: a mutex of glibc keeps its owner there.
+    #[serde(rename = "a")]
+    pub after: u32,
 }
 
 /// What a lock that counts its own use has counted during the recording.

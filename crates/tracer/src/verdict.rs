@@ -47,6 +47,13 @@ const ENOUGH_WAITS: u64 = 20;
 const LEAST_GAIN: f64 = 1.03;
 /// Cores taken by others: below this it is the ordinary noise of a machine.
 const NOTICEABLE: f64 = 0.05;
+/// A smaller serial share is not told.
+const LEAST_SERIAL: f64 = 0.02;
+/// A serial share that is known no better than this is not told.
+const WIDEST: f64 = 0.6;
+/// When one thread alone ran for this share of the program's time while another waited for a
+/// signal, the serial share is not known.
+const UNTOLD: f64 = 0.05;
 /// Parts of a core smaller than this are not worth a word.
 const WORTH_SAYING: f64 = 0.01;
 
@@ -123,31 +130,58 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
 }
 
 /// What one core alone must do: stretches in which nothing else could run, and the busiest lock's
-/// holds.
+/// holds. Nothing is said where threads waited for each other in a way that shows no lock, or for a
+/// lock whose holds are not known.
 fn serial(analysis: &Analysis, verdict: &mut Verdict) {
-    let program = analysis.budget.program as f64;
-    let alone = analysis.budget.alone as f64;
-    let mut demands = verdict
-        .blamed
-        .iter()
-        .map(|index| analysis.locks[*index].demand)
-        .peekable();
-    let nobody = demands.peek().is_none();
-    let demand = demands.flatten().next();
-    if demand.is_none() && !nobody {
+    let budget = &analysis.budget;
+    let program = (budget.program as f64).max(1.0);
+    let locks = analysis.locks.iter().filter(|lock| !lock.class.is_kernel());
+    let unknown = locks
+        .clone()
+        .filter(|lock| lock.demand.is_none())
+        .any(|lock| lock.waited.waits.count >= ENOUGH_WAITS || lock.cost.spinning >= WORTH_SAYING);
+    if unknown || budget.untold as f64 / program >= UNTOLD {
         return;
     }
-    let share = |held: f64| ((alone + held) / program.max(1.0)).min(1.0);
-    let (held, range) = demand.map_or((0.0, Range::at(0.0)), |demand| {
-        let work = demand.operation * demand.operations;
-        let range = demand.serial_range.map(|serial| serial * work);
-        (demand.serial * work, range)
-    });
-    let fraction = share(held);
-    verdict.serial_fraction = Some((fraction, range.map(share)));
-    if fraction >= WORTH_SAYING {
-        verdict.ceiling = Some(1.0 / fraction);
+    let busiest = locks
+        .filter_map(|lock| lock.demand)
+        .max_by(|a, b| a.held().low.total_cmp(&b.held().low));
+    // A thread that had no core finishes late, and then perhaps alone: that is no serial work.
+    let alone = Range {
+        low: budget.alone.saturating_sub(budget.runnable) as f64,
+        high: budget.alone as f64,
+    };
+    let range = match busiest {
+        Some(demand) => {
+            // What the lock causes is no work.
+            let work = (program - demand.overhead).max(program * 0.01);
+            let share = |time: f64| (time / work).min(1.0);
+            let held = demand.held();
+            Range {
+                low: share(alone.low + held.low),
+                high: share(alone.high + held.high),
+            }
+        }
+        None => Range {
+            low: alone.low / program,
+            high: (alone.high / program).max(most_serial(budget)),
+        },
+    };
+    if range.low < LEAST_SERIAL || range.high - range.low > WIDEST {
+        return;
     }
+    verdict.serial_fraction = Some((range.middle(), range));
+    verdict.ceiling = Some(1.0 / range.low);
+}
+
+/// The largest serial share that lets the program keep as many cores busy as it did (Amdahl's law,
+/// turned round): what serialises it unseen cannot be more.
+fn most_serial(budget: &Budget) -> f64 {
+    let (cores, used) = (budget.cores as f64, budget.cores_used());
+    if cores < 2.0 || used <= 0.0 {
+        return 1.0;
+    }
+    ((cores / used - 1.0) / (cores - 1.0)).clamp(0.0, 1.0)
 }
 
 fn used(analysis: &Analysis, verdict: &mut Verdict) {
@@ -258,11 +292,11 @@ fn limit(analysis: &Analysis, verdict: &mut Verdict) {
             .iter()
             .filter(|thread| thread.role == Role::Target)
             .count();
-        if threads < 2 && fraction > 0.95 {
+        if threads < 2 && at.low > 0.95 {
             verdict.sentences.push(
                 "The program has one thread: a second core has nothing to do for it.".to_owned(),
             );
-        } else if fraction >= 0.02 {
+        } else {
             verdict.sentences.push(format!(
                 "Serial fraction {fraction:.2} ({:.2} to {:.2}): no more than {ceiling:.1} times \
                  one core on any number of cores.",

@@ -52,6 +52,69 @@ fn a_saturated_lock_has_the_serial_fraction_that_was_put_in() {
 }
 
 #[test]
+fn looks_at_a_lock_tell_of_holds_that_nobody_waited_behind() {
+    for (threads, hold, think) in [(2, 10_000, 10_000), (2, 2_000, 18_000), (3, 5_000, 20_000)] {
+        let until = 100_000_000;
+        let (mut trace, truth) = Workload {
+            threads,
+            hold,
+            think,
+            until,
+            spread: 0.9,
+        }
+        .run();
+        trace.trailer.looks.push(truth.looks(until));
+        let analysis = Analysis::new(&trace);
+        let share = truth.held as f64 / (truth.held + truth.worked) as f64;
+        let demand = analysis.locks[0].demand.expect("a thousand looks");
+        assert!(demand.serial_range.contains(share), "{share}: {demand:?}");
+        let width = demand.serial_range.high - demand.serial_range.low;
+        assert!(width < 0.3, "{share}: {demand:?}");
+        let (_, range) = verdict(&trace, &analysis)
+            .serial_fraction
+            .expect("a share is told");
+        assert!(range.contains(share), "{share}: {range:?}");
+    }
+}
+
+#[test]
+fn no_more_than_is_said_of_the_low_end_and_a_sleeper_hides_nothing() {
+    let mut hand = Hand::new(2, 100_000_000);
+    hand.thread(1001, MAIN, "logger");
+    hand.thread(1002, MAIN, "worker");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    // The logger sleeps for all but a moment of every ten milliseconds; for six of the ten the
+    // worker runs beside the main thread.
+    for round in 0..10_u64 {
+        let time = 1_000 + round * 10_000_000;
+        hand.switch(time, 1, 0, Left::Runnable, 1001);
+        hand.switch(time + 1_000, 1, 1001, Left::Sleeping, 1002);
+        hand.switch(time + 6_000_000, 1, 1002, Left::Dead, 0);
+        hand.at(
+            time + 9_900_000,
+            1,
+            0,
+            Kind::InterruptBegin(Interrupt::Timer),
+        );
+        let wakes = Kind::Waking {
+            woken: 1001,
+            target: 1,
+            by: Context::Hardirq,
+            new: false,
+        };
+        hand.at(time + 9_999_000, 1, 0, wakes);
+        hand.at(time + 9_999_500, 1, 0, Kind::InterruptEnd(Interrupt::Timer));
+    }
+    let trace = hand.trace();
+    let analysis = Analysis::new(&trace);
+    let found = verdict(&trace, &analysis);
+    let (_, range) = found.serial_fraction.expect("two fifths of the time");
+    near(range.low, 0.25, 0.02, "serial share");
+    let ceiling = found.ceiling.expect("a share is told");
+    near(ceiling, 1.0 / range.low, 1e-9, "the most that cores give");
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

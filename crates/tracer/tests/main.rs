@@ -13,6 +13,7 @@ mod naming;
 mod perfetto;
 mod pictures;
 mod programs;
+mod prove;
 mod queueing;
 mod synthetic;
 mod timeline;

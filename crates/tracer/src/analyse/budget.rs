@@ -65,8 +65,11 @@ pub struct Budget {
     /// Thread time: runnable without a core.
     pub runnable: u64,
     /// Core time on which exactly one thread of the program ran and no other of it was runnable or
-    /// waited for a lock, a message or a device.
+    /// waited for a lock, a message or a device. A thread that sleeps for a time counts as absent.
     pub alone: u64,
+    /// Core time on which exactly one thread of the program ran while another waited for a signal
+    /// or a message of other threads: whether it had to is not known.
+    pub untold: u64,
     /// Core time by state for each core, in the order program, other, kernel, recorder, idle,
     /// interrupts, softirqs, unknown.
     pub by_core: Vec<(u16, [u64; 8])>,

@@ -1,5 +1,7 @@
 //! What a lock demands of an operation, and what its removal is predicted to bring.
 
+use super::budget::Budget;
+use super::held::Held;
 use super::locks::Range;
 use super::queueing;
 use super::waits::Waited;
@@ -29,8 +31,19 @@ pub struct Demand {
     pub serial: f64,
     /// Where that share lies, by the evidence.
     pub serial_range: Range,
+    /// Nanoseconds of processor time that the threads spent because of the lock: its calls, its
+    /// polling.
+    pub overhead: f64,
     /// True when the program counted its holds itself.
     pub exact: bool,
+}
+
+impl Demand {
+    /// How long the lock is held in all, in nanoseconds.
+    pub fn held(&self) -> Range {
+        let work = self.operation * self.operations;
+        self.serial_range.map(|serial| serial * work)
+    }
 }
 
 /// What a change of the lock is predicted to bring: a factor of throughput.
@@ -54,7 +67,14 @@ fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
 }
 
 /// What the lock at `waited` demands, where there is evidence.
-pub(super) fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Demand> {
+/// `sampled` nanoseconds were spent polling for it.
+pub(super) fn demand(
+    trace: &Trace,
+    timeline: &Timeline,
+    waited: &Waited,
+    budget: &Budget,
+    sampled: f64,
+) -> Option<Demand> {
     let threads = waited.parts.len();
     let ran = ran(timeline, waited) as f64;
     let counted = trace.trailer.holds.iter().find(|hold| {
@@ -75,35 +95,94 @@ pub(super) fn demand(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Opt
             operations,
             serial,
             serial_range: Range::at(serial),
+            overhead: 0.0,
             exact: true,
         });
     }
     let holds = waited.holds_on_core;
-    if holds.count < ENOUGH_HOLDS || threads < 2 {
+    if threads < 2 || holds.count == 0 {
         return None;
     }
+    let seen = match Held::new(trace, timeline, waited) {
+        Some(held) => looked(timeline, waited, budget, sampled, &held),
+        None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran),
+        None => return None,
+    };
+    let operations = (seen.serial * seen.work / holds.mean()).max(1.0);
+    Some(Demand {
+        threads,
+        hold: holds.mean(),
+        operation: seen.work / operations,
+        operations,
+        serial: seen.serial,
+        serial_range: seen.range,
+        overhead: (ran - seen.work).max(0.0),
+        exact: false,
+    })
+}
+
+/// A serial share and the work that it is a share of.
+struct Seen {
+    serial: f64,
+    range: Range,
+    work: f64,
+}
+
+/// From looks at the lock. What the lock itself causes (its calls, the switches inside them, its
+/// polling) is no work.
+fn looked(
+    timeline: &Timeline,
+    waited: &Waited,
+    budget: &Budget,
+    sampled: f64,
+    held: &Held,
+) -> Seen {
+    /// A call costs at most this much outside of the two instants at which it is told of: the way
+    /// into the kernel and back, and the telling.
+    const EDGES: u64 = 1_000;
+    let part = (held.to - held.from) as f64 / timeline.wall().max(1) as f64;
+    let all: u64 = timeline.targets().map(Life::ran).sum();
+    // Interrupts on top of threads are not theirs.
+    let own = budget.program as f64 / all.max(1) as f64;
+    let ran = held.ran as f64;
+    let calls = waited.in_calls as f64;
+    let polls = if held.tells_holder { 0 } else { SPIN };
+    let edges = (waited.calls * EDGES) as f64;
+    let polled = sampled.max((waited.futex.wait_calls() * polls) as f64);
+    let work = |price: f64| (ran * own - price * part).max(ran * 0.01);
+    let (much, little) = (work(calls + sampled), work(calls + polled + edges));
+    let share = |held: f64, work: f64| (held * ran * own / work).min(1.0);
+    let range = Range {
+        low: share(held.share.low, much),
+        high: share(held.share.high, little),
+    };
+    Seen {
+        serial: range.middle(),
+        range,
+        work: f64::midpoint(much, little) / part,
+    }
+}
+
+/// From the holds that somebody waited behind, and what queueing theory adds for the others.
+fn visible(timeline: &Timeline, waited: &Waited, ran: f64) -> Seen {
+    let holds = waited.holds_on_core;
     // The calls are the price of waiting, not of the work: without the wait they are not made.
     let work = (ran - waited.in_calls as f64).max(holds.sum as f64);
-    let visible = holds.count as f64;
+    let count = holds.count as f64;
     let low = (holds.sum as f64 / work).min(1.0);
-    let estimated = queueing::acquisitions(visible, holds.mean(), work, threads).unwrap_or(visible);
+    let threads = waited.parts.len();
+    let estimated = queueing::acquisitions(count, holds.mean(), work, threads).unwrap_or(count);
     let high = (estimated * holds.mean() / work).clamp(low, 1.0);
     // Every acquisition is visible while somebody always waits and nobody goes before those who
     // wait.
     let wall = timeline.wall().max(1) as f64;
     let barging = waited.missed as f64 / (waited.missed + holds.count) as f64;
     let all_visible = (waited.contended.sum as f64 / wall).min(1.0) * (1.0 - barging);
-    let serial = all_visible * low + (1.0 - all_visible) * high;
-    let operations = serial * work / holds.mean();
-    Some(Demand {
-        threads,
-        hold: holds.mean(),
-        operation: work / operations,
-        operations,
-        serial,
-        serial_range: Range { low, high },
-        exact: false,
-    })
+    Seen {
+        serial: all_visible * low + (1.0 - all_visible) * high,
+        range: Range { low, high },
+        work,
+    }
 }
 
 /// What changes of a lock with this `demand` would bring; `sampled` nanoseconds were spent polling.

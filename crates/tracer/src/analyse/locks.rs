@@ -40,6 +40,11 @@ impl Range {
         }
     }
 
+    /// The value half way.
+    pub fn middle(&self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
     /// True when `value` lies in it.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
@@ -117,7 +122,7 @@ pub fn locks(
                 .iter()
                 .find(|(reason, _)| *reason == WaitFor::Lock(index))
                 .map_or(0, |(_, time)| *time);
-            let demand = demand(trace, timeline, &waited);
+            let demand = demand(trace, timeline, &waited, budget, sampled);
             Lock {
                 index,
                 process: waited.object.process,

@@ -143,6 +143,8 @@ pub struct Waited {
     pub between: Durations,
     /// Wake-ups after which the thread found the lock taken again by somebody who had not waited.
     pub missed: u64,
+    /// Futex calls at this word, waits and wakes.
+    pub calls: u64,
     /// Time on a core inside the futex calls at this word.
     pub in_calls: u64,
     /// Who took part.

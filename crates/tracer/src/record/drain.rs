@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use host::clock::now_ns;
 use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
@@ -24,7 +25,7 @@ use crate::format::write::FileWriter;
 use crate::trace::Trailer;
 
 /// How long the thread sleeps unless a ring fills.
-const TICK_MILLISECONDS: i32 = 100;
+const TICK_MILLISECONDS: u32 = 100;
 /// A ring of switches that was fuller than this makes the next sleep shorter.
 const FULL_ENOUGH: f64 = 0.25;
 
@@ -34,7 +35,7 @@ pub(crate) struct Drain {
     /// `None`: perf tells of the switches as of everything else.
     switches: Option<Switches>,
     /// The next sleep in milliseconds.
-    tick: i32,
+    tick: u32,
     ears: Vec<Ear>,
     decoders: Decoders,
     file: FileWriter<BufWriter<File>>,
@@ -115,18 +116,28 @@ impl Drain {
         })
     }
 
-    fn sleep(&self) {
+    /// Sleeps until a ring fills or the tick is over; between, looks at locks.
+    fn sleep(&mut self) {
         let mut polls: Vec<PollFd<'_>> = self
             .cores
             .iter()
             .map(|core| PollFd::from_borrowed_fd(core.owner(), PollFlags::IN))
             .collect();
-        let tick = Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::from(self.tick) * 1_000_000,
-        };
-        // Being interrupted only makes the turn early.
-        let _ = poll(&mut polls, Some(&tick));
+        let until = Instant::now() + Duration::from_millis(u64::from(self.tick));
+        loop {
+            let rest = until.saturating_duration_since(Instant::now());
+            let pause = self.witness.lookout.pause().filter(|pause| *pause < rest);
+            let timeout = pause.unwrap_or(rest);
+            let timeout = Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(timeout.subsec_nanos()),
+            };
+            // Being interrupted only makes the turn early.
+            if poll(&mut polls, Some(&timeout)) != Ok(0) || pause.is_none() {
+                break;
+            }
+            self.witness.lookout.look();
+        }
     }
 
     fn turn(&mut self, last: bool) -> Result<(), RecordError> {
@@ -159,7 +170,7 @@ impl Drain {
             });
         }
         self.tick =
-            (f64::from(TICK_MILLISECONDS) * (FULL_ENOUGH / fullest).min(1.0)).max(1.0) as i32;
+            (f64::from(TICK_MILLISECONDS) * (FULL_ENOUGH / fullest).min(1.0)).max(1.0) as u32;
         if let Some(ear) = self.ears.first_mut() {
             for (point, total) in readings {
                 ear.now(read_at, Kind::Progress { point, total });

@@ -19,6 +19,7 @@ mod catalogue;
 mod drain;
 mod ear;
 mod layout;
+mod looks;
 mod machine;
 mod maps;
 mod naming;

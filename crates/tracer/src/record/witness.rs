@@ -13,6 +13,7 @@ use std::os::unix::fs::FileExt;
 
 use marker::{Kind as MarkKind, Mark, Reader};
 
+use super::looks::Lookout;
 use super::maps::{Maps, What};
 use super::naming::{KERNEL, Names};
 use super::symbols::{Kernel, Mapping};
@@ -39,6 +40,7 @@ pub(crate) struct Witness {
     first_holds: HashMap<(u32, u64), (u64, u64)>,
     points: Vec<(u32, String)>,
     kernel_locks: Vec<u64>,
+    pub(crate) lookout: Lookout,
 }
 
 impl Witness {
@@ -55,6 +57,7 @@ impl Witness {
     /// A thread begins to wait at a word.
     pub(crate) fn waits(&mut self, tid: Tid, address: u64) {
         let key = (self.process(tid), address);
+        self.lookout.waits(key.0, address);
         let known = self.words.len();
         if let Some(seen) = self.words.get_mut(&key) {
             if *seen >= PROBES {
@@ -80,6 +83,7 @@ impl Witness {
     /// Looks at what became new since the last turn.
     pub(crate) fn look(&mut self) {
         self.maps.turn();
+        self.lookout.choose();
         for (process, address) in std::mem::take(&mut self.fresh) {
             let seen = self.words.entry((process, address)).or_default();
             *seen += 1;
@@ -199,6 +203,7 @@ impl Witness {
         trailer.progress = self.points.into_iter().map(|(_, name)| name).collect();
         trailer.names = self.names;
         trailer.probes = self.probes;
+        trailer.looks = self.lookout.finish();
     }
 }
 

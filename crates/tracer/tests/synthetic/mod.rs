@@ -8,7 +8,7 @@
 
 use tracer::Trace;
 use tracer::event::{Context, Event, FutexCall, Kind, Left, Operation, TaskChange, TaskNews, Tid};
-use tracer::trace::{Header, Scope, Trailer};
+use tracer::trace::{Header, Look, Looks, Scope, Trailer};
 
 /// The process under study and its first thread.
 pub const MAIN: Tid = 1000;
@@ -128,6 +128,35 @@ pub struct Truth {
     pub operations: u64,
     pub held: u64,
     pub worked: u64,
+    /// Every hold: from, to, by whom.
+    pub holds: Vec<(u64, u64, Tid)>,
+}
+
+impl Truth {
+    /// What looks at the lock at random instants would have found; every word after it is as
+    /// glibc's.
+    pub fn looks(&self, until: u64) -> Looks {
+        let mut random = Random(0x0f1e_2d3c_4b5a_6978);
+        let mut time = 50_000;
+        let mut looks = Vec::new();
+        while time < until {
+            let hold = self
+                .holds
+                .iter()
+                .find(|(from, to, _)| (*from..*to).contains(&time));
+            looks.push(Look {
+                time,
+                word: u32::from(hold.is_some()),
+                after: hold.map_or(0, |(.., tid)| *tid),
+            });
+            time += random.about(100_000, 0.5);
+        }
+        Looks {
+            process: MAIN,
+            address: LOCK,
+            looks,
+        }
+    }
 }
 
 /// A wake-up takes this long to bring the thread onto its idle core.
@@ -164,6 +193,7 @@ impl Workload {
             operations: 0,
             held: 0,
             worked: 0,
+            holds: Vec::new(),
         };
         let tid = |index: usize| 2000 + index as Tid;
         let count = self.threads as usize;
@@ -198,6 +228,7 @@ impl Workload {
                     taken = true;
                     let hold = random.about(self.hold, self.spread);
                     truth.held += hold;
+                    truth.holds.push((now, now + hold, me));
                     steps[index] = Step::Holds { contended: false };
                     due[index] = now + hold;
                 }
@@ -212,6 +243,7 @@ impl Workload {
                         hand.at(arrives, next as u16, tid(next), Kind::FutexExit(0));
                         let hold = random.about(self.hold, self.spread);
                         truth.held += hold;
+                        truth.holds.push((arrives, arrives + hold, tid(next)));
                         steps[next] = Step::Holds { contended: true };
                         due[next] = arrives + hold;
                     } else {

@@ -186,8 +186,7 @@ impl<'a> Sweep<'a> {
                 Change::Blocked(reason, by) => {
                     let kind = self.reasons[reason];
                     accounts[reason].change(integrals.of(kind), by);
-                    let number = counts.blocked(kind);
-                    *number = number.saturating_add_signed(i64::from(by));
+                    counts.blocked(kind, by);
                 }
                 Change::Runnable(by) => {
                     counts.runnable = counts.runnable.saturating_add_signed(i64::from(by));
@@ -286,15 +285,27 @@ struct Counts {
     runnable: u64,
     locks: u64,
     waits: u64,
+    /// Of them, those that wait for time to pass.
+    sleeps: u64,
+    /// Of them, those that wait for other threads of which no lock is known.
+    signals: u64,
     nothing: u64,
 }
 
 impl Counts {
-    fn blocked(&mut self, reason: WaitFor) -> &mut u64 {
+    fn blocked(&mut self, reason: WaitFor, by: i8) {
+        let change = |number: &mut u64| *number = number.saturating_add_signed(i64::from(by));
         match reason {
-            WaitFor::Lock(_) => &mut self.locks,
-            WaitFor::Nothing => &mut self.nothing,
-            _ => &mut self.waits,
+            WaitFor::Lock(_) => change(&mut self.locks),
+            WaitFor::Nothing => change(&mut self.nothing),
+            _ => change(&mut self.waits),
+        }
+        match reason {
+            WaitFor::Time => change(&mut self.sleeps),
+            WaitFor::Signal(_) | WaitFor::Parking(_) | WaitFor::Thread => {
+                change(&mut self.signals);
+            }
+            _ => {}
         }
     }
 
@@ -347,8 +358,14 @@ impl Counts {
             budget.spent.starved += starved * step;
             integrals.stolen += starved as f64 / foreign as f64 * step_length;
         }
-        if state(PROGRAM) == 1 && self.runnable == 0 && self.locks == 0 && self.waits == 0 {
-            budget.alone += step;
+        if state(PROGRAM) == 1 && self.runnable == 0 && self.locks == 0 {
+            // A thread that sleeps would not run on another core either.
+            if self.waits == self.sleeps {
+                budget.alone += step;
+            }
+            if self.signals > 0 {
+                budget.untold += step;
+            }
         }
     }
 }

@@ -219,6 +219,7 @@ impl Gatherer<'_> {
             return;
         };
         let on_core = thread.on_core(time);
+        self.found[object].calls += 1;
         self.found[object].in_calls += on_core - call.on_core;
         if !call.call.operation.waits() {
             return;

@@ -1,0 +1,174 @@
+//! One program asked many times, and what the answers come to.
+
+use std::ffi::OsString;
+use std::process::{Child, Command};
+
+use tracer::analyse::Analysis;
+use tracer::record::{Options, Recording, Target};
+use tracer::verdict::verdict;
+
+use super::programs::{Kind, Program};
+use super::{Answer, BE};
+
+/// A program and its answers.
+pub(crate) struct Row {
+    pub(crate) program: Program,
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// Somebody else, who takes the first core by turns. It goes with the question.
+struct Thief(Option<Child>);
+
+impl Thief {
+    fn of(kind: Kind) -> Self {
+        let script = "while :; do i=0; while [ $i -lt 4000 ]; do i=$((i+1)); done; \
+                      sleep 0.01; done";
+        let wanted = kind == Kind::Preempted;
+        let thief = || {
+            Command::new("taskset")
+                .args(["-c", "0", "sh", "-c", script])
+                .spawn()
+        };
+        Self(wanted.then(thief).and_then(Result::ok))
+    }
+}
+
+impl Drop for Thief {
+    fn drop(&mut self) {
+        if let Some(mut thief) = self.0.take() {
+            let _ = thief.kill();
+            let _ = thief.wait();
+        }
+    }
+}
+
+/// Runs the program once under the recorder.
+pub(crate) fn ask(program: &Program) -> Result<Answer, Box<dyn std::error::Error>> {
+    let _thief = Thief::of(program.kind);
+    let mut words: Vec<OsString> = vec![std::env::current_exe()?.into(), BE.into()];
+    words.push(program.kind.name().into());
+    for number in [
+        program.percent,
+        program.threads as u64,
+        program.operation,
+        program.duration.as_millis() as u64,
+    ] {
+        words.push(number.to_string().into());
+    }
+    let mut recording = Recording::start(&Options {
+        target: Target::Command(words),
+        ..Options::default()
+    })?;
+    while !recording.ended() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let trace = recording.stop()?.into_trace()?;
+    let analysis = Analysis::new(&trace);
+    let found = verdict(&trace, &analysis);
+    let blamed: Vec<&str> = found
+        .blamed
+        .iter()
+        .map(|index| {
+            analysis.locks[*index]
+                .name
+                .rsplit("::")
+                .next()
+                .unwrap_or("")
+        })
+        .collect();
+    let guilty = program.kind.guilty();
+    let (low, high) = found
+        .serial_fraction
+        .map_or((f64::NAN, f64::NAN), |(_, range)| (range.low, range.high));
+    Ok(Answer {
+        low,
+        high,
+        told: found.serial_fraction.is_some(),
+        right: guilty.is_some_and(|name| blamed.contains(&name)),
+        innocent: blamed.iter().any(|name| Some(*name) != guilty),
+        sentences: found.sentences,
+    })
+}
+
+/// The table's head.
+pub(crate) fn head() {
+    println!(
+        "{:<10} {:>7} {:>5} {:>6}  {:<13} {:>6} {:>6} {:>7} {:>8}",
+        "program", "threads", "µs", "truth", "found", "told", "held", "blamed", "innocent"
+    );
+}
+
+impl Row {
+    pub(crate) fn new(program: Program) -> Self {
+        Self {
+            program,
+            answers: Vec::new(),
+        }
+    }
+
+    fn truth(&self) -> f64 {
+        self.program.percent as f64 / 100.0
+    }
+
+    fn count(&self, of: impl Fn(&Answer) -> bool) -> usize {
+        self.answers.iter().filter(|answer| of(answer)).count()
+    }
+
+    /// Answers whose interval, as it is printed, holds the truth.
+    fn held(&self) -> usize {
+        const PRINTED: f64 = 0.005;
+        let truth = self.truth();
+        self.count(|a| a.told && a.low - PRINTED <= truth && truth <= a.high + PRINTED)
+    }
+
+    fn told(&self) -> usize {
+        self.count(|answer| answer.told)
+    }
+
+    /// One line of the table.
+    pub(crate) fn print(&self) {
+        let middle = |of: fn(&Answer) -> f64| {
+            let mut all: Vec<f64> = self.answers.iter().filter(|a| a.told).map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all.get(all.len() / 2).copied()
+        };
+        let found = match (middle(|a| a.low), middle(|a| a.high)) {
+            (Some(low), Some(high)) => format!("{low:.2} to {high:.2}"),
+            _ => "–".to_owned(),
+        };
+        let program = &self.program;
+        println!(
+            "{:<10} {:>7} {:>5} {:>6.2}  {found:<13} {:>6} {:>6} {:>7} {:>8}",
+            program.kind.name(),
+            program.threads,
+            program.operation,
+            self.truth(),
+            self.told(),
+            self.held(),
+            self.count(|answer| answer.right),
+            self.count(|answer| answer.innocent),
+        );
+        if std::env::var_os("PROVE_SENTENCES").is_some()
+            && let Some(last) = self.answers.last()
+        {
+            for sentence in &last.sentences {
+                println!("    {sentence}");
+            }
+        }
+    }
+}
+
+/// The last lines: how often the printed intervals held, how often an innocent lock was blamed.
+pub(crate) fn sum(rows: &[Row]) -> bool {
+    /// What the intervals say of themselves.
+    const HOLD: f64 = 0.95;
+    let all = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
+    let (told, held) = (all(Row::told), all(Row::held));
+    let innocent = all(|row| row.count(|answer| answer.innocent));
+    // So many may miss by chance, in 39 of 40 proofs.
+    let chance = 2.0 * (told as f64 * HOLD * (1.0 - HOLD)).sqrt();
+    println!(
+        "{held} of {told} intervals hold the truth; an innocent lock was blamed {innocent} times."
+    );
+    held as f64 >= HOLD * told as f64 - chance && innocent == 0
+}

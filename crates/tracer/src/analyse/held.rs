@@ -1,0 +1,193 @@
+//! How much of the threads' running time a lock is held, from looks at the lock's word.
+//!
+//! In glibc, musl and Rust's standard library alike a mutex is free when its word is 0. A look that
+//! finds it taken counts when the holder is on a core: a holder that was put off its core does no
+//! serial work. glibc tells the holder. Without it, a taken lock whose holder may be one of several
+//! threads, some of them off their cores, counts for the upper end alone.
+
+use super::locks::Range;
+use super::waits::Waited;
+use crate::event::Tid;
+use crate::threads::Role;
+use crate::timeline::{Doing, Life, Timeline};
+use crate::trace::{Look, Trace};
+
+/// Fewer looks than this say nothing.
+const ENOUGH_LOOKS: usize = 30;
+
+/// What the looks at one lock came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    /// Of the time that the threads at the lock were on cores between the first look and the last,
+    /// the share for which one of them held it: 95 of 100 such ranges contain it.
+    pub share: Range,
+    /// The instants of the first look and the last.
+    pub from: u64,
+    /// See `from`.
+    pub to: u64,
+    /// Processor time of the threads at the lock between them.
+    pub ran: u64,
+    /// The lock's word has its holder beside it.
+    pub tells_holder: bool,
+}
+
+impl Held {
+    /// Counts the looks at `waited`.
+    pub fn new(trace: &Trace, timeline: &Timeline, waited: &Waited) -> Option<Self> {
+        let object = waited.object;
+        let looks = trace
+            .trailer
+            .looks
+            .iter()
+            .find(|looks| (looks.process, looks.address) == (object.process, object.address))?;
+        let looks = looks.looks.as_slice();
+        let (first, last) = (looks.first()?, looks.last()?);
+        let (from, to) = (timeline.inside(first.time), timeline.inside(last.time));
+        if looks.len() < ENOUGH_LOOKS || from >= to {
+            return None;
+        }
+        let tells_holder = tells_holder(timeline, object.process, looks);
+        let parts: Vec<&Life> = timeline
+            .targets()
+            .filter(|life| waited.parts.contains_key(&life.tid))
+            .collect();
+        let (mut surely, mut perhaps, mut running) = (Vec::new(), Vec::new(), Vec::new());
+        for look in looks {
+            let now = Now::at(timeline, &parts, look.time);
+            let holder = tells_holder.then_some(look.after).filter(|tid| *tid != 0);
+            let (sure, possible) = if look.word == 0 {
+                (false, false)
+            } else {
+                now.holder_works(holder)
+            };
+            surely.push(f64::from(u8::from(sure)));
+            perhaps.push(f64::from(u8::from(possible)));
+            running.push(now.working.len() as f64);
+        }
+        let ran = ran_between(&parts, from, to);
+        let rate = ran as f64 / (to - from) as f64;
+        Some(Self {
+            share: Range {
+                low: share(&surely, &running, rate).low,
+                high: share(&perhaps, &running, rate).high,
+            },
+            from,
+            to,
+            ran,
+            tells_holder,
+        })
+    }
+}
+
+/// Time on a core of these threads between two instants.
+fn ran_between(parts: &[&Life], from: u64, to: u64) -> u64 {
+    let segments = parts.iter().flat_map(|life| &life.segments);
+    segments
+        .filter(|segment| matches!(segment.doing, Doing::Running(_)))
+        .map(|segment| segment.end.min(to).saturating_sub(segment.start.max(from)))
+        .sum()
+}
+
+/// What the threads at a lock do at an instant.
+struct Now {
+    working: Vec<Tid>,
+    put_off: bool,
+}
+
+impl Now {
+    fn at(timeline: &Timeline, parts: &[&Life], time: u64) -> Self {
+        let mut now = Self {
+            working: Vec::new(),
+            put_off: false,
+        };
+        for life in parts {
+            match doing(life, time) {
+                Some(Doing::Running(_)) => now.working.push(life.tid),
+                Some(Doing::Runnable) if displaced_by_recorder(timeline, life, time) => {
+                    now.working.push(life.tid);
+                }
+                Some(Doing::Runnable) => now.put_off = true,
+                _ => {}
+            }
+        }
+        now
+    }
+
+    /// Whether the holder surely works, and whether it perhaps does.
+    fn holder_works(&self, holder: Option<Tid>) -> (bool, bool) {
+        if let Some(holder) = holder {
+            let works = self.working.contains(&holder);
+            return (works, works);
+        }
+        let somebody = !self.working.is_empty();
+        (somebody && !self.put_off, somebody)
+    }
+}
+
+/// The share of the threads' running time for which the lock was held, from looks that found it
+/// `held` and so many threads `running`, when `rate` of them run on average. 95 of 100 such ranges
+/// contain it.
+///
+/// Either the looks are compared with that average, or with the running threads that they found
+/// themselves: where others take the cores in turns, the second knows better. Looks that follow
+/// each other may see the same turn, so the spread is that of groups of them.
+fn share(held: &[f64], running: &[f64], rate: f64) -> Range {
+    const Z: f64 = 2.1;
+    const GROUP: usize = 5;
+    let looks = held.len() as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / looks;
+    let (held_mean, running_mean) = (mean(held), mean(running));
+    let spread = |slope: f64| {
+        let left =
+            |(held, running): (&f64, &f64)| held - held_mean - slope * (running - running_mean);
+        let left: Vec<f64> = held.iter().zip(running).map(left).collect();
+        let groups = left
+            .chunks(GROUP)
+            .map(|group| group.iter().sum::<f64>().powi(2));
+        groups.sum::<f64>().sqrt() / looks
+    };
+    let seen = running_mean.max(f64::MIN_POSITIVE);
+    let by_average = (held_mean / rate, spread(0.0) / rate);
+    let by_looks = (held_mean / seen, spread(held_mean / seen) / seen);
+    let (middle, spread) = if by_looks.1 < by_average.1 && running_mean > 0.0 {
+        by_looks
+    } else {
+        by_average
+    };
+    // What was never seen in so many looks may still be there.
+    let reach = Z * spread + 2.0 / looks / rate.max(running_mean);
+    Range {
+        low: (middle - reach).max(0.0),
+        high: (middle + reach).min(1.0),
+    }
+}
+
+/// True when the word beside the lock is nearly always that of a thread while the lock is taken.
+fn tells_holder(timeline: &Timeline, process: Tid, looks: &[Look]) -> bool {
+    let is_thread = |look: &&Look| {
+        let thread = timeline.threads.get(look.after);
+        look.after > 1 && thread.is_some_and(|thread| thread.process == process)
+    };
+    let taken = looks.iter().filter(|look| look.word != 0);
+    let told = taken.clone().filter(is_thread).count();
+    told > 0 && told * 10 >= taken.count() * 9
+}
+
+fn doing(life: &Life, time: u64) -> Option<Doing> {
+    let after = life
+        .segments
+        .partition_point(|segment| segment.start <= time);
+    let segment = life.segments.get(after.checked_sub(1)?)?;
+    (time < segment.end).then_some(segment.doing)
+}
+
+/// Who looks takes a core for it: the thread that had it an instant before counts as on its core.
+fn displaced_by_recorder(timeline: &Timeline, life: &Life, time: u64) -> bool {
+    timeline.runs.iter().any(|runs| {
+        let after = runs.partition_point(|run| run.start <= time);
+        let Some([before, now]) = after.checked_sub(2).and_then(|at| runs.get(at..after)) else {
+            return false;
+        };
+        timeline.threads.role(now.tid) == Role::Recorder && before.tid == life.tid
+    })
+}

@@ -1,0 +1,155 @@
+//! Looks at the locks that threads wait for: is it held now, and by whom?
+//!
+//! A lock that is taken without waiting makes no event, so events alone do not tell how long it is
+//! held. The words themselves do: read at instants that have nothing to do with the program, the
+//! share of looks that find a lock taken is the share of time for which it is. Only words that
+//! somebody waited at are looked at; a program that never waits is left alone.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use host::clock::now_ns;
+
+use crate::event::Tid;
+use crate::trace::{Look, Looks};
+
+/// Between two looks, on average, at first.
+const PAUSE: Duration = Duration::from_millis(4);
+/// Words that are looked at: those that are waited for most.
+const WORDS: usize = 16;
+/// Looks that are kept. When there are more, every second one goes and the pauses double.
+const KEPT: usize = 16_384;
+/// Words whose waits are counted.
+const COUNTED: usize = 8_192;
+
+/// See the file's beginning.
+pub(crate) struct Lookout {
+    waits: HashMap<(Tid, u64), u64>,
+    hot: Vec<(Tid, u64)>,
+    memories: HashMap<Tid, Option<File>>,
+    found: HashMap<(Tid, u64), Vec<Look>>,
+    kept: usize,
+    pause: Duration,
+    random: u64,
+}
+
+impl Default for Lookout {
+    fn default() -> Self {
+        Self {
+            waits: HashMap::new(),
+            hot: Vec::new(),
+            memories: HashMap::new(),
+            found: HashMap::new(),
+            kept: 0,
+            pause: PAUSE,
+            random: now_ns() | 1,
+        }
+    }
+}
+
+impl Lookout {
+    /// A thread of `process` begins to wait at a word.
+    pub(crate) fn waits(&mut self, process: Tid, address: u64) {
+        let room = self.waits.len() < COUNTED;
+        match self.waits.get_mut(&(process, address)) {
+            Some(count) => *count += 1,
+            None if room => {
+                self.waits.insert((process, address), 1);
+            }
+            None => {}
+        }
+    }
+
+    /// Chooses the words to look at from now on.
+    pub(crate) fn choose(&mut self) {
+        if self.hot.len() < WORDS && self.hot.len() == self.waits.len() {
+            return;
+        }
+        let mut all: Vec<_> = self
+            .waits
+            .iter()
+            .map(|(key, count)| (*count, *key))
+            .collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        self.hot = all.into_iter().take(WORDS).map(|(_, key)| key).collect();
+    }
+
+    /// How long to wait for the next look, from half to one and a half of the mean, so that nothing
+    /// keeps step with it. `None` when there is nothing to look at.
+    pub(crate) fn pause(&mut self) -> Option<Duration> {
+        if self.hot.is_empty() {
+            return None;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let part = self.random % self.pause.as_nanos() as u64;
+        Some(self.pause / 2 + Duration::from_nanos(part))
+    }
+
+    /// Looks.
+    pub(crate) fn look(&mut self) {
+        for (process, address) in &self.hot {
+            let memory = self
+                .memories
+                .entry(*process)
+                .or_insert_with(|| File::open(format!("/proc/{process}/mem")).ok());
+            let mut words = [0; 12];
+            let Some(Ok(())) = memory
+                .as_ref()
+                .map(|memory| memory.read_exact_at(&mut words, *address))
+            else {
+                continue;
+            };
+            let word = |at: usize| {
+                u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]])
+            };
+            self.found
+                .entry((*process, *address))
+                .or_default()
+                .push(Look {
+                    time: now_ns(),
+                    word: word(0),
+                    after: word(8),
+                });
+            self.kept += 1;
+        }
+        if self.kept > KEPT {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        self.pause *= 2;
+        self.kept = 0;
+        for looks in self.found.values_mut() {
+            let mut second = false;
+            looks.retain(|_| {
+                second = !second;
+                second
+            });
+            self.kept += looks.len();
+        }
+    }
+
+    /// All looks, by word.
+    pub(crate) fn finish(self) -> Vec<Looks> {
+        let mut all: Vec<Looks> = self
+            .found
+            .into_iter()
+            .map(|((process, address), looks)| Looks {
+                process,
+                address,
+                looks,
+            })
+            .collect();
+        all.sort_by_key(|looks| (looks.process, looks.address));
+        all
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/record_looks.rs"]
+mod tests;
