@@ -115,6 +115,33 @@ fn no_more_than_is_said_of_the_low_end_and_a_sleeper_hides_nothing() {
 }
 
 #[test]
+fn a_wait_is_shared_among_all_who_held_the_lock_meanwhile() {
+    let mut hand = Hand::new(3, 1_000_000);
+    for (core, tid) in [(0, 1001), (1, 1002), (2, 1003)] {
+        hand.thread(tid, MAIN, "worker");
+        hand.switch(1, core, 0, Left::Runnable, tid);
+    }
+    // 1001 holds; 1002 and then 1003 wait. 1001 lets go after 100 us, 1002 after 30 more.
+    hand.futex(100_000, 1, 1002, Operation::WaitBitset, LOCK, 2);
+    hand.switch(100_100, 1, 1002, Left::Sleeping, 0);
+    hand.futex(100_000, 2, 1003, Operation::WaitBitset, LOCK, 2);
+    hand.switch(100_100, 2, 1003, Left::Sleeping, 0);
+    hand.futex(200_000, 0, 1001, Operation::Wake, LOCK, 1);
+    hand.wake(200_000, 0, 1001, 1002);
+    hand.at(200_010, 0, 1001, Kind::FutexExit(1));
+    hand.switch(200_300, 1, 0, Left::Runnable, 1002);
+    hand.at(200_310, 1, 1002, Kind::FutexExit(0));
+    hand.futex(230_000, 1, 1002, Operation::Wake, LOCK, 1);
+    hand.wake(230_000, 1, 1002, 1003);
+    hand.at(230_010, 1, 1002, Kind::FutexExit(1));
+    hand.switch(230_300, 2, 0, Left::Runnable, 1003);
+    hand.at(230_310, 2, 1003, Kind::FutexExit(0));
+    let analysis = Analysis::new(&hand.trace());
+    let holders = analysis.locks[0].waited.holders();
+    assert_eq!(holders, [(1001, 200_000), (1002, 30_000)]);
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

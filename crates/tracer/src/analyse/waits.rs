@@ -50,7 +50,8 @@ impl Durations {
 pub struct Part {
     /// Its waits.
     pub waits: Durations,
-    /// How long others waited until this thread let go.
+    /// How long others waited while this thread had the lock: until it let go, from when the thread
+    /// before it did.
     pub blocked_others: u64,
 }
 

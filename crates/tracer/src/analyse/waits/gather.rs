@@ -22,7 +22,8 @@ pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
                 ..Waited::default()
             })
             .collect(),
-        index: objects.zip(0..).collect(),
+        index: objects.clone().zip(0..).collect(),
+        open: objects.map(|_| Vec::new()).collect(),
         threads: FastMap::default(),
         numbers: timeline.threads.iter().map(|thread| thread.tid).collect(),
     };
@@ -67,6 +68,8 @@ struct Gatherer<'a> {
     timeline: &'a Timeline,
     found: Vec<Waited>,
     index: FastMap<Object, usize>,
+    /// The sleeping waiters of each object, and since when their wait is charged to nobody.
+    open: Vec<Vec<(Tid, u64)>>,
     threads: FastMap<Tid, OneThread>,
     numbers: std::collections::HashSet<Tid>,
 }
@@ -147,15 +150,14 @@ impl Gatherer<'_> {
             return;
         };
         call.woken = Some(time);
-        let (since, studied) = (call.enter, thread.studied);
-        if !studied {
+        if !thread.studied {
             return;
         }
+        self.open[object].retain(|(waiter, _)| *waiter != woken);
         let found = &mut self.found[object];
         found.hand_off.begin(time);
         if waking_call.is_some() {
             found.futex.ended_by_call += 1;
-            found.parts.entry(waker).or_default().blocked_others += time - since;
         } else if by == Context::Thread {
             found.futex.ended_without_call += 1;
         }
@@ -198,6 +200,7 @@ impl Gatherer<'_> {
             found.missed += u64::from(got.is_some());
             found.contended.begin(time);
             found.futex.wait(&call, is_number);
+            self.open[object].push((tid, time));
         } else if call.operation.wakes() {
             thread.released.retain(|(let_go, _)| *let_go != object);
             thread.released.push((object, on_core));
@@ -207,6 +210,18 @@ impl Gatherer<'_> {
                 found.holds_on_core.add(on_core - by_then);
             }
             found.futex.wake(&call);
+            self.charge(object, tid, time);
+        }
+    }
+
+    /// `releaser` lets go: since the last one did, all who wait have waited for it.
+    fn charge(&mut self, object: usize, releaser: Tid, time: u64) {
+        let waiters = self.open[object].iter_mut();
+        let waited = waiters.map(|(_, since)| time - std::mem::replace(since, time));
+        let waited: u64 = waited.sum();
+        if waited > 0 {
+            let parts = &mut self.found[object].parts;
+            parts.entry(releaser).or_default().blocked_others += waited;
         }
     }
 
@@ -224,6 +239,7 @@ impl Gatherer<'_> {
         if !call.call.operation.waits() {
             return;
         }
+        self.open[object].retain(|(waiter, _)| *waiter != tid);
         let thread = self.thread(tid);
         if result == 0 || result == CHANGED {
             thread.acquired.push((object, time, on_core));
