@@ -142,6 +142,30 @@ fn a_wait_is_shared_among_all_who_held_the_lock_meanwhile() {
 }
 
 #[test]
+fn a_lost_end_of_a_wait_leaves_no_waiter_behind() {
+    let lost = |gap: Option<Kind>| {
+        let mut hand = Hand::new(2, 10_000_000);
+        hand.thread(1001, MAIN, "worker");
+        hand.switch(1, 0, 0, Left::Runnable, MAIN);
+        hand.switch(1, 1, 0, Left::Runnable, 1001);
+        hand.futex(100_000, 1, 1001, Operation::WaitBitset, LOCK, 2);
+        hand.switch(100_100, 1, 1001, Left::Sleeping, 0);
+        if let Some(gap) = gap {
+            hand.at(200_000, 1, 0, gap);
+        }
+        // The end of this wait is not told. The next wait is short.
+        hand.futex(9_000_000, 1, 1001, Operation::WaitBitset, LOCK, 2);
+        hand.switch(9_000_100, 1, 1001, Left::Sleeping, 0);
+        hand.wake(9_050_000, 0, MAIN, 1001);
+        hand.switch(9_050_100, 1, 0, Left::Runnable, 1001);
+        hand.at(9_050_200, 1, 1001, Kind::FutexExit(0));
+        Analysis::new(&hand.trace()).locks[0].waited.contended.sum
+    };
+    assert_eq!(lost(Some(Kind::Lost(5))), 100_000 + 50_200);
+    assert_eq!(lost(None), 8_900_000 + 50_200);
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

@@ -74,6 +74,20 @@ struct Gatherer<'a> {
     numbers: std::collections::HashSet<Tid>,
 }
 
+/// Ends the thread's call without knowing its answer; tells what it waited at.
+fn close(found: &mut [Waited], thread: &mut OneThread, time: u64) -> Option<usize> {
+    let call = thread.call.take()?;
+    let object = call.object.filter(|_| thread.studied)?;
+    if !call.call.operation.waits() {
+        return None;
+    }
+    found[object].contended.end(time);
+    if call.woken.is_some() && !call.arrived {
+        found[object].hand_off.end(time);
+    }
+    Some(object)
+}
+
 impl Gatherer<'_> {
     fn thread(&mut self, tid: Tid) -> &mut OneThread {
         self.threads.entry(tid).or_insert_with(|| OneThread {
@@ -115,8 +129,24 @@ impl Gatherer<'_> {
                     *self.found[object].places.entry(stack).or_default() += 1;
                 }
             }
+            Kind::Lost(_) => self.forget(time),
             _ => {}
         }
+    }
+
+    /// Events are missing: whoever waited or held may have ended that unseen. What is open ends
+    /// here, and counts from the next event on.
+    fn forget(&mut self, time: u64) {
+        for thread in self.threads.values_mut() {
+            close(&mut self.found, thread, time);
+            for (object, _) in thread.kernel.drain(..) {
+                self.found[object].contended.end(time);
+            }
+            thread.acquired.clear();
+            thread.released.clear();
+            thread.last_wait = None;
+        }
+        self.open.iter_mut().for_each(Vec::clear);
     }
 
     fn arrive(&mut self, tid: Tid, time: u64) {
@@ -169,6 +199,12 @@ impl Gatherer<'_> {
         let thread = self.thread(tid);
         let (process, studied, on_core) = (thread.process, thread.studied, thread.on_core(time));
         let object = self.object(process, call.address);
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && let Some(object) = close(&mut self.found, thread, time)
+        {
+            // The end of the call before was not told.
+            self.open[object].retain(|(waiter, _)| *waiter != tid);
+        }
         let thread = self.thread(tid);
         thread.call = Some(Open {
             call,
