@@ -11,7 +11,7 @@ use report::units::Nanoseconds;
 use crate::analyse::budget::{Budget, WaitFor};
 use crate::analyse::classify::Class;
 use crate::analyse::critical_path::Link;
-use crate::analyse::locks::{Lock, Range};
+use crate::analyse::locks::{ENOUGH_SAMPLES, Lock, Range};
 use crate::analyse::{Analysis, interrupts};
 use crate::threads::Role;
 use crate::trace::Trace;
@@ -77,9 +77,11 @@ pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
         verdict.sentences.push(contention(lock, &analysis.timeline));
         verdict.sentences.push(prediction(lock));
     }
-    if verdict.blamed.is_empty() {
+    let polled = polling(analysis);
+    if verdict.blamed.is_empty() && polled.is_none() {
         verdict.sentences.push(no_lock(&analysis.locks));
     }
+    verdict.sentences.extend(polled);
     starvation(budget, &mut verdict);
     limit(analysis, &mut verdict);
     surroundings(analysis, &mut verdict);
@@ -140,7 +142,7 @@ fn serial(analysis: &Analysis, verdict: &mut Verdict) {
         .clone()
         .filter(|lock| lock.demand.is_none())
         .any(|lock| lock.waited.waits.count >= ENOUGH_WAITS || lock.cost.spinning >= WORTH_SAYING);
-    if unknown || budget.untold as f64 / program >= UNTOLD {
+    if unknown || polling(analysis).is_some() || budget.untold as f64 / program >= UNTOLD {
         return;
     }
     let busiest = locks
@@ -263,6 +265,23 @@ pub(crate) fn words(link: Link, analysis: &Analysis) -> String {
         Link::NoCore(tid) => format!("{} had no core", name(tid)),
         Link::Waited(reason) => format!("waited for {}", what(reason, analysis)),
     }
+}
+
+/// That threads poll for locks that nothing names.
+fn polling(analysis: &Analysis) -> Option<String> {
+    let places = analysis.spinning.places();
+    let time: f64 = places.iter().map(|(_, time)| time).sum();
+    let threads = analysis.budget.in_cores(time as u64);
+    if analysis.spinning.samples < ENOUGH_SAMPLES || threads < BLAME_SHARE {
+        return None;
+    }
+    let within = places.iter().find(|(place, _)| !place.is_empty());
+    let within = within.map_or(String::new(), |(place, _)| format!(", most in `{place}`"));
+    Some(format!(
+        "{threads:.2} threads on average polled for a lock without sleeping (by samples of the \
+         running code){within}. Which lock it is cannot be told: no thread slept at it there. \
+         Record with --stacks, so that more waits have a place."
+    ))
 }
 
 fn starvation(budget: &Budget, verdict: &mut Verdict) {

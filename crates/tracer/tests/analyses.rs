@@ -166,6 +166,58 @@ fn a_lost_end_of_a_wait_leaves_no_waiter_behind() {
 }
 
 #[test]
+fn polling_is_the_locks_that_its_caller_sleeps_at_or_no_ones() {
+    let frames = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let judged = |sampled: &[&str]| {
+        let (mut trace, _) = Workload {
+            threads: 2,
+            hold: 2_000,
+            think: 38_000,
+            until: 100_000_000,
+            spread: 0.5,
+        }
+        .run();
+        trace.trailer.stacks = vec![frames(&["futex_wait", "insert_route"]), frames(sampled)];
+        // One wait has a place; every fifth sample polls.
+        let waits = |kind| matches!(kind, Kind::FutexEnter(call) if call.operation.waits());
+        let mut wait = *trace
+            .events
+            .iter()
+            .find(|e| waits(e.kind))
+            .expect("it waits");
+        wait.kind = Kind::Stack(0);
+        let at = trace
+            .events
+            .partition_point(|event| event.time <= wait.time);
+        trace.events.insert(at, wait);
+        for number in 0..100 {
+            let sample = Kind::Sample(if number % 5 == 0 { 1 } else { 2 });
+            trace.events.push(tracer::event::Event {
+                time: 99_999_999,
+                kind: sample,
+                ..wait
+            });
+        }
+        trace.trailer.stacks.push(frames(&["work"]));
+        let analysis = Analysis::new(&trace);
+        let sentences = verdict(&trace, &analysis).sentences.join(" ");
+        (analysis.locks[0].cost.spinning, sentences)
+    };
+    let contended = "std::sys::sync::mutex::futex::Mutex::lock_contended";
+    let (spun, _) = judged(&[contended, "insert_route"]);
+    assert!(spun > 0.2, "{spun}");
+    let (spun, sentences) = judged(&[contended, "log_line"]);
+    assert!(spun == 0.0, "{spun}");
+    assert!(sentences.contains("most in `log_line`"), "{sentences}");
+    assert!(!sentences.contains("No lock stands"), "{sentences}");
+    let (spun, sentences) = judged(&["parking_lot::RawMutex::unlock_slow", "insert_route"]);
+    assert!(
+        spun == 0.0 && !sentences.contains("polled"),
+        "{spun} {sentences}"
+    );
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

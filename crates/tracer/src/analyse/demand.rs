@@ -67,13 +67,13 @@ fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
 }
 
 /// What the lock at `waited` demands, where there is evidence.
-/// `sampled` nanoseconds were spent polling for it.
+/// `polled` nanoseconds were spent polling for it.
 pub(super) fn demand(
     trace: &Trace,
     timeline: &Timeline,
     waited: &Waited,
     budget: &Budget,
-    sampled: f64,
+    polled: Range,
 ) -> Option<Demand> {
     let threads = waited.parts.len();
     let ran = ran(timeline, waited) as f64;
@@ -104,7 +104,7 @@ pub(super) fn demand(
         return None;
     }
     let seen = match Held::new(trace, timeline, waited) {
-        Some(held) => looked(timeline, waited, budget, sampled, &held),
+        Some(held) => looked(timeline, waited, budget, polled, &held),
         None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran),
         None => return None,
     };
@@ -134,7 +134,7 @@ fn looked(
     timeline: &Timeline,
     waited: &Waited,
     budget: &Budget,
-    sampled: f64,
+    polled: Range,
     held: &Held,
 ) -> Seen {
     /// A call costs at most this much outside of the two instants at which it is told of: the way
@@ -148,9 +148,9 @@ fn looked(
     let calls = waited.in_calls as f64;
     let polls = if held.tells_holder { 0 } else { SPIN };
     let edges = (waited.calls * EDGES) as f64;
-    let polled = sampled.max((waited.futex.wait_calls() * polls) as f64);
+    let most = polled.high.max((waited.futex.wait_calls() * polls) as f64);
     let work = |price: f64| (ran * own - price * part).max(ran * 0.01);
-    let (much, little) = (work(calls + sampled), work(calls + polled + edges));
+    let (much, little) = (work(calls + polled.low), work(calls + most + edges));
     let share = |held: f64, work: f64| (held * ran * own / work).min(1.0);
     let range = Range {
         low: share(held.share.low, much),
@@ -185,15 +185,15 @@ fn visible(timeline: &Timeline, waited: &Waited, ran: f64) -> Seen {
     }
 }
 
-/// What changes of a lock with this `demand` would bring; `sampled` nanoseconds were spent polling.
-pub(super) fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, sampled: f64) -> Gain {
+/// What changes of a lock with this `demand` would bring; `polled` nanoseconds were spent polling.
+pub(super) fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, polled: Range) -> Gain {
     let cores = timeline.cores.len();
     let together = demand.threads.min(cores);
     let think = (demand.operation - demand.hold).max(0.0);
     let now = queueing::solve(&[demand.hold], think, together).throughput;
     let measured = demand.operations / timeline.wall().max(1) as f64;
     let ran = ran(timeline, waited) as f64;
-    let spun = sampled.max((waited.futex.wait_calls() * SPIN) as f64);
+    let spun = polled.high.max((waited.futex.wait_calls() * SPIN) as f64);
     // What an operation costs with the price of waiting, and without it.
     let dear = ran / demand.operations;
     let bare = ((ran - waited.in_calls as f64 - spun) / demand.operations).clamp(dear * 0.01, dear);

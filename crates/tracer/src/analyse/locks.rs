@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 use crate::trace::{NameSource, Trace};
 
 /// Fewer samples than this say nothing about spinning.
-const ENOUGH_SAMPLES: u64 = 30;
+pub(crate) const ENOUGH_SAMPLES: u64 = 30;
 /// A range in which a value lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
@@ -102,19 +102,19 @@ pub fn locks(
     budget: &Budget,
     spinning: &Spinning,
 ) -> Vec<Lock> {
-    let spun: Vec<f64> = waited
-        .iter()
-        .map(|one| spinning.of(one, &waited, classes))
-        .collect();
     let wall = timeline.wall().max(1) as f64;
     let mut found: Vec<Lock> = waited
         .into_iter()
         .enumerate()
         .filter(|(index, waited)| classes[*index].is_lock() && waited.waits.count > 0)
         .map(|(index, waited)| {
-            let (class, spun) = (classes[index], spun[index]);
+            let class = classes[index];
             let enough = spinning.samples >= ENOUGH_SAMPLES;
-            let sampled = if enough { spun } else { 0.0 };
+            let sampled = if enough { spinning.of(index) } else { 0.0 };
+            let polled = Range {
+                low: sampled,
+                high: sampled + spinning.unnamed(waited.object.process),
+            };
             let index = index as u32;
             let (name, named_by) = name(trace, &waited, class);
             let lost = budget
@@ -122,7 +122,7 @@ pub fn locks(
                 .iter()
                 .find(|(reason, _)| *reason == WaitFor::Lock(index))
                 .map_or(0, |(_, time)| *time);
-            let demand = demand(trace, timeline, &waited, budget, sampled);
+            let demand = demand(trace, timeline, &waited, budget, polled);
             Lock {
                 index,
                 process: waited.object.process,
@@ -135,9 +135,9 @@ pub fn locks(
                     mean_waiters: waited.waits.sum as f64 / wall,
                     hand_off_share: waited.hand_off.sum as f64 / wall,
                     lost_cores: budget.in_cores(lost),
-                    spinning: spun / wall,
+                    spinning: sampled / wall,
                 },
-                gain: demand.map(|demand| gain(&demand, timeline, &waited, sampled)),
+                gain: demand.map(|demand| gain(&demand, timeline, &waited, polled)),
                 demand,
                 places: places(trace, &waited),
                 waited,
@@ -207,7 +207,7 @@ const LOCK_BEGINNINGS: [&str; 10] = [
 ];
 
 /// True for a function that is neither a lock's own nor nameless.
-fn tells(frame: &str) -> bool {
+pub(super) fn tells(frame: &str) -> bool {
     let bare = frame
         .rsplit("::")
         .next()

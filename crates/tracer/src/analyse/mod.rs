@@ -112,7 +112,7 @@ impl Analysis {
             })
             .collect();
         let budget = Budget::new(timeline, &classes);
-        let spinning = spinning::Spinning::new(trace, timeline);
+        let spinning = spinning::Spinning::new(trace, timeline, &waited);
         let locks = locks::locks(trace, timeline, waited, &classes, &budget, &spinning);
         (classes, budget, spinning, locks)
     }

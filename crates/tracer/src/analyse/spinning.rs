@@ -4,10 +4,12 @@
 //! Every tick of the scheduler (mostly 250 a second and core) samples the running code. A sample
 //! inside the function in which a lock's library polls (Rust's `lock_contended`, `parking_lot`'s
 //! `lock_slow`, glibc's `__lll_lock_wait`, the kernel's queued spinlock) is time lost to a lock.
-//! Which lock it was the sample does not tell: it is shared among the locks of the process that
-//! threads slept at, by their numbers of waits.
+//! Which lock it was the sample does not tell. Its caller does, when threads slept at one lock alone
+//! in that function; else the polling has a place and no lock.
 
-use super::classify::Class;
+use std::cmp::Reverse;
+
+use super::locks::tells;
 use super::waits::Waited;
 use crate::event::{Kind, Tid};
 use crate::fast_map::FastMap;
@@ -20,39 +22,39 @@ use crate::trace::Trace;
 pub struct Spinning {
     /// All samples of the program's threads.
     pub samples: u64,
-    /// Samples in the polling of user-space locks, by process.
-    pub user: FastMap<Tid, u64>,
+    /// Samples in the polling of user-space locks, by process and calling function (empty where it
+    /// has no name).
+    pub user: FastMap<(Tid, String), u64>,
     /// Samples in the polling of kernel locks.
     pub kernel: u64,
     /// Processor time that one sample stands for.
     pub each: f64,
+    /// The lock of a caller, by its index.
+    owners: FastMap<(Tid, String), usize>,
 }
 
 /// Marks of functions that poll a user-space lock.
-const USER: [&str; 4] = [
-    "_contended",
+const USER: [&str; 6] = [
+    "lock_contended",
+    "read_contended",
+    "write_contended",
     "lock_slow",
     "lll_lock_wait",
     "pthread_spin_lock",
 ];
+/// They let go, and do not poll.
+const LETS_GO: &str = "unlock";
 /// Marks of functions that poll a kernel lock.
 const KERNEL: [&str; 2] = ["queued_spin_lock_slowpath", "osq_lock"];
 /// Frames of a sample that are looked at: the innermost function and its caller.
 const FRAMES: usize = 2;
 
 impl Spinning {
-    /// Counts the samples of a trace.
-    pub fn new(trace: &Trace, timeline: &Timeline) -> Self {
-        let polls = |marks: &[&str]| -> Vec<bool> {
-            let hit = |frames: &Vec<String>| {
-                frames
-                    .iter()
-                    .take(FRAMES)
-                    .any(|frame| marks.iter().any(|mark| frame.contains(mark)))
-            };
-            trace.trailer.stacks.iter().map(hit).collect()
-        };
-        let (user, kernel) = (polls(&USER), polls(&KERNEL));
+    /// Counts the samples of a trace; `waited` are the objects that threads slept at.
+    pub fn new(trace: &Trace, timeline: &Timeline, waited: &[Waited]) -> Self {
+        let stacks = &trace.trailer.stacks;
+        let kernel: Vec<bool> = stacks.iter().map(|f| polls(f, &KERNEL).is_some()).collect();
+        let user: Vec<Option<String>> = stacks.iter().map(|frames| caller(frames)).collect();
         let mut found = Self::default();
         for event in &trace.events {
             let Kind::Sample(stack) = event.kind else {
@@ -65,17 +67,16 @@ impl Spinning {
             let stack = stack as usize;
             if kernel.get(stack) == Some(&true) {
                 found.kernel += 1;
-            } else if user.get(stack) == Some(&true) {
-                *found
-                    .user
-                    .entry(timeline.threads.process(event.tid))
-                    .or_default() += 1;
+            } else if let Some(Some(caller)) = user.get(stack) {
+                let process = timeline.threads.process(event.tid);
+                *found.user.entry((process, caller.clone())).or_default() += 1;
             }
         }
         let ran: u64 = timeline.targets().map(Life::ran).sum();
         if found.samples > 0 {
             found.each = ran as f64 / found.samples as f64;
         }
+        found.owners = owners(trace, waited);
         found
     }
 
@@ -88,18 +89,77 @@ impl Spinning {
         }
     }
 
-    /// Nanoseconds of polling that fall to `waited`, by its part in the waits of its process.
-    pub fn of(&self, waited: &Waited, all: &[Waited], classes: &[Class]) -> f64 {
-        let process = waited.object.process;
-        let Some(samples) = self.user.get(&process) else {
-            return 0.0;
-        };
-        let waits: u64 = all
+    /// Nanoseconds of polling for the object with this index.
+    pub fn of(&self, index: usize) -> f64 {
+        let owned = self
+            .user
             .iter()
-            .zip(classes)
-            .filter(|(other, class)| other.object.process == process && class.is_lock())
-            .map(|(other, _)| other.waits.count)
-            .sum();
-        *samples as f64 * self.each * waited.waits.count as f64 / waits.max(1) as f64
+            .filter(|(caller, _)| self.owners.get(*caller) == Some(&index));
+        owned.map(|(_, samples)| *samples).sum::<u64>() as f64 * self.each
     }
+
+    /// Nanoseconds of polling in `process` for locks that nothing names.
+    pub fn unnamed(&self, process: Tid) -> f64 {
+        let samples: u64 = self
+            .strangers()
+            .filter(|(p, ..)| *p == process)
+            .map(|(.., n)| n)
+            .sum();
+        samples as f64 * self.each
+    }
+
+    /// The callers of polling for locks that nothing names, with the nanoseconds, longest first.
+    pub fn places(&self) -> Vec<(String, f64)> {
+        let mut places: Vec<_> = self
+            .strangers()
+            .map(|(_, caller, samples)| (caller.to_owned(), samples as f64 * self.each))
+            .collect();
+        places.sort_by_key(|(caller, time)| (Reverse(*time as u64), caller.clone()));
+        places
+    }
+
+    fn strangers(&self) -> impl Iterator<Item = (Tid, &str, u64)> {
+        let unowned = self
+            .user
+            .iter()
+            .filter(|(caller, _)| !self.owners.contains_key(*caller));
+        unowned.map(|((process, caller), samples)| (*process, caller.as_str(), *samples))
+    }
+}
+
+/// The place among the frames looked at of one that polls.
+fn polls(frames: &[String], marks: &[&str]) -> Option<usize> {
+    frames
+        .iter()
+        .take(FRAMES)
+        .position(|frame| marks.iter().any(|mark| frame.contains(mark)) && !frame.contains(LETS_GO))
+}
+
+/// The function that called the polling of a user-space lock, if these frames are in one.
+fn caller(frames: &[String]) -> Option<String> {
+    let at = polls(frames, &USER)?;
+    let telling = frames[at..].iter().find(|frame| tells(frame));
+    Some(telling.cloned().unwrap_or_default())
+}
+
+/// Which functions threads slept in for one lock alone.
+fn owners(trace: &Trace, waited: &[Waited]) -> FastMap<(Tid, String), usize> {
+    let mut owners: FastMap<(Tid, String), Option<usize>> = FastMap::default();
+    for (index, one) in waited.iter().enumerate() {
+        for stack in one.places.keys() {
+            let frames = trace.trailer.stacks.get(*stack as usize);
+            let Some(place) = frames.and_then(|frames| frames.iter().find(|frame| tells(frame)))
+            else {
+                continue;
+            };
+            owners
+                .entry((one.object.process, place.clone()))
+                .and_modify(|owner| *owner = owner.filter(|owner| *owner == index))
+                .or_insert(Some(index));
+        }
+    }
+    owners
+        .into_iter()
+        .filter_map(|(place, owner)| Some((place, owner?)))
+        .collect()
 }
