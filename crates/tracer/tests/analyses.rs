@@ -218,6 +218,42 @@ fn polling_is_the_locks_that_its_caller_sleeps_at_or_no_ones() {
 }
 
 #[test]
+fn what_threads_wait_for_elsewhere_is_no_gain_of_the_lock() {
+    let mut hand = Hand::new(2, 100_000_000);
+    hand.thread(1001, MAIN, "worker");
+    let wakes = |woken| Kind::Waking {
+        woken,
+        target: 0,
+        by: Context::Hardirq,
+        new: false,
+    };
+    // In every millisecond both work for some microseconds, one waits 20 of them for the lock, and
+    // both sleep for the rest.
+    for round in 0..99_u64 {
+        let time = 1_000 + round * 1_000_000;
+        hand.at(time - 500, 0, 0, wakes(MAIN));
+        hand.at(time - 500, 1, 0, wakes(1001));
+        hand.switch(time, 0, 0, Left::Runnable, MAIN);
+        hand.switch(time, 1, 0, Left::Runnable, 1001);
+        hand.futex(time + 500, 1, 1001, Operation::WaitBitset, LOCK, 2);
+        hand.switch(time + 600, 1, 1001, Left::Sleeping, 0);
+        hand.futex(time + 20_000, 0, MAIN, Operation::Wake, LOCK, 1);
+        hand.wake(time + 20_000, 0, MAIN, 1001);
+        hand.at(time + 20_010, 0, MAIN, Kind::FutexExit(1));
+        hand.switch(time + 20_300, 1, 0, Left::Runnable, 1001);
+        hand.at(time + 20_310, 1, 1001, Kind::FutexExit(0));
+        hand.futex(time + 40_000, 1, 1001, Operation::Wake, LOCK, 1);
+        hand.at(time + 40_010, 1, 1001, Kind::FutexExit(0));
+        hand.switch(time + 50_000, 0, MAIN, Left::Sleeping, 0);
+        hand.switch(time + 50_000, 1, 1001, Left::Sleeping, 0);
+    }
+    let gain = Analysis::new(&hand.trace()).locks[0]
+        .gain
+        .expect("a hundred holds");
+    assert!(gain.removed.high < 1.05, "{gain:?}");
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

@@ -57,6 +57,14 @@ pub struct Gain {
     pub eighth: Range,
 }
 
+/// Time that the threads that took part were there, whatever they did.
+fn lived(timeline: &Timeline, waited: &Waited) -> u64 {
+    let lives = timeline.lives.iter();
+    let parts = lives.filter(|life| waited.parts.contains_key(&life.tid));
+    let segments = parts.flat_map(|life| &life.segments);
+    segments.map(|segment| segment.end - segment.start).sum()
+}
+
 /// Time on a core of the threads that took part.
 fn ran(timeline: &Timeline, waited: &Waited) -> u64 {
     let lives = timeline.lives.iter();
@@ -197,6 +205,10 @@ pub(super) fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, polled
     // What an operation costs with the price of waiting, and without it.
     let dear = ran / demand.operations;
     let bare = ((ran - waited.in_calls as f64 - spun) / demand.operations).clamp(dear * 0.01, dear);
+    // No more can be won than the waiting for it, its calls and its polling.
+    let lived = lived(timeline, waited) as f64;
+    let price = (waited.waits.sum + waited.in_calls) as f64 + spun;
+    let most = lived / (lived - price).max(lived * 0.01);
     let of = |ways: usize| {
         let demands = vec![demand.hold / ways as f64; ways];
         let (theory, limit) = if ways >= together {
@@ -208,9 +220,10 @@ pub(super) fn gain(demand: &Demand, timeline: &Timeline, waited: &Waited, polled
         let bound =
             |cost: f64| (together as f64 / cost).min(limit) / measured.max(f64::MIN_POSITIVE);
         let ends = [theory / now, bound(dear), bound(bare)];
+        let end = |end: f64| end.clamp(1.0, most.max(1.0));
         Range {
-            low: ends.iter().copied().fold(f64::INFINITY, f64::min).max(1.0),
-            high: ends.iter().copied().fold(1.0, f64::max),
+            low: end(ends.iter().copied().fold(f64::INFINITY, f64::min)),
+            high: end(ends.iter().copied().fold(1.0, f64::max)),
         }
     };
     Gain {
