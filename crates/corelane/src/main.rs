@@ -5,6 +5,7 @@
 
 mod common;
 mod doctor;
+mod health;
 mod installed;
 mod planes;
 mod run;
@@ -38,6 +39,7 @@ struct Arguments {
 enum Verb {
     Completions(installed::Completions),
     Doctor(doctor::Arguments),
+    Health(health::Arguments),
     Manual(installed::Manual),
     Planes(planes::Arguments),
     Run(run::Arguments),
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
     common::exit_code(match Arguments::parse().verb {
         Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
+        Verb::Health(arguments) => health::run(&arguments),
         Verb::Manual(arguments) => installed::manual(&arguments),
         Verb::Planes(arguments) => planes::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),

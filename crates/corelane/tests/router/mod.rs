@@ -23,6 +23,7 @@ mod flows;
 mod forwarding;
 mod frames;
 mod guest;
+mod health;
 mod internet;
 mod kernels;
 mod learned;

@@ -48,7 +48,9 @@ impl Instance {
             Question::Show(words) if words == ["verify"] => {
                 return self.asked_to_verify(asked.answer);
             }
+            Question::Show(words) if words == ["health"] => Ok(self.health().into()),
             Question::Show(words) => self.show(&words),
+            Question::Health => Ok(self.health().into()),
             Question::Metrics => Ok(match self.counters_for_metrics() {
                 Ok(counters) => metrics::page(&self.follower, &counters),
                 Err(error) => format!("# {error}\n# EOF\n").into(),

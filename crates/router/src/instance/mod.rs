@@ -9,6 +9,7 @@
 mod answering;
 mod checks;
 mod policy;
+mod readiness;
 mod reload;
 mod vouching;
 
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 
 use self::checks::Checks;
+use self::readiness::Readiness;
 use self::vouching::Vouching;
 use crate::control_plane::follower::{Checking, Follower};
 use crate::control_plane::guard::{Finding, Guard};
@@ -94,6 +96,7 @@ pub struct Instance {
     news: u64,
     checks: Checks,
     vouching: Vouching,
+    readiness: Readiness,
     supervisor: Supervisor,
 }
 
@@ -130,6 +133,7 @@ impl Instance {
         let mut instance = Self {
             checks: Checks::every(config.verify, now),
             vouching: Vouching::new(config.stale.0),
+            readiness: Readiness::new(),
             supervisor: Supervisor::from_environment(now),
             as_read: file.as_ref().and_then(|file| Config::read(file).ok()),
             config,
@@ -201,6 +205,7 @@ impl Instance {
             self.say_what_has_no_room();
             self.guard(now);
             self.check(now);
+            self.look_whether_ready(now);
             self.supervisor.alive(now);
         }
         self.supervisor.stopping();

@@ -38,7 +38,7 @@ impl Vouching {
     }
 
     /// How long nobody vouched, if that was longer than the bound.
-    fn silence(&self, now: Instant) -> Option<Duration> {
+    pub(super) fn silence(&self, now: Instant) -> Option<Duration> {
         let silence = now.saturating_duration_since(self.latest?);
         (silence > self.bound?).then_some(silence)
     }

@@ -32,6 +32,8 @@ pub enum Question {
     Show(Vec<String>),
     /// The metrics page.
     Metrics,
+    /// Whether it is healthy and ready, in one piece.
+    Health,
     /// The next piece of an answer.
     More(Pieces),
 }
@@ -245,23 +247,32 @@ fn serve_each<S: Timed>(
     Ok(())
 }
 
+/// Asks, and takes the first piece of the answer.
+fn ask_once(
+    question: Question,
+    sender: &Sender<Asked>,
+    mut waker: &UnixStream,
+) -> io::Result<Piece> {
+    let gone = || io::Error::other("the router is stopping");
+    let (answer, wait) = sync_channel(1);
+    sender
+        .send(Asked { question, answer })
+        .map_err(|_| gone())?;
+    // So many bytes as there are clients always fit.
+    let _ = waker.write(&[0]);
+    wait.recv_timeout(PATIENCE * 6).map_err(|_| gone())
+}
+
 /// Asks, and passes on what is answered.
 fn ask<S: Timed>(
     mut question: Question,
     sender: &Sender<Asked>,
-    mut waker: &UnixStream,
+    waker: &UnixStream,
     stream: &mut Patient<S>,
 ) -> io::Result<()> {
-    let gone = || io::Error::other("the router is stopping");
     let mut left = PATIENCE;
     loop {
-        let (answer, wait) = sync_channel(1);
-        sender
-            .send(Asked { question, answer })
-            .map_err(|_| gone())?;
-        // So many bytes as there are clients always fit.
-        let _ = waker.write(&[0]);
-        let piece = wait.recv_timeout(PATIENCE * 6).map_err(|_| gone())?;
+        let piece = ask_once(question, sender, waker)?;
         let began = Instant::now();
         stream.end = began + left;
         stream.write_all(piece.text.as_bytes())?;
@@ -300,15 +311,29 @@ fn serve_http<S: Timed>(
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ("200 OK", kind, None)
         }
+        (Some("GET"), Some(path @ ("/healthz" | "/readyz"))) => {
+            let health = ask_once(Question::Health, sender, waker)?.text;
+            let wanted = if path == "/readyz" {
+                "\"ready\":true"
+            } else {
+                "\"healthy\":true"
+            };
+            let status = if health.contains(wanted) {
+                "200 OK"
+            } else {
+                "503 Service Unavailable"
+            };
+            (status, "application/json", Some(health))
+        }
         (Some("GET"), _) => (
             "404 Not Found",
             "text/plain",
-            Some("only /metrics is here\n"),
+            Some("/metrics, /healthz and /readyz are here\n".to_owned()),
         ),
         _ => (
             "405 Method Not Allowed",
             "text/plain",
-            Some("only GET is understood\n"),
+            Some("only GET is understood\n".to_owned()),
         ),
     };
     stream.end = Instant::now() + PATIENCE;

@@ -97,6 +97,7 @@ impl Answering {
             if let Some(asked) = self.server.take() {
                 let pieces = match asked.question {
                     Question::Metrics => "# EOF\n".to_owned().into(),
+                    Question::Health => "{}\n".to_owned().into(),
                     Question::Show(words) => {
                         let words: Vec<&str> = words.iter().map(String::as_str).collect();
                         let said = answers::show(&words, &self.follower, &[]);

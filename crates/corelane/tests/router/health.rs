@@ -1,0 +1,75 @@
+//! Readiness, asked by people and by HTTP.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use super::lab::{Lab, Router, is_root, wait_for};
+
+/// Status and body of what the metrics' server answers.
+fn get(lab: &Lab, path: &str) -> (String, String) {
+    let ask = || {
+        let mut stream = TcpStream::connect("127.0.0.1:9470").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split_whitespace().nth(1).unwrap();
+        (status.to_owned(), body.to_owned())
+    };
+    lab.r.enter(ask).unwrap()
+}
+
+/// Exit code and answer of `corelane health`.
+fn health(lab: &Lab) -> (Option<i32>, Value) {
+    let directory = lab.directory.path().to_str().unwrap();
+    let mut command = lab.r.command(env!("CARGO_BIN_EXE_corelane"));
+    command.args(["health", "--json", "--run-directory", directory]);
+    let output = command.output().unwrap();
+    let value = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code(), value)
+}
+
+fn is_ready(lab: &Lab) -> bool {
+    health(lab).0 == Some(0)
+}
+
+fn reasons(lab: &Lab) -> String {
+    let (_, health) = health(lab);
+    let conditions = health["conditions"].as_array().unwrap();
+    let reasons = conditions.iter().filter_map(|one| one["reason"].as_str());
+    reasons.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_router_is_ready_while_it_does_what_it_was_asked_to() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let router: Router = lab.run(&["r0", "r1"], &["--metrics", "127.0.0.1:9470"]);
+    wait_for("a ready router", 20, || is_ready(&lab));
+    assert_eq!(get(&lab, "/readyz").0, "200");
+    assert_eq!(get(&lab, "/healthz").0, "200");
+    assert_eq!(reasons(&lab), "");
+
+    lab.r.ip("link set r1 down").unwrap();
+    wait_for("a port that is down", 20, || !is_ready(&lab));
+    assert_eq!(health(&lab).0, Some(3));
+    assert!(reasons(&lab).contains("r1 is down"), "{}", reasons(&lab));
+    let (status, body) = get(&lab, "/readyz");
+    assert_eq!(status, "503", "{body}");
+    let value: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(value["schema"], "corelane-health/1");
+    // Nobody has to start it again for that.
+    assert_eq!(get(&lab, "/healthz").0, "200");
+
+    lab.r.ip("link set r1 up").unwrap();
+    wait_for("the port again", 30, || is_ready(&lab));
+    lab.r.ip("rule add from 192.0.2.0/24 blackhole").unwrap();
+    wait_for("what is left to the kernel", 20, || !is_ready(&lab));
+    assert!(reasons(&lab).contains("rule"), "{}", reasons(&lab));
+    assert_eq!(get(&lab, "/elsewhere").0, "404");
+    drop(router);
+}
