@@ -6,8 +6,9 @@
 //! the same in source, statistics, metrics and traces. A reason belongs to the [`Step`] of the
 //! packet's way at which the frame leaves it.
 //!
-//! Dropped are frames that no host may see again, and those that a route says to lose. All others
-//! are the kernel's: it delivers, answers, fragments, counts or drops them as it would without us.
+//! Dropped are frames that no host may see again, those that a route says to lose, those above a limit,
+//! and those for which the way out has no room. All others are the kernel's: it delivers, answers,
+//! fragments, counts or drops them as it would without us.
 
 use super::Step;
 
