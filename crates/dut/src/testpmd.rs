@@ -1,12 +1,17 @@
 //! DPDK's `testpmd` on its `AF_XDP` devices, the peer of the engine `af-xdp`: forwarding mode
 //! `macswap`, which looks nothing up. It is in no study, only beside a bound.
+//!
+//! It polls its devices whether frames come or not. So it runs only while it is measured, and is
+//! stopped otherwise: else it would take half of its core from whoever is measured there.
 
+use std::io;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use host::CoreId;
-use rustix::process::{Pid, Signal, kill_process};
+use host::process::{self, Signal};
+use port::Burst;
 use tester::veth::lanes::{Lanes, Load, Pace};
 
 use crate::case::{Case, Sample};
@@ -20,32 +25,31 @@ struct Testpmd {
     load: Load,
 }
 
-/// The process; it ends when its input does. It polls all the time, so it is stopped while another
-/// device is measured.
+/// The process; it ends when its input does, unless it is stopped.
 struct Running(Child);
 
 impl Running {
-    /// Whether it has ended by itself is said by the next [`Running::go_on`].
-    fn stop(&self) {
-        let _ended = kill_process(self.number(), Signal::STOP);
+    /// Takes no time of any core from now on.
+    fn stop(&self) -> io::Result<()> {
+        process::signal(self.0.id(), Signal::STOP)
     }
 
-    fn go_on(&mut self) -> Result<(), Error> {
-        if let Some(status) = self.0.try_wait()? {
-            return Err(format!("dpdk-testpmd has ended: {status}").into());
+    fn is_there(&mut self) -> Result<(), Error> {
+        match self.0.try_wait()? {
+            Some(status) => Err(format!("dpdk-testpmd has ended: {status}").into()),
+            None => Ok(()),
         }
-        kill_process(self.number(), Signal::CONT).map_err(std::io::Error::from)?;
-        Ok(())
     }
 
-    fn number(&self) -> Pid {
-        Pid::from_child(&self.0)
+    fn resume(&self) -> io::Result<()> {
+        process::signal(self.0.id(), Signal::CONT)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ended = self.go_on();
+        // One that has ended needs no resuming.
+        let _ = self.resume();
         // Waiting closes the input first. Without a status there is nothing left to wait for.
         let _ = self.0.wait();
     }
@@ -69,18 +73,17 @@ pub fn open(setting: &Setting, core: CoreId) -> Result<Box<dyn Device>, Error> {
     let words = format!(
         "-l {control},{core} --main-lcore {control} --no-huge -m 512 --no-pci --no-telemetry \
          --file-prefix corelane{}{:?} --vdev net_af_xdp0,iface={near} --vdev net_af_xdp1,iface={far} \
-         -- --forward-mode=macswap --nb-cores=1 --no-mlockall --total-num-mbufs=32768",
+         -- --forward-mode=macswap --nb-cores=1 --burst={} --no-mlockall \
+         --total-num-mbufs=32768",
         std::process::id(),
         setting.family,
+        Burst::CAPACITY
     );
-    let child = lanes
-        .dut()
-        .command("dpdk-testpmd")
-        .args(words.split_whitespace())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut command = lanes.dut().command("dpdk-testpmd");
+    command.args(words.split_whitespace());
+    // A stopped process does not see that its input has ended.
+    let command = process::end_with_thread(process::silent(&mut command));
+    let child = command.stdin(Stdio::piped()).spawn()?;
     Ok(Box::new(Testpmd {
         running: Running(child),
         lanes,
@@ -102,13 +105,20 @@ impl Device for Testpmd {
 
     fn measure(&mut self, case: &Case, trial: Duration) -> Result<Sample, Error> {
         let wanted = (case.frame_bytes, case.cores());
-        self.running.go_on()?;
-        let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial);
-        self.running.stop();
-        let carried = carried?;
+        self.running.is_there()?;
+        self.running.resume()?;
+        let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
+        // Without frames it is still starting.
+        if carried.frames_per_second > 0.0 {
+            self.running.stop()?;
+        }
         Ok(Sample {
             frames_per_second: carried.frames_per_second,
             changes_per_second: 0.0,
         })
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/testpmd.rs"]
+mod tests;
