@@ -78,10 +78,12 @@ pub fn verdict(trace: &Trace, analysis: &Analysis) -> Verdict {
         verdict.sentences.push(prediction(lock));
     }
     let polled = polling(analysis);
-    if verdict.blamed.is_empty() && polled.is_none() {
+    let untold = turns(analysis).or_else(|| waited_unseen(analysis));
+    if verdict.blamed.is_empty() && polled.is_none() && untold.is_none() {
         verdict.sentences.push(no_lock(&analysis.locks));
     }
     verdict.sentences.extend(polled);
+    verdict.sentences.extend(untold);
     starvation(budget, &mut verdict);
     limit(analysis, &mut verdict);
     surroundings(analysis, &mut verdict);
@@ -142,7 +144,7 @@ fn serial(analysis: &Analysis, verdict: &mut Verdict) {
         .clone()
         .filter(|lock| lock.demand.is_none())
         .any(|lock| lock.waited.waits.count >= ENOUGH_WAITS || lock.cost.spinning >= WORTH_SAYING);
-    if unknown || polling(analysis).is_some() || budget.untold as f64 / program >= UNTOLD {
+    if unknown || polling(analysis).is_some() || untold(analysis) >= UNTOLD {
         return;
     }
     let busiest = locks
@@ -265,6 +267,47 @@ pub(crate) fn words(link: Link, analysis: &Analysis) -> String {
         Link::NoCore(tid) => format!("{} had no core", name(tid)),
         Link::Waited(reason) => format!("waited for {}", what(reason, analysis)),
     }
+}
+
+/// The share of the program's time for which one thread ran alone while another waited for a
+/// signal.
+fn untold(analysis: &Analysis) -> f64 {
+    analysis.turns.time() as f64 / analysis.budget.program.max(1) as f64
+}
+
+/// That threads took turns, where they did.
+fn turns(analysis: &Analysis) -> Option<String> {
+    let budget = &analysis.budget;
+    let takers = match analysis.turns.takers(budget.program) {
+        0 => return None,
+        2 => "Two threads".to_owned(),
+        more => format!("{more} threads"),
+    };
+    let place = match analysis.turns.places.first() {
+        Some((place, _)) => format!("the place is `{place}`"),
+        None => "record with --stacks to see the place".to_owned(),
+    };
+    Some(format!(
+        "{takers} took turns: {:.1} of {} cores used; for {:.0} % of the program's time one ran \
+         while another waited for its signal; {place}. No lock is seen at the words that they wait \
+         at: it may be an interpreter's lock, or one whose threads park.",
+        budget.cores_used(),
+        budget.cores,
+        untold(analysis) * 100.0
+    ))
+}
+
+/// That it is not known whether threads waited for a lock.
+fn waited_unseen(analysis: &Analysis) -> Option<String> {
+    let share = untold(analysis);
+    (share >= UNTOLD).then(|| {
+        format!(
+            "Whether a lock stands in the way is not known: for {:.0} % of the program's time one \
+             thread ran while another waited for a signal (condition variable, channel, parked \
+             thread), which may be a lock.",
+            share * 100.0
+        )
+    })
 }
 
 /// That threads poll for locks that nothing names.

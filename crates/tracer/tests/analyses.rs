@@ -254,6 +254,48 @@ fn what_threads_wait_for_elsewhere_is_no_gain_of_the_lock() {
 }
 
 #[test]
+fn threads_that_hand_over_by_signals_take_turns() {
+    let mut hand = Hand::new(2, 100_000_000);
+    hand.thread(1001, MAIN, "worker");
+    hand.switch(1, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1, 1, 0, Left::Runnable, 1001);
+    let both = [(0_u16, MAIN, 0x7f00_1000), (1, 1001, 0x7f00_2000)];
+    // Each waits at a word of its own, as in Go, until the other hands over.
+    for round in 0..90_u64 {
+        let time = 1_000 + round * 1_000_000;
+        let (core, waits, word) = both[round as usize % 2];
+        let (other, works, own) = both[(round as usize + 1) % 2];
+        if round > 0 {
+            hand.futex(time - 30_000, core, waits, Operation::Wake, own, 1);
+            hand.wake(time - 30_000, core, waits, works);
+            hand.at(time - 29_000, core, waits, Kind::FutexExit(1));
+            hand.switch(time - 20_000, other, 0, Left::Runnable, works);
+            hand.at(time - 19_000, other, works, Kind::FutexExit(0));
+        }
+        hand.futex(time, core, waits, Operation::Wait, word, 0);
+        hand.switch(time + 100, core, waits, Left::Sleeping, 0);
+    }
+    let mut trace = hand.trace();
+    let wait = |kind| matches!(kind, Kind::FutexEnter(call) if call.operation.waits());
+    let at = trace.events.iter().position(|event| wait(event.kind));
+    let at = at.expect("it waits");
+    let mut place = trace.events[at];
+    place.kind = Kind::Stack(0);
+    trace.events.insert(at + 1, place);
+    trace.trailer.stacks = vec![vec!["pthread_cond_timedwait".into(), "take_gil".into()]];
+    let analysis = Analysis::new(&trace);
+    let found = verdict(&trace, &analysis);
+    let sentences = found.sentences.join(" ");
+    assert!(
+        sentences.contains("Two threads took turns: 1.0 of 2"),
+        "{sentences}"
+    );
+    assert!(sentences.contains("the place is `take_gil`"), "{sentences}");
+    assert!(!sentences.contains("No lock stands"), "{sentences}");
+    assert_eq!(found.serial_fraction, None);
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

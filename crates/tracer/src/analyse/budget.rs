@@ -12,6 +12,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use sweep::Sweep;
+pub(super) use sweep::wait_for;
 
 use super::classify::Class;
 use crate::timeline::{Cause, Timeline};
@@ -67,9 +68,6 @@ pub struct Budget {
     /// Core time on which exactly one thread of the program ran and no other of it was runnable or
     /// waited for a lock, a message or a device. A thread that sleeps for a time counts as absent.
     pub alone: u64,
-    /// Core time on which exactly one thread of the program ran while another waited for a signal
-    /// or a message of other threads: whether it had to is not known.
-    pub untold: u64,
     /// Core time by state for each core, in the order program, other, kernel, recorder, idle,
     /// interrupts, softirqs, unknown.
     pub by_core: Vec<(u16, [u64; 8])>,

@@ -2,7 +2,7 @@
 //!
 //! One idea, one file, in the order in which they must be asked: first where every core's time went
 //! ([`budget`]), only then which lock ([`waits`], [`classify`], [`locks`], [`held`],
-//! [`demand`], [`queueing`], [`spinning`]), then the chain to the end ([`critical_path`]), moves
+//! [`demand`], [`queueing`], [`spinning`], [`turns`]), then the chain to the end ([`critical_path`]), moves
 //! ([`migrations`]), interrupts ([`interrupts`]) and disturbed cores ([`noise`]).
 
 pub mod budget;
@@ -16,6 +16,7 @@ pub mod migrations;
 pub mod noise;
 pub mod queueing;
 pub mod spinning;
+pub mod turns;
 pub mod waits;
 
 use budget::Budget;
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub locks: Vec<Lock>,
     /// Samples of the running code.
     pub spinning: spinning::Spinning,
+    /// Threads that take turns.
+    pub turns: turns::Turns,
     /// What the end waited for.
     pub path: Vec<(Link, u64)>,
     /// Threads that changed cores.
@@ -49,6 +52,15 @@ pub struct Analysis {
     /// Disturbances of quiet cores.
     pub noise: Vec<noise::Noise>,
 }
+
+/// What each object is, what idle cores waited for, the samples, the turns, the locks.
+type Contention = (
+    Vec<Class>,
+    Budget,
+    spinning::Spinning,
+    turns::Turns,
+    Vec<Lock>,
+);
 
 impl Analysis {
     /// Analyses a trace.
@@ -70,7 +82,7 @@ impl Analysis {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (locks, others)
         });
-        let (classes, budget, spinning, locks) = locks;
+        let (classes, budget, spinning, turns, locks) = locks;
         let (path, migrations, interrupts, noise) = others;
         Self {
             timeline,
@@ -78,6 +90,7 @@ impl Analysis {
             classes,
             locks,
             spinning,
+            turns,
             path,
             migrations,
             interrupts,
@@ -90,11 +103,8 @@ impl Analysis {
         self.locks.iter().find(|lock| lock.index == index)
     }
 
-    /// What each object is, what idle cores waited for, the samples, the locks.
-    fn contention(
-        trace: &Trace,
-        timeline: &Timeline,
-    ) -> (Vec<Class>, Budget, spinning::Spinning, Vec<Lock>) {
+    /// What has to do with waiting.
+    fn contention(trace: &Trace, timeline: &Timeline) -> Contention {
         let waited = waits::gather(trace, timeline);
         let mut probes: FastMap<Object, Vec<&Probe>> = FastMap::default();
         for probe in &trace.trailer.probes {
@@ -113,7 +123,8 @@ impl Analysis {
             .collect();
         let budget = Budget::new(timeline, &classes);
         let spinning = spinning::Spinning::new(trace, timeline, &waited);
+        let turns = turns::Turns::new(trace, timeline, &classes, &waited);
         let locks = locks::locks(trace, timeline, waited, &classes, &budget, &spinning);
-        (classes, budget, spinning, locks)
+        (classes, budget, spinning, turns, locks)
     }
 }

@@ -247,7 +247,7 @@ impl<'a> Sweep<'a> {
 }
 
 /// What a cause means for the budget.
-fn wait_for(cause: Cause, classes: &[Class]) -> WaitFor {
+pub(in crate::analyse) fn wait_for(cause: Cause, classes: &[Class]) -> WaitFor {
     match cause {
         Cause::Futex(object) | Cause::KernelLock(object) => match classes.get(object as usize) {
             Some(class) if class.is_lock() => WaitFor::Lock(object),
@@ -287,8 +287,6 @@ struct Counts {
     waits: u64,
     /// Of them, those that wait for time to pass.
     sleeps: u64,
-    /// Of them, those that wait for other threads of which no lock is known.
-    signals: u64,
     nothing: u64,
 }
 
@@ -300,12 +298,8 @@ impl Counts {
             WaitFor::Nothing => change(&mut self.nothing),
             _ => change(&mut self.waits),
         }
-        match reason {
-            WaitFor::Time => change(&mut self.sleeps),
-            WaitFor::Signal(_) | WaitFor::Parking(_) | WaitFor::Thread => {
-                change(&mut self.signals);
-            }
-            _ => {}
+        if reason == WaitFor::Time {
+            change(&mut self.sleeps);
         }
     }
 
@@ -358,14 +352,10 @@ impl Counts {
             budget.spent.starved += starved * step;
             integrals.stolen += starved as f64 / foreign as f64 * step_length;
         }
-        if state(PROGRAM) == 1 && self.runnable == 0 && self.locks == 0 {
-            // A thread that sleeps would not run on another core either.
-            if self.waits == self.sleeps {
-                budget.alone += step;
-            }
-            if self.signals > 0 {
-                budget.untold += step;
-            }
+        // A thread that sleeps would not run on another core either.
+        let others = self.runnable + self.locks + self.waits - self.sleeps;
+        if state(PROGRAM) == 1 && others == 0 {
+            budget.alone += step;
         }
     }
 }
