@@ -102,6 +102,13 @@ pub enum Kind {
         /// Events counted since the program began.
         total: u64,
     },
+    /// The host machine took so much of the core's time since the reading before.
+    Stolen {
+        /// Nanoseconds taken.
+        time: u64,
+        /// Nanoseconds since the reading before, four seconds at most.
+        within: u32,
+    },
     /// This many events of the core were lost before this instant, because the ring was full.
     Lost(u32),
 }

@@ -41,6 +41,17 @@ pub struct Handler {
     pub first: bool,
 }
 
+/// A stretch of a core's time of which the host machine took a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stolen {
+    /// From here on.
+    pub start: u64,
+    /// Until here.
+    pub end: u64,
+    /// The nanoseconds taken.
+    pub time: u64,
+}
+
 /// Something threads wait for at an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Object {
@@ -142,6 +153,8 @@ pub struct Timeline {
     pub runs: Vec<Vec<Run>>,
     /// Interrupts on each core.
     pub handlers: Vec<Vec<Handler>>,
+    /// Time that the host machine took, by core, in time order.
+    pub stolen: Vec<Vec<Stolen>>,
     /// Every thread that was seen, in the order of first sight.
     pub lives: Vec<Life>,
     /// What threads waited at.
@@ -174,6 +187,24 @@ impl Timeline {
     /// `time`, or the end of the window that it lies beyond.
     pub(crate) fn inside(&self, time: u64) -> u64 {
         time.clamp(self.start, self.end)
+    }
+
+    /// How much of a core's time between two instants the host machine took, spread evenly over the
+    /// stretch that it was counted in.
+    pub fn stolen(&self, core: u16, from: u64, to: u64) -> u64 {
+        let at = self.cores.iter().position(|other| *other == core);
+        let Some(stretches) = at.and_then(|at| self.stolen.get(at)) else {
+            return 0;
+        };
+        let first = stretches.partition_point(|stretch| stretch.end <= from);
+        let touched = stretches[first..]
+            .iter()
+            .take_while(|stretch| stretch.start < to);
+        let taken = |stretch: &Stolen| {
+            let part = stretch.end.min(to) - stretch.start.max(from);
+            part as f64 * stretch.time as f64 / (stretch.end - stretch.start) as f64
+        };
+        (touched.map(taken).sum::<f64>() as u64).min(to - from)
     }
 
     /// The lives of the threads under study.

@@ -119,9 +119,11 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
     let waits = &lock.waited.waits;
     // One holder that was put off its core makes one long wait: that is an accident, and taken out.
     let without_longest = 1.0 - waits.longest as f64 / (waits.sum as f64).max(1.0);
-    let costs = lock.cost.lost_cores * without_longest >= BLAME_CORES
+    // What threads waited while somebody else had the holder's core is not the lock's.
+    let own = without_longest * lock.waited.behind.served();
+    let costs = lock.cost.lost_cores * own >= BLAME_CORES
         || lock.cost.spinning >= BLAME_SHARE
-        || lock.cost.contended_share.min(lock.cost.mean_waiters) * without_longest >= BLAME_SHARE;
+        || lock.cost.contended_share.min(lock.cost.mean_waiters) * own >= BLAME_SHARE;
     let again_and_again = waits.count >= ENOUGH_WAITS;
     // The waiting, turned into work, is the most there is to gain; the prediction may say that it
     // is less.

@@ -296,6 +296,48 @@ fn threads_that_hand_over_by_signals_take_turns() {
 }
 
 #[test]
+fn a_holder_that_has_no_core_makes_waits_that_are_not_the_locks() {
+    // The holder runs for a part of every wait; for the rest another program has its core.
+    let judged = |holds: u64| {
+        let mut hand = Hand::new(2, 200_000_000);
+        hand.thread(1001, MAIN, "worker");
+        hand.thread(500, 500, "miner");
+        hand.switch(1, 0, 0, Left::Runnable, MAIN);
+        hand.switch(1, 1, 0, Left::Runnable, 1001);
+        for round in 0..99_u64 {
+            let time = 100_000 + round * 2_000_000;
+            hand.futex(time, 1, 1001, Operation::WaitBitset, LOCK, 2);
+            hand.switch(time + 100, 1, 1001, Left::Sleeping, 0);
+            hand.switch(time + holds, 0, MAIN, Left::Preempted, 500);
+            hand.switch(time + 990_000, 0, 500, Left::Runnable, MAIN);
+            hand.futex(time + 1_000_000, 0, MAIN, Operation::Wake, LOCK, 1);
+            hand.wake(time + 1_000_000, 0, MAIN, 1001);
+            hand.at(time + 1_000_010, 0, MAIN, Kind::FutexExit(1));
+            hand.switch(time + 1_000_300, 1, 0, Left::Runnable, 1001);
+            hand.at(time + 1_000_310, 1, 1001, Kind::FutexExit(0));
+            hand.futex(time + 1_010_000, 1, 1001, Operation::Wake, LOCK, 1);
+            hand.at(time + 1_010_010, 1, 1001, Kind::FutexExit(0));
+        }
+        // A tenth of core 0 is stolen.
+        let stolen = Kind::Stolen {
+            time: 20_000_000,
+            within: 200_000_000,
+        };
+        hand.at(200_000_000, 0, MAIN, stolen);
+        let trace = hand.trace();
+        let analysis = Analysis::new(&trace);
+        let blamed = verdict(&trace, &analysis).blamed.len();
+        (analysis.locks[0].waited.behind, blamed)
+    };
+    let (behind, blamed) = judged(20_000);
+    near(behind.runnable as f64, 99.0 * 970_000.0, 0.01, "runnable");
+    near(behind.running as f64, 99.0 * 27_000.0, 0.05, "running");
+    near(behind.stolen as f64, 99.0 * 3_000.0, 0.05, "stolen");
+    assert_eq!(blamed, 0);
+    assert_eq!(judged(900_000).1, 1);
+}
+
+#[test]
 fn counted_holds_make_a_rarely_contended_lock_exact() {
     let (mut trace, truth) = Workload {
         threads: 2,

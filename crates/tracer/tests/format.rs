@@ -77,6 +77,10 @@ fn every_kind() -> Vec<Kind> {
             point: 2,
             total: 1 << 60,
         },
+        Kind::Stolen {
+            time: 30_000_000,
+            within: 100_000_007,
+        },
         Kind::Lost(4_000_000),
         Kind::Switch {
             left: Left::Preempted,

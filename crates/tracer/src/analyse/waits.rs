@@ -6,10 +6,12 @@
 //! always wakes somebody when it lets go, so its hold is visible; and while somebody waits,
 //! somebody holds. Acquisitions without waiting make no event and are not counted here.
 
+mod behind;
 mod gather;
 
 use std::cmp::Reverse;
 
+pub use behind::Behind;
 pub use gather::gather;
 
 use crate::event::{FutexCall, Operation, Tid};
@@ -148,6 +150,8 @@ pub struct Waited {
     pub calls: u64,
     /// Time on a core inside the futex calls at this word.
     pub in_calls: u64,
+    /// What the holders did while others waited.
+    pub behind: Behind,
     /// Who took part.
     pub parts: FastMap<Tid, Part>,
     /// Code places of waits (indices into the trace's stacks) with their counts.

@@ -81,6 +81,7 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                     .map_or("?", String::as_str);
                 writeln!(out, "progress: {name} {total}")
             }
+            Kind::Stolen { time, within } => writeln!(out, "stolen: {time} of {within} ns"),
             Kind::Lost(events) => writeln!(out, "LOST {events} events"),
         }?;
     }

@@ -195,6 +195,10 @@ fn other(cursor: &mut Cursor<'_>, addresses: &mut Vec<u64>, head: u8) -> Option<
             point: cursor.small()?,
             total: cursor.number()?,
         },
+        code::STOLEN => Kind::Stolen {
+            time: cursor.number()?,
+            within: cursor.small()?,
+        },
         code::LOST => Kind::Lost(cursor.small()?),
         code::LINE..=code::LAST => {
             let what = match head & !code::END {

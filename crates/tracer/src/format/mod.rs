@@ -56,6 +56,7 @@ pub(crate) mod code {
     pub(crate) const PROGRESS: u8 = 0x0a;
     pub(crate) const LOST: u8 = 0x0b;
     pub(crate) const SAMPLE: u8 = 0x0c;
+    pub(crate) const STOLEN: u8 = 0x0d;
     pub(crate) const LINE: u8 = 0x10;
     pub(crate) const SOFT: u8 = 0x12;
     pub(crate) const TIMER: u8 = 0x14;

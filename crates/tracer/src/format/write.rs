@@ -132,6 +132,7 @@ impl CoreWriter {
             Kind::Progress { point, total } => {
                 self.plain(code::PROGRESS, delta, [point.into(), total]);
             }
+            Kind::Stolen { time, within } => self.plain(code::STOLEN, delta, [time, within.into()]),
             Kind::Lost(events) => self.plain(code::LOST, delta, [events.into()]),
         }
     }

@@ -17,6 +17,7 @@ use super::catalogue::Decoders;
 use super::ear::Ear;
 use super::sources::Core;
 use super::stacks::Stacks;
+use super::steal::Steal;
 use super::switches::Switches;
 use super::witness::Witness;
 use super::{RecordError, machine, side};
@@ -42,6 +43,7 @@ pub(crate) struct Drain {
     tasks: Vec<TaskChange>,
     stacks: Stacks,
     witness: Witness,
+    steal: Steal,
     output: PathBuf,
 }
 
@@ -70,6 +72,7 @@ impl Drain {
             tasks: Vec::new(),
             stacks: Stacks::default(),
             witness: Witness::default(),
+            steal: Steal::default(),
             output,
         }
     }
@@ -174,6 +177,12 @@ impl Drain {
         if let Some(ear) = self.ears.first_mut() {
             for (point, total) in readings {
                 ear.now(read_at, Kind::Progress { point, total });
+            }
+        }
+        let (stolen, within) = self.steal.turn(read_at);
+        for (core, time) in stolen {
+            if let Some(ear) = self.ears.iter_mut().find(|ear| ear.cpu() == core) {
+                ear.now(read_at, Kind::Stolen { time, within });
             }
         }
         self.witness.look();

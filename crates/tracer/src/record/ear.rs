@@ -142,6 +142,11 @@ impl Ear {
         self.switches = switches;
     }
 
+    /// The core it listens to.
+    pub(crate) fn cpu(&self) -> u16 {
+        self.cpu
+    }
+
     /// Adds something that is no event of the kernel's.
     pub(crate) fn now(&mut self, time: u64, kind: Kind) {
         self.push(self.last.max(time), self.current, kind);

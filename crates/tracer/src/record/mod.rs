@@ -30,6 +30,7 @@ mod session;
 mod side;
 mod sources;
 mod stacks;
+mod steal;
 mod switches;
 mod symbols;
 mod system;

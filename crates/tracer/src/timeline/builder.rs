@@ -2,7 +2,7 @@
 //! believed to do.
 
 use super::core_state::CoreState;
-use super::{Cause, Doing, Life, Object, Timeline, UNKNOWN};
+use super::{Cause, Doing, Life, Object, Stolen, Timeline, UNKNOWN};
 use crate::event::{Context, Event, Kind, Left, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Threads;
@@ -46,6 +46,7 @@ impl Builder {
             timeline: Timeline {
                 start,
                 end,
+                stolen: vec![Vec::new(); list.len()],
                 cores: list,
                 threads: Threads::new(trace),
                 ..Timeline::default()
@@ -61,6 +62,24 @@ impl Builder {
         let time = self.timeline.inside(event.time);
         if let Kind::Lost(_) = event.kind {
             self.lose_core(core, time);
+            return;
+        }
+        if let Kind::Stolen {
+            time: taken,
+            within,
+        } = event.kind
+        {
+            let start = self
+                .timeline
+                .inside(event.time.saturating_sub(within.into()));
+            if start < time {
+                let stretch = Stolen {
+                    start,
+                    end: time,
+                    time: taken.min(time - start),
+                };
+                self.timeline.stolen[core].push(stretch);
+            }
             return;
         }
         self.believe(core, time, event);

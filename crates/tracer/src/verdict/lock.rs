@@ -55,6 +55,21 @@ pub(super) fn contention(lock: &Lock, timeline: &Timeline) -> String {
             .collect();
         let _ = write!(sentence, " They waited for {}.", list.join(", "));
     }
+    let behind = lock.waited.behind;
+    let all = behind.running + behind.runnable + behind.blocked + behind.stolen;
+    let part = |time: u64, words: &str| {
+        let share = time as f64 / all.max(1) as f64;
+        (share >= WORTH_SAYING).then(|| format!("{words} for {:.0} %", share * 100.0))
+    };
+    let others = [
+        part(behind.runnable, "had no core"),
+        part(behind.blocked, "waited itself"),
+        part(behind.stolen, "had its core taken by the host machine"),
+    ];
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    if !others.is_empty() {
+        let _ = write!(sentence, " Of that time the holder {}.", others.join(", "));
+    }
     if lock.cost.hand_off_share > lock.cost.contended_share * 0.3 && lock.cost.hand_off_share > 0.02
     {
         let _ = write!(

@@ -1,6 +1,7 @@
 //! The walk over the events that counts the waits.
 
 use super::Waited;
+use super::behind::Holders;
 use crate::event::{Context, Event, FutexCall, Kind, Tid};
 use crate::fast_map::FastMap;
 use crate::threads::Role;
@@ -15,6 +16,7 @@ pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
     let objects = timeline.objects.iter().copied();
     let mut gatherer = Gatherer {
         timeline,
+        holders: Holders::new(timeline),
         found: objects
             .clone()
             .map(|object| Waited {
@@ -31,6 +33,14 @@ pub fn gather(trace: &Trace, timeline: &Timeline) -> Vec<Waited> {
         gatherer.event(event);
     }
     gatherer.finish()
+}
+
+/// True for what is no event of the thread that ran.
+fn is_ours(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Lost(_) | Kind::Progress { .. } | Kind::Stolen { .. }
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -66,6 +76,7 @@ impl OneThread {
 
 struct Gatherer<'a> {
     timeline: &'a Timeline,
+    holders: Holders<'a>,
     found: Vec<Waited>,
     index: FastMap<Object, usize>,
     /// The sleeping waiters of each object, and since when their wait is charged to nobody.
@@ -103,8 +114,7 @@ impl Gatherer<'_> {
 
     fn event(&mut self, event: &Event) {
         let time = self.timeline.inside(event.time);
-        let tells_who_runs =
-            event.tid != 0 && !matches!(event.kind, Kind::Lost(_) | Kind::Progress { .. });
+        let tells_who_runs = event.tid != 0 && !is_ours(event.kind);
         if tells_who_runs && self.thread(event.tid).on_since.is_none() {
             // The switch to it was not told.
             self.arrive(event.tid, time);
@@ -252,12 +262,15 @@ impl Gatherer<'_> {
 
     /// `releaser` lets go: since the last one did, all who wait have waited for it.
     fn charge(&mut self, object: usize, releaser: Tid, time: u64) {
-        let waiters = self.open[object].iter_mut();
-        let waited = waiters.map(|(_, since)| time - std::mem::replace(since, time));
-        let waited: u64 = waited.sum();
+        let found = &mut self.found[object];
+        let mut waited = 0;
+        for (_, since) in &mut self.open[object] {
+            let from = std::mem::replace(since, time);
+            waited += time - from;
+            self.holders.add(&mut found.behind, releaser, from, time);
+        }
         if waited > 0 {
-            let parts = &mut self.found[object].parts;
-            parts.entry(releaser).or_default().blocked_others += waited;
+            found.parts.entry(releaser).or_default().blocked_others += waited;
         }
     }
 
