@@ -174,6 +174,28 @@ impl Kernel {
         Self { text, symbols }
     }
 
+    /// The static variable that `address` lies in, and how far from its beginning when that is not
+    /// 0. A function is none, and what lies far behind the last variable of a file belongs to
+    /// nobody: the kernel does not tell how long its variables are.
+    pub(crate) fn variable(&self, address: u64) -> Option<String> {
+        /// The letters of `nm` for data, small data, zeroed and read-only memory, and weak objects.
+        const DATA: &str = "dDgGbBsSrRvV";
+        /// A lock lies this near to the beginning of the variable that contains it.
+        const NEAR: u64 = 4096;
+        let symbol = self.symbols.find(address)?;
+        let into = address - symbol.address;
+        let mut words = self.text[symbol.name..].split_whitespace().skip(1);
+        let (letter, name) = (words.next()?, words.next()?);
+        if into > NEAR || !DATA.contains(letter) {
+            return None;
+        }
+        Some(if into == 0 {
+            name.to_owned()
+        } else {
+            format!("{name}+{into:#x}")
+        })
+    }
+
     /// The symbol that `address` lies in, when it lies at most `within` bytes after its beginning.
     pub(crate) fn name(&self, address: u64, within: u64) -> Option<&str> {
         let symbol = self

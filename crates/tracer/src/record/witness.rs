@@ -25,6 +25,9 @@ const PROBES: u32 = 6;
 /// Words that are remembered; a program with more distinct waited-for words keeps the first.
 const WORDS: usize = 8192;
 
+/// A word that has had this much of names gets no more.
+const LONGEST: usize = 200;
+
 /// See the file's beginning.
 #[derive(Default)]
 pub(crate) struct Witness {
@@ -108,7 +111,9 @@ impl Witness {
         self.remember_names();
     }
 
-    /// A lock's name is kept even when the program drops the lock before it ends.
+    /// A lock's name is kept even when the program drops the lock before it ends. Where another
+    /// lock has come to lie at its address, the word has both names: whose its waits were is not
+    /// known.
     fn remember_names(&mut self) {
         for (process, mark) in marks(&self.readers, MarkKind::Lock) {
             let known = self.names.iter_mut().find(|name| {
@@ -116,7 +121,11 @@ impl Witness {
                     && (name.process, name.address) == (process, mark.address)
             });
             match known {
-                Some(name) => name.name = mark.name,
+                Some(name) if name.name.ends_with(&mark.name) => {}
+                Some(name) if name.name.len() < LONGEST => {
+                    name.name = format!("{}, later {}", name.name, mark.name);
+                }
+                Some(_) => {}
                 None => self.names.push(AddressName {
                     process,
                     address: mark.address,
@@ -167,15 +176,12 @@ impl Witness {
         let needed = !self.kernel_locks.is_empty() || !stacks.is_empty();
         let kernel = needed.then(Kernel::read).unwrap_or_default();
         for address in &self.kernel_locks {
-            /// A lock lies this near to the beginning of the variable that contains it, or is not
-            /// part of it.
-            const NEAR: u64 = 4096;
-            if let Some(name) = kernel.name(*address, NEAR) {
+            if let Some(name) = kernel.variable(*address) {
                 self.names.push(AddressName {
                     process: 0,
                     address: *address,
                     length: 1,
-                    name: name.to_owned(),
+                    name,
                     source: NameSource::Symbol,
                 });
             }
@@ -233,3 +239,7 @@ fn probe(process: Tid, address: u64) -> Option<Probe> {
         words: std::array::from_fn(|at| u32::from_ne_bytes(words[at])),
     })
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/record_witness.rs"]
+mod tests;

@@ -57,3 +57,20 @@ fn the_kernels_symbols_reach_to_the_next_one() {
     assert_eq!(kernel.name(0xffff_ffff_8100_00ff, 0x10), None);
     assert_eq!(kernel.name(0x1000, u64::MAX), None);
 }
+
+#[test]
+fn a_kernel_lock_lies_in_a_variable_and_says_how_far_inside() {
+    let kernel = Kernel::parse(
+        "ffffffff81000000 T function\nffffffff82000000 D tasklist_lock\nffffffff82000040 b \
+         table\nffffffff82010000 d next\n"
+            .to_owned(),
+    );
+    let name = |address| kernel.variable(address);
+    assert_eq!(
+        name(0xffff_ffff_8200_0000).as_deref(),
+        Some("tasklist_lock")
+    );
+    assert_eq!(name(0xffff_ffff_8200_0058).as_deref(), Some("table+0x18"));
+    assert_eq!(name(0xffff_ffff_8100_0010), None);
+    assert_eq!(name(0xffff_ffff_8200_2040), None);
+}
