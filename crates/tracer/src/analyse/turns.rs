@@ -1,8 +1,8 @@
 //! Threads that take turns: one runs while another waits for a signal, and then the other way round.
 //!
-//! An interpreter's lock (CPython), a lock made of a condition variable, or a mutex whose threads
-//! park on words of their own (Go, Java, `parking_lot`) shows no lock in its futex calls. That it
-//! serialises shows in the schedule; the place is in the stacks.
+//! An interpreter's lock (that of Python), a lock made of a condition variable, or a mutex whose
+//! threads park on words of their own (Go, Java, `parking_lot`) shows no lock in its futex calls.
+//! That it serialises shows in the schedule; the place is in the stacks.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
