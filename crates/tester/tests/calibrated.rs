@@ -380,6 +380,26 @@ fn recovery_is_the_set_sulk() {
 }
 
 #[test]
+fn a_reset_lasts_as_long_as_the_set_outage() {
+    let settings = Settings {
+        outage: Some((3_000, 250_000_000)),
+        ..Settings::default()
+    };
+    let profile = Profile {
+        reset_repeats: 1,
+        ..profile()
+    };
+    let entry = with(settings, profile, |session| {
+        bench::reset::run(session, &subject(), Some(2_000.0), "outage", &|| ())
+    });
+    let Details::Reset(found) = entry.details else {
+        panic!("{:?} {}", entry.details, entry.because)
+    };
+    within(found.by_loss_ms[0], 250.0, "by loss");
+    within(found.by_silence_ms[0], 250.0, "by silence");
+}
+
+#[test]
 fn a_selftest_finds_the_wire_clean() {
     let mut rig = Engine::with_clock(
         Wire::new(2),

@@ -5,6 +5,7 @@ use tester::engine::Engine;
 use tester::link::calibrated::{Calibrated, Settings};
 use tester::profile::Profile;
 use tester::result::Details;
+use tester::trial::{Trial, Validity};
 
 use crate::support::subject;
 
@@ -20,7 +21,7 @@ fn reset_time_is_the_set_outage_by_both_methods() {
         ..Profile::QUICK
     };
     let mut run = || {
-        let entry = crate::support::session(&mut rig, profile, |session| {
+        crate::support::session(&mut rig, profile, |session| {
             bench::reset::run(
                 session,
                 &subject(),
@@ -30,22 +31,22 @@ fn reset_time_is_the_set_outage_by_both_methods() {
                     switch.off_for(250_000_000);
                 },
             )
-        });
-        assert_eq!(entry.trials.len(), 2);
-        let Details::Reset(found) = entry.details else {
+        })
+    };
+    // Others may have the core meanwhile: then once more, and once again. What nobody disturbed is
+    // right.
+    let near = |value: &f64| (value - 250.0).abs() <= 2.5;
+    for _ in 0..3 {
+        let entry = run();
+        let Details::Reset(found) = &entry.details else {
             panic!("{:?} {}", entry.details, entry.because)
         };
-        (found, entry.because)
-    };
-    let near = |values: &[f64]| values.iter().any(|value| (value - 250.0).abs() <= 2.5);
-    // Others may have the core meanwhile: then once more, and once again.
-    let mut results = Vec::new();
-    for _ in 0..3 {
-        let (found, because) = run();
-        if near(&found.by_loss_ms) && near(&found.by_silence_ms) {
+        let right = found.by_loss_ms.iter().all(near) && found.by_silence_ms.iter().all(near);
+        let valid = |trial: &Trial| trial.validity == Validity::Valid;
+        if entry.trials.iter().all(valid) {
+            assert!(right && found.by_loss_ms.len() == 2, "{found:?}");
             return;
         }
-        results.push((found, because));
     }
-    panic!("{results:?}");
+    needs::skipped!("the machine is too busy for a trial of 0.4 s");
 }

@@ -10,7 +10,7 @@ use tester::result::Details;
 use tester::rig::Rig;
 use tester::schedule::Schedule;
 use tester::sizes::{Family, FrameSize};
-use tester::trial::{Direction, LastLoss, Order, Trial, Waits};
+use tester::trial::{Direction, LastLoss, Order, Trial, Validity, Waits};
 use tester::veth::{End, Testbed};
 
 use crate::support::{root, subject};
@@ -20,8 +20,10 @@ fn order(size: u32, family: Family) -> Order {
 }
 
 /// A trial that the tester conducted as intended and that lost nothing; `None`, aloud, on a machine
-/// too busy for one.
+/// too busy for one. Only a disturbed trial may lose frames: of those that nobody disturbed, three
+/// are the fault of whoever carries them.
 fn undisturbed(rig: &mut dyn Rig, order: &Order) -> Option<Trial> {
+    let mut lost = Vec::new();
     for _ in 0..20 {
         let trial = rig.run(order, "test", None).unwrap();
         assert!(trial.counts.closes(), "{:?}", trial.counts);
@@ -29,6 +31,10 @@ fn undisturbed(rig: &mut dyn Rig, order: &Order) -> Option<Trial> {
         if trial.passes() {
             return Some(trial);
         }
+        if trial.validity == Validity::Valid {
+            lost.push(trial.complaint());
+        }
+        assert!(lost.len() < 3, "undisturbed trials lost frames: {lost:?}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     needs::skipped!("the machine is too busy for a trial of a tenth of a second");
@@ -264,7 +270,9 @@ fn an_interface_set_down_for_a_while_is_a_reset() {
         panic!("{}", entry.because)
     };
     if found.by_loss_ms.is_empty() {
-        println!("undecided on a busy machine: {}", entry.because);
+        let counted = entry.trials.iter().any(|trial| trial.validity.counts());
+        assert!(!counted, "{}", entry.because);
+        needs::skipped!("the machine is too busy: {}", entry.because);
         return;
     }
     assert!((90.0..300.0).contains(&found.average_ms), "{found:?}");

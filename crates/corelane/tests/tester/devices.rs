@@ -49,6 +49,20 @@ fn our_router_is_started_killed_and_started_again() {
     assert!(received(row) > 0);
     let details = row["details"].to_string();
     assert!(details.contains("SIGKILL"), "{details}");
+    // Both methods time the same reset, of every trial that counts.
+    let times = |name: &str| -> Vec<f64> {
+        let times = row["details"][name].as_array().unwrap();
+        times.iter().map(|time| time.as_f64().unwrap()).collect()
+    };
+    let (by_loss, by_silence) = (times("by_loss_ms"), times("by_silence_ms"));
+    let counted = |trial: &&serde_json::Value| trial["validity"]["is"] != "invalid";
+    let counted = row["trials"].as_array().unwrap().iter().filter(counted);
+    let returned = by_loss.len() as u64 + row["details"]["never_returned"].as_u64().unwrap();
+    assert_eq!(returned, counted.count() as u64, "{details}");
+    for (loss, silence) in by_loss.iter().zip(&by_silence) {
+        assert!((0.0..500.0).contains(loss), "{details}");
+        assert!(loss - silence < 20.0, "{details}");
+    }
     assert!(sockets() <= before, "a killed router's socket was left");
 }
 

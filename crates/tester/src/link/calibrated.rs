@@ -38,6 +38,8 @@ pub struct Settings {
     pub hold_ns: u64,
     /// After its buffer was full it loses every twentieth frame for this long, ns.
     pub sulk_ns: u64,
+    /// After so many frames nothing passes for this long, ns.
+    pub outage: Option<(u64, u64)>,
     /// The port vanishes after so many frames.
     pub vanish_after: Option<u64>,
 }
@@ -56,6 +58,7 @@ impl Default for Settings {
             reorder: 0.0,
             hold_ns: 0,
             sulk_ns: 0,
+            outage: None,
             vanish_after: None,
         }
     }
@@ -126,6 +129,8 @@ pub struct Calibrated {
     leaving: Vec<BTreeMap<(u64, u64, bool), Frame>>,
     /// Frames that have entered.
     number: u64,
+    /// End of the outage that was set.
+    dark_until_ns: u64,
     switch: Switch,
 }
 
@@ -148,6 +153,7 @@ impl Calibrated {
             leaving: (0..ports).map(|_| BTreeMap::new()).collect(),
             settings,
             number: 0,
+            dark_until_ns: 0,
             switch: Switch::default(),
         }
     }
@@ -168,7 +174,13 @@ impl Calibrated {
             server.sulks_until_ns = now_ns + set.sulk_ns;
         }
         let sulks = now_ns < server.sulks_until_ns && server.sulk.strikes();
-        let dark = now_ns < self.switch.dark_until_ns.load(Ordering::Relaxed);
+        if let Some((after, ns)) = set.outage
+            && self.number == after
+        {
+            self.dark_until_ns = now_ns + ns;
+        }
+        let dark = now_ns < self.dark_until_ns
+            || now_ns < self.switch.dark_until_ns.load(Ordering::Relaxed);
         if full || sulks || dark || server.loss.strikes() {
             pool.release(frame);
             return;
