@@ -10,7 +10,7 @@ use crate::session::{LENGTHENINGS, RFC_SECONDS};
 type Deviation = fn(&Profile) -> Option<String>;
 
 /// All of them, lengths and numbers of trials first.
-const TABLE: [Deviation; 19] = [
+const TABLE: [Deviation; 20] = [
     |profile| {
         shorter(
             profile.final_seconds,
@@ -43,6 +43,11 @@ const TABLE: [Deviation; 19] = [
     |profile| {
         let wait = seconds(profile.waits.quiet_ns);
         let what = "wait for residual frames, once none comes";
+        shorter(wait, 2.0, what, "2544 §23 d")
+    },
+    |profile| {
+        let wait = seconds(profile.waits.residual_ns);
+        let what = "longest wait for residual frames";
         shorter(wait, 2.0, what, "2544 §23 d")
     },
     |profile| {
