@@ -4,6 +4,7 @@
 //! cores. [`stand::Stand`] is what the tests of the RFCs measure: a device between the tester's
 //! ports. Each device has a file with a function `open`.
 
+pub mod bare;
 pub mod between_hosts;
 pub mod budget;
 pub mod case;

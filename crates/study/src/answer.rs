@@ -11,7 +11,7 @@ use report::{Document, capital};
 use crate::result::Study;
 use crate::row::Row;
 use crate::sentences::{cores_in_words, engine_in_words};
-use crate::tables::{NOTHING, rate_of};
+use crate::tables::{NOTHING, figure, rate_of};
 use crate::transfers::Transfers;
 
 /// Columns of the longest bar.
@@ -76,6 +76,19 @@ pub(crate) fn table(study: &Study) -> Shown {
         let length = BAR * row.frames_per_second.0 / fastest;
         let bar = if is_compared { length.round() } else { 0.0 };
         cells.push("█".repeat(bar as usize));
+        shown.push(cells);
+    }
+    if !study.without_device.is_empty() {
+        let rate = |workers| {
+            let rate = study.without_device(workers);
+            rate.map_or(NOTHING.to_owned(), |one| figure(one.frames_per_second.0))
+        };
+        let mut cells = vec!["generator, cable and sink, no device".to_owned(), rate(1)];
+        if study.cores > 1 {
+            let nothing = [NOTHING, NOTHING].map(str::to_owned);
+            cells.push(rate(study.cores));
+            cells.extend(nothing);
+        }
         shown.push(cells);
     }
     shown

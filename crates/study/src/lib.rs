@@ -7,6 +7,7 @@
 
 mod against_kernel;
 pub mod answer;
+mod bare;
 pub mod bounds;
 pub mod choice;
 mod claims;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dut::bare::Bare;
 use dut::case::Case;
 use dut::device::{Abilities, Device, Setting};
 use dut::error::Error;
@@ -13,6 +14,7 @@ use host::{CoreId, Environment};
 use report::Progress;
 
 use crate::against_kernel::AgainstKernel;
+use crate::bare::BareRounds;
 use crate::choice::Choice;
 use crate::evidence::{self, Measured, judge};
 use crate::lock_price::LockPrice;
@@ -48,7 +50,17 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
         engines.push(dut::open::open(kind, &setting)?);
     }
     drop(progress);
-    let mut study = run(&mut engines, &choice.cores, &setting.routes, effort, seed)?;
+    let bare = choice.engines.iter().any(|kind| kind.needs_root());
+    let bare = bare.then(|| Bare::open(&setting)).transpose()?;
+    let mut bare = bare.map(|bare| BareRounds::new(bare, &choice.cores, seed));
+    let mut study = run(
+        &mut engines,
+        &choice.cores,
+        bare.as_mut(),
+        &setting.routes,
+        effort,
+        seed,
+    )?;
     study.left_out.splice(0..0, choice.left_out.iter().cloned());
     drop(engines);
     let cases = plan::cases(effort.extent);
@@ -67,6 +79,7 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
 fn run(
     engines: &mut [Box<dyn Device>],
     cores: &[CoreId],
+    mut bare: Option<&mut BareRounds>,
     routes: &Routes,
     effort: Effort,
     seed: u64,
@@ -90,6 +103,9 @@ fn run(
             continue;
         }
         let measured = round.measure(number)?;
+        if let Some(bare) = &mut bare {
+            bare.measure(plan.trial)?;
+        }
         searches.after(number, round.engines, |index| {
             let own = measured.iter().find(|(case, _)| *case == index);
             own.map_or(0.0, |(_, measured)| measured.frames_per_second)
@@ -147,6 +163,7 @@ fn run(
         speed_ups: SpeedUp::all(&plan.cases, &rounds, seed),
         search_profile: (!searches.is_empty()).then_some(no_loss::PROFILE),
         searches,
+        without_device: bare.map_or_else(Vec::new, |bare| bare.found(seed)),
         against_kernel,
         transfers: None,
         noise,

@@ -111,6 +111,7 @@ fn table_blocks(study: &Study) -> Vec<Block> {
     shown
         .chain(tables::lock_price(study))
         .chain(tables::changes(study))
+        .chain(tables::without_device(study))
         .chain(tables::no_loss(study))
         .chain(study.transfers.as_ref().map(Transfers::table))
         .map(Block::Table)

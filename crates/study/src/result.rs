@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tester::profile::Profile;
 
 use crate::against_kernel::AgainstKernel;
+use crate::bare::WithoutDevice;
 use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
 use crate::no_loss::Search;
@@ -56,6 +57,9 @@ pub struct Study {
     /// The searches, in their order.
     #[serde(default)]
     pub(crate) searches: Vec<Search>,
+    /// Generator, cable and sink alone; empty without an engine between interfaces.
+    #[serde(default)]
+    pub(crate) without_device: Vec<WithoutDevice>,
     /// Engines between interfaces against the kernel.
     #[serde(default)]
     pub(crate) against_kernel: Vec<AgainstKernel>,
@@ -138,8 +142,9 @@ impl Study {
         let changes = self.route_changes.iter().map(|cost| cost.weak);
         let searches = self.searches.iter().map(|search| search.weak);
         let against = self.against_kernel.iter().map(|against| against.weak);
+        let bare = self.without_device.iter().map(|bare| bare.weak);
         let of_rounds = rows.chain(ups).chain(prices).chain(changes);
-        of_rounds.chain(searches).chain(against)
+        of_rounds.chain(searches).chain(against).chain(bare)
     }
 
     /// How many times the frames of one worker, same engine, table and size, with the interval
@@ -164,6 +169,12 @@ impl Study {
     pub(crate) fn lock_price(&self, table: Table, workers: usize) -> Option<&LockPrice> {
         let wanted = |key: &Key| (key.table, key.workers) == (table, workers);
         self.lock_prices.iter().find(|price| wanted(&price.key))
+    }
+
+    /// What so many cores carry without a device, where the rounds tell it.
+    pub(crate) fn without_device(&self, workers: usize) -> Option<&WithoutDevice> {
+        let mut all = self.without_device.iter();
+        all.find(|one| one.workers == workers && one.weak.is_none())
     }
 
     /// How an engine compares with the kernel.

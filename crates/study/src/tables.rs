@@ -35,6 +35,57 @@ pub(crate) fn one_core(study: &Study) -> Shown {
     shown.caption(sentences::one_core(study))
 }
 
+/// What generator, cable and sink take, beside the engines between interfaces; `None` without one.
+pub(crate) fn without_device(study: &Study) -> Option<Shown> {
+    let mut shown = Shown::new(format!(
+        "Generator, cable and sink: their share of a {SMALLEST}-byte frame's time on a core"
+    ))
+    .text("engine")
+    .numbers([
+        "cores",
+        "frames/s",
+        "ns a frame and core",
+        "of these without a device",
+    ]);
+    for one in &study.without_device {
+        let workers = one.workers;
+        let told = study.without_device(workers);
+        let ns = |FramesPerSecond(rate): FramesPerSecond| workers as f64 * 1e9 / rate;
+        let own = told.map(|bare| ns(bare.frames_per_second));
+        let whole = |ns: Option<f64>| ns.map_or(NOTHING.to_owned(), |ns| format!("{ns:.0}"));
+        shown.push([
+            "none".to_owned(),
+            workers.to_string(),
+            told.map_or(NOTHING.to_owned(), |told| bare(told.frames_per_second)),
+            whole(own),
+            String::new(),
+        ]);
+        for engine in study
+            .engines()
+            .into_iter()
+            .filter(|engine| *engine != "memory")
+        {
+            let row = study
+                .best_table(engine)
+                .and_then(|table| study.smallest(engine, table, workers));
+            let Some(row) = row else { continue };
+            let time = (row.weak.is_none() && row.frames_per_second.0 > 0.0)
+                .then(|| ns(row.frames_per_second));
+            let of = own.zip(time).map(|(own, time)| own / time);
+            shown.push([
+                engine.to_owned(),
+                workers.to_string(),
+                rate_of(row),
+                whole(time),
+                of.map_or(NOTHING.to_owned(), share),
+            ]);
+        }
+    }
+    let caption = "Without a device the frames end where the device would begin, after one cable; \
+                   with one they cross two. What is left is the device's and the second cable's.";
+    (!shown.rows.is_empty()).then(|| shown.caption(caption))
+}
+
 /// Table 2: all cores, the table behind one lock.
 pub(crate) fn locked(study: &Study) -> Shown {
     let title = "Table 2. {cores}, one table behind a lock: an experiment";

@@ -295,3 +295,19 @@ fn a_search_where_nothing_comes_through_has_no_rate_and_a_reason() {
         entry.because
     );
 }
+
+/// The device would drop half of them.
+#[test]
+fn at_the_entrance_frames_end_before_the_device() {
+    let Some((mut lanes, cores, _guard)) = lanes("entrance", true) else {
+        return;
+    };
+    let mut load = Load::default();
+    let mut carry = |lanes: &Lanes| load.carry(lanes, (64, 0..cores), Pace::Call, LENGTH);
+    let through = carry(&lanes).unwrap();
+    assert!(through.losses.in_device > 0, "{through:?}");
+    lanes.end_at_entrance().unwrap();
+    let bare = carry(&lanes).unwrap();
+    assert!(bare.counts.received > 0, "{bare:?}");
+    assert_eq!(bare.counts.lost, 0, "{bare:?}");
+}

@@ -152,7 +152,7 @@ fn run_for(double: Double, time: Duration) -> Result<Study, Error> {
         time,
         ..Effort::QUICK
     };
-    run(&mut engines, &cores, &routes, effort, 1)
+    run(&mut engines, &cores, None, &routes, effort, 1)
 }
 
 #[test]

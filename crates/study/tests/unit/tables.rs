@@ -78,3 +78,38 @@ fn changes_are_compared_with_none() {
         .unwrap();
     assert_eq!(row[4], "97.0 %");
 }
+
+#[test]
+fn generator_cable_and_sink_have_rows_of_their_own() {
+    let mut study = study();
+    assert!(without_device(&study).is_none());
+    for (workers, rate) in [(1, 4e6), (2, 7e6)] {
+        study.without_device.push(crate::bare::WithoutDevice {
+            workers,
+            frames_per_second: FramesPerSecond(rate),
+            low: rate * 0.99,
+            high: rate * 1.01,
+            weak: None,
+        });
+    }
+    let table = without_device(&study).unwrap();
+    let rows: Vec<String> = table.rows.iter().map(|row| row.join(" | ")).collect();
+    assert_eq!(
+        rows,
+        [
+            "none | 1 | 4.00 M | 250 | ",
+            "kernel | 1 | 800 k | 1250 | 20.0 %",
+            "none | 2 | 7.00 M | 286 | ",
+            "kernel | 2 | 1.40 M | 1429 | 20.0 %",
+        ]
+    );
+    let answer = crate::answer::table(&study).to_text();
+    let row = answer
+        .lines()
+        .find(|line| line.starts_with("generator, cable and sink"));
+    let cells: Vec<&str> = row.unwrap().split_whitespace().skip(6).collect();
+    assert_eq!(cells, ["4.00", "M", "7.00", "M", "–", "–"]);
+    study.without_device[1].weak = Some(crate::evidence::Weak::Disturbed);
+    let table = without_device(&study).unwrap();
+    assert_eq!(table.rows[3].join(" | "), "kernel | 2 | 1.40 M | 1429 | –");
+}

@@ -108,6 +108,7 @@ pub(crate) fn study() -> Study {
         speed_ups: Vec::new(),
         search_profile: None,
         searches: Vec::new(),
+        without_device: Vec::new(),
         against_kernel: Vec::new(),
         transfers: None,
         noise: Noise::default(),

@@ -112,6 +112,18 @@ impl Lanes {
         })
     }
 
+    /// Has frames end at the device's entrance, where the sink counts them: what is carried then is
+    /// what generator, cable and sink take without a device.
+    ///
+    /// # Errors
+    /// When the kernel refuses the program there.
+    pub fn end_at_entrance(&mut self) -> Result<()> {
+        let (end, sink) = (&self.ingress, &mut self.sink);
+        end.namespace
+            .enter(|| sink.attach(&end.interface, Request::Any))??;
+        Ok(())
+    }
+
     /// The device's namespace.
     pub fn dut(&self) -> &Namespace {
         &self.ingress.namespace

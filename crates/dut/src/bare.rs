@@ -1,0 +1,51 @@
+//! No device: generator, cable and sink alone. What a device between interfaces forwards bears their
+//! cost too, and here it is by itself. A device has a second cable besides.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use tester::trial::Validity;
+use tester::veth::lanes::{Lanes, Load, Pace};
+
+use crate::device::Setting;
+use crate::error::Error;
+
+/// Generators of all cores and a sink at the other end of their cable.
+pub struct Bare {
+    lanes: Lanes,
+    load: Load,
+}
+
+impl Bare {
+    /// Makes the namespaces and the cable of a setting.
+    ///
+    /// # Errors
+    /// When a namespace cannot be made or a program is refused.
+    pub fn open(setting: &Setting) -> Result<Self, Error> {
+        let mut lanes = setting.lanes("bare")?;
+        lanes.end_at_entrance()?;
+        Ok(Self {
+            lanes,
+            load: Load::default(),
+        })
+    }
+
+    /// Frames a second that arrive when the generators of a range of the setting's cores send as
+    /// fast as they can, for about `trial`.
+    ///
+    /// # Errors
+    /// When it cannot be measured, or its sums do not close.
+    pub fn measure(
+        &mut self,
+        cores: Range<usize>,
+        frame_bytes: u32,
+        trial: Duration,
+    ) -> Result<f64, Error> {
+        let wanted = (frame_bytes, cores);
+        let carried = self.load.carry(&self.lanes, wanted, Pace::Call, trial)?;
+        if let Validity::Invalid(why) = carried.validity {
+            return Err(why.into());
+        }
+        Ok(carried.frames_per_second)
+    }
+}
