@@ -66,8 +66,8 @@ impl AgainstKernel {
                 let ((own, one), (kernel, other)) = ((*own)?, (*kernel)?);
                 Some((own / kernel, one || other))
             });
-            let Judged { values, weak } = judge(&ratios.collect::<Vec<_>>(), seed);
-            let own = judge(&own.into_iter().flatten().collect::<Vec<_>>(), seed);
+            let Judged { values, weak } = judge(&ratios.collect::<Vec<_>>(), 2, seed);
+            let own = judge(&own.into_iter().flatten().collect::<Vec<_>>(), 1, seed);
             let times = Estimate::of(&values, seed);
             times.value.is_finite().then(|| Self {
                 engine: cases[index].kind.engine().to_owned(),

@@ -85,7 +85,7 @@ fn found(rounds: &Rounds<(f64, bool)>, cores: usize, seed: u64) -> Vec<WithoutDe
         let both: Vec<(f64, bool)> = both
             .filter_map(|(rate, noise)| Some((rate?, noise? > 1.0)))
             .collect();
-        let judged = judge(&both, seed);
+        let judged = judge(&both, rounds.count(), seed);
         let rate = Estimate::of(&judged.values, seed);
         rate.value.is_finite().then_some(WithoutDevice {
             workers,

@@ -95,10 +95,10 @@ pub(crate) struct Judged {
 }
 
 /// Judges the values of rounds, each with whether it was disturbed; `seed` fixes the draws behind
-/// their interval.
-pub(crate) fn judge(rounds: &[(f64, bool)], seed: u64) -> Judged {
-    let of = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
-    let calm: Vec<f64> = rounds.iter().filter_map(of).collect();
+/// their interval. One value of `of` rounds is no evidence unless there was one round only.
+pub(crate) fn judge(rounds: &[(f64, bool)], of: usize, seed: u64) -> Judged {
+    let calm = |&(value, disturbed): &(f64, bool)| (!disturbed).then_some(value);
+    let calm: Vec<f64> = rounds.iter().filter_map(calm).collect();
     let (values, most, why) = if calm.len() * 2 > rounds.len() {
         (calm, CALM_SPREAD, Weak::Scattered)
     } else {
@@ -107,7 +107,8 @@ pub(crate) fn judge(rounds: &[(f64, bool)], seed: u64) -> Judged {
     };
     let interval = figures::median_interval(&values, seed);
     // Rounds without a frame say why in words of their own; they are all alike.
-    let weak = interval.high > 0.0 && interval.high > most * interval.low;
+    let scattered = interval.high > 0.0 && interval.high > most * interval.low;
+    let weak = scattered || (of > 1 && values.len() == 1);
     Judged {
         values,
         weak: weak.then_some(why),

@@ -52,7 +52,11 @@ impl LockPrice {
         let counts = if most == 1 { vec![1] } else { vec![1, most] };
         let price = |(table, workers)| {
             let own = of(table, workers);
-            let judged = judge(&ratios(rounds, &own, &of(BASE, workers)), seed);
+            let judged = judge(
+                &ratios(rounds, &own, &of(BASE, workers)),
+                rounds.count(),
+                seed,
+            );
             let share = Estimate::of(&judged.values, seed);
             share.value.is_finite().then_some(())?;
             Some(Self {

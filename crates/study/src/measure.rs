@@ -135,7 +135,7 @@ fn run(
         .iter()
         .filter(|case| case.first == 0)
         .map(|case| {
-            let judged = judge(&row_rates(&plan.cases, &rounds, case), seed);
+            let judged = judge(&row_rates(&plan.cases, &rounds, case), 1, seed);
             Row {
                 weak: judged.weak,
                 ..Row::new(case, &judged.values, prefixes, destinations)
@@ -279,15 +279,15 @@ fn name_of(abilities: &Abilities) -> String {
     kind.map_or_else(String::new, |kind| kind.engine().to_owned())
 }
 
-/// A sentence for each case in which nothing came through, in some rounds or in all.
+/// A sentence for each case in which nothing ever came through. Where it did in other rounds, these
+/// are no evidence.
 fn nothing_came(cases: &[Case], rounds: &Rounds<Measured>) -> Vec<String> {
     let sentence = |(index, case): (usize, &Case)| {
         let rates = rates(rounds, index);
-        let silent = rates.iter().filter(|&&rate| rate <= 0.0).count();
-        (silent > 0).then(|| {
+        let silent = !rates.is_empty() && rates.iter().all(|&rate| rate <= 0.0);
+        silent.then(|| {
             format!(
-                "{case}: in {silent} of {} rounds none of the frames sent came through, so there \
-                 is no rate.",
+                "{case}: in {} rounds none of the frames sent came through, so there is no rate.",
                 rates.len()
             )
         })

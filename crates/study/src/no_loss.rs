@@ -138,7 +138,7 @@ impl Search {
             attempt.rate.map(|rate| (rate, doubtful))
         });
         let found: Vec<(f64, bool)> = found.collect();
-        let judged = judge(&found, seed);
+        let judged = judge(&found, attempts.len(), seed);
         let rate = Estimate::of(&judged.values, seed);
         let several = judged.values.len() > 1;
         // One round says nothing of how far rounds lie apart: its own doubts have to do.

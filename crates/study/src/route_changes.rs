@@ -39,7 +39,7 @@ impl RouteChanges {
         let cost = |(index, case): (usize, &Case)| {
             let is_quiet = |other: &Case| other.changes == 0 && other.differs_in_changes_only(case);
             let quiet = cases.iter().position(is_quiet)?;
-            let judged = judge(&ratios(rounds, &[index], &[quiet]), seed);
+            let judged = judge(&ratios(rounds, &[index], &[quiet]), rounds.count(), seed);
             let kept = &judged.values;
             let made = rounds.values(index, |sample| sample.changes_per_second);
             let (kept_low, kept_high) = figures::range(kept);

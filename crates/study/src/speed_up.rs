@@ -39,7 +39,7 @@ impl SpeedUp {
             let alone: Vec<usize> = (0..cases.len())
                 .filter(|&other| is_one_of(&cases[other], case))
                 .collect();
-            let judged = judge(&ratios(rounds, &[index], &alone), seed);
+            let judged = judge(&ratios(rounds, &[index], &alone), rounds.count(), seed);
             let ratio = Estimate::of(&judged.values, seed);
             ratio.value.is_finite().then(|| Self {
                 key: case.into(),
