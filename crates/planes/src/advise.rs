@@ -12,7 +12,7 @@ use report::units::{Nanoseconds, prefixed};
 use report::{Block, Document};
 
 use crate::deployment::Variant;
-use crate::result::{Cell, Comparison, LARGEST_STANDARD, Plane};
+use crate::result::{Cell, Comparison, LARGEST_STANDARD, Plane, is_told};
 
 /// What the system must do while both planes work. At least one is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -174,19 +174,39 @@ fn checks(requirements: &Requirements, user: &Cell, asked: Option<&Cell>) -> Vec
         );
     }
     if let Some(required) = requirements.response_ms {
-        let response = asked.and_then(|cell| cell.response_p99_ms);
+        let (name, response) = response(asked);
         let words = |ms: f64| format!("{ms:.1} ms");
         check(
-            format!("response p99 at most {}", words(required)),
+            format!("{name} at most {}", words(required)),
             response.map(words),
             match asked.and_then(|cell| cell.timeouts).unwrap_or(0) {
                 0 => missing(),
-                timeouts => format!("p99 among {timeouts} timeouts"),
+                timeouts => format!("{name} among {timeouts} timeouts"),
             },
             response.map(|ms| required / ms.max(f64::MIN_POSITIVE)),
         );
     }
     checks
+}
+
+/// The farthest percentile of the responses that enough requests back, and what it is: nothing when
+/// it lies among the timeouts.
+fn response(asked: Option<&Cell>) -> (&'static str, Option<f64>) {
+    let Some(cell) = asked else {
+        return ("response p99", None);
+    };
+    let requests = cell.requests.map_or(0.0, |requests| requests as f64);
+    let far = [
+        ("response p99", 0.99, cell.response_p99_ms),
+        ("response p90", 0.9, cell.response_p90_ms),
+    ];
+    let told = far
+        .into_iter()
+        .find(|&(_, share, _)| is_told(share, requests));
+    told.map_or(
+        ("response median", cell.response_p50_ms),
+        |(name, _, ms)| (name, ms),
+    )
 }
 
 impl Advice {

@@ -19,6 +19,7 @@ use host::tasks::{TaskError, bind};
 use host::{CoreId, Namespace, temporary};
 
 use crate::error::{Error, host};
+use crate::result::is_told;
 
 const PORT: u16 = 8_080;
 /// Requests that may wait at once; more are counted as timed out without being sent.
@@ -117,10 +118,21 @@ pub struct Responses {
 }
 
 impl Responses {
+    /// The same where enough requests took longer to say so: without ten of them a percentile is
+    /// the longest of a few.
+    pub fn percentile_ns(&self, share: f64) -> Option<u64> {
+        let told = is_told(share, self.all());
+        self.quantile_ns(share).filter(|_| told)
+    }
+
+    fn all(&self) -> f64 {
+        self.times_ns.len() as f64 + self.timeouts as f64
+    }
+
     /// The response time that a share of all requests did not exceed, those that timed out being
     /// the longest; `None` when that share lies among them.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
-        let all = self.times_ns.len() as f64 + self.timeouts as f64;
+        let all = self.all();
         let rank = (share * all).ceil().max(1.0) as usize;
         self.times_ns.get(rank - 1).copied()
     }

@@ -32,12 +32,10 @@ pub(crate) const CHANGES_PER_SECOND: u32 = 500;
 /// tries.
 pub(crate) const COMMON_RATE: f64 = 10_000.0;
 
-/// UDP payloads in bytes, from the least to the largest.
-const PAYLOADS: [u32; 4] = [64, 264, 564, 1_064];
+/// UDP payloads in bytes beside the largest: as many as five pairs of searches leave time for.
+const PAYLOADS: [u32; 2] = [64, 564];
 /// The largest of the article, for a standard frame.
 pub const LARGEST: u32 = 1_464;
-/// The largest that frames here have room for.
-pub const JUMBO: u32 = 3_358;
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -68,7 +66,7 @@ impl Plan {
             payloads: if quick {
                 vec![PAYLOADS[0], LARGEST]
             } else {
-                PAYLOADS.into_iter().chain([LARGEST, JUMBO]).collect()
+                PAYLOADS.into_iter().chain([LARGEST]).collect()
             },
             quick,
             seed,
@@ -129,6 +127,10 @@ pub(crate) struct Schedule {
     pub(crate) trial: Duration,
     /// All trials of one search, with the time that they wait after a loss.
     pub(crate) search: Duration,
+    /// The same near a rate that was found before.
+    pub(crate) near: Duration,
+    /// Pairs of searches, alone and beside requests.
+    pub(crate) pairs: usize,
     /// Bounds of the throughput closer than this share end a search.
     pub(crate) resolution: f64,
     /// The trial of delay and jitter without requests; beside them it takes as long as they.
@@ -152,11 +154,13 @@ pub(crate) struct Schedule {
 }
 
 const FULL: Schedule = Schedule {
-    trial: Duration::from_millis(200),
-    search: Duration::from_secs(4),
+    trial: Duration::from_millis(100),
+    search: Duration::from_secs(3),
+    near: Duration::from_millis(1_400),
+    pairs: 5,
     resolution: 0.05,
     delay_trial: Duration::from_millis(700),
-    asking: Duration::from_millis(3_500),
+    asking: Duration::from_millis(5_100),
     opinion: Duration::from_secs(2),
     segments: &SEGMENTS,
     datagrams: true,
@@ -169,6 +173,8 @@ const FULL: Schedule = Schedule {
 const SHORT: Schedule = Schedule {
     trial: Duration::from_millis(100),
     search: Duration::from_millis(1_300),
+    near: Duration::from_millis(1_200),
+    pairs: 1,
     resolution: 0.1,
     delay_trial: Duration::from_millis(300),
     asking: Duration::from_millis(1_200),
@@ -191,9 +197,31 @@ pub(crate) fn asking(duration: Duration, handler: Handler) -> management::Load {
     }
 }
 
+/// One of the searches for a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Pass {
+    /// Nothing is known of it.
+    First,
+    /// Another has found this rate.
+    Near(f64),
+}
+
 impl Schedule {
+    /// How long a search takes at most.
+    pub(crate) fn pass(&self, pass: Pass) -> Duration {
+        match pass {
+            Pass::First => self.search,
+            Pass::Near(_) => self.near,
+        }
+    }
+
     pub(crate) fn of(quick: bool) -> Self {
         if quick { SHORT } else { FULL }
+    }
+
+    /// All searches of a payload, at most.
+    pub(crate) fn searches(&self) -> Duration {
+        self.search + self.near * (2 * self.pairs as u32).saturating_sub(1)
     }
 
     /// A trial of this length with what belongs to it, at most.
@@ -226,8 +254,7 @@ impl Schedule {
             0
         };
         let delays = Self::whole(self.delay_trial);
-        let alone = self.search + delays;
-        let beside = self.search.max(self.asking) + Self::whole(self.asking);
+        let trials = delays + Self::whole(self.asking);
         let standard = payloads.iter().any(|&bytes| bytes <= LARGEST_STANDARD);
         let opinions = self.opinions(standard.then_some((0, 0.0))).len() as u32;
         let opinion = self.opinion + OF_OPINION;
@@ -240,7 +267,7 @@ impl Schedule {
             + BOOT * guests
             + channel
             + self.asking
-            + (alone + beside) * payloads.len() as u32
+            + (self.searches() + trials) * payloads.len() as u32
             + (opinion + opinion.max(self.asking)) * opinions
     }
 }

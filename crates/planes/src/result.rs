@@ -14,6 +14,30 @@ pub const SCHEMA: &str = "corelane-planes/2";
 /// Largest UDP payload of a standard Ethernet frame.
 pub(crate) const LARGEST_STANDARD: u32 = 1_472;
 
+/// Samples that must lie beyond a percentile for it to be told.
+const BEYOND: f64 = 10.0;
+/// A hundred samples have ten beyond the 90th percentile, whatever 1 - 0.9 is in binary.
+const ROUNDING: f64 = 1e-6;
+
+/// Whether `samples` are enough for the percentile of a share of them.
+pub(crate) fn is_told(share: f64, samples: f64) -> bool {
+    (1.0 - share) * samples + ROUNDING >= BEYOND
+}
+
+/// What requests change of the throughput, as a share of that without: the median of pairs of
+/// searches, one right after the other, each first by turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// -0.1: a tenth less.
+    pub share: f64,
+    /// Lower end of the interval of that median.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Pairs that count.
+    pub pairs: usize,
+}
+
 /// Whose figures a cell holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -57,6 +81,15 @@ pub struct Cell {
     pub throughput_bps: Option<f64>,
     /// The same as frames a second.
     pub frames_per_second: Option<f64>,
+    /// Lower end of the interval of the throughput, which is a median of searches.
+    #[serde(default)]
+    pub throughput_low_bps: Option<f64>,
+    /// Its upper end.
+    #[serde(default)]
+    pub throughput_high_bps: Option<f64>,
+    /// Beside requests: what these change; absent of fewer than five pairs.
+    #[serde(default)]
+    pub change: Option<Change>,
     /// Share of frames lost at the delay trial's rate, 0 to 1: what came of an earlier trial's is
     /// not counted.
     pub loss: Option<f64>,
@@ -65,13 +98,17 @@ pub struct Cell {
     pub delay_frames_per_second: Option<f64>,
     /// Median delay there, ns.
     pub delay_p50_ns: Option<u64>,
-    /// Its 99th percentile, ns.
+    /// Its 99th percentile, ns; absent when fewer than ten frames took longer.
     pub delay_p99_ns: Option<u64>,
     /// Interarrival jitter (RFC 3550 §6.4.1) there, ns.
     pub jitter_ns: Option<f64>,
     /// Median response, ms.
     pub response_p50_ms: Option<f64>,
-    /// 99th percentile of the responses, ms; absent when that share lies among the timeouts.
+    /// 90th percentile of the responses, ms; absent when that share lies among the timeouts, or
+    /// fewer than ten took longer.
+    #[serde(default)]
+    pub response_p90_ms: Option<f64>,
+    /// 99th percentile of the responses, ms; absent as the 90th.
     pub response_p99_ms: Option<f64>,
     /// Requests that were not answered in time.
     pub timeouts: Option<u64>,

@@ -37,7 +37,7 @@ fn comparison() -> Comparison {
             response_p50_ms: Some(response / 2.0),
             response_p99_ms: Some(response),
             timeouts: Some(0),
-            requests: Some(80),
+            requests: Some(1_000),
             ..empty(deployment, Plane::Management, true)
         };
         [user(false), user(true), asked]
@@ -114,6 +114,14 @@ fn what_was_not_measured_is_not_met() {
     let advice = advise(&comparison, &requirements(1.0, 1e9, 1e6)).unwrap();
     assert!(advice.candidates.iter().all(|candidate| !candidate.fits()));
     assert!(advice.sentences()[0].contains("p99 among 3 timeouts"));
+
+    // Too few for a percentile: the median is said to be one.
+    for cell in &mut comparison.cells {
+        (cell.requests, cell.timeouts) = (Some(70), Some(0));
+    }
+    let advice = advise(&comparison, &requirements(1.0, 1e9, 1e6)).unwrap();
+    let said = advice.sentences().concat();
+    assert!(said.contains("response median at most"), "{said}");
 
     let elsewhere = Requirements {
         payload_bytes: Some(9_000),

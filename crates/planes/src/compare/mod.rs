@@ -1,6 +1,7 @@
 //! The comparison itself: every deployment, each plane alone and beside the other.
 
 mod cost;
+mod pairs;
 mod stage;
 mod under_load;
 

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::pairs::Pairs;
 use super::under_load::UnderLoad;
 use crate::deployment::{Cores, Means, Running, UserPlane, Variant};
 use crate::error::Error;
 use crate::load::{Load, Observed};
 use crate::management::{self, Handler, Responses, Server, asked_while};
-use crate::plan::{COMMON_RATE, Plan, asking};
+use crate::plan::{COMMON_RATE, Pass, Plan, asking};
 use crate::result::{
     Cell, ChannelOf, Comparison, CoreUse, LARGEST_STANDARD, Plane, Protocol, RoutesOf,
 };
@@ -58,34 +59,31 @@ impl Stage<'_> {
                 changes: &mut changes,
                 schedule,
             };
-            let alone = under_load.throughput()?;
+            let pairs = self.pairs(&mut under_load)?;
             let (delays, uses) = watched(&self.cores.all, || {
                 under_load.at(COMMON_RATE, schedule.delay_trial)
             })?;
             comparison
                 .cells
-                .push(self.packets(payload, false, alone, &delays, uses));
+                .push(self.packets(payload, false, &pairs, &delays, uses));
             if first && number == 0 {
-                let half = alone.map_or(0.0, |rate| rate / 2.0);
+                let half = pairs.rate(false).map_or(0.0, |rate| rate.value / 2.0);
                 let cost = self.cost(&mut under_load, half)?;
                 if let Some(of) = comparison.channels.last_mut() {
                     of.cost = Some(cost);
                 }
             }
 
-            // The same beside requests: people go on asking until the packets are done. Those that
-            // ask during a search meet every rate that it tries, so their responses say nothing.
-            let asking = || Some(self.asking());
-            let (beside, _) = asked_while(&self.site.device, asking(), || under_load.throughput())?;
-            let beside = beside?;
-            let (trial, responses) = asked_while(&self.site.device, asking(), || {
+            // The same beside requests: people go on asking until the packets are done.
+            let asking = Some(self.asking());
+            let (trial, responses) = asked_while(&self.site.device, asking, || {
                 let delays = || under_load.at(COMMON_RATE, schedule.asking);
                 watched(&self.cores.all, delays)
             })?;
             let (delays, uses) = trial?;
             comparison
                 .cells
-                .push(self.packets(payload, true, beside, &delays, uses));
+                .push(self.packets(payload, true, &pairs, &delays, uses));
             let responses = responses.iter();
             comparison
                 .cells
@@ -140,6 +138,12 @@ impl Stage<'_> {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// People who ask during a search. They meet every rate that it tries, so their responses say
+    /// nothing.
+    pub(super) fn asking_during(&self, pass: Pass) -> management::Load {
+        asking(self.plan.schedule().pass(pass) / 4, Handler::Sieve)
     }
 
     fn asking(&self) -> management::Load {
@@ -212,15 +216,18 @@ impl Stage<'_> {
         &self,
         payload: u32,
         load: bool,
-        throughput: Option<f64>,
+        pairs: &Pairs,
         delays: &Observed,
         cores: Vec<CoreUse>,
     ) -> Cell {
         let mut remarks = Vec::new();
+        let found = pairs.rate(load);
+        let throughput = found.map(|found| found.value);
+        let bits = |rate: f64| rate * f64::from(payload) * 8.0;
         if throughput.is_none() {
             remarks.push(
-                "at every rate tried more than one frame in a thousand was lost: the machine was \
-                 busy, or the device is"
+                "no pair of searches counts: at every rate more than one frame in a thousand was \
+                 lost, or the hypervisor took the cores"
                     .to_owned(),
             );
         } else if !delays.offered_in_full() {
@@ -237,7 +244,10 @@ impl Stage<'_> {
             ));
         }
         Cell {
-            throughput_bps: throughput.map(|rate| rate * f64::from(payload) * 8.0),
+            throughput_bps: throughput.map(bits),
+            throughput_low_bps: found.map(|found| bits(found.interval.low)),
+            throughput_high_bps: found.map(|found| bits(found.interval.high)),
+            change: pairs.change().filter(|_| load),
             frames_per_second: throughput,
             loss: Some(delays.loss()),
             delay_frames_per_second: Some(delays.sent as f64 / delays.seconds),
@@ -251,9 +261,10 @@ impl Stage<'_> {
     }
 
     fn requests(&self, payload: u32, load: bool, responses: &Responses) -> Cell {
-        let milliseconds = |share| responses.quantile_ns(share).map(|ns| ns as f64 / 1e6);
+        let milliseconds = |share| responses.percentile_ns(share).map(|ns| ns as f64 / 1e6);
         Cell {
             response_p50_ms: milliseconds(0.5),
+            response_p90_ms: milliseconds(0.9),
             response_p99_ms: milliseconds(0.99),
             timeouts: Some(responses.timeouts),
             requests: Some(responses.times_ns.len() as u64 + responses.timeouts),

@@ -7,7 +7,7 @@ use tester::search::{Bisection, TrialOutcome};
 use crate::deployment::Running;
 use crate::error::Error;
 use crate::load::{Load, Observed};
-use crate::plan::{CHANGES_PER_SECOND, COMMON_RATE, Schedule};
+use crate::plan::{CHANGES_PER_SECOND, COMMON_RATE, Pass, Schedule};
 use crate::routes::Changes;
 
 /// Share of frames that may be lost: on two cores that everything shares, no rate is without any
@@ -15,6 +15,8 @@ use crate::routes::Changes;
 pub const LOSS: f64 = 0.001;
 /// The ramp begins at [`COMMON_RATE`], and each step is so many times the last.
 const STEEP: f64 = 4.0;
+/// The same near a rate that was found before: from its half to half as much again.
+const NEAR: f64 = 3.0;
 /// A rate that nothing on veth reaches.
 const HIGHEST: f64 = 4e6;
 
@@ -54,15 +56,19 @@ impl UnderLoad<'_> {
     ///
     /// # Errors
     /// [`Error`].
-    pub(crate) fn throughput(&mut self) -> Result<Option<f64>, Error> {
+    pub(crate) fn throughput(&mut self, pass: Pass) -> Result<Option<f64>, Error> {
         let begin = Instant::now();
-        let (mut high, mut ramped) = (COMMON_RATE, None);
+        let (from, steep) = match pass {
+            Pass::First => (COMMON_RATE, STEEP),
+            Pass::Near(rate) => (rate / 2.0, NEAR),
+        };
+        let (mut high, mut ramped) = (from, None);
         while high < HIGHEST
             && (self.passes(high)? == TrialOutcome::Pass
                 || self.passes(high)? == TrialOutcome::Pass)
         {
             ramped = Some(high);
-            high *= STEEP;
+            high *= steep;
         }
         let search = Bisection {
             bracket_low: ramped,
@@ -76,7 +82,7 @@ impl UnderLoad<'_> {
         let found = search.run(|probe| {
             // What was found so far is the answer of a search that takes longer than there is time
             // for.
-            if begin.elapsed() + Schedule::whole(self.schedule.trial) > self.schedule.search {
+            if begin.elapsed() + Schedule::whole(self.schedule.trial) > self.schedule.pass(pass) {
                 return TrialOutcome::Stop;
             }
             self.passes(probe.amount).unwrap_or_else(|error| {

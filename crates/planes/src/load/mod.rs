@@ -21,6 +21,7 @@ use host::{CoreId, Pinned, RealTime};
 use crate::deployment::Running;
 use crate::error::Error;
 use crate::flows::Flow;
+use crate::result::is_told;
 use crate::routes::Changes;
 use crate::site::{Site, flows};
 use few::HEAD;
@@ -252,7 +253,9 @@ impl Load {
             // Of several streams the slowest speaks: a user plane is as late as its latest part.
             let delays = stream.sink.latencies()?;
             observed.delay_p50_ns = observed.delay_p50_ns.max(delays.quantile(0.5));
-            observed.delay_p99_ns = observed.delay_p99_ns.max(delays.quantile(0.99));
+            let told = is_told(0.99, delays.total() as f64);
+            let p99 = delays.quantile(0.99).filter(|_| told);
+            observed.delay_p99_ns = observed.delay_p99_ns.max(p99);
             let variations = stream.sink.variations()?;
             let total = variations.total();
             if total > 0 {

@@ -74,12 +74,12 @@ fn user_table(comparison: &Comparison) -> Table {
             .numbers(["jitter alone", "beside"]);
     for variant in comparison.variants() {
         for (alone, pair) in pairs(comparison, variant, Protocol::Udp) {
-            let change = match pair.0.map(|cell| cell?.throughput_bps) {
-                [Some(alone), Some(beside)] if alone > 0.0 => {
-                    format!("{:+.0} %", (beside / alone - 1.0) * 100.0)
-                }
-                _ => "-".to_owned(),
-            };
+            let change = pair.0[1].and_then(|cell| cell.change);
+            let change = or_dash(change, |change| {
+                let [share, low, high] = [change.share, change.low, change.high];
+                let [share, low, high] = [share, low, high].map(|share| share * 100.0);
+                format!("{share:+.0} % ({low:+.0} to {high:+.0})")
+            });
             let delay = |cell: &Cell| Some(time(cell.delay_p99_ns? as f64));
             table.push(
                 [
@@ -101,7 +101,7 @@ fn user_table(comparison: &Comparison) -> Table {
 fn management_table(comparison: &Comparison) -> Table {
     let mut table = Table::new("Management plane: responses, alone and beside packets")
         .texts(["deployment", "packets in"])
-        .numbers(["payload bytes", "median ms", "p99 ms"])
+        .numbers(["payload bytes", "median ms", "p90 ms", "p99 ms"])
         .numbers(["timeouts", "of requests"]);
     for variant in comparison.variants() {
         for cell in comparison.cells_of(variant, Plane::Management, Protocol::Udp) {
@@ -115,6 +115,7 @@ fn management_table(comparison: &Comparison) -> Table {
             table.push(names(variant).into_iter().chain([
                 payload,
                 milliseconds(cell.response_p50_ms),
+                milliseconds(cell.response_p90_ms),
                 milliseconds(cell.response_p99_ms),
                 count(cell.timeouts),
                 count(cell.requests),

@@ -4,7 +4,7 @@ use report::units::{Nanoseconds, prefixed};
 
 /// A figure in `words`, or a dash where there is none.
 pub(super) fn or_dash<T>(figure: Option<T>, words: impl FnOnce(T) -> String) -> String {
-    figure.map_or_else(|| "-".to_owned(), words)
+    figure.map_or_else(|| "–".to_owned(), words)
 }
 
 /// Bits a second; the unit is in the heading.

@@ -35,3 +35,17 @@ fn a_server_that_cannot_keep_up_is_charged_for_those_who_wait() {
     let stopped = ask(&namespace, load(10.0)).unwrap();
     assert_eq!((stopped.times_ns.len(), stopped.timeouts), (0, 10));
 }
+
+/// The p99 of 70 requests would be the longest of them.
+#[test]
+fn a_percentile_needs_ten_requests_beyond_it() {
+    let responses = |count: u64| Responses {
+        times_ns: (1..=count).collect(),
+        timeouts: 0,
+    };
+    assert_eq!(responses(70).percentile_ns(0.99), None);
+    assert_eq!(responses(70).percentile_ns(0.5), Some(35));
+    assert_eq!(responses(99).percentile_ns(0.9), None);
+    assert_eq!(responses(100).percentile_ns(0.9), Some(90));
+    assert_eq!(responses(1_000).percentile_ns(0.99), Some(990));
+}
