@@ -174,10 +174,14 @@ pub fn not_measured(swept: &Sweep, found: Option<&Findings>, most: u32) -> Vec<S
         "moves from core to core (the kernel does not let this user count events; see \
          perf_event_paranoid)",
     );
-    let mut runs = swept.series.iter().flat_map(|s| s.rounds.iter().flatten());
+    let runs = || swept.series.iter().flat_map(|s| s.rounds.iter().flatten());
     lacks(
-        runs.any(|run| run.wall < 0.2),
-        "steal by the hypervisor and disturbance by other programs (runs shorter than 0.2 s)",
+        runs().any(|run| run.wall < 0.2),
+        "how much of the loss is the hypervisor's (runs shorter than 0.2 s)",
+    );
+    lacks(
+        runs().any(|run| run.wall < 0.02),
+        "disturbance by other programs and the hypervisor (runs shorter than 20 ms)",
     );
     let s = if most == 1 { "" } else { "s" };
     lacks(

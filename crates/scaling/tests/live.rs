@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use host::environment::Environment;
+use host::pressure::{Aggressor, Caches, Channel};
+use host::topology::Topology;
 use scaling::harness::interrupts::move_interrupts;
 use scaling::harness::notes::Note;
+use scaling::harness::order::order;
 use scaling::harness::plan::{Job, Mode, Placement};
 use scaling::harness::series::Run;
 use scaling::harness::sweep::SweepError;
@@ -209,4 +212,51 @@ fn device_interrupts_are_moved_and_put_back() {
         Err(refused) => needs::skipped!("{refused}"),
     }
     assert_eq!(lines(), before);
+}
+
+/// Prints the number of the core that it is confined to, plus one; 1000 for several.
+const CORE: &str = "l=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status); \
+                    case $l in *[-,]*) echo core: 1000;; *) echo core: $((l + 1));; esac";
+
+#[test]
+fn one_core_is_each_core_in_turn() {
+    if !needs::two_cores() {
+        return;
+    }
+    let cores = host::cores::allowed_cores().unwrap();
+    let mut asks = request(&["sh", "-c", CORE]);
+    asks.progress = Some("core:".to_owned());
+    asks.cores = Some(2);
+    asks.rounds = Some(4);
+    let result = run(&asks).unwrap();
+    let series = &result.series[0];
+    // In every round one run on either of the two cores: the baseline is the mean of both.
+    let first = order(&Topology::read(), &cores);
+    let mean = f64::from(first[0].0 + first[1].0) / 2.0 + 1.0;
+    for round in &series.rounds {
+        assert!((round[0].rate - mean).abs() < 1e-9, "{series:?}");
+        assert!((round[1].rate - 1000.0).abs() < 1e-9, "{series:?}");
+    }
+}
+
+#[test]
+fn a_neighbour_of_short_runs_is_seen() {
+    let core = host::cores::allowed_cores().unwrap()[0];
+    let caches = Caches {
+        last: 1 << 20,
+        second: 1 << 18,
+    };
+    let neighbour = Aggressor::start(Channel::SameCore, core, 1.0, caches);
+    let mut asks = request(&[
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+    ]);
+    asks.cores = Some(1);
+    asks.rounds = Some(25);
+    let result = run(&asks).unwrap();
+    drop(neighbour);
+    let disturbed = result.series[0].rounds.iter().flatten();
+    let disturbed = disturbed.filter(|run| run.disturbed).count();
+    assert!(disturbed > 12, "{disturbed} of 25: {:?}", result.series);
 }

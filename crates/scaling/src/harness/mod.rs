@@ -1,13 +1,16 @@
 //! Running commands on chosen cores and counting what they cost.
 //!
 //! [`order`] says which cores come first, [`plan`] what one setting runs, [`keeper`] runs it and
-//! leaves nothing behind, [`host::observe`] reads what the kernel counted meanwhile, [`sweep`] does
-//! rounds of settings in random order, as many as [`pace`] allows, [`beside`] two commands
-//! together, and [`notes`] says what was odd about a command or the machine.
+//! leaves nothing behind, `disturbance` reads from [`host::observe`] whether others had the cores
+//! meanwhile, [`sweep`] does rounds of settings in random order, as many as [`pace`] allows, with
+//! each core in turn as the `baseline`, [`beside`] two commands together, and [`notes`] says what
+//! was odd about a command or the machine.
 
 pub mod allowance;
 pub mod bandwidth;
+mod baseline;
 pub mod beside;
+mod disturbance;
 pub mod interrupts;
 pub mod keeper;
 pub mod notes;

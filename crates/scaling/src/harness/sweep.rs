@@ -1,12 +1,14 @@
 //! The sweep: every setting once a round, in an order of its own each round, so that heat, clock
 //! and neighbours fall on all settings alike; what is compared is compared within a round.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use figures::Rounds;
 use host::cores::CoreId;
-use host::observe::{TICK, Times};
+use host::observe::Times;
 
+use super::baseline::{Baseline, mean};
+use super::disturbance::{LEAST, OBSERVABLE, Seen, Window};
 use super::keeper::Outcome;
 use super::notes::Note;
 use super::oddities::oddities;
@@ -32,7 +34,8 @@ pub struct Options {
 pub struct Sweep {
     /// One series a placement, in the order asked for.
     pub series: Vec<Series>,
-    /// The control: in each round a second run on one core, its rate over that of the first.
+    /// The control: in each round a second run on one core, the next one where the cores are
+    /// pinned; its rate over that of the first.
     pub control: Vec<f64>,
     /// What was odd.
     pub notes: Vec<Note>,
@@ -44,17 +47,17 @@ pub struct Sweep {
     pub seconds: f64,
 }
 
-/// Below this a run is too short for `/proc/stat`, whose clock ticks every 10 ms.
-const OBSERVABLE: Duration = Duration::from_millis(200);
-/// A run during which others had more than this share of the cores is repeated.
-const DISTURBED: f64 = 0.05;
-
 /// One setting, ready to run.
-struct Station<'a> {
+pub(super) struct Station<'a> {
     runs: Runs<'a>,
     cores: &'a [CoreId],
-    /// How long the last run took: short ones are not worth looking at `/proc/stat` for.
-    last: Duration,
+}
+
+/// A run with its number.
+#[derive(Clone)]
+struct Timed {
+    run: Run,
+    number: usize,
 }
 
 /// Sweeps `job`.
@@ -79,49 +82,66 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     let slower = trial_one.wall.max(trial_many.wall);
     let rounds = options.pace.rounds(stations.len(), slower, start.elapsed());
 
+    let pinned = options.placements.first() == Some(&Placement::Pinned);
+    let cores = job.cores(Placement::Pinned.on(most));
+    let mut baseline = pinned
+        .then(|| Baseline::start(job, cores, 2 * rounds))
+        .transpose()?;
+
     let most_repeated = (rounds * stations.len()).div_ceil(REPEATS);
     let mut table = Rounds::new(stations.len(), job.seed);
-    let (mut repeated, mut kept) = (0, 0);
+    let (mut repeated, mut numbers) = (0, 0..);
+    let mut window = Window::default();
     while table.count() < rounds {
         table.run(1, |place| {
-            let mut run = timed(job, &mut stations[place])?;
+            let alone = baseline.as_mut().filter(|_| place == 0 || place == control);
+            let station = match alone.and_then(Baseline::next) {
+                Some(station) => station,
+                None => &mut stations[place],
+            };
+            let (mut run, mut seen) = timed(job, station)?;
             if run.disturbed && repeated < most_repeated {
                 repeated += 1;
-                run = timed(job, &mut stations[place])?;
+                (run, seen) = timed(job, station)?;
             }
-            kept += u32::from(run.disturbed);
-            Ok::<_, SweepError>(run)
+            let number = numbers.next().unwrap_or(usize::MAX);
+            if run.wall < OBSERVABLE.as_secs_f64() && run.wall >= LEAST.as_secs_f64() {
+                window.add(number, &seen);
+            }
+            Ok::<_, SweepError>(Timed { run, number })
         })?;
         if !options.pace.goes_on(table.count(), start.elapsed()) {
             break;
         }
     }
+    drop(baseline);
     drop(stations);
 
-    let width = options.counts.len();
-    let series: Vec<Series> = options
-        .placements
-        .iter()
-        .enumerate()
-        .map(|(index, &placement)| Series {
-            placement,
-            counts: options.counts.clone(),
-            rounds: table
-                .rows()
-                .map(|row| row[index * width..(index + 1) * width].to_vec())
-                .collect(),
+    let disturbed = window.disturbed();
+    let rows: Vec<Vec<Run>> = table
+        .rows()
+        .map(|row| {
+            let run = |timed: Timed| Run {
+                disturbed: timed.run.disturbed || disturbed.contains(&timed.number),
+                ..timed.run
+            };
+            row.into_iter().map(run).collect()
         })
         .collect();
+    let kept = rows.iter().flatten().filter(|run| run.disturbed).count();
+    let ratios = rows.iter().map(|row| row[control].rate / row[0].rate);
+    let ratios = ratios.collect();
+    let series = series(options, &rows, pinned.then_some(control));
     let mut notes = oddities(job, &trial_one, &series);
     if repeated > 0 || kept > 0 {
         notes.push(Note::Disturbed {
             repeated: repeated as u32,
-            kept,
+            kept: kept as u32,
         });
     }
     Ok(Sweep {
         series,
-        control: table.ratios(control, 0, |run| run.rate),
+        control: ratios,
         notes,
         trial_one,
         trial_many,
@@ -129,13 +149,35 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     })
 }
 
+/// The runs of `rows` by placement; where there is a second run on one core, that on one core is the
+/// mean of both.
+fn series(options: &Options, rows: &[Vec<Run>], second: Option<usize>) -> Vec<Series> {
+    let width = options.counts.len();
+    let of = |(index, &placement): (usize, &Placement)| Series {
+        placement,
+        counts: options.counts.clone(),
+        rounds: rows
+            .iter()
+            .map(|row| {
+                let mut runs = row[index * width..(index + 1) * width].to_vec();
+                if let (Some(second), 0) = (second, index) {
+                    runs[0] = mean(&runs[0], &row[second]);
+                }
+                runs
+            })
+            .collect(),
+    };
+    options.placements.iter().enumerate().map(of).collect()
+}
+
 impl<'a> Station<'a> {
+    /// These runs, on these cores.
+    pub(super) const fn new(runs: Runs<'a>, cores: &'a [CoreId]) -> Self {
+        Self { runs, cores }
+    }
+
     fn start(job: &'a Job, setting: Setting) -> Result<Self, SweepError> {
-        Ok(Self {
-            runs: Runs::start(job, setting)?,
-            cores: job.cores(setting),
-            last: OBSERVABLE,
-        })
+        Ok(Self::new(Runs::start(job, setting)?, job.cores(setting)))
     }
 }
 
@@ -157,22 +199,13 @@ fn trial(job: &Job, setting: Setting) -> Result<Outcome, SweepError> {
     Ok(outcome)
 }
 
-fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
+fn timed(job: &Job, station: &mut Station) -> Result<(Run, Seen), SweepError> {
     station.runs.prepare()?;
-    let before = (station.last >= OBSERVABLE / 2).then(|| Times::now(station.cores));
+    let before = Times::now(station.cores);
     let outcome = station.runs.run_prepared()?;
-    station.last = outcome.wall;
-    let (mut steal, mut disturbed) = (0.0, false);
-    if outcome.wall >= OBSERVABLE
-        && let Some(before) = before
-    {
-        let times = before.until(&Times::now(station.cores));
-        let capacity = outcome.wall.as_secs_f64() * station.cores.len() as f64;
-        let own = (outcome.user + outcome.system).as_secs_f64();
-        let foreign = (times.busy - own - 3.0 * TICK * station.cores.len() as f64).max(0.0);
-        steal = times.steal.min(0.9 * capacity);
-        disturbed = (foreign + steal) / capacity > DISTURBED;
-    }
+    let times = before.until(&Times::now(station.cores));
+    let seen = Seen::of(&times, &outcome, station.cores.len());
+    let long = outcome.wall >= OBSERVABLE;
     let wall = outcome.wall.as_secs_f64();
     let rate = match &job.progress {
         Some(mark) => rate_printed(&outcome.tail, mark).ok_or_else(|| SweepError::Command {
@@ -181,13 +214,14 @@ fn timed(job: &Job, station: &mut Station) -> Result<Run, SweepError> {
         })?,
         None => job.work(station.runs.setting()) / wall.max(1e-9),
     };
-    Ok(Run {
+    let run = Run {
         rate,
         wall,
         user: outcome.user.as_secs_f64(),
         system: outcome.system.as_secs_f64(),
-        steal,
+        steal: if long { seen.steal } else { 0.0 },
         involuntary_switches: outcome.involuntary_switches,
-        disturbed,
-    })
+        disturbed: long && seen.disturbed(),
+    };
+    Ok((run, seen))
 }
