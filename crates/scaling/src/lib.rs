@@ -22,6 +22,7 @@
     )
 )]
 
+pub mod ab;
 pub mod calibration;
 pub mod cause;
 pub mod harness;

@@ -1,6 +1,7 @@
-//! The laws on known and published data, what is made of recorded runs, the keeper on bad commands,
+//! Comparisons on synthetic noise, the laws on known and published data, what is made of recorded runs, the keeper on bad commands,
 //! and live measurements.
 
+mod ab;
 mod keeper;
 mod laws;
 mod live;

@@ -2,6 +2,7 @@
 //! in.
 
 use host::clock::now_ns;
+use serde::Serialize;
 use tracer::analyse::Analysis;
 use tracer::record::{Options, RecordError, Recording, Target};
 use tracer::summary::Summary;
@@ -12,7 +13,7 @@ use super::runs::{Runs, SweepError};
 use crate::cause::budget::Budget;
 
 /// What a recorded run showed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Profile {
     /// Where the time of the cores went.
     pub budget: Budget,

@@ -1,0 +1,170 @@
+//! Runs the two commands in turns.
+
+use std::time::{Duration, Instant};
+
+use figures::Random;
+use host::cores::CoreId;
+use host::environment::Environment;
+use report::Progress;
+
+use super::judge::{Verdict, figures, ratio};
+use super::{AbResult, Block, Request, SCHEMA, Sample};
+use crate::harness::keeper::Outcome;
+use crate::harness::plan::{Job, Mode, Placement, Setting, rate_printed};
+use crate::harness::profile::{Profile, profile};
+use crate::harness::runs::{Runs, SweepError, last_lines};
+use crate::statistics::signed_rank::LEAST;
+
+/// Both commands run as they are, free to move.
+const SETTING: Setting = Placement::Free.on(1);
+
+impl Request {
+    fn job(&self, command: &[String]) -> Job {
+        Job {
+            command: command.to_vec(),
+            // One copy: nothing is added to the command or to its environment.
+            mode: Mode::Copies,
+            order: host::cores::allowed_cores().unwrap_or_else(|_| vec![CoreId(0)]),
+            timeout: self.timeout,
+            progress: self.progress.clone(),
+            prepare: self.prepare.clone(),
+            seed: self.seed,
+            interrupted: self.interrupted,
+        }
+    }
+}
+
+/// Compares.
+///
+/// # Errors
+/// When a command fails, hangs or cannot be started, and when interrupted.
+pub fn measure(request: &Request, environment: Environment) -> Result<AbResult, SweepError> {
+    let start = Instant::now();
+    let jobs = [&request.commands[0], &request.commands[1]].map(|c| request.job(c));
+    // Not counted: warms the caches, shows what a command that fails prints, and how long runs take.
+    let warm = Instant::now();
+    for job in &jobs {
+        sample(job, &mut Runs::trial(job, SETTING)?)?;
+    }
+    let mut runs = [
+        Runs::start(&jobs[0], SETTING)?,
+        Runs::start(&jobs[1], SETTING)?,
+    ];
+    let planned = blocks(request, start.elapsed(), 2 * warm.elapsed());
+    let mut progress = Progress::new(planned);
+    let mut random = Random::new(request.seed);
+    let mut found = Vec::new();
+    while found.len() < planned {
+        progress.step("blocks of four runs");
+        let a_outside = random.below(2) == 0;
+        let (outer, inner) = if a_outside { (0, 1) } else { (1, 0) };
+        let mut run = |side: usize| sample(&jobs[side], &mut runs[side]);
+        let [first, second, third, last] = [run(outer)?, run(inner)?, run(inner)?, run(outer)?];
+        let (outside, inside) = ([first, last], [second, third]);
+        let (a, b) = if a_outside {
+            (outside, inside)
+        } else {
+            (inside, outside)
+        };
+        found.push(Block { a, b, a_outside });
+        if found.len() >= LEAST && start.elapsed() > request.budget {
+            break;
+        }
+    }
+    drop(progress);
+    drop(runs);
+    let mut notes = Vec::new();
+    let profiles = profiles(request, &jobs, &mut notes)?;
+    judged(
+        request,
+        environment,
+        found,
+        profiles,
+        notes,
+        start.elapsed(),
+    )
+}
+
+/// Blocks that fit the budget, each of which takes `block`, when `spent` is spent of it.
+fn blocks(request: &Request, spent: Duration, block: Duration) -> usize {
+    let left = request.budget.saturating_sub(spent).as_secs_f64();
+    let fit = (left / block.as_secs_f64().max(1e-6)) as usize;
+    fit.clamp(LEAST, request.blocks.max(LEAST))
+}
+
+fn judged(
+    request: &Request,
+    environment: Environment,
+    blocks: Vec<Block>,
+    profiles: Option<[Profile; 2]>,
+    notes: Vec<String>,
+    took: Duration,
+) -> Result<AbResult, SweepError> {
+    let found = ratio(&blocks).ok_or_else(|| SweepError::Command {
+        what: format!(
+            "{} blocks of runs were made; {LEAST} are needed",
+            blocks.len()
+        ),
+        printed: String::new(),
+    })?;
+    Ok(AbResult {
+        schema: SCHEMA,
+        environment,
+        commands: request.commands.clone(),
+        verdict: Verdict::of(found.interval, request.worth),
+        ratio: found.value,
+        interval: found.interval,
+        worth: request.worth,
+        seconds: took.as_secs_f64(),
+        figures: figures(&blocks),
+        profiles,
+        notes,
+        blocks,
+    })
+}
+
+fn sample(job: &Job, runs: &mut Runs) -> Result<Sample, SweepError> {
+    let outcome: Outcome = runs.run()?;
+    let wall = outcome.wall.as_secs_f64();
+    let cost = match &job.progress {
+        Some(mark) => {
+            1.0 / rate_printed(&outcome.tail, mark).ok_or_else(|| SweepError::Command {
+                what: format!(
+                    "{} printed no number after {mark:?}; check the text given to --progress",
+                    job.command.first().map_or("", String::as_str)
+                ),
+                printed: last_lines(&outcome.tail),
+            })?
+        }
+        None => wall,
+    };
+    Ok(Sample {
+        cost,
+        wall,
+        user: outcome.user.as_secs_f64(),
+        system: outcome.system.as_secs_f64(),
+        faults: outcome.minor_faults + outcome.major_faults,
+        voluntary_switches: outcome.voluntary_switches,
+    })
+}
+
+/// A run of each under the profiler, where asked for; a refusal is a note.
+fn profiles(
+    request: &Request,
+    jobs: &[Job; 2],
+    notes: &mut Vec<String>,
+) -> Result<Option<[Profile; 2]>, SweepError> {
+    if !request.cause {
+        return Ok(None);
+    }
+    let mut record = |job: &Job| -> Result<Option<Profile>, SweepError> {
+        let found = profile(job, SETTING)?;
+        Ok(found
+            .map_err(|refused| notes.push(format!("the profiler recorded nothing: {refused}")))
+            .ok())
+    };
+    let Some(a) = record(&jobs[0])? else {
+        return Ok(None);
+    };
+    Ok(record(&jobs[1])?.map(|b| [a, b]))
+}
