@@ -17,6 +17,8 @@ pub(crate) const LONGER: f64 = 4.0;
 /// How often: a device that holds frames up shows no more of that in a longer trial, one whose
 /// buffer fills the same share.
 pub(crate) const LENGTHENINGS: usize = 2;
+/// And to what length, where the trials that decide are not longer, s.
+const LONGEST: f64 = 2.0;
 
 /// A rig at work.
 pub struct Session<'a> {
@@ -154,14 +156,15 @@ impl<'a> Session<'a> {
             let Some(last) = self.trials.last_mut() else {
                 break;
             };
-            if left == 0 {
+            let longer = seconds * LONGER;
+            if left == 0 || longer > self.profile.final_seconds.max(LONGEST) {
                 last.filled = true;
                 return TrialOutcome::Fail {
                     carried: Some(trial.forwarded_each()),
                 };
             }
             last.repeated = true;
-            seconds = (seconds * LONGER).min(RFC_SECONDS);
+            seconds = longer;
         }
         TrialOutcome::Stop
     }
