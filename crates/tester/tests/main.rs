@@ -3,6 +3,7 @@
 mod calibrated;
 mod engine;
 mod lanes;
+mod prove;
 mod reset;
 mod search;
 mod support;

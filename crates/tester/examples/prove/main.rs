@@ -1,0 +1,95 @@
+//! What the tester makes of devices whose answer is known: `cargo run --release -p tester --example
+//! prove`. Rates from 1000 to a million frames/s, three sizes; a device in memory by a simulated
+//! clock, and as root the kernel's token bucket. A table of asked, truth, found and held; fails
+//! where one claim does not hold. Arguments are rates to take in their place.
+//!
+//! A rate that this machine does not carry over veth has no number: that is no failure.
+
+mod bucket;
+mod claim;
+mod memory;
+
+use std::process::ExitCode;
+
+use claim::Claim;
+use report::Table;
+use tester::schedule::Schedule;
+use tester::sizes::{Family, FrameSize};
+use tester::traffic::Traffic;
+use tester::trial::{Direction, Order, Waits};
+
+type Error = Box<dyn std::error::Error>;
+
+/// Frames/s, unless arguments say others.
+const RATES: [f64; 4] = [1e3, 1e4, 1e5, 1e6];
+/// Bytes with FCS.
+const SIZES: [u32; 3] = [64, 512, 1518];
+
+fn main() -> Result<ExitCode, Error> {
+    let mut table = Table::new("Devices whose answer is known")
+        .text("device")
+        .numbers(["frame bytes", "rate"])
+        .texts(["figure", "asked"])
+        .numbers(["truth", "found", "off"])
+        .text("held");
+    let mut wrong = 0;
+    let given: Vec<f64> = std::env::args()
+        .skip(1)
+        .map(|rate| rate.parse::<f64>())
+        .collect::<Result<_, _>>()?;
+    let rates = if given.is_empty() {
+        RATES.to_vec()
+    } else {
+        given
+    };
+    for (&bytes, &rate) in SIZES
+        .iter()
+        .flat_map(|bytes| rates.iter().map(move |rate| (bytes, rate)))
+    {
+        let mut devices = vec![("memory", memory::claims(rate, bytes)?)];
+        if host::process::is_root() {
+            devices.push(("token bucket", bucket::claims(rate, bytes)?));
+        }
+        for (device, claims) in devices {
+            for claim in claims {
+                wrong += u32::from(claim.found.is_ok() && !claim.held());
+                let first = [device.to_owned(), bytes.to_string(), format!("{rate}")];
+                let row: Vec<String> = first.into_iter().chain(cells(&claim)).collect();
+                eprintln!("{}", row.join("  "));
+                table.push(row);
+            }
+        }
+    }
+    print!("{}", table.to_text());
+    println!("{wrong} claims do not hold");
+    Ok(ExitCode::from(u8::from(wrong > 0)))
+}
+
+/// What a row says of a claim.
+fn cells(claim: &Claim) -> [String; 6] {
+    let (found, off, held) = match &claim.found {
+        Ok(found) => (
+            format!("{found:.0}"),
+            format!("{:+.2} %", (found / claim.truth - 1.0) * 100.0),
+            if claim.held() { "yes" } else { "no" }.to_owned(),
+        ),
+        Err(why) => ("-".to_owned(), "-".to_owned(), why.clone()),
+    };
+    let what = claim.what.to_owned();
+    let truth = format!("{:.0}", claim.truth);
+    [what, claim.asked.clone(), truth, found, off, held]
+}
+
+/// Frames of a size, one way to one destination.
+fn order(bytes: u32) -> Result<Order, Error> {
+    Ok(Order {
+        sizes: vec![FrameSize::new(bytes, Family::Ipv4, 1500)?],
+        family: Family::Ipv4,
+        schedule: Schedule::burst(1),
+        direction: Direction::OneWay,
+        destinations: 1,
+        traffic: Traffic::default(),
+        time_every_frame: false,
+        waits: Waits::QUICK,
+    })
+}
