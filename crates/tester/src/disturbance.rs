@@ -5,9 +5,9 @@
 //! whether the threads that take part had to *wait*, ready to run, for their core. The kernel
 //! counts that for every thread.
 //!
-//! What the hypervisor takes, the kernel counts in ticks of 10 ms: a tick in a short trial says that
-//! something was taken around it, not how much. So the clock of each core that the trial needs is
-//! looked at too ([`gaps`](crate::gaps)).
+//! What the hypervisor takes, the kernel counts in ticks of 10 ms: a tick in a short trial says
+//! that something was taken around it, not how much. So the clock of each core that the trial needs
+//! is looked at too ([`gaps`](crate::gaps)).
 
 use host::CoreId;
 use host::noise::{NOISY_STEAL, Noise, Reading, waited_ns};

@@ -63,8 +63,8 @@ pub(crate) struct Lookers {
 }
 
 impl Lookers {
-    /// Looks on `cores`, each from the return of this call on; where the priority is refused, nobody
-    /// looks.
+    /// Looks on `cores`, each from the return of this call on; where the priority is refused,
+    /// nobody looks.
     pub(crate) fn on(cores: &[CoreId]) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let ready = Arc::new(Barrier::new(cores.len() + 1));

@@ -385,8 +385,8 @@ impl Trial {
             && self.counts.misdirected == 0
     }
 
-    /// Whether the device's buffer filled all the while, by more than a share of the trial: then the
-    /// last frame is among the latest. A device that was held up for once is not meant.
+    /// Whether the device's buffer filled all the while, by more than a share of the trial: then
+    /// the last frame is among the latest. A device that was held up for once is not meant.
     pub fn fills(&self, share: f64) -> bool {
         let (Some(drain), Some(latency)) = (self.drain_ns, &self.latency) else {
             return false;

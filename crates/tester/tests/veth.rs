@@ -176,8 +176,8 @@ fn a_device_that_stays_dead_is_seen_beyond_what_the_sink_remembers() {
     );
 }
 
-/// A token bucket behind the device's second port: so many frames of 60 bytes (without FCS) a second,
-/// and a queue of so many.
+/// A token bucket behind the device's second port: so many frames of 60 bytes (without FCS) a
+/// second, and a queue of so many.
 fn bucket(testbed: &Testbed, rate: f64, queue: u32) -> bool {
     let line = format!(
         "tc qdisc replace dev {} root tbf rate {:.0}bit burst 1200 limit {}",

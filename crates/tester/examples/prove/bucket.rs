@@ -1,8 +1,8 @@
 //! The kernel's forwarding with its own token bucket behind it (tc-tbf(8)), over veth: root.
 //!
-//! Each frame that waits in the bucket costs the kernel a timer: on a slow core the frames of a high
-//! rate are lost before they reach it. The kernel counts what the bucket dropped, and where that was
-//! not all, nothing is claimed of the bucket.
+//! Each frame that waits in the bucket costs the kernel a timer: on a slow core the frames of a
+//! high rate are lost before they reach it. The kernel counts what the bucket dropped, and where
+//! that was not all, nothing is claimed of the bucket.
 
 use tester::bench::{self, Subject};
 use tester::profile::Profile;

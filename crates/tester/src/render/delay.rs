@@ -99,9 +99,10 @@ pub(super) fn by_load(report: &Report) -> Vec<Block> {
     delays(columns, &rows)
         .caption(
             "Median of the repetitions; min and max of all; behind the median and the 99.9th \
-             percentile those of the repetitions, 1st to 99th percentile. Delays are of received frames, application to \
-             application, the tester's own queueing included; the self-test's floor stands below. \
-             A percentile with fewer than ten samples beyond it is not printed.",
+             percentile those of the repetitions, 1st to 99th percentile. Delays are of received \
+             frames, application to application, the tester's own queueing included; the \
+             self-test's floor stands below. A percentile with fewer than ten samples beyond it \
+             is not printed.",
         )
         .blocks(plots)
 }

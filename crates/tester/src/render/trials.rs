@@ -47,8 +47,8 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .caption(
             "Sent = received + lost, and arrivals = received + duplicate + late + corrupt + \
              misdirected + residual + stray, in every trial. Drain: how much longer than the least \
-             delay the last frame took, by what the device's buffers held. Waiting: share of the time in which \
-             a thread of the trial was ready to run and others had its core.",
+             delay the last frame took, by what the device's buffers held. Waiting: share of the \
+             time in which a thread of the trial was ready to run and others had its core.",
         )
         .table();
     // On the terminal hundreds of rows would bury the result: the page has them.

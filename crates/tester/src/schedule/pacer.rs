@@ -9,7 +9,8 @@ pub const REPAY: f64 = 1.1;
 /// A sender that is later than this skips frames, ns.
 pub const OWED_NS: u64 = 10_000_000;
 
-/// Places of a timetable that stayed empty: before which sent frame, and how many in all until then.
+/// Places of a timetable that stayed empty: before which sent frame, and how many in all until
+/// then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skips(Vec<(u64, u64)>);
 

@@ -45,7 +45,8 @@ impl End {
         }
     }
 
-    /// Frames that the interface has sent, as the kernel counts them; `None` where it does not tell.
+    /// Frames that the interface has sent, as the kernel counts them; `None` where it does not
+    /// tell.
     pub(super) fn transmitted(&self) -> Result<Option<u64>> {
         let table = self.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
         Ok(table
@@ -65,8 +66,8 @@ impl End {
     }
 }
 
-/// From the kernel's table of interfaces (`proc_pid_net(5)`): eight columns of what was received, then
-/// bytes and packets sent.
+/// From the kernel's table of interfaces (`proc_pid_net(5)`): eight columns of what was received,
+/// then bytes and packets sent.
 fn transmitted(table: &str, interface: &str) -> Option<u64> {
     let line = |line: &str| {
         let (name, figures) = line.split_once(':')?;

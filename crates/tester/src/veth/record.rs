@@ -11,8 +11,8 @@ use crate::sizes::FCS;
 use crate::trial::{Counts, Direction, Order, Trial, Validity};
 
 /// Why a trial is invalid that has frames of another among its own.
-const MIXED: &str = "frames of an earlier trial came among more than 2^21 of this one and cannot all \
-                     be told apart; make the trials shorter (--trial)";
+const MIXED: &str = "frames of an earlier trial came among more than 2^21 of this one and cannot \
+                     all be told apart; make the trials shorter (--trial)";
 
 /// What came to a sink, told by its numbers.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ struct Came {
 }
 
 impl Came {
-    /// Of `at`, with the `gaps` in the numbers from `first` to `last` that this trial sent. `stamped`
-    /// says that every frame carried its departure.
+    /// Of `at`, with the `gaps` in the numbers from `first` to `last` that this trial sent.
+    /// `stamped` says that every frame carried its departure.
     fn of(at: &sink::Counts, gaps: &Gaps, (first, last): (u32, u32), stamped: bool) -> Self {
         let different = at.frames - at.duplicate - at.late;
         if gaps.from > first {
