@@ -254,6 +254,34 @@ fn what_threads_wait_for_elsewhere_is_no_gain_of_the_lock() {
 }
 
 #[test]
+fn a_thread_that_waits_for_the_end_hides_nothing_and_takes_no_turn() {
+    // The main thread is parked; of two workers, one waits for a known lock again and again.
+    let mut hand = Hand::new(2, 200_000_000);
+    hand.thread(1001, MAIN, "worker");
+    hand.thread(1002, MAIN, "worker");
+    hand.futex(500, 0, MAIN, Operation::Wait, 0x7f00_1000, 0);
+    hand.switch(600, 0, MAIN, Left::Sleeping, 1001);
+    hand.switch(600, 1, 0, Left::Runnable, 1002);
+    for round in 0..99_u64 {
+        let time = 100_000 + round * 2_000_000;
+        hand.futex(time, 1, 1002, Operation::WaitBitset, LOCK, 2);
+        hand.switch(time + 100, 1, 1002, Left::Sleeping, 0);
+        hand.futex(time + 1_000_000, 0, 1001, Operation::Wake, LOCK, 1);
+        hand.wake(time + 1_000_000, 0, 1001, 1002);
+        hand.at(time + 1_000_010, 0, 1001, Kind::FutexExit(1));
+        hand.switch(time + 1_000_300, 1, 0, Left::Runnable, 1002);
+        hand.at(time + 1_000_310, 1, 1002, Kind::FutexExit(0));
+    }
+    hand.futex(199_500_000, 0, 1001, Operation::Wake, 0x7f00_1000, 1);
+    hand.wake(199_500_010, 0, 1001, MAIN);
+    hand.at(199_500_020, 0, 1001, Kind::FutexExit(1));
+    hand.switch(199_600_000, 0, 1001, Left::Dead, MAIN);
+    hand.at(199_600_010, 0, MAIN, Kind::FutexExit(0));
+    let analysis = Analysis::new(&hand.trace());
+    assert_eq!(analysis.turns.time(), 0);
+}
+
+#[test]
 fn threads_that_hand_over_by_signals_take_turns() {
     let mut hand = Hand::new(2, 100_000_000);
     hand.thread(1001, MAIN, "worker");

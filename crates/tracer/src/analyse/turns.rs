@@ -15,6 +15,9 @@ use crate::event::Tid;
 use crate::timeline::{Cause, Doing, Timeline};
 use crate::trace::Trace;
 
+/// Who waits longer than this waits for work or for an end, and not for its turn.
+pub(super) const LONG: u64 = 50_000_000;
+
 /// What the schedule shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turns {
@@ -95,10 +98,13 @@ fn changes(timeline: &Timeline, classes: &[Class]) -> Vec<(u64, Change)> {
             let (begin, end) = match segment.doing {
                 Doing::Running(_) => (Change::Runs(life.tid), Change::Stops(life.tid)),
                 Doing::Runnable => (Change::Could(1), Change::Could(-1)),
-                Doing::Blocked(cause) if is_signal(cause, classes) => {
-                    (Change::Waits(1), Change::Waits(-1))
-                }
-                Doing::Blocked(_) => continue,
+                Doing::Blocked(cause) => match wait_for(cause, classes) {
+                    // It would run if it had the lock: the lock is known.
+                    WaitFor::Lock(_) => (Change::Could(1), Change::Could(-1)),
+                    _ if segment.end - segment.start > LONG => continue,
+                    _ if is_signal(cause, classes) => (Change::Waits(1), Change::Waits(-1)),
+                    _ => continue,
+                },
             };
             changes.extend([(segment.start, begin), (segment.end, end)]);
         }

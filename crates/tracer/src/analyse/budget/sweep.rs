@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::{Budget, WaitFor};
 use crate::analyse::classify::Class;
+use crate::analyse::turns::LONG;
 use crate::event::{Interrupt, Tid};
 use crate::threads::Role;
 use crate::timeline::{Cause, Doing, Timeline, UNKNOWN};
@@ -27,8 +28,9 @@ enum Change {
     Occupant(usize, u8, u32),
     /// An interrupt handler begins (with its state) or ends on the core with this index.
     Handler(usize, Option<u8>),
-    /// More or fewer threads are blocked for the reason with this index.
-    Blocked(usize, i8),
+    /// More or fewer threads are blocked for the reason with this index; true for those that would
+    /// not run on another core either.
+    Blocked(usize, i8, bool),
     /// More or fewer threads are runnable.
     Runnable(i8),
 }
@@ -148,7 +150,11 @@ impl<'a> Sweep<'a> {
                         self.reasons.push(reason);
                         self.reasons.len() - 1
                     });
-                    &move |by| Change::Blocked(number, by)
+                    // A thread that sleeps, or waits for long, is absent.
+                    let long = segment.end - segment.start > LONG;
+                    let is_lock = matches!(reason, WaitFor::Lock(_) | WaitFor::Nothing);
+                    let absent = reason == WaitFor::Time || long && !is_lock;
+                    &move |by| Change::Blocked(number, by, absent)
                 }
             };
             self.changes
@@ -183,10 +189,10 @@ impl<'a> Sweep<'a> {
             counts.account(time - now, &mut budget, &mut integrals);
             now = *time;
             match *change {
-                Change::Blocked(reason, by) => {
+                Change::Blocked(reason, by, absent) => {
                     let kind = self.reasons[reason];
                     accounts[reason].change(integrals.of(kind), by);
-                    counts.blocked(kind, by);
+                    counts.blocked(kind, by, absent);
                 }
                 Change::Runnable(by) => {
                     counts.runnable = counts.runnable.saturating_add_signed(i64::from(by));
@@ -285,21 +291,21 @@ struct Counts {
     runnable: u64,
     locks: u64,
     waits: u64,
-    /// Of them, those that wait for time to pass.
-    sleeps: u64,
+    /// Of them, those that would not run on another core either.
+    absent: u64,
     nothing: u64,
 }
 
 impl Counts {
-    fn blocked(&mut self, reason: WaitFor, by: i8) {
+    fn blocked(&mut self, reason: WaitFor, by: i8, absent: bool) {
         let change = |number: &mut u64| *number = number.saturating_add_signed(i64::from(by));
         match reason {
             WaitFor::Lock(_) => change(&mut self.locks),
             WaitFor::Nothing => change(&mut self.nothing),
             _ => change(&mut self.waits),
         }
-        if reason == WaitFor::Time {
-            change(&mut self.sleeps);
+        if absent {
+            change(&mut self.absent);
         }
     }
 
@@ -352,8 +358,7 @@ impl Counts {
             budget.spent.starved += starved * step;
             integrals.stolen += starved as f64 / foreign as f64 * step_length;
         }
-        // A thread that sleeps would not run on another core either.
-        let others = self.runnable + self.locks + self.waits - self.sleeps;
+        let others = self.runnable + self.locks + self.waits - self.absent;
         if state(PROGRAM) == 1 && others == 0 {
             budget.alone += step;
         }
