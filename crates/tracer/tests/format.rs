@@ -269,3 +269,45 @@ fn foreign_files_are_named() {
     assert!(error.contains("version 9"), "{error}");
     assert!(Trace::from_bytes(&[]).is_err());
 }
+
+#[test]
+fn of_a_long_trace_the_last_part_is_read_and_that_is_said() {
+    let header = Header {
+        cores: vec![0, 1],
+        ..Header::default()
+    };
+    let mut file = FileWriter::new(Vec::new(), &header).expect("a vector takes all");
+    // Two cores, ten blocks of a hundred events each, a microsecond from one to the next.
+    for block in 0..20_u64 {
+        let cpu = (block % 2) as u16;
+        let mut core = CoreWriter::new(cpu);
+        for number in 0..100 {
+            core.push(&Event {
+                time: 1_000_000 + (block / 2 * 100 + number) * 1_000,
+                cpu,
+                tid: 7,
+                kind: Kind::FutexExit(0),
+            });
+        }
+        file.core(&mut core).expect("a vector takes all");
+    }
+    let trailer = Trailer {
+        start: 1_000_000,
+        end: 2_000_000,
+        ..Trailer::default()
+    };
+    let bytes = file.finish(&trailer).expect("a vector takes all");
+    let path = std::env::temp_dir().join(format!("corelane-last-{}", std::process::id()));
+    std::fs::write(&path, &bytes).expect("a temporary file");
+    let (last, all) = (Trace::open_last(&path, 650), Trace::open_last(&path, 2_000));
+    std::fs::remove_file(&path).expect("it was written");
+    let (last, all) = (last.expect("our own file"), all.expect("our own file"));
+    assert_eq!((all.events.len(), all.complaints.len()), (2_000, 0));
+    assert_eq!(last.events.len(), 600);
+    assert_eq!(last.window(), (1_700_000, 2_000_000));
+    assert!(
+        last.complaints[0].contains("has 2000 events"),
+        "{:?}",
+        last.complaints
+    );
+}

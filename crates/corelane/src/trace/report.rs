@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use tracer::Trace;
 use tracer::analyse::Analysis;
+use tracer::format::last::ANALYSED;
 use tracer::summary::Summary;
 
 use super::lines;
@@ -38,7 +39,7 @@ pub(crate) struct DiffArguments {
 
 /// Reports.
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let trace = Trace::open(&arguments.trace)?;
+    let trace = Trace::open_last(&arguments.trace, ANALYSED)?;
     let analysis = Analysis::new(&trace);
     let verdict = tracer::verdict::verdict(&trace, &analysis);
     let raw = Summary::with_verdict(&trace, &analysis, &verdict);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use flate2::{Compress, Compression, Crc, Decompress, FlushCompress, FlushDecompress, Status};
 
 /// Bytes of a block's head.
-const HEAD: usize = 24;
+pub(super) const HEAD: usize = 24;
 /// The payload stands as it is.
 const PLAIN: u8 = 0;
 /// The payload is its length inflated, then a deflate stream.
@@ -16,6 +16,43 @@ const LENGTH: usize = 4;
 const WORTH_DEFLATING: usize = 256;
 /// No deflate stream holds more than this many times its own length.
 const MOST_INFLATION: usize = 1040;
+
+/// What a block's head says.
+pub(super) struct Head {
+    pub(super) kind: u8,
+    /// How the payload is stored.
+    form: u8,
+    pub(super) cpu: u16,
+    /// Bytes after the head.
+    pub(super) stored: u32,
+    /// Entries, as the writer says.
+    pub(super) count: u32,
+    checksum: u32,
+    /// Time of the first entry.
+    pub(super) first: u64,
+}
+
+impl Head {
+    pub(super) fn new(bytes: &[u8; HEAD]) -> Self {
+        let word = |from: usize| {
+            u32::from_le_bytes([
+                bytes[from],
+                bytes[from + 1],
+                bytes[from + 2],
+                bytes[from + 3],
+            ])
+        };
+        Self {
+            kind: bytes[0],
+            form: bytes[1],
+            cpu: u16::from_le_bytes([bytes[2], bytes[3]]),
+            stored: word(4),
+            count: word(8),
+            checksum: word(12),
+            first: u64::from(word(16)) | u64::from(word(20)) << 32,
+        }
+    }
+}
 
 /// A block read from a file.
 pub(super) struct Block<'a> {
@@ -36,22 +73,20 @@ pub(super) struct Block<'a> {
 impl<'a> Block<'a> {
     /// The block that begins at `at`; `None` when the bytes end before it does.
     pub(super) fn at(bytes: &'a [u8], at: usize) -> Option<Self> {
-        let head = bytes.get(at..at.checked_add(HEAD)?)?;
-        let word = |from: usize| {
-            u32::from_le_bytes([head[from], head[from + 1], head[from + 2], head[from + 3]])
-        };
-        let stored = bytes.get(at + HEAD..(at + HEAD).checked_add(word(4) as usize)?)?;
-        let payload = match head[1] {
-            _ if checksum(head, stored) != word(12) => None,
+        let bytes_of_head = bytes.get(at..at.checked_add(HEAD)?)?.first_chunk()?;
+        let head = Head::new(bytes_of_head);
+        let stored = bytes.get(at + HEAD..(at + HEAD).checked_add(head.stored as usize)?)?;
+        let payload = match head.form {
+            _ if checksum(bytes_of_head, stored) != head.checksum => None,
             PLAIN => Some(Cow::Borrowed(stored)),
             DEFLATED => inflated(stored).map(Cow::Owned),
             _ => None,
         };
         Some(Self {
-            kind: head[0],
-            cpu: u16::from_le_bytes([head[2], head[3]]),
-            count: word(8),
-            first: u64::from(word(16)) | u64::from(word(20)) << 32,
+            kind: head.kind,
+            cpu: head.cpu,
+            count: head.count,
+            first: head.first,
             length: HEAD + stored.len(),
             sound: payload.is_some(),
             payload: payload.unwrap_or_default(),

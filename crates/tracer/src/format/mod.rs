@@ -26,6 +26,7 @@
 //! ```
 //! Every block starts with empty lists, so a damaged block costs itself and nothing after it.
 
+pub mod last;
 pub mod read;
 pub mod write;
 

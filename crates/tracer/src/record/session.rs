@@ -22,6 +22,7 @@ use super::points::{paths, points, switches};
 use super::refusal::refusal;
 use super::sources::Core;
 use super::{Options, RecordError, Target, machine, tracefs};
+use crate::format::last::ANALYSED;
 use crate::format::write::FileWriter;
 use crate::trace::{Header, Scope, Trace};
 
@@ -51,12 +52,12 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the trace back.
+    /// Reads the trace back: of a long one, the last part.
     ///
     /// # Errors
     /// When the file cannot be read any more.
     pub fn into_trace(self) -> Result<Trace, RecordError> {
-        Ok(Trace::open(&self.output)?)
+        Ok(Trace::open_last(&self.output, ANALYSED)?)
     }
 }
 
