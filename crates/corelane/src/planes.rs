@@ -17,7 +17,7 @@ use report::Progress;
 
 use crate::common::{Outcome, ResultOptions, answer, print};
 
-/// Compares SMP free, SMP bound, partitioned and AMP: the same planes, the same load, one table
+/// Compares SMP (free, divided, bound, partitioned) and AMP: same planes, same load, one table
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {

@@ -66,6 +66,36 @@ impl End {
     }
 }
 
+impl End {
+    /// Has what arrives here received by all of `cores`, each flow by one of them (receive packet
+    /// steering, `rps_cpus`), whichever core the interrupt is on.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn receive_on(&self, cores: &[CoreId]) -> Result<(), Error> {
+        let files = format!("/sys/class/net/{}/queues/rx-*/rps_cpus", self.interface);
+        let mask = masks(cores);
+        // As in `keep_apart`; a queue is there on every interface.
+        let script = format!("set -e; for file in {files}; do echo {mask} > $file; done");
+        run(self.namespace.command("sh").args(["-c", &script])).map(drop)
+    }
+}
+
+/// Cores as a mask of the kernel: 32 cores a word, the highest first.
+fn masks(cores: &[CoreId]) -> String {
+    let highest = cores.iter().map(|core| core.0).max().unwrap_or(0);
+    let mut words = vec![0_u32; highest as usize / 32 + 1];
+    for &CoreId(core) in cores {
+        words[core as usize / 32] |= 1 << (core % 32);
+    }
+    let words: Vec<String> = words
+        .iter()
+        .rev()
+        .map(|word| format!("{word:08x}"))
+        .collect();
+    words.join(",")
+}
+
 /// A core as a mask of the kernel: 32 cores a word, the highest first.
 fn mask(CoreId(core): CoreId) -> String {
     let lower = ",00000000".repeat(core as usize / 32);

@@ -156,7 +156,7 @@ pub(crate) struct Schedule {
 const FULL: Schedule = Schedule {
     trial: Duration::from_millis(100),
     search: Duration::from_secs(3),
-    near: Duration::from_millis(1_400),
+    near: Duration::from_millis(1_200),
     pairs: 5,
     resolution: 0.05,
     delay_trial: Duration::from_millis(700),
@@ -167,24 +167,24 @@ const FULL: Schedule = Schedule {
     cost_rounds: 3,
     rounds: 5,
     intervention: Duration::from_millis(600),
-    causes: Duration::from_mins(3),
+    causes: Duration::from_secs(165),
 };
 
 const SHORT: Schedule = Schedule {
     trial: Duration::from_millis(100),
-    search: Duration::from_millis(1_300),
-    near: Duration::from_millis(1_200),
+    search: Duration::from_secs(1),
+    near: Duration::from_millis(800),
     pairs: 1,
     resolution: 0.1,
     delay_trial: Duration::from_millis(300),
-    asking: Duration::from_millis(1_200),
+    asking: Duration::from_secs(1),
     opinion: Duration::from_secs(1),
     segments: &[SEGMENTS[0]],
     datagrams: false,
     cost_rounds: 2,
     rounds: 3,
     intervention: Duration::from_millis(200),
-    causes: Duration::from_secs(16),
+    causes: Duration::from_secs(12),
 };
 
 /// People who ask for `duration`.
@@ -268,6 +268,6 @@ impl Schedule {
             + channel
             + self.asking
             + (self.searches() + trials) * payloads.len() as u32
-            + (opinion + opinion.max(self.asking)) * opinions
+            + (opinion + opinion) * opinions
     }
 }

@@ -380,6 +380,38 @@ fn is_seen_on_its_core_only(deployment: Deployment) {
     }
 }
 
+/// Frames that each core has received because another steered them to it (`received_rps`).
+fn steered() -> Vec<u64> {
+    let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
+    let word = |line: &str| line.split_whitespace().nth(9).map(str::to_owned);
+    let words = text.lines().filter_map(word);
+    words
+        .map(|word| u64::from_str_radix(&word, 16).unwrap())
+        .collect()
+}
+
+/// The sender keeps to one core, and its frames arrive there: without steering the other core would
+/// receive none of the 254 flows.
+#[test]
+fn divided_interrupts_are_worked_on_by_every_core() {
+    end_to_end(Deployment::SmpDivided, UserPlaneMode::UserSpace);
+    let Some(mut place) = start(Deployment::SmpDivided, UserPlaneMode::Kernel) else {
+        return;
+    };
+    let (mut load, mut changes) = load(&mut place);
+    let before = steered();
+    let length = Duration::from_millis(300);
+    let seen = load.trial(&mut place.running, &mut changes, 0, 10_000.0, length);
+    let seen = seen.unwrap();
+    let now: Vec<u64> = steered()
+        .iter()
+        .zip(&before)
+        .map(|(now, before)| now - before)
+        .collect();
+    let most = now.iter().max().unwrap();
+    assert!(*most > seen.received / 4, "{now:?} of {seen:?}");
+}
+
 #[test]
 fn a_bound_user_plane_is_seen_on_its_core_only() {
     is_seen_on_its_core_only(Deployment::SmpBound);

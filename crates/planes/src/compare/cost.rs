@@ -4,7 +4,6 @@ use figures::{Rounds, median};
 
 use super::stage::Stage;
 use super::under_load::UnderLoad;
-use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::load::Observed;
 use crate::result::{CoreUse, Cost};
@@ -44,7 +43,7 @@ impl Stage<'_> {
             (!delays.is_empty()).then(|| median(delays))
         };
         // A user plane that floats has no core whose work would be its.
-        let bound = self.variant.deployment != Deployment::SmpFree;
+        let bound = !self.variant.deployment.floats();
         Ok(Cost {
             messages_per_second: MESSAGES_PER_SECOND,
             core_ns_per_message: bound

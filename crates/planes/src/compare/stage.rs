@@ -178,7 +178,7 @@ impl Stage<'_> {
         let loads = schedule.opinions(datagrams);
         for (protocol, load) in loads {
             for other in [false, true] {
-                let asking = other.then(|| self.asking());
+                let asking = other.then(|| asking(schedule.opinion, Handler::Sieve));
                 let (seen, _) = asked_while(&self.site.device, asking, || {
                     iperf::measure(sender, receiver, &address, load, schedule.opinion)
                 })?;

@@ -5,6 +5,8 @@
 //!
 //! - SMP free: kernel: one; user plane: anywhere; interrupts' work (NAPI): on the core where the
 //!   packet arrives
+//! - SMP divided: kernel: one; user plane: anywhere; interrupts' work: divided over all cores, each
+//!   flow on one of them (receive packet steering, for these interfaces have one queue)
 //! - SMP bound: kernel: one; user plane: its core; interrupts' work (NAPI): a thread for each
 //!   interface, bound to its core
 //! - partitioned: kernel: one; user plane: an isolated cpuset on its core; interrupts' work (NAPI):
@@ -42,6 +44,8 @@ pub enum Deployment {
     /// One kernel, tasks float.
     #[default]
     SmpFree,
+    /// One kernel, tasks float, the work of interrupts is divided over all cores.
+    SmpDivided,
     /// One kernel, workers and NAPI threads bound to the user plane's core.
     SmpBound,
     /// One kernel, the user plane's core in an isolated cpuset partition.
@@ -57,11 +61,17 @@ impl Deployment {
     pub fn name(self) -> &'static str {
         match self {
             Self::SmpFree => "SMP free",
+            Self::SmpDivided => "SMP divided",
             Self::SmpBound => "SMP bound",
             Self::Partitioned => "partitioned",
             Self::Amp => "AMP",
             Self::AmpSpread => "AMP spread",
         }
+    }
+
+    /// Whether the scheduler decides where the user plane runs.
+    pub(crate) fn floats(self) -> bool {
+        matches!(self, Self::SmpFree | Self::SmpDivided)
     }
 
     /// How many user planes it has.
@@ -134,7 +144,7 @@ impl Cores {
 
     /// The same in a deployment that keeps the planes apart; `None` where they float.
     pub(crate) fn kept_apart(&self, deployment: Deployment) -> Option<Vec<CoreId>> {
-        (deployment != Deployment::SmpFree).then(|| self.others())
+        (!deployment.floats()).then(|| self.others())
     }
 }
 
@@ -166,6 +176,12 @@ impl Running {
             Deployment::Partitioned => Some(Partition::isolate(&[cores.user], &cores.all)?),
             _ => None,
         };
+        if deployment == Deployment::SmpDivided {
+            for pair in &site.pairs {
+                pair.input.b.receive_on(&cores.all)?;
+                pair.output.b.receive_on(&cores.all)?;
+            }
+        }
         // A guest's interfaces open their sockets when they are brought up, and keep the size they
         // had then.
         let _larger = deployment
@@ -183,7 +199,7 @@ impl Running {
                 let core = cores.all[cores.all.len() - 1 - number % cores.all.len()];
                 UserPlane::guest(&site.device, names, core, means, pair)?
             } else {
-                let bound = (deployment != Deployment::SmpFree).then_some(cores.user);
+                let bound = (!deployment.floats()).then_some(cores.user);
                 UserPlane::agent(
                     &site.device,
                     names,
@@ -209,9 +225,10 @@ impl Running {
             if let Home::Process { agent, .. } = &plane.home {
                 // Its worker has bound itself to one core; where it may run is the deployment's
                 // say.
-                let cores = match deployment {
-                    Deployment::SmpFree => cores.all.as_slice(),
-                    _ => std::slice::from_ref(&cores.user),
+                let cores = if deployment.floats() {
+                    cores.all.as_slice()
+                } else {
+                    std::slice::from_ref(&cores.user)
                 };
                 bind(agent.process(), cores)?;
             }
