@@ -3,12 +3,13 @@
 use report::table::Table;
 
 use super::words::{bits, loss, or_dash, percent, time};
-use crate::deployment::Variant;
+use crate::deployment::{Deployment, Variant};
 use crate::result::{Cell, Comparison, Measure, Method, Plane, Protocol};
 
 pub(super) fn tables(comparison: &Comparison) -> Vec<Table> {
     let mut tables = vec![
         user_table(comparison),
+        difference_table(comparison),
         management_table(comparison),
         second_opinions(comparison),
         cause_table(comparison),
@@ -96,6 +97,59 @@ fn user_table(comparison: &Comparison) -> Table {
         }
     }
     table
+}
+
+/// Every deployment's throughput against that of one kernel for each plane, in per cent.
+fn difference_table(comparison: &Comparison) -> Table {
+    let mut table = Table::new("User plane: difference of the throughput to AMP")
+        .texts(["deployment", "packets in"])
+        .numbers(["payload bytes", "alone", "beside requests"]);
+    for variant in comparison.variants() {
+        if variant.deployment == Deployment::Amp {
+            continue;
+        }
+        let amp = Variant {
+            deployment: Deployment::Amp,
+            ..variant
+        };
+        for (alone, _) in pairs(comparison, variant, Protocol::Udp) {
+            let payload = alone.payload_bytes;
+            let differences = [false, true].map(|load| {
+                let of = |variant| comparison.cell(variant, Plane::User, payload, load);
+                difference(of(variant)?, of(amp)?)
+            });
+            if differences.iter().all(Option::is_none) {
+                continue;
+            }
+            let words = differences.map(|found| {
+                or_dash(found, |[share, low, high]| {
+                    format!("{share:+.0} % ({low:+.0} to {high:+.0})")
+                })
+            });
+            table.push(
+                names(variant)
+                    .into_iter()
+                    .chain([payload.to_string()])
+                    .chain(words),
+            );
+        }
+    }
+    table.caption(
+        "The two were measured minutes apart, not in pairs: the bounds are those of the quotient \
+         of their intervals.",
+    )
+}
+
+/// By how many per cent the throughput of a cell exceeds another's, and the bounds of it; `None`
+/// where one of the two has no interval.
+fn difference(cell: &Cell, base: &Cell) -> Option<[f64; 3]> {
+    let interval = |cell: &Cell| {
+        let [low, high] = [cell.throughput_low_bps?, cell.throughput_high_bps?];
+        (low > 0.0 && low < high).then_some((cell.throughput_bps?, low, high))
+    };
+    let ((own, own_low, own_high), (other, low, high)) = (interval(cell)?, interval(base)?);
+    let quotients = [own / other, own_low / high, own_high / low];
+    Some(quotients.map(|quotient| (quotient - 1.0) * 100.0))
 }
 
 fn management_table(comparison: &Comparison) -> Table {
@@ -263,3 +317,7 @@ fn cause_table(comparison: &Comparison) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/tables.rs"]
+mod tests;
