@@ -131,13 +131,18 @@ pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("corelane: {error}");
-            let mut cause = error.source();
-            while let Some(reason) = cause {
-                eprintln!("  because: {reason}");
-                cause = reason.source();
-            }
+            complain(error.as_ref());
             ExitCode::from(FAILED)
         }
+    }
+}
+
+/// Prints an error with its causes to standard error.
+pub(crate) fn complain(error: &(dyn Error + Send + Sync)) {
+    eprintln!("corelane: {error}");
+    let mut cause = error.source();
+    while let Some(reason) = cause {
+        eprintln!("  because: {reason}");
+        cause = reason.source();
     }
 }

@@ -1,5 +1,6 @@
 //! `corelane scale`: what more cores buy any program, how far, and what stops it.
 
+mod ab;
 mod calibrate;
 mod forecasts;
 mod forward;
@@ -41,6 +42,7 @@ const EXAMPLES: &str = "Examples:
   corelane scale --prepare 'make clean' -- make
   corelane scale --mode copies --cause -- ./simulation
   corelane scale --beside './backup' -- ./query
+  corelane scale ab -- ./before/sort file -- ./after/sort file
   corelane scale list
   corelane scale workload memory cache
   corelane scale calibrate
@@ -49,6 +51,8 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// Compares two commands: is the second slower than the first?
+    Ab(ab::Arguments),
     /// Lists the workloads that are built in
     List,
     /// Runs built-in workloads by name, or all of them (`all`)
@@ -124,9 +128,13 @@ enum PlacementName {
     Both,
 }
 
+/// The command that has a shell run `text`.
+fn shell(text: &String) -> Vec<String> {
+    ["sh", "-c", text].map(str::to_owned).to_vec()
+}
+
 impl SweepArguments {
     fn request(&self, command: Vec<String>, results: &ResultOptions) -> Request {
-        let shell = |text: &String| ["sh", "-c", text].map(str::to_owned).to_vec();
         Request {
             mode: self.mode,
             cores: self.cores,
@@ -155,6 +163,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
             print(&suite::list()?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(Action::Ab(arguments)) => ab::run(&arguments),
         Some(Action::Workload(arguments)) => suite::run(&arguments),
         Some(Action::Compare { files, results }) => compare_files(&files, &results),
         Some(Action::Forecasts { results }) => forecasts::show(&results),

@@ -1,5 +1,6 @@
 //! `corelane scale` as its users run it: options, files, and what the results say.
 
+mod ab;
 mod limits;
 mod workloads;
 

@@ -1,0 +1,124 @@
+//! `corelane scale ab`: is the second command slower than the first?
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use host::environment::Environment;
+use scaling::ab::judge::Verdict;
+use scaling::ab::measure::measure;
+use scaling::ab::show::document;
+use scaling::ab::{AbResult, Request};
+
+use super::shell;
+use crate::common::{Outcome, ResultOptions, complain};
+
+/// Exit code when B is slower.
+const SLOWER: u8 = 1;
+/// Exit code after an error: 1 would be read as a verdict.
+const FAILED: u8 = 2;
+/// Exit code when it cannot be told.
+const CANNOT_TELL: u8 = 3;
+
+/// Most blocks, and how long they may take; when measuring less.
+const FULL: (usize, u32) = (60, 120);
+const QUICK: (usize, u32) = (12, 10);
+
+/// Compares two commands: is the second slower than the first?
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Arguments {
+    /// The smallest slow-down that matters, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = percent)]
+    worth: f64,
+    /// Measure for so long at most [default: 120, with --quick 10]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
+    /// Record a run of each with the profiler (as root)
+    #[arg(long)]
+    cause: bool,
+    /// Run this before each timed run (by `sh -c`)
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<String>,
+    /// Text that both commands print before their own measure of work a second
+    #[arg(long, value_name = "TEXT")]
+    progress: Option<String>,
+    /// End a run after this many seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 600,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    timeout: u32,
+    #[command(flatten)]
+    results: ResultOptions,
+    /// A and B, with `--` between them
+    #[arg(last = true, required = true, value_name = "A -- B")]
+    commands: Vec<String>,
+}
+
+const HELP: &str = "Exit codes:
+  0  B is faster, or not slower by as much as matters
+  1  B is slower
+  2  the arguments are wrong, or a command failed
+  3  it cannot be told
+
+Example:
+  corelane scale ab -- ./before/sort file -- ./after/sort file";
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if (0.1..=100.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{value} % is not from 0.1 to 100 %"))
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    Ok(ExitCode::from(match compare(arguments) {
+        Ok(Verdict::Faster | Verdict::NotSlower) => 0,
+        Ok(Verdict::Slower) => SLOWER,
+        Ok(Verdict::CannotTell) => CANNOT_TELL,
+        Err(error) => {
+            complain(error.as_ref());
+            FAILED
+        }
+    }))
+}
+
+fn compare(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error + Send + Sync>> {
+    let options = &arguments.results;
+    let (blocks, seconds) = if options.quick { QUICK } else { FULL };
+    let request = Request {
+        commands: two(&arguments.commands)?,
+        worth: arguments.worth / 100.0,
+        budget: Duration::from_secs(u64::from(arguments.seconds.unwrap_or(seconds))),
+        blocks,
+        cause: arguments.cause,
+        prepare: arguments.prepare.as_ref().map(shell),
+        progress: arguments.progress.clone(),
+        timeout: Duration::from_secs(u64::from(arguments.timeout)),
+        seed: options.seed,
+        interrupted: host::interrupted,
+    };
+    let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
+    let result: AbResult = measure(&request, environment)?;
+    options.deliver(&document(&result), &result)?;
+    Ok(result.verdict)
+}
+
+/// The commands before and after the `--` between them.
+fn two(words: &[String]) -> Result<[Vec<String>; 2], String> {
+    let sides: Vec<&[String]> = words.split(|word| word == "--").collect();
+    match sides[..] {
+        [a, b] if !a.is_empty() && !b.is_empty() => Ok([a.to_vec(), b.to_vec()]),
+        _ => Err(format!(
+            "{} commands were given; write two with `--` before each, as in `corelane scale ab -- \
+             A -- B`, and put one that has a `--` of its own in `sh -c '…'`",
+            sides.iter().filter(|side| !side.is_empty()).count()
+        )),
+    }
+}

@@ -1,0 +1,85 @@
+//! `corelane scale ab`: verdicts as exit codes.
+
+use super::{corelane, text};
+
+/// `ab` of two shell commands that print a rate, so that the machine has no part in the verdict.
+fn rates(a: &str, b: &str) -> std::process::Output {
+    corelane(&[
+        "ab",
+        "--quick",
+        "--progress",
+        "rate:",
+        "--json",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        a,
+        "--",
+        "sh",
+        "-c",
+        b,
+    ])
+}
+
+#[test]
+fn the_exit_code_is_the_verdict() {
+    let same = "echo rate: 100";
+    for (b, code, verdict) in [
+        (same, 0, "not-slower"),
+        ("echo rate: 110", 0, "faster"),
+        ("echo rate: 95", 1, "slower"),
+        (
+            "echo rate: $((50 + $(date +%N | cut -c4-5 | sed s/^0//)))",
+            3,
+            "cannot-tell",
+        ),
+    ] {
+        let output = rates(same, b);
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["schema"], "corelane-scale-ab/1");
+        assert_eq!(result["verdict"], verdict, "{b}");
+        assert_eq!(output.status.code(), Some(code), "{b}");
+        assert!(output.stderr.is_empty(), "no progress without a terminal");
+    }
+}
+
+#[test]
+fn the_sentence_has_the_ratio_and_its_interval() {
+    let output = corelane(&[
+        "ab",
+        "--quick",
+        "--progress",
+        "rate:",
+        "--",
+        "echo",
+        "rate: 100",
+        "--",
+        "echo",
+        "rate: 80",
+    ]);
+    let said = text(&output.stdout);
+    let sentence = "B is slower than A: it takes 1.250 [1.250, 1.250] times as long.";
+    assert!(said.contains(sentence), "{said}");
+}
+
+#[test]
+fn an_error_is_no_verdict() {
+    for (commands, said) in [
+        (&["true"][..], "1 commands were given"),
+        (
+            &["true", "--", "true", "--", "true"],
+            "3 commands were given",
+        ),
+        (&["true", "--", "false"], "false on 1 core returned 1"),
+    ] {
+        let output = corelane(&[&["ab", "--"], commands].concat());
+        assert_eq!(output.status.code(), Some(2), "{commands:?}");
+        assert!(
+            text(&output.stderr).contains(said),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    assert_eq!(corelane(&["ab"]).status.code(), Some(2));
+}
