@@ -40,6 +40,38 @@ pub fn thrash(words: &mut [u64], steps: usize, place: &mut usize) {
     }
 }
 
+/// Reads one word of every cache line of the first power of two of them, each address known only
+/// when the word before has come, in an order that prefetching does not guess. `place` is a line.
+pub fn chase(words: &[u64], steps: usize, place: &mut usize) {
+    let Some(power) = (words.len() / (LINE / 8)).checked_ilog2() else {
+        return;
+    };
+    // A full period, as Hull and Dobell have it (1962): the factor is 1 modulo 4, the addend odd.
+    let mask = (1 << power) - 1;
+    let mut line = *place & mask;
+    for _ in 0..steps {
+        let word = words[line * (LINE / 8)] as usize;
+        // The word decides nothing, but the processor has to wait for it.
+        let waited = black_box(word) & !word;
+        line = (line.wrapping_mul(0x5851_f42d).wrapping_add(0x14_057b) ^ waited) & mask;
+    }
+    *place = line;
+}
+
+/// Arithmetic on eight chains at once: as much as the core's units take, where two threads of one
+/// core would be in each other's way.
+pub fn spin_wide(steps: u64) -> u64 {
+    let mut values: [u64; 8] = black_box([1, 2, 3, 4, 5, 6, 7, 8]);
+    for _ in 0..steps {
+        for value in &mut values {
+            *value ^= *value << 13;
+            *value ^= *value >> 7;
+            *value ^= *value << 17;
+        }
+    }
+    values.iter().fold(0, |all, value| all ^ value)
+}
+
 /// Arithmetic in registers only: nothing shared but the clock. Returns a value that depends on
 /// every step.
 pub fn spin(steps: u64, seed: u64) -> u64 {
