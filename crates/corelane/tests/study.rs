@@ -84,7 +84,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
         "{text}"
     );
     let study = json(&place.path("study.json"));
-    assert_eq!(study["schema"], "corelane-study/4");
+    assert_eq!(study["schema"], "corelane-study/5");
     assert_eq!(study["environment"]["seed"], 7);
     assert!(
         study["environment"]["kernel"]
@@ -92,6 +92,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
             .unwrap()
             .starts_with("Linux")
     );
+    assert!(study["model"].is_null(), "one core shares nothing: {study}");
     let lines = std::fs::read_to_string(place.path("study-results.jsonl")).unwrap();
     let line: Value = serde_json::from_str(&lines).unwrap();
     assert_eq!(line["schema"], "corelane-study-line/2");
@@ -167,6 +168,64 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     assert_eq!(unchanged, lines);
 }
 
+/// What stands in the report stands in JSON, and an earlier version's file is refused.
+#[test]
+fn two_cores_have_a_forecast() {
+    if !needs::two_cores() {
+        return;
+    }
+    let place = Place::new();
+    let arguments = "--quick --full --cores 2 --seconds 2 --rounds 3 --routes routes.txt \
+                     --engine memory";
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let alone = needs::cores();
+    let output = place.run(&arguments);
+    drop(alone);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let study = json(&place.path("study.json"));
+    let model = &study["model"];
+    if model.is_null() {
+        // Other programs had the cores or the memory; then the report says so.
+        assert!(text.contains("No forecast: "), "{text}");
+        return;
+    }
+    assert_eq!(model["machine"]["cores"], 2);
+    for figure in ["read_one", "read_all", "computing", "load_one", "line_move"] {
+        let estimate = &model["machine"][figure];
+        let [low, value, high] = ["/interval/low", "/value", "/interval/high"]
+            .map(|place| estimate.pointer(place).unwrap().as_f64().unwrap());
+        assert!(
+            0.0 < low && low <= value && value <= high,
+            "{figure}: {estimate}"
+        );
+    }
+    assert!(text.contains("What the cores share"), "{text}");
+    // On a busy machine no frame may have come through in so short a time.
+    for forecast in model["forecasts"].as_array().unwrap() {
+        assert_eq!(forecast["engine"], "memory");
+        assert_eq!(forecast["workers"], 2);
+        assert_eq!(forecast["frame_bytes"], 64);
+        for band in forecast["bands"].as_array().unwrap() {
+            let grown = band["grown"].as_f64().unwrap();
+            assert!(
+                band["shared"].as_f64().is_none_or(|shared| shared <= grown),
+                "{band}"
+            );
+        }
+        assert!(text.contains("What the forecast assumes"), "{text}");
+    }
+    let old = std::fs::read_to_string(place.path("study.json")).unwrap();
+    let old = old.replace("corelane-study/5", "corelane-study/4");
+    std::fs::write(place.path("old.json"), old).unwrap();
+    let refused = place.run(&["--from", "old.json"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("corelane-study/4"),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn a_result_that_is_none_is_refused() {
     let place = Place::new();
@@ -179,7 +238,7 @@ fn a_result_that_is_none_is_refused() {
     assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
-/// The keys and values that `corelane-study/4` promises of a row of this study.
+/// The keys and values that `corelane-study/5` promises of a row of this study.
 fn check_row(row: &Value, study: &Value) {
     let keys = [
         "engine",

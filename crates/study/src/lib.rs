@@ -15,6 +15,7 @@ mod evidence;
 pub mod line;
 mod lock_price;
 pub mod measure;
+mod model;
 mod no_loss;
 pub mod page;
 mod pictures;

@@ -25,7 +25,7 @@ use crate::route_changes::RouteChanges;
 use crate::row::Row;
 use crate::speed_up::{SpeedUp, is_one_of};
 use crate::transfers::plan::{self, Pace};
-use crate::{no_loss, pictures, transfers};
+use crate::{model, no_loss, pictures, transfers};
 
 /// The time for searches, as a part of that for measuring.
 pub(crate) const SEARCH_SHARE: f64 = 0.6;
@@ -53,15 +53,27 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     let bare = choice.engines.iter().any(|kind| kind.needs_root());
     let bare = bare.then(|| Bare::open(&setting)).transpose()?;
     let mut bare = bare.map(|bare| BareRounds::new(bare, &choice.cores, seed));
+    let forecast = effort.time.mul_f64(model::SHARE);
+    let forwarding = Effort {
+        time: effort.time - forecast,
+        ..effort
+    };
     let mut study = run(
         &mut engines,
         &choice.cores,
         bare.as_mut(),
         &setting.routes,
-        effort,
+        forwarding,
         seed,
     )?;
     study.left_out.splice(0..0, choice.left_out.iter().cloned());
+    match model::take(&mut engines, &setting, &study, forecast, seed) {
+        Ok(model) => study.model = model,
+        Err(reason) => {
+            host::cleanup::check()?;
+            study.left_out.push(format!("No forecast: {reason}"));
+        }
+    }
     drop(engines);
     let cases = plan::cases(effort.extent);
     let time = effort.time.mul_f64(TRANSFER_SHARE);
@@ -165,6 +177,7 @@ fn run(
         searches,
         without_device: bare.map_or_else(Vec::new, |bare| bare.found(seed)),
         against_kernel,
+        model: None,
         transfers: None,
         noise,
         traces: Vec::new(),

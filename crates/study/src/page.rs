@@ -5,7 +5,7 @@ use tester::profile::Profile;
 
 use crate::result::Study;
 use crate::transfers::Transfers;
-use crate::{plots, sentences, tables};
+use crate::{model, plots, sentences, tables};
 
 /// What is printed: verdict and tables.
 pub fn summary(study: &Study) -> Document {
@@ -108,14 +108,15 @@ fn table_blocks(study: &Study) -> Vec<Block> {
         tables::unlocked(study),
     ];
     let shown = three.into_iter().filter(|table| !table.rows.is_empty());
-    shown
+    let tables = shown
         .chain(tables::lock_price(study))
         .chain(tables::changes(study))
         .chain(tables::without_device(study))
         .chain(tables::no_loss(study))
         .chain(study.transfers.as_ref().map(Transfers::table))
-        .map(Block::Table)
-        .collect()
+        .map(Block::Table);
+    let model = study.model.iter().flat_map(model::shown::blocks);
+    tables.chain(model).collect()
 }
 
 /// What the cores did: a picture and the profiler's sentences for each trace.

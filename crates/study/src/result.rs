@@ -13,6 +13,7 @@ use crate::against_kernel::AgainstKernel;
 use crate::bare::WithoutDevice;
 use crate::evidence::Weak;
 use crate::lock_price::LockPrice;
+use crate::model::Model;
 use crate::no_loss::Search;
 use crate::route_changes::RouteChanges;
 use crate::row::{Key, Row};
@@ -20,7 +21,7 @@ use crate::speed_up::SpeedUp;
 use crate::transfers::Transfers;
 
 /// Name and version of the JSON form.
-pub(crate) const SCHEMA: &str = "corelane-study/4";
+pub(crate) const SCHEMA: &str = "corelane-study/5";
 
 /// The tables without a lock, the most telling first: what is shipped before what is tried.
 pub(crate) const UNLOCKED: [Table; 4] =
@@ -63,6 +64,8 @@ pub struct Study {
     /// Engines between interfaces against the kernel.
     #[serde(default)]
     pub(crate) against_kernel: Vec<AgainstKernel>,
+    /// What the cores share, and a forecast from one core; `None` where that was not measured.
+    pub(crate) model: Option<Model>,
     /// What programs get through each engine; `None` without one that needs a network.
     pub(crate) transfers: Option<Transfers>,
     /// What disturbed the run.

@@ -110,6 +110,7 @@ pub(crate) fn study() -> Study {
         searches: Vec::new(),
         without_device: Vec::new(),
         against_kernel: Vec::new(),
+        model: None,
         transfers: None,
         noise: Noise::default(),
         traces: Vec::new(),
