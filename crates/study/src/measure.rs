@@ -55,7 +55,7 @@ pub fn study(choice: &Choice, effort: Effort, seed: u64) -> Result<Study, Error>
     let mut bare = bare.map(|bare| BareRounds::new(bare, &choice.cores, seed));
     let forecast = effort.time.mul_f64(model::SHARE);
     let forwarding = Effort {
-        time: effort.time - forecast,
+        time: effort.time.saturating_sub(forecast),
         ..effort
     };
     let mut study = run(
