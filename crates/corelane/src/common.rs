@@ -2,7 +2,8 @@
 //!
 //! # Exit codes
 //! 0: it went well, and the answer is yes. 1: it failed. 2: the command line is wrong. 3: the answer
-//! is no (different, unmet, missed, something left to change). 130: interrupted. A reader that has
+//! is no (different, unmet, missed, slower, not ready, something left to change). 4: it cannot be
+//! told. 130: interrupted. A reader that has
 //! read enough is no error.
 
 use std::error::Error;
@@ -131,18 +132,13 @@ pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            complain(error.as_ref());
+            eprintln!("corelane: {error}");
+            let mut cause = error.source();
+            while let Some(reason) = cause {
+                eprintln!("  because: {reason}");
+                cause = reason.source();
+            }
             ExitCode::from(FAILED)
         }
-    }
-}
-
-/// Prints an error with its causes to standard error.
-pub(crate) fn complain(error: &(dyn Error + Send + Sync)) {
-    eprintln!("corelane: {error}");
-    let mut cause = error.source();
-    while let Some(reason) = cause {
-        eprintln!("  because: {reason}");
-        cause = reason.source();
     }
 }

@@ -129,7 +129,7 @@ enum PlacementName {
 }
 
 /// The command that has a shell run `text`.
-fn shell(text: &String) -> Vec<String> {
+fn shell(text: &str) -> Vec<String> {
     ["sh", "-c", text].map(str::to_owned).to_vec()
 }
 
@@ -146,8 +146,8 @@ impl SweepArguments {
             rounds: self.rounds.map(usize::from),
             cause: self.cause,
             forecast: self.forecast,
-            beside: self.beside.as_ref().map(shell),
-            prepare: self.prepare.as_ref().map(shell),
+            beside: self.beside.as_deref().map(shell),
+            prepare: self.prepare.as_deref().map(shell),
             progress: self.progress.clone(),
             timeout: Duration::from_secs(u64::from(self.timeout)),
             ..Request::pinned(command, results.quick, results.seed)

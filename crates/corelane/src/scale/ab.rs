@@ -11,14 +11,10 @@ use scaling::ab::show::document;
 use scaling::ab::{AbResult, Request};
 
 use super::shell;
-use crate::common::{Outcome, ResultOptions, complain};
+use crate::common::{Outcome, ResultOptions, answer};
 
-/// Exit code when B is slower.
-const SLOWER: u8 = 1;
-/// Exit code after an error: 1 would be read as a verdict.
-const FAILED: u8 = 2;
 /// Exit code when it cannot be told.
-const CANNOT_TELL: u8 = 3;
+const CANNOT_TELL: u8 = 4;
 
 /// Most blocks, and how long they may take; when measuring less.
 const FULL: (usize, u32) = (60, 120);
@@ -60,9 +56,10 @@ pub(crate) struct Arguments {
 
 const HELP: &str = "Exit codes:
   0  B is faster, or not slower by as much as matters
-  1  B is slower
-  2  the arguments are wrong, or a command failed
-  3  it cannot be told
+  1  a command failed
+  2  the arguments are wrong
+  3  B is slower
+  4  it cannot be told
 
 Example:
   corelane scale ab -- ./before/sort file -- ./after/sort file";
@@ -78,15 +75,11 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    Ok(ExitCode::from(match compare(arguments) {
-        Ok(Verdict::Faster | Verdict::NotSlower) => 0,
-        Ok(Verdict::Slower) => SLOWER,
-        Ok(Verdict::CannotTell) => CANNOT_TELL,
-        Err(error) => {
-            complain(error.as_ref());
-            FAILED
-        }
-    }))
+    Ok(match compare(arguments)? {
+        Verdict::Faster | Verdict::NotSlower => answer(true),
+        Verdict::Slower => answer(false),
+        Verdict::CannotTell => ExitCode::from(CANNOT_TELL),
+    })
 }
 
 fn compare(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error + Send + Sync>> {
@@ -98,7 +91,7 @@ fn compare(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error +
         budget: Duration::from_secs(u64::from(arguments.seconds.unwrap_or(seconds))),
         blocks,
         cause: arguments.cause,
-        prepare: arguments.prepare.as_ref().map(shell),
+        prepare: arguments.prepare.as_deref().map(shell),
         progress: arguments.progress.clone(),
         timeout: Duration::from_secs(u64::from(arguments.timeout)),
         seed: options.seed,
