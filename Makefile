@@ -1,11 +1,11 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale
+.PHONY: dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
 
 # What there is to make, from the comments of this file.
 help:
 	@awk '/^#/ { said = said " " substr($$0, 3); next } \
-		/^[a-z-]+:/ && said { split($$0, name, ":"); sub(/([.;:,] | \().*|\.$$/, "", said); printf "make %-13s%s\n", name[1], said } \
+		/^[a-z-]+:/ && said { split($$0, name, ":"); sub(/([.;:,] | \().*|\.$$/, "", said); printf "make %-16s%s\n", name[1], said } \
 		{ said = "" }' Makefile
 
 # rustup puts cargo here; a shell that was open before may not know yet.
@@ -142,6 +142,12 @@ bench-budget:
 bench-flood:
 	@scripts/setup test
 	scripts/bench-flood $(SECONDS)
+
+# A BGP session with the Internet's table is reset under traffic: how long until all routes are
+# back, and what is lost, for Linux alone and for corelane. Needs root and bird; minutes.
+bench-bgp-reset: build
+	@scripts/setup test
+	cargo run --release --locked --quiet --package dut --example bgp_reset -- $(addprefix --routes ,$(PREFIXES)) $(ARGS) $(CORELANE)
 
 # What tracing costs, with what must be reached: slowdown, time for each event beside perf record,
 # bytes, analysis, page. Needs root, 40 s.
