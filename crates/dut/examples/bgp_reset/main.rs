@@ -25,8 +25,10 @@ use site::Site;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Pause between two looks at the number of routes.
+/// Shortest pause between two looks at the number of routes.
 const LOOK: Duration = Duration::from_millis(20);
+/// A pause is so many times as long as the look before: the kernel walks its table for each.
+const PAUSE: u32 = 10;
 /// A number of routes that has not changed for so long is that of a table at rest.
 const REST: Duration = Duration::from_secs(3);
 /// The longest wait for a table.
@@ -199,12 +201,11 @@ impl Watched {
         (in_kernel, in_router): Counts,
         count: impl Fn() -> Result<Counts, Failure>,
     ) -> Result<(), Failure> {
-        let begun = Instant::now();
+        let (begun, mut pause) = (Instant::now(), LOOK);
         self.fewest = in_kernel;
         while self.kernel.is_none() || self.router.is_none() {
-            thread::sleep(LOOK);
             within_patience(begun)?;
-            let (kernel, router) = count()?;
+            let (kernel, router) = unhurried(&mut pause, &count)?;
             self.fewest = self.fewest.min(kernel);
             if self.fewest < in_kernel && kernel >= in_kernel {
                 self.kernel.get_or_insert(begun.elapsed());
@@ -219,18 +220,29 @@ impl Watched {
 
 /// Waits until a number of routes, `most` less a tenth or more, stays as it is.
 fn at_rest(count: impl Fn() -> Result<usize, Failure>, most: usize) -> Result<(), Failure> {
-    let begun = Instant::now();
+    let (begun, mut pause) = (Instant::now(), LOOK);
     let (mut last, mut since) = (0, begun);
     loop {
-        let now = count()?;
+        let now = unhurried(&mut pause, &count)?;
         if now != last {
             (last, since) = (now, Instant::now());
         } else if now >= most - most / 10 && since.elapsed() > REST {
             return Ok(());
         }
         within_patience(begun)?;
-        thread::sleep(LOOK);
     }
+}
+
+/// Counts after a pause that leaves the core to others; `pause` becomes the next one.
+fn unhurried<T>(
+    pause: &mut Duration,
+    count: impl Fn() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    thread::sleep(*pause);
+    let begun = Instant::now();
+    let counted = count()?;
+    *pause = LOOK.max(begun.elapsed() * PAUSE);
+    Ok(counted)
 }
 
 /// An error when the user has interrupted, or it takes too long.
