@@ -66,7 +66,8 @@ pub struct Budget {
     /// Thread time: runnable without a core.
     pub runnable: u64,
     /// Core time on which exactly one thread of the program ran and no other of it was runnable or
-    /// waited for a lock, a message or a device. A thread that sleeps, or waits for long, counts as absent.
+    /// waited for a lock, a message or a device. A thread that sleeps, or waits for long, counts as
+    /// absent.
     pub alone: u64,
     /// Core time by state for each core, in the order program, other, kernel, recorder, idle,
     /// interrupts, softirqs, unknown.

@@ -1,8 +1,8 @@
 //! The analyses: from a trace to what it means. Pure: no clock, no files.
 //!
 //! One idea, one file, in the order in which they must be asked: first where every core's time went
-//! ([`budget`]), only then which lock ([`waits`], [`classify`], [`locks`], [`held`],
-//! [`demand`], [`queueing`], [`spinning`], [`turns`]), then the chain to the end ([`critical_path`]), moves
+//! ([`budget`]), only then which lock ([`waits`], [`classify`], [`locks`], [`held`], [`demand`],
+//! [`queueing`], [`spinning`], [`turns`]), then the chain to the end ([`critical_path`]), moves
 //! ([`migrations`]), interrupts ([`interrupts`]) and disturbed cores ([`noise`]).
 
 pub mod budget;

@@ -4,8 +4,8 @@
 //! Every tick of the scheduler (mostly 250 a second and core) samples the running code. A sample
 //! inside the function in which a lock's library polls (Rust's `lock_contended`, `parking_lot`'s
 //! `lock_slow`, glibc's `__lll_lock_wait`, the kernel's queued spinlock) is time lost to a lock.
-//! Which lock it was the sample does not tell. Its caller does, when threads slept at one lock alone
-//! in that function; else the polling has a place and no lock.
+//! Which lock it was the sample does not tell. Its caller does, when threads slept at one lock
+//! alone in that function; else the polling has a place and no lock.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Threads that take turns: one runs while another waits for a signal, and then the other way round.
+//! Threads that take turns: one runs while another waits for a signal, and then the other does.
 //!
 //! An interpreter's lock (that of Python), a lock made of a condition variable, or a mutex whose
 //! threads park on words of their own (Go, Java, `parking_lot`) shows no lock in its futex calls.

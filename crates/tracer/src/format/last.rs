@@ -60,8 +60,8 @@ impl Trace {
         let (start, end) = self.window();
         let kept = Nanoseconds(end.saturating_sub(begin));
         self.complaints.push(format!(
-            "The trace has {all} events, more than are analysed at once: all this is about the last \
-             {kept} of {}.",
+            "The trace has {all} events, more than are analysed at once: all this is about the \
+             last {kept} of {}.",
             Nanoseconds(end - start)
         ));
         self.trailer.start = begin;
