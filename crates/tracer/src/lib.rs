@@ -23,9 +23,9 @@
 //!
 //! What it cannot do: a lock taken without waiting makes no event (looks at its word tell how long
 //! it is held), and a thread that spins in user space looks like a thread that works (samples at
-//! the timer's tick tell some of it). A lock on a heap or stack has a name only if the program gives
-//! it one (`marker`). What a full ring drops is counted and told, and its time is unknown. Names and
-//! words of a process that ended before it was looked at are lost.
+//! the timer's tick tell some of it). A lock on a heap or stack has a name only if the program
+//! gives it one (`marker`). What a full ring drops is counted and told, and its time is unknown.
+//! Names and words of a process that ended before it was looked at are lost.
 
 // The kernel's words are taken as they come: the same bits, signed or not.
 #![allow(clippy::cast_possible_wrap)]

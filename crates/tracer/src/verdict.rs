@@ -14,6 +14,7 @@ use crate::analyse::critical_path::Link;
 use crate::analyse::locks::{ENOUGH_SAMPLES, Lock, Range};
 use crate::analyse::{Analysis, interrupts};
 use crate::threads::Role;
+use crate::timeline::Life;
 use crate::trace::Trace;
 
 /// What the analyses come to.
@@ -140,7 +141,9 @@ fn matters(lock: &Lock, cores_used: f64) -> bool {
 /// lock whose holds are not known.
 fn serial(analysis: &Analysis, verdict: &mut Verdict) {
     let budget = &analysis.budget;
-    let program = (budget.program as f64).max(1.0);
+    // As in the locks' demands, with the interrupts on top of threads.
+    let ran: u64 = analysis.timeline.targets().map(Life::ran).sum();
+    let program = (ran as f64).max(1.0);
     let locks = analysis.locks.iter().filter(|lock| !lock.class.is_kernel());
     let unknown = locks
         .clone()

@@ -1,6 +1,5 @@
 //! What a lock demands of an operation, and what its removal is predicted to bring.
 
-use super::budget::Budget;
 use super::held::Held;
 use super::locks::Range;
 use super::queueing;
@@ -80,7 +79,6 @@ pub(super) fn demand(
     trace: &Trace,
     timeline: &Timeline,
     waited: &Waited,
-    budget: &Budget,
     polled: Range,
 ) -> Option<Demand> {
     let threads = waited.parts.len();
@@ -112,7 +110,7 @@ pub(super) fn demand(
         return None;
     }
     let seen = match Held::new(trace, timeline, waited) {
-        Some(held) => looked(timeline, waited, budget, polled, &held),
+        Some(held) => looked(timeline, waited, polled, &held),
         None if holds.count >= ENOUGH_HOLDS => visible(timeline, waited, ran),
         None => return None,
     };
@@ -137,29 +135,20 @@ struct Seen {
 }
 
 /// From looks at the lock. What the lock itself causes (its calls, the switches inside them, its
-/// polling) is no work.
-fn looked(
-    timeline: &Timeline,
-    waited: &Waited,
-    budget: &Budget,
-    polled: Range,
-    held: &Held,
-) -> Seen {
+/// polling) is no work. Interrupts fall on held and free stretches alike.
+fn looked(timeline: &Timeline, waited: &Waited, polled: Range, held: &Held) -> Seen {
     /// A call costs at most this much outside of the two instants at which it is told of: the way
     /// into the kernel and back, and the telling.
     const EDGES: u64 = 1_000;
     let part = (held.to - held.from) as f64 / timeline.wall().max(1) as f64;
-    let all: u64 = timeline.targets().map(Life::ran).sum();
-    // Interrupts on top of threads are not theirs.
-    let own = budget.program as f64 / all.max(1) as f64;
     let ran = held.ran as f64;
     let calls = waited.in_calls as f64;
     let polls = if held.tells_holder { 0 } else { SPIN };
     let edges = (waited.calls * EDGES) as f64;
     let most = polled.high.max((waited.futex.wait_calls() * polls) as f64);
-    let work = |price: f64| (ran * own - price * part).max(ran * 0.01);
+    let work = |price: f64| (ran - price * part).max(ran * 0.01);
     let (much, little) = (work(calls + polled.low), work(calls + most + edges));
-    let share = |held: f64, work: f64| (held * ran * own / work).min(1.0);
+    let share = |held: f64, work: f64| (held * ran / work).min(1.0);
     let range = Range {
         low: share(held.share.low, much),
         high: share(held.share.high, little),

@@ -12,7 +12,7 @@ use crate::threads::Role;
 use crate::timeline::{Doing, Life, Timeline};
 use crate::trace::{Look, Trace};
 
-/// Fewer looks than this say nothing.
+/// Fewer looks than this that found one of the threads on a core say nothing.
 const ENOUGH_LOOKS: usize = 30;
 
 /// What the looks at one lock came to.
@@ -63,6 +63,9 @@ impl Held {
             surely.push(f64::from(u8::from(sure)));
             perhaps.push(f64::from(u8::from(possible)));
             running.push(now.working.len() as f64);
+        }
+        if running.iter().filter(|running| **running > 0.0).count() < ENOUGH_LOOKS {
+            return None;
         }
         let ran = ran_between(&parts, from, to);
         let rate = ran as f64 / (to - from) as f64;
@@ -154,8 +157,8 @@ fn share(held: &[f64], running: &[f64], rate: f64) -> Range {
     } else {
         by_average
     };
-    // What was never seen in so many looks may still be there.
-    let reach = Z * spread + 2.0 / looks / rate.max(running_mean);
+    // What no group of looks has seen may still be there.
+    let reach = Z * spread + GROUP as f64 / looks / rate.max(running_mean);
     Range {
         low: (middle - reach).max(0.0),
         high: (middle + reach).min(1.0),

@@ -122,7 +122,7 @@ pub fn locks(
                 .iter()
                 .find(|(reason, _)| *reason == WaitFor::Lock(index))
                 .map_or(0, |(_, time)| *time);
-            let demand = demand(trace, timeline, &waited, budget, polled);
+            let demand = demand(trace, timeline, &waited, polled);
             Lock {
                 index,
                 process: waited.object.process,
