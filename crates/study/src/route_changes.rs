@@ -6,7 +6,7 @@ use dut::kind::Table;
 use figures::Rounds;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Measured, Weak, judge, ratios};
+use crate::evidence::{Measured, Weak, judge};
 
 /// Below this share of the route changes asked for, the report says how many were made.
 const ENOUGH: f64 = 0.95;
@@ -39,7 +39,14 @@ impl RouteChanges {
         let cost = |(index, case): (usize, &Case)| {
             let is_quiet = |other: &Case| other.changes == 0 && other.differs_in_changes_only(case);
             let quiet = cases.iter().position(is_quiet)?;
-            let judged = judge(&ratios(rounds, &[index], &[quiet]), rounds.count(), seed);
+            // A round in which no frame went beside changes kept nothing, and counts.
+            let pairs = rounds.pairs(index, quiet);
+            let pairs = pairs.filter(|(_, quiet)| quiet.frames_per_second > 0.0);
+            let kept = pairs.map(|(changing, quiet)| {
+                let share = changing.frames_per_second / quiet.frames_per_second;
+                (share, changing.disturbed || quiet.disturbed)
+            });
+            let judged = judge(&kept.collect::<Vec<_>>(), rounds.count(), seed);
             let kept = &judged.values;
             let made = rounds.values(index, |sample| sample.changes_per_second);
             let (kept_low, kept_high) = figures::range(kept);

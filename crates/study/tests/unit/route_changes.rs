@@ -29,6 +29,13 @@ fn rounds_are_compared_with_themselves() {
 }
 
 #[test]
+fn a_round_that_stood_still_beside_changes_counts() {
+    let all = RouteChanges::all(&[case(0), case(1000)], &rounds([[100.0], [0.0]]), 1);
+    assert_eq!(all.len(), 1);
+    assert!(all[0].kept.abs() < 1e-12);
+}
+
+#[test]
 fn without_a_quiet_rate_there_is_no_share() {
     let cases = [case(0), case(1000)];
     let rounds = rounds([[0.0; 3], [1.0; 3]]);
