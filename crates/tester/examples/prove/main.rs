@@ -26,6 +26,8 @@ const RATES: [f64; 4] = [1e3, 1e4, 1e5, 1e6];
 const SIZES: [u32; 3] = [64, 512, 1518];
 
 fn main() -> Result<ExitCode, Error> {
+    host::cleanup::on_signal()?;
+    host::namespace::sweep_leftovers();
     let mut table = Table::new("Devices whose answer is known")
         .text("device")
         .numbers(["frame bytes", "rate"])
