@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use host::environment::Environment;
-use scaling::calibration::{self, Work, makefile, verdict};
+use scaling::calibration::{self, Work, makefile, noise, verdict};
 use scaling::workloads::MARK;
 
 use crate::common::{Outcome, ResultOptions, answer};
@@ -39,6 +39,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn work(name: &str, threads: usize) -> Outcome {
     if let Some(piece) = makefile::Piece::find(name) {
         piece.run();
+        return Ok(ExitCode::SUCCESS);
+    }
+    if noise::work(name) {
         return Ok(ExitCode::SUCCESS);
     }
     match calibration::find(name).map(|load| load.work) {

@@ -19,6 +19,11 @@ use crate::statistics::signed_rank::LEAST;
 const SETTING: Setting = Placement::Free.on(1);
 
 impl Request {
+    fn jobs(&self) -> [Job; 2] {
+        let [a, b] = &self.commands;
+        [self.job(a), self.job(b)]
+    }
+
     fn job(&self, command: &[String]) -> Job {
         Job {
             command: command.to_vec(),
@@ -40,49 +45,48 @@ impl Request {
 /// When a command fails, hangs or cannot be started, and when interrupted.
 pub fn measure(request: &Request, environment: Environment) -> Result<AbResult, SweepError> {
     let start = Instant::now();
-    let jobs = [&request.commands[0], &request.commands[1]].map(|c| request.job(c));
+    let blocks = run_blocks(request)?;
+    let mut notes = Vec::new();
+    let profiles = profiles(request, &mut notes)?;
+    judged(
+        request,
+        environment,
+        blocks,
+        profiles,
+        notes,
+        start.elapsed(),
+    )
+}
+
+/// Makes the runs.
+///
+/// # Errors
+/// As [`measure`].
+pub fn run_blocks(request: &Request) -> Result<Vec<Block>, SweepError> {
+    let start = Instant::now();
+    let jobs = request.jobs();
     // Not counted: warms the caches, shows what a command that fails prints, and how long runs take.
-    let warm = Instant::now();
     for job in &jobs {
         sample(job, &mut Runs::trial(job, SETTING)?)?;
     }
+    let planned = blocks(request, start.elapsed(), 2 * start.elapsed());
     let mut runs = [
         Runs::start(&jobs[0], SETTING)?,
         Runs::start(&jobs[1], SETTING)?,
     ];
-    let planned = blocks(request, start.elapsed(), 2 * warm.elapsed());
     let mut progress = Progress::new(planned);
     let mut random = Random::new(request.seed);
     let mut found = Vec::new();
     while found.len() < planned {
         progress.step("blocks of four runs");
         let a_outside = random.below(2) == 0;
-        let (outer, inner) = if a_outside { (0, 1) } else { (1, 0) };
-        let mut run = |side: usize| sample(&jobs[side], &mut runs[side]);
-        let [first, second, third, last] = [run(outer)?, run(inner)?, run(inner)?, run(outer)?];
-        let (outside, inside) = ([first, last], [second, third]);
-        let (a, b) = if a_outside {
-            (outside, inside)
-        } else {
-            (inside, outside)
-        };
-        found.push(Block { a, b, a_outside });
+        let run = |side: usize| sample(&jobs[side], &mut runs[side]);
+        found.push(Block::run(a_outside, run)?);
         if found.len() >= LEAST && start.elapsed() > request.budget {
             break;
         }
     }
-    drop(progress);
-    drop(runs);
-    let mut notes = Vec::new();
-    let profiles = profiles(request, &jobs, &mut notes)?;
-    judged(
-        request,
-        environment,
-        found,
-        profiles,
-        notes,
-        start.elapsed(),
-    )
+    Ok(found)
 }
 
 /// Blocks that fit the budget, each of which takes `block`, when `spent` is spent of it.
@@ -151,7 +155,6 @@ fn sample(job: &Job, runs: &mut Runs) -> Result<Sample, SweepError> {
 /// A run of each under the profiler, where asked for; a refusal is a note.
 fn profiles(
     request: &Request,
-    jobs: &[Job; 2],
     notes: &mut Vec<String>,
 ) -> Result<Option<[Profile; 2]>, SweepError> {
     if !request.cause {
@@ -163,6 +166,7 @@ fn profiles(
             .map_err(|refused| notes.push(format!("the profiler recorded nothing: {refused}")))
             .ok())
     };
+    let jobs = request.jobs();
     let Some(a) = record(&jobs[0])? else {
         return Ok(None);
     };

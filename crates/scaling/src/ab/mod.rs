@@ -73,6 +73,27 @@ pub struct Block {
     pub a_outside: bool,
 }
 
+impl Block {
+    /// Makes the four runs: `run` makes one of A (0) or of B (1).
+    ///
+    /// # Errors
+    /// The first of `run`.
+    pub fn run<E>(
+        a_outside: bool,
+        mut run: impl FnMut(usize) -> Result<Sample, E>,
+    ) -> Result<Self, E> {
+        let (outer, inner) = if a_outside { (0, 1) } else { (1, 0) };
+        let [first, second, third, last] = [run(outer)?, run(inner)?, run(inner)?, run(outer)?];
+        let (outside, inside) = ([first, last], [second, third]);
+        let (a, b) = if a_outside {
+            (outside, inside)
+        } else {
+            (inside, outside)
+        };
+        Ok(Self { a, b, a_outside })
+    }
+}
+
 /// A finished comparison, as written to JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AbResult {

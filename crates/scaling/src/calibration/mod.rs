@@ -8,6 +8,8 @@
 
 mod loads;
 pub mod makefile;
+pub mod noise;
+pub mod synthetic;
 pub mod verdict;
 
 use host::topology::Topology;

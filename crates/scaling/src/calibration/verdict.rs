@@ -6,10 +6,12 @@ use host::environment::Environment;
 use report::{Block, Document, Progress, Table};
 use serde::Serialize;
 
-use super::{Carrier, Load, Truth, Work, all, makefile};
+use super::noise::{Noise, POWER};
+use super::{Carrier, Load, Truth, Work, all, makefile, noise};
 use crate::harness::plan::Mode;
 use crate::measure::{Request, measure};
 use crate::result::ScaleResult;
+use crate::statistics::LEVEL;
 use crate::workloads::{MARK, installed};
 
 /// The name of this format.
@@ -45,6 +47,8 @@ pub struct Calibration {
     pub environment: Environment,
     /// In the order of [`all`].
     pub loads: Vec<Row>,
+    /// What comparisons say of nothing, and of a slow-down that is there.
+    pub noise: Noise,
 }
 
 impl Row {
@@ -69,6 +73,7 @@ pub fn calibrate(
     quick: bool,
     environment: Environment,
 ) -> Result<Calibration, Box<dyn Error + Send + Sync>> {
+    let noise = noise::measure(program, quick, environment.seed)?;
     let mut progress = Progress::new(all().len());
     let mut loads = Vec::new();
     for load in all() {
@@ -109,6 +114,7 @@ pub fn calibrate(
         schema: SCHEMA,
         environment,
         loads,
+        noise,
     })
 }
 
@@ -170,10 +176,43 @@ fn hold(load: &Load, cores: u32, e: f64, speedup: f64, share: impl Fn(&str) -> f
     row
 }
 
+fn noise_table(noise: &Noise) -> Table {
+    let share = noise.different as f64 / noise.comparisons.max(1) as f64;
+    let rows = [
+        (
+            "a command against itself differs",
+            format!("at most {:.0} %", LEVEL * 100.0),
+            format!(
+                "{:.1} %: {} of {}",
+                share * 100.0,
+                noise.different,
+                noise.comparisons
+            ),
+            share <= LEVEL,
+        ),
+        (
+            "3 % more work in two minutes is called slower",
+            format!("at least {:.0} %", POWER * 100.0),
+            format!(
+                "{:.1} % of comparisons drawn from {} blocks",
+                noise.found * 100.0,
+                noise.blocks
+            ),
+            noise.found >= POWER,
+        ),
+    ];
+    let mut table = Table::new("Comparisons").texts(["asked", "known", "found", "right"]);
+    for (asked, known, found, right) in rows {
+        let right = if right { "yes" } else { "no" };
+        table.push([asked, &known, &found, right]);
+    }
+    table
+}
+
 impl Calibration {
-    /// Whether no load was measured wrong.
+    /// Whether no load was measured wrong, nothing was made of nothing, and what is there was found.
     pub fn holds(&self) -> bool {
-        self.loads.iter().all(|row| row.right != Some(false))
+        self.noise.holds() && self.loads.iter().all(|row| row.right != Some(false))
     }
 
     /// Draws the result.
@@ -212,6 +251,7 @@ impl Calibration {
                 right + told(false).count()
             ))
             .block(Block::Table(table))
+            .block(Block::Table(noise_table(&self.noise)))
             .text(format!(
                 "One core against one core, which must hold 1: {}.",
                 controls.join("; ")
