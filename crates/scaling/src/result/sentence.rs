@@ -18,7 +18,7 @@ fn subject(points: &[PointResult]) -> Option<&PointResult> {
     points.iter().rfind(|p| p.placement == placement)
 }
 
-/// One sentence: what the cores bought, where the rest went, how far it goes.
+/// A sentence each: what the cores bought, where the rest went, how far it goes.
 pub fn sentence(
     mode: Mode,
     points: &[PointResult],
@@ -46,29 +46,27 @@ pub fn sentence(
     } else if lost < NO_LOSS {
         text += ": nothing to speak of is lost";
     } else {
-        text += &format!("; of the {:.0} % lost", lost * 100.0);
+        text += &format!(". Of the {:.0} % lost", lost * 100.0);
         text += &parts(cause);
         if let Some(rest) = unexplained.filter(|&rest| rest >= WORTH_NAMING) {
             text += &format!(", {:.0} % of it unexplained", rest * 100.0);
         }
     }
-    text += &match law.peak {
+    let peak = match law.peak {
         Peak::TooFewCores { tried } => {
             let fraction = law.serial_fraction.map_or(String::new(), |(e, interval)| {
-                format!(" (only e({tried}) = {e:.3} {interval:#.3})")
+                format!(": only e({tried}) = {e:.3} {interval:#.3} is known")
             });
-            format!(
-                "; {} cores{fraction} cannot show where it ends",
-                if tried <= TOO_FEW_CORES {
-                    tried
-                } else {
-                    point.cores
-                }
-            )
+            let tried = if tried <= TOO_FEW_CORES {
+                tried
+            } else {
+                point.cores
+            };
+            format!("{tried} cores cannot show where it ends{fraction}")
         }
-        ref peak => format!("; {peak}"),
+        ref peak => report::capital(&peak.to_string()),
     };
-    text + "."
+    format!("{text}. {peak}.")
 }
 
 fn parts(cause: &[Cause]) -> String {

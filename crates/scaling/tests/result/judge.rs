@@ -9,6 +9,7 @@ use scaling::laws::peak::Peak;
 use scaling::laws::rates::Rates;
 use scaling::laws::usl::Usl;
 use scaling::result::judge::{above_linear, causes, control, law, points};
+use scaling::result::sentence::sentence;
 
 fn run(wall: f64, user: f64) -> Run {
     Run {
@@ -50,6 +51,22 @@ fn slow_rounds_cancel_and_the_parts_add_up() {
     assert!((factors - points[1].efficiency).abs() < 1e-9);
     assert!(causes[0].name == "idle cores" && (causes[0].factor - 12.0 / 14.4).abs() < 1e-9);
     assert!(causes[2].name == "dearer user work" && (causes[2].factor - 10.0 / 12.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_answer_is_short_sentences() {
+    let points = points(&[series()], Mode::Threads, 1);
+    let law = law(&series().rates(), &[], 1);
+    let text = sentence(Mode::Threads, &points, &causes(&series(), 1), None, &law);
+    assert_eq!(
+        text,
+        "2 cores do it 1.39 [1.39, 1.39] times as fast as one. Of the 31 % lost, 50 % is dearer \
+         user work and 50 % is idle cores. 2 cores cannot show where it ends: only e(2) = 0.440 \
+         [0.440, 0.440] is known."
+    );
+    for part in text.split_inclusive(". ") {
+        assert!(part.split_whitespace().count() <= 25, "{part}");
+    }
 }
 
 #[test]
