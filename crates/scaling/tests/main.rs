@@ -1,5 +1,5 @@
-//! Comparisons on synthetic noise, the laws on known and published data, what is made of recorded runs, the keeper on bad commands,
-//! and live measurements.
+//! Comparisons on synthetic noise, the laws on known and published data, what is made of recorded
+//! runs, the keeper on bad commands, and live measurements.
 
 mod ab;
 mod keeper;

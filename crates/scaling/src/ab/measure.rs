@@ -65,7 +65,7 @@ pub fn measure(request: &Request, environment: Environment) -> Result<AbResult, 
 pub fn run_blocks(request: &Request) -> Result<Vec<Block>, SweepError> {
     let start = Instant::now();
     let jobs = request.jobs();
-    // Not counted: warms the caches, shows what a command that fails prints, and how long runs take.
+    // Not counted: warms the caches, shows what a failing command prints, and how long runs take.
     for job in &jobs {
         sample(job, &mut Runs::trial(job, SETTING)?)?;
     }

@@ -210,7 +210,7 @@ fn noise_table(noise: &Noise) -> Table {
 }
 
 impl Calibration {
-    /// Whether no load was measured wrong, nothing was made of nothing, and what is there was found.
+    /// Whether no load was measured wrong, and comparisons neither cry wolf nor are blind.
     pub fn holds(&self) -> bool {
         self.noise.holds() && self.loads.iter().all(|row| row.right != Some(false))
     }

@@ -31,8 +31,8 @@ pub struct Pressing {
 }
 
 impl Pressing {
-    /// Three doses, or the full dose alone when measuring less, or when a run of `seconds` would make
-    /// it last too long. In five rounds either way: fewer tell nothing.
+    /// Three doses, or the full dose alone when measuring less, or when a run of `seconds` would
+    /// make it last too long. In five rounds either way: fewer tell nothing.
     pub fn of(quick: bool, seconds: f64, inflation: Option<f64>) -> Self {
         const RUNS: f64 = (LEAST * (2 + 3 * Channel::ALL.len())) as f64;
         let doses = if quick || RUNS * seconds > LONG.as_secs_f64() {

@@ -149,8 +149,8 @@ pub fn sweep(job: &Job, options: &Options) -> Result<Sweep, SweepError> {
     })
 }
 
-/// The runs of `rows` by placement; where there is a second run on one core, that on one core is the
-/// mean of both.
+/// The runs of `rows` by placement; where there is a second run on one core, that on one core is
+/// the mean of both.
 fn series(options: &Options, rows: &[Vec<Run>], second: Option<usize>) -> Vec<Series> {
     let width = options.counts.len();
     let of = |(index, &placement): (usize, &Placement)| Series {

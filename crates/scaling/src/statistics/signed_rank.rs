@@ -33,8 +33,8 @@ pub fn centre(differences: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// The largest sum of ranks that is rejected as too small: sums up to it come by chance with at most
-/// this `share`. 0 where even that is more likely.
+/// The largest sum of ranks that is rejected as too small: sums up to it come by chance with at
+/// most this `share`. 0 where even that is more likely.
 fn critical(count: usize, share: f64) -> usize {
     let most = count * (count + 1) / 2;
     // The probability of each sum: every rank counts or not, with even chances.
