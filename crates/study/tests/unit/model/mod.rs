@@ -1,3 +1,8 @@
+use std::sync::Arc;
+
+use dut::routes::Routes;
+use host::CoreId;
+
 use super::*;
 use crate::testing::study;
 
@@ -118,6 +123,21 @@ fn one_core_without_evidence_has_no_forecast() {
     }
     let found = Forecast::of(&study, key, &machine(), &beside());
     assert_eq!(found, None);
+}
+
+#[test]
+fn one_core_shares_nothing() {
+    let routes = Routes {
+        prefixes: fib::prefix_file::Prefixes {
+            v4: Vec::new(),
+            v6: Vec::new(),
+        },
+        destinations: Vec::new(),
+        from: String::new(),
+    };
+    let setting = Setting::new(&[CoreId(0)], &Arc::new(routes), 1);
+    let found = take(&mut [], &setting, &study(), Duration::ZERO, 1);
+    assert!(found.is_ok_and(|found| found.is_none()));
 }
 
 #[test]
