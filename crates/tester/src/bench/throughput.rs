@@ -12,9 +12,11 @@ use crate::trial::Trial;
 
 /// Searches the throughput up to `high` frames/s in each direction.
 ///
-/// What it finds is offered once more, for longer ([`Profile::look_seconds`]). If the device gives
-/// out less then, its buffers bridged the shorter trials, and the search is made again below with
+/// What it finds is offered once more, for longer ([`look_seconds`]). If the device gives out less
+/// then, its buffers bridged the shorter trials, and the search is made again below with
 /// trials of that length; and so on.
+///
+/// [`look_seconds`]: crate::profile::Profile::look_seconds
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
     search_unbridged(session, high).0
 }
