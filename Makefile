@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
+.PHONY: prove dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
 
 # What there is to make, from the comments of this file.
 help:
@@ -43,6 +43,13 @@ GUEST_TARGET = x86_64-unknown-linux-musl
 guest:
 	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
 	cargo build --profile guest --locked -p agent --target $(GUEST_TARGET)
+
+# The instruments against programs and devices whose answer is known: the lab, the tester, the
+# profiler; a table of asked, truth, found, held for each. As root, on a quiet machine, some minutes.
+prove:
+	@cargo run --release --locked --quiet -p scaling --example prove
+	@cargo run --release --locked --quiet -p tester --example prove
+	@cargo run --release --locked --quiet -p tracer --example prove -- $(or $(ROUNDS),2) 600
 
 # What is given to others, in target/dist: a Debian package, an archive and an OCI image of the static
 # program, a list of what is in it, checksums. Some ten minutes.

@@ -201,7 +201,7 @@ fn a_search_can_be_stopped_and_leaves_nothing() {
         wait_for("the beds", 60, || left().count() == 8);
         process::signal(child.id(), signal).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{output:?}");
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
         assert!(output.stderr.is_empty(), "{output:?}");
         let said: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(said["schema"], "corelane-verify-frames/1");
