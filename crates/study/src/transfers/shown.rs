@@ -94,12 +94,19 @@ impl Transfers {
         table
     }
 
-    /// `TCP through the router (auto): 1.20× of Linux alone by one flow, …`: the engine that
+    /// `TCP through the router (auto): 1.20× (1.10 to 1.31) of Linux alone by one flow, …`: the engine that
     /// `corelane run` chooses by itself, with what a new veth does.
     pub(crate) fn verdict(&self) -> Option<String> {
         let engine = EngineKind::default().name();
         let of_flow = |row: &Row| {
-            let times = Times(row.against_linux?.value);
+            let ratio = row.against_linux?;
+            let (low, high) = (ratio.interval.low, ratio.interval.high);
+            let times = if low <= 1.0 && 1.0 <= high {
+                "no difference".to_owned()
+            } else {
+                Times(ratio.value).to_string()
+            };
+            let times = format!("{times} ({low:.2} to {high:.2})");
             Some(match row.key.flows {
                 1 => format!("{times} by one flow"),
                 flows => format!("{times} by {flows}"),
