@@ -5,6 +5,7 @@ use std::process::Command;
 use crate::live_help::{BUSY, root};
 
 #[test]
+#[ignore = "needs the example and quiet cores: `make prove` runs it whole"]
 fn intervals_hold_the_serial_share_that_was_put_in() {
     if !root() || !needs::two_cores() {
         return;
