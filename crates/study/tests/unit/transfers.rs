@@ -95,7 +95,7 @@ fn the_verdict_is_of_the_engine_that_nobody_has_to_choose() {
     let name = router::engine::EngineKind::default().name();
     name.clone_into(&mut transfers.rows[1].engine);
     let verdict = transfers.verdict().unwrap();
-    assert!(verdict.contains(name) && verdict.contains("0.25× by one flow"));
+    assert!(verdict.contains(name) && verdict.contains("0.25× (0.25 to 0.25) by one flow"));
     transfers.rows[1].key.ground.offloads = false;
     assert_eq!(transfers.verdict(), None);
 }
