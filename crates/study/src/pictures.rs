@@ -122,7 +122,12 @@ impl Traffic {
             duration: LENGTH,
             route_changes_per_second: 0,
         };
-        let (outcome, trace) = record::record_while(&Options::default(), || engine.run(&trial))?;
+        // A lock that is mostly polled for is known by where its waiters sleep.
+        let options = Options {
+            stacks: true,
+            ..Options::default()
+        };
+        let (outcome, trace) = record::record_while(&options, || engine.run(&trial))?;
         outcome?;
         let analysis = Analysis::new(&trace);
         Ok(Picture {

@@ -38,14 +38,7 @@ fn the_lock_is_named_where_there_is_one() {
             .filter(|lock| lock.blamed && !lock.kind.starts_with("kernel"))
             .map(|lock| lock.name.as_str())
             .collect();
-        // Who polls for it for long sleeps seldom: then the place that polls is named instead.
-        let mut said = picture.trace.verdict.iter();
-        let place = !expected.is_empty() && said.any(|said| said.contains("LockedReader"));
-        assert!(
-            place || blamed == expected,
-            "{blamed:?}: {:?}",
-            picture.trace.verdict
-        );
+        assert_eq!(blamed, expected, "{:?}", picture.trace.verdict);
     }
     assert!(
         pictures
