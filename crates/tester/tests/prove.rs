@@ -1,8 +1,8 @@
-//! A part of the suite of known answers (`--example prove`): the device in memory.
+//! A part of the suite of known answers (`--example prove_tester`): the device in memory.
 
-#[path = "../examples/prove/claim.rs"]
+#[path = "../examples/prove_tester/claim.rs"]
 mod claim;
-#[path = "../examples/prove/memory.rs"]
+#[path = "../examples/prove_tester/memory.rs"]
 mod memory;
 
 use tester::schedule::Schedule;

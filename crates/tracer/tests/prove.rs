@@ -5,16 +5,15 @@ use std::process::Command;
 use crate::live_help::{BUSY, root};
 
 #[test]
-#[ignore = "needs the example and quiet cores: `make prove` runs it whole"]
 fn intervals_hold_the_serial_share_that_was_put_in() {
     if !root() || !needs::two_cores() {
         return;
     }
     let _one = BUSY.lock();
-    // Cargo builds examples beside the tests.
+    // scripts/test builds it beside the tests, `cargo test -p tracer` too.
     let test = std::env::current_exe().expect("a test has a path");
     let proof = test.ancestors().nth(2).expect("a build directory");
-    let proof = proof.join("examples/prove");
+    let proof = proof.join("examples/prove_profiler");
     if !proof.exists() {
         needs::skipped!("{}: build the examples", proof.display());
         return;

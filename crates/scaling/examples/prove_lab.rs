@@ -1,7 +1,7 @@
 //! The lab held against known answers: what was asked, the truth, what was found, and whether it
 //! held.
 //!
-//! `cargo run --release -p scaling --example prove`. Everything is computed from seeded noise, so
+//! `cargo run --release -p scaling --example prove_lab`. Everything is computed from seeded noise, so
 //! that the answers are the same on every machine. It returns 1 when one did not hold. What this
 //! machine does with loads of known scaling is asked by `corelane scale calibrate`.
 

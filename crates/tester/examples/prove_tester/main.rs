@@ -1,5 +1,5 @@
 //! What the tester makes of devices whose answer is known: `cargo run --release -p tester --example
-//! prove`. Rates from 1000 to a million frames/s, three sizes; a device in memory by a simulated
+//! prove_tester`. Rates from 1000 to a million frames/s, three sizes; a device in memory by a simulated
 //! clock, and as root the kernel's token bucket. A table of asked, truth, found and held; fails
 //! where one claim does not hold. Arguments are rates to take in their place.
 //!

@@ -2,7 +2,7 @@
 //!
 //! Every program is run many times under the recorder. The table says how often the printed
 //! interval held the truth, how often the lock that is to blame was blamed, and how often another.
-//! `cargo run --release -p tracer --example prove [ROUNDS] [MILLISECONDS] [NAME]`, where NAME is a
+//! `cargo run --release -p tracer --example prove_profiler [ROUNDS] [MILLISECONDS] [NAME]`, where NAME is a
 //! program's or `fast`.
 
 // The helpers' counts are small.
