@@ -16,6 +16,8 @@ pub struct Reading {
     times: Times,
     voluntary: u64,
     involuntary: u64,
+    /// Processor time, s.
+    ran: f64,
 }
 
 /// What happened between two readings.
@@ -27,6 +29,9 @@ pub struct Noise {
     pub voluntary_switches: u64,
     /// Context switches forced on this process: somebody else wanted the core.
     pub involuntary_switches: u64,
+    /// Processor time of this process with all its threads, s.
+    #[serde(default)]
+    pub ran_seconds: f64,
 }
 
 impl Noise {
@@ -44,6 +49,7 @@ impl Reading {
             times: Times::now(cores),
             voluntary: usage.ru_nvcsw.unsigned_abs(),
             involuntary: usage.ru_nivcsw.unsigned_abs(),
+            ran: seconds(usage.ru_utime) + seconds(usage.ru_stime),
         }
     }
 
@@ -59,6 +65,7 @@ impl Reading {
             },
             voluntary_switches: later.voluntary.saturating_sub(self.voluntary),
             involuntary_switches: later.involuntary.saturating_sub(self.involuntary),
+            ran_seconds: (later.ran - self.ran).max(0.0),
         }
     }
 }
@@ -69,6 +76,10 @@ pub fn waited_ns(thread: u32) -> u64 {
     let text = files::text(format!("/proc/{thread}/schedstat"));
     let mut words = text.split_whitespace();
     words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 / 1e6
 }
 
 fn resource_usage() -> libc::rusage {

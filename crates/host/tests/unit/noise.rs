@@ -11,11 +11,13 @@ fn difference_of_two_readings() {
         times: times(10.0, 990.0),
         voluntary: 1,
         involuntary: 2,
+        ran: 0.5,
     };
     let second = Reading {
         times: times(15.0, 1_985.0),
         voluntary: 4,
         involuntary: 2,
+        ran: 1.25,
     };
     let noise = first.until(&second);
     assert_eq!(
@@ -23,7 +25,8 @@ fn difference_of_two_readings() {
         Noise {
             steal: 0.005,
             voluntary_switches: 3,
-            involuntary_switches: 0
+            involuntary_switches: 0,
+            ran_seconds: 0.75,
         }
     );
     assert!(noise.is_noisy());

@@ -39,5 +39,7 @@ fn readers_read_and_rest() {
     assert!(active > 0.0);
     // What it was about when it was told to rest is one piece.
     assert!(reading(from_ref(&reader), 0) < 0.1 * active);
-    assert!(reading(from_ref(&reader), 1) > 0.0, "it goes on");
+    // Beside others it may wait for its core for longer than one look.
+    let goes_on = (0..100).any(|_| reading(from_ref(&reader), 1) > 0.0);
+    assert!(goes_on, "it goes on");
 }
