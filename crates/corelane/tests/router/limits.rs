@@ -239,13 +239,7 @@ fn a_port_that_another_program_holds_is_tried_again_until_it_is_free() {
         let foreign = lab.run(&["r2"], &["--engine", other, "--instance", "foreign"]);
         configure("\"r0\", \"r1\", \"r2\"");
         router.signal(libc::SIGHUP);
-        wait_for("the failure", 5, || {
-            router.show("ports").as_array().unwrap().len() == 3 && router.state("r2") == "failed"
-        });
-        let error = router.show("ports")[2]["error"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let error = failure(&router, "r2");
         assert!(error.contains(said_of_it), "{error}");
         assert!(router.left_to_kernel()[0].contains("port r2"));
         assert!(
@@ -264,6 +258,23 @@ fn a_port_that_another_program_holds_is_tried_again_until_it_is_free() {
         assert_eq!(router.left_to_kernel(), [""; 0]);
         assert!(!router.ended());
     }
+}
+
+/// Why a port has failed. It is coming until that is known.
+fn failure(router: &Router, name: &str) -> String {
+    let mut error = None;
+    wait_for("the failure", 5, || {
+        let ports = router.show("ports");
+        let port = ports
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|port| port["port"] == name);
+        let failed = port.filter(|port| port["state"] == "failed");
+        error = failed.and_then(|port| port["error"].as_str().map(str::to_owned));
+        error.is_some()
+    });
+    error.unwrap()
 }
 
 #[test]
@@ -285,11 +296,7 @@ fn a_port_that_cannot_be_set_up_at_the_start_disturbs_no_other() {
             "{ready}"
         );
         lab.wait_for_fast_path(&router, &["10.1.0.2"]);
-        assert_eq!(router.state("r2"), "failed", "{engine}");
-        let error = router.show("ports")[0]["error"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let error = failure(&router, "r2");
         assert!(error.contains(said_of_it), "{error}");
         assert!(
             ping(&lab.a, "10.2.0.2", 5),
@@ -325,11 +332,7 @@ fn a_port_whose_sockets_cannot_be_opened_at_the_start_disturbs_no_other() {
     lab.link_with("b", 2, 65);
     let router = lab.run(&["r2", "r0", "r1"], &["--engine", "af-xdp"]);
     assert!(router.ready.contains("r2=none r0="), "{}", router.ready);
-    assert_eq!(router.state("r2"), "failed");
-    let error = router.show("ports")[0]["error"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let error = failure(&router, "r2");
     assert!(error.contains("at most 64 queues"), "{error}");
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
 }
@@ -345,7 +348,7 @@ fn nothing_waits_for_a_port_that_is_being_attached() {
     let foreign = lab.run(&["r2"], &["--engine", "xdp", "--instance", "foreign"]);
     let router = lab.run(&["r0", "r1", "r2"], &["--engine", "xdp"]);
     lab.wait_for_fast_path(&router, &["10.1.0.2"]);
-    assert_eq!(router.state("r2"), "failed");
+    failure(&router, "r2");
     let held = held::hold();
     wait_for("a thread that waits for the kernel", 10, || {
         let threads = std::fs::read_dir(format!("/proc/{}/task", router.id())).unwrap();
