@@ -147,6 +147,9 @@ pub struct Throughput {
     pub limit: String,
     /// How the search ended.
     pub ended: String,
+    /// Why no longer trial tells whether the device's buffers bridged the trials of the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlooked: Option<String>,
     /// Loss ratio searches, when they were asked for.
     pub goals: Vec<GoalBounds>,
 }

@@ -1,5 +1,6 @@
 //! The tester against devices whose truth is known, and over cables of this machine.
 
+mod buffers;
 mod calibrated;
 mod engine;
 mod lanes;

@@ -1,7 +1,6 @@
 //! What the tests make of trials that are written here: no device, no clock.
 
 use tester::bench;
-use tester::disturbance::Disturbance;
 use tester::honest::Grade;
 use tester::latency::Delays;
 use tester::profile::Profile;
@@ -10,51 +9,10 @@ use tester::rig::{Event, Result, Rig};
 use tester::search::mlr::Goal;
 use tester::session::Session;
 use tester::sizes::{Family, FrameSize};
-use tester::trial::{Counts, Direction, Order, Trial, Validity};
+use tester::trial::{Direction, Order, Trial, Validity};
 
+use crate::support::scripted::{Scripted, lose};
 use crate::support::{smallest, subject};
-
-/// Answers each order with a trial that was conducted as intended, as `change` leaves it.
-struct Scripted<F>(F);
-
-impl<F: FnMut(&mut Trial)> Rig for Scripted<F> {
-    fn run(&mut self, order: &Order, purpose: &str, _: Option<Event<'_>>) -> Result<Trial> {
-        let senders = order.direction.streams(2).len();
-        let frames = order.schedule.frames() * senders as u64;
-        let counts = Counts {
-            intended: frames,
-            sent: frames,
-            received: frames,
-            arrivals: frames,
-            ..Counts::default()
-        };
-        let seconds = order.schedule.duration_ns().unwrap_or(1_000) as f64 / 1e9;
-        let mut trial = Trial::new(
-            (1, purpose),
-            order,
-            senders,
-            seconds,
-            counts,
-            &Disturbance::default(),
-        );
-        (self.0)(&mut trial);
-        Ok(trial)
-    }
-
-    fn describe(&self) -> String {
-        "scripted".to_owned()
-    }
-
-    fn ceiling(&self) -> f64 {
-        1e6
-    }
-}
-
-fn lose(trial: &mut Trial, frames: u64) {
-    trial.counts.lost = frames;
-    trial.counts.received -= frames;
-    trial.counts.arrivals -= frames;
-}
 
 fn session(change: impl FnMut(&mut Trial), test: impl FnOnce(Session<'_>) -> Entry) -> Entry {
     crate::support::session(&mut Scripted(change), Profile::QUICK, test)

@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 use crate::search::mlr::{Controller, Goal, TrialResult};
 use crate::search::{Bisection, Ended, Found, Limit, Phase};
 use crate::session::{LONGER, RFC_SECONDS, Session};
-use crate::trial::Trial;
+use crate::trial::{Trial, Validity};
 
 /// Searches the throughput up to `high` frames/s in each direction.
 ///
@@ -18,20 +18,39 @@ use crate::trial::Trial;
 ///
 /// [`look_seconds`]: crate::profile::Profile::look_seconds
 pub fn search(session: &mut Session<'_>, high: f64) -> Found<f64> {
-    search_unbridged(session, high).0
+    search_unbridged(session, high).found
 }
 
-/// As [`search`], and what was bridged.
-fn search_unbridged(session: &mut Session<'_>, high: f64) -> (Found<f64>, Option<Bridge>) {
+/// What a search found, and what its longer trials said of that.
+struct Unbridged {
+    found: Found<f64>,
+    bridge: Option<Bridge>,
+    /// Why no trial of the length to be looked at says whether buffers bridged shorter ones.
+    unlooked: Option<String>,
+}
+
+/// As [`search`].
+fn search_unbridged(session: &mut Session<'_>, high: f64) -> Unbridged {
     let profile = session.profile;
     let mut found = bisect(session, high, profile.search_seconds, profile.final_seconds);
-    let mut bridge = None;
+    let (mut bridge, mut unlooked) = (None, None);
+    let mut decided = profile.final_seconds;
     let mut seconds = profile.look_seconds;
-    while seconds > profile.final_seconds && seconds <= RFC_SECONDS {
-        let Some(rate) = found.lower.filter(|&rate| bridged(session, rate, seconds)) else {
+    while seconds > decided && seconds <= RFC_SECONDS {
+        let Some(rate) = found.lower else {
             break;
         };
-        let again = bisect(session, rate, seconds, seconds);
+        match longer(session, rate, seconds, decided) {
+            Longer::Carried => break,
+            Longer::Unknown(why) => {
+                // The error that a buffer leaves falls with the length: what trials of this one
+                // decided is near enough.
+                unlooked = (decided < profile.look_seconds).then_some(why);
+                break;
+            }
+            Longer::Less(long) => decided = long,
+        }
+        let again = bisect(session, rate, decided, decided);
         if again.limit == Limit::Range {
             // It passed after all: the bounds are those of before.
             break;
@@ -39,11 +58,15 @@ fn search_unbridged(session: &mut Session<'_>, high: f64) -> (Found<f64>, Option
         found = again;
         bridge = Some(Bridge {
             rate: bridge.map_or(rate, |first: Bridge| first.rate),
-            seconds,
+            seconds: decided,
         });
-        seconds *= LONGER;
+        seconds = decided * LONGER;
     }
-    (found, bridge)
+    Unbridged {
+        found,
+        bridge,
+        unlooked,
+    }
 }
 
 /// Buffers of the device bridged the usual trials of a search.
@@ -55,13 +78,35 @@ struct Bridge {
     seconds: f64,
 }
 
-/// Whether the device gives out less than `rate` when it is offered for so many seconds.
-fn bridged(session: &mut Session<'_>, rate: f64, seconds: f64) -> bool {
-    session.say(&format!("{seconds} s at what was found"));
-    let schedule = Schedule::constant(rate, seconds);
-    let trial = session.valid_trial(&schedule, "long look", None);
+/// What trials show that are longer than those of the search.
+enum Longer {
+    /// The device carries the rate.
+    Carried,
+    /// It gives out less in a trial of so many seconds.
+    Less(f64),
+    /// None of them was valid: the last one's reason.
+    Unknown(String),
+}
+
+/// Offers `rate` for so many seconds. Where the tester fails in that, half as long, while that is
+/// longer than the trials that `decided`.
+fn longer(session: &mut Session<'_>, rate: f64, mut seconds: f64, decided: f64) -> Longer {
     let least = rate * (1.0 - session.profile.resolution / 2.0);
-    trial.is_some_and(|trial| trial.validity.counts() && trial.forwarded_each() < least)
+    let mut because = String::new();
+    while seconds > decided {
+        session.say(&format!("{seconds} s at what was found"));
+        let schedule = Schedule::constant(rate, seconds);
+        let Some(trial) = session.valid_trial(&schedule, "long look", None) else {
+            return Longer::Unknown("the run was stopped".to_owned());
+        };
+        match &trial.validity {
+            Validity::Invalid(reason) => because.clone_from(reason),
+            _ if trial.forwarded_each() < least => return Longer::Less(seconds),
+            _ => return Longer::Carried,
+        }
+        seconds /= 2.0;
+    }
+    Longer::Unknown(because)
 }
 
 /// Searches with trials of so many seconds, and of so many that decide.
@@ -115,7 +160,8 @@ pub(super) fn or_stated(
 pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> Entry {
     entry(session, Test::Throughput, subject, |session| {
         let high = high(session, subject);
-        let (found, bridged) = search_unbridged(session, high);
+        let searched = search_unbridged(session, high);
+        let found = searched.found;
         let bounds = if goals.is_empty() || session.stopped().is_some() {
             Vec::new()
         } else {
@@ -127,7 +173,8 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
                 format!("stopped early: {rate:.0} frames/s passed, the bounds are still open"),
             ),
             Some(rate) => {
-                let noise = doubt(session, &found);
+                let noise = searched.unlooked.as_deref().map(unconfirmed);
+                let noise = noise.or_else(|| doubt(session, &found));
                 honest::grade(rate, subject.selftest, found.limit, noise.as_deref())
             }
             None if found.limit == Limit::Tester => {
@@ -139,13 +186,11 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
             )),
             None => failed(complaint(session)),
         };
-        let verdict = match bridged {
-            Some(bridge) => (
-                verdict.0,
-                format!("{}; {}", verdict.1, words(session, bridge)),
-            ),
-            None => verdict,
-        };
+        let bridged = searched.bridge.map(|bridge| words(session, bridge));
+        let unlooked = searched.unlooked.as_deref().map(unconfirmed);
+        let unlooked = unlooked.filter(|words| *words != verdict.1);
+        let because = [verdict.1].into_iter().chain(bridged).chain(unlooked);
+        let verdict = (verdict.0, because.collect::<Vec<_>>().join("; "));
         // A search begins with the most.
         let first = session.trials().first();
         let first = first.filter(|trial| trial.is_trusted());
@@ -170,13 +215,19 @@ pub fn run(session: Session<'_>, subject: &Subject, goals: &[(&str, Goal)]) -> E
                 upper: found.upper,
                 limit: limit.to_owned(),
                 ended: ended.to_owned(),
+                unlooked: searched.unlooked,
                 goals: bounds,
             }),
         })
     })
 }
 
-/// What is to be said of it.
+/// What is to be said of a result that no longer trial confirms.
+fn unconfirmed(why: &str) -> String {
+    format!("buffers of the device may have bridged its trials, for no longer one was valid: {why}")
+}
+
+/// What is to be said of a bridge.
 fn words(session: &Session<'_>, bridge: Bridge) -> String {
     format!(
         "buffers of the device bridged trials of {} s, in which {:.0} frames/s passed: those of {} \

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this one")]
 
+pub(crate) mod scripted;
+
 use tester::bench::Subject;
 use tester::profile::Profile;
 use tester::result::Entry;
