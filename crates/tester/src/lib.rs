@@ -14,6 +14,7 @@
 //! | [`frame`], [`sizes`], [`mix`], [`addresses`] | what test frames are and where they go |
 //! | [`traffic`], [`capture`] | what is sent besides them, or in their place |
 //! | [`sequence`], [`latency`] | which frames came, and how late |
+//! | [`places`] | where lost frames were lost, by the counters on their way |
 //! | [`disturbance`], [`honest`] | whether others had the cores; what a result is worth |
 //! | [`profile`], [`deviations`] | how long, how often, how finely; where that is not the RFCs' |
 //! | [`result`], [`render`] | what is stored, and the tables and plots made of it alone |
@@ -40,6 +41,7 @@ pub mod honest;
 pub mod latency;
 pub mod link;
 pub mod mix;
+pub mod places;
 mod privilege;
 pub mod profile;
 pub mod quantity;

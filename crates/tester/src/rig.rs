@@ -80,3 +80,21 @@ pub trait Rig {
     /// without a self-test.
     fn ceiling(&self) -> f64;
 }
+
+impl<R: Rig + ?Sized> Rig for Box<R> {
+    fn run(&mut self, order: &Order, purpose: &str, event: Option<Event<'_>>) -> Result<Trial> {
+        (**self).run(order, purpose, event)
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
+    fn line_rate(&self) -> Option<f64> {
+        (**self).line_rate()
+    }
+
+    fn ceiling(&self) -> f64 {
+        (**self).ceiling()
+    }
+}

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disturbance::Disturbance;
 use crate::latency::Latency;
+use crate::places::{self, Lost};
 use crate::schedule::{RATE_TOLERANCE, Schedule, TOLERANCE};
 use crate::sizes::{Family, FrameSize};
 use crate::traffic::Traffic;
@@ -270,6 +271,10 @@ pub struct Trial {
     pub batch: u32,
     /// Intended departure of the last lost frame, ns after the start.
     pub last_lost_ns: Option<u64>,
+    /// Where the lost frames were lost, and why; adds up to all that were lost. Empty where nobody
+    /// reads the counters on the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_at: Vec<Lost>,
     /// Where losses were found that are older than what the receiver remembers: they were due
     /// before this, ns after the start, and all since came.
     #[serde(default)]
@@ -362,6 +367,7 @@ impl Trial {
             largest_burst: 0,
             batch: 64,
             last_lost_ns: None,
+            lost_at: Vec::new(),
             lost_before_ns: None,
             drain_ns: None,
             filled: false,
@@ -422,6 +428,16 @@ impl Trial {
             .map(|intended| self.offered_rate / intended - 1.0)
     }
 
+    /// "lost", and where.
+    fn lost_words(&self) -> String {
+        let places = places::words(&self.lost_at);
+        if places.is_empty() {
+            "lost".to_owned()
+        } else {
+            format!("lost ({places})")
+        }
+    }
+
     /// What went wrong with the device in words, gravest first; `None` when nothing did.
     pub fn complaint(&self) -> Option<String> {
         let counts = &self.counts;
@@ -433,7 +449,7 @@ impl Trial {
             part(counts.misdirected, "came out of the wrong port"),
             part(counts.corrupt, "corrupted"),
             part(counts.duplicate, "came twice"),
-            part(counts.lost, "lost"),
+            part(counts.lost, &self.lost_words()),
             self.filled.then(|| {
                 let drain = self.drain_ns.unwrap_or(0) as f64 / 1e6;
                 format!("the last ones {drain:.1} ms late, for the device's buffer filled")

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tester::addresses;
 use tester::engine::Macs;
+use tester::places::{Placing, Way};
 use tester::rig::{Rig, RigError};
 use tester::veth::{End, Testbed};
 
@@ -52,10 +53,11 @@ pub fn open(maker: Maker, mtu: u16, description: Description<'_>) -> Result<Box<
 
 impl Stand for External {
     fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
-        match (&self.there, &self.ends[..]) {
-            (Some(there), [here, ..]) => there.rig(&self.maker, here),
-            _ => self.maker.rig(&self.ends, &[], "an external device"),
+        if let (Some(there), [here, ..]) = (&self.there, &self.ends[..]) {
+            return there.rig(&self.maker, here);
         }
+        let rig = self.maker.rig(&self.ends, &[], "an external device")?;
+        Ok(Box::new(Placing::new(rig, Way::into(&self.ends))))
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {

@@ -5,7 +5,7 @@ use tester::veth::Testbed;
 
 use super::namespaces::{Ground, cores};
 use super::rigs::Maker;
-use super::{Stand, filters};
+use super::{Stand, filters, reasons};
 use crate::error::Error;
 
 struct Kernel {
@@ -37,7 +37,10 @@ pub fn open(
 
 impl Stand for Kernel {
     fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
-        self.maker.device(&self.testbed, "the kernel's forwarding")
+        let (device, ports) = (self.testbed.device.clone(), self.testbed.ports.clone());
+        let reasons = reasons::kernel(device, ports);
+        self.maker
+            .device(&self.testbed, "the kernel's forwarding", reasons)
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {

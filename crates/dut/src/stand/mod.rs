@@ -16,6 +16,7 @@ pub mod filters;
 pub mod kernel;
 pub mod namespaces;
 pub mod program;
+mod reasons;
 pub mod rigs;
 
 use tester::rig::{Rig, RigError};

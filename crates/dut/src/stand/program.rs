@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use host::process::Group;
 use host::temporary::Directory;
+use router::management_plane::config::InstanceName;
 use tester::rig::{Rig, RigError};
 use tester::veth::Testbed;
 
-use super::Stand;
 use super::namespaces::{Ground, cores};
 use super::rigs::Maker;
+use super::{Stand, reasons};
 use crate::error::Error;
 
 /// How long the router may take until it forwards.
@@ -95,7 +96,9 @@ impl Program {
 impl Stand for Program {
     fn rig(&self) -> Result<Box<dyn Rig>, RigError> {
         let what = format!("corelane run --engine {}", self.engine);
-        self.maker.device(&self.testbed, &what)
+        let socket = InstanceName::default().socket(self.directory.path());
+        self.maker
+            .device(&self.testbed, &what, reasons::router(socket))
     }
 
     fn wire(&self) -> Result<Box<dyn Rig>, RigError> {

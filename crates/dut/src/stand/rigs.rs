@@ -10,6 +10,7 @@ use tester::clock::Monotonic;
 use tester::engine::{Course, Engine, Far, Macs, Remote};
 use tester::link::Link;
 use tester::link::ports::Ports;
+use tester::places::{Placing, Reasons, Way};
 use tester::rig::{Rig, RigError};
 use tester::veth::{End, Testbed, XdpRig};
 
@@ -98,12 +99,18 @@ impl Maker {
         }
     }
 
-    /// A rig with the device in namespaces of our own.
+    /// A rig with the device in namespaces of our own, which drops for those `reasons`.
     ///
     /// # Errors
     /// As [`Maker::rig`].
-    pub(super) fn device(&self, testbed: &Testbed, what: &str) -> Result<Box<dyn Rig>, RigError> {
-        self.rig(&testbed.ends, &testbed.device_threads, what)
+    pub(super) fn device(
+        &self,
+        testbed: &Testbed,
+        what: &str,
+        reasons: Reasons,
+    ) -> Result<Box<dyn Rig>, RigError> {
+        let rig = self.rig(&testbed.ends, &testbed.device_threads, what)?;
+        Ok(Box::new(Placing::new(rig, Way::through(testbed, reasons))))
     }
 
     /// A rig with a cable in its place.

@@ -114,6 +114,7 @@ impl Rig for Scripted {
             largest_burst: 1,
             batch: 1,
             last_lost_ns: None,
+            lost_at: Vec::new(),
             lost_before_ns: None,
             drain_ns: None,
             filled: false,

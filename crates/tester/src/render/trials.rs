@@ -3,6 +3,7 @@
 use report::Block;
 
 use super::cells::{Columns, label, or_dash, per_cent, time};
+use crate::places;
 use crate::result::{Entry, Report};
 use crate::trial::{Trial, Validity};
 
@@ -27,6 +28,7 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         .number("sent", |(_, trial)| trial.counts.sent.to_string())
         .number("received", |(_, trial)| trial.counts.received.to_string())
         .number("lost", |(_, trial)| trial.counts.lost.to_string())
+        .text("lost where", |(_, trial)| places::words(&trial.lost_at))
         .number("duplicate", |(_, trial)| trial.counts.duplicate.to_string())
         .number("reordered", |(_, trial)| trial.counts.reordered.to_string())
         .number("late", |(_, trial)| trial.counts.late.to_string())
@@ -46,7 +48,8 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
         })
         .caption(
             "Sent = received + lost, and arrivals = received + duplicate + late + corrupt + \
-             misdirected + residual + stray, in every trial. Drain: how much longer than the least \
+             misdirected + residual + stray, in every trial. Lost where: by the counters of the \
+             interfaces on the way and the device's own reasons, added up to all that were lost. Drain: how much longer than the least \
              delay the last frame took, by what the device's buffers held. Waiting: share of the \
              time in which a thread of the trial was ready to run and others had its core.",
         )

@@ -3,6 +3,7 @@
 use host::{Namespace, bed};
 
 use crate::engine::Macs;
+use crate::places::Counters;
 use crate::rig::Result;
 
 /// One end of the tester.
@@ -48,10 +49,8 @@ impl End {
     /// Frames that the interface has sent, as the kernel counts them; `None` where it does not
     /// tell.
     pub(super) fn transmitted(&self) -> Result<Option<u64>> {
-        let table = self.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
-        Ok(table
-            .ok()
-            .and_then(|table| transmitted(&table, &self.interface)))
+        let counters = Counters::read(self.namespace.as_ref(), &self.interface)?;
+        Ok(counters.map(|counters| counters.transmitted))
     }
 
     /// Runs something in the namespace of this end.
@@ -65,18 +64,3 @@ impl End {
         }
     }
 }
-
-/// From the kernel's table of interfaces (`proc_pid_net(5)`): eight columns of what was received,
-/// then bytes and packets sent.
-fn transmitted(table: &str, interface: &str) -> Option<u64> {
-    let line = |line: &str| {
-        let (name, figures) = line.split_once(':')?;
-        let packets = figures.split_ascii_whitespace().nth(9);
-        packets.filter(|_| name.trim() == interface)?.parse().ok()
-    };
-    table.lines().find_map(line)
-}
-
-#[cfg(test)]
-#[path = "../../tests/unit/veth_end.rs"]
-mod tests;

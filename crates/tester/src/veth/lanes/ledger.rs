@@ -3,6 +3,7 @@
 use host::bed::End;
 
 use super::Lanes;
+use crate::places::Counters;
 use crate::rig::Result;
 
 /// Frames lost, by the place where they were last seen. The three sum up to all that were lost.
@@ -48,44 +49,13 @@ impl Reading {
 
 /// Frames that an interface had to send and could not.
 fn transmit_drops(end: &End) -> Result<u64> {
-    // Of the thread: the process's own is another namespace's.
-    let text = end
-        .namespace
-        .enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
-    Ok(text
-        .ok()
-        .and_then(|text| field(&text, &end.interface))
-        .unwrap_or(0))
-}
-
-/// "drop" of the transmit half of the line of `interface`: the twelfth number.
-fn field(text: &str, interface: &str) -> Option<u64> {
-    const TRANSMIT_DROPS: usize = 11;
-    text.lines().find_map(|line| {
-        let (name, numbers) = line.split_once(':')?;
-        (name.trim() == interface)
-            .then(|| numbers.split_whitespace().nth(TRANSMIT_DROPS)?.parse().ok())
-            .flatten()
-    })
+    let counters = Counters::read(Some(&end.namespace), &end.interface)?;
+    Ok(counters.map_or(0, |counters| counters.transmit_drops))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const TEXT: &str = "\
-Inter-|   Receive                                                |  Transmit
- face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls
-    lo: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-   out: 100 10 0 7 0 0 0 0 600 10 0 42 0 0 0 0
-";
-
-    #[test]
-    fn the_field_is_the_transmit_half_s() {
-        assert_eq!(field(TEXT, "out"), Some(42));
-        assert_eq!(field(TEXT, "lo"), Some(11));
-        assert_eq!(field(TEXT, "ou"), None);
-    }
 
     #[test]
     fn places_sum_up_to_what_was_lost() {

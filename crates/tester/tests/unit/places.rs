@@ -1,0 +1,46 @@
+use super::*;
+
+fn counts(lost: u64, late: u64) -> Counts {
+    Counts {
+        lost,
+        late,
+        ..Counts::default()
+    }
+}
+
+fn seen(reasons: Option<Vec<(String, u64)>>) -> Seen {
+    Seen {
+        untaken: 1,
+        into_device: 20,
+        out_of_device: 300,
+        reasons,
+    }
+}
+
+#[test]
+fn shares_add_up_to_what_was_lost() {
+    for lost in [0, 1, 5, 21, 322, 1_000, 100_000] {
+        for reasons in [None, Some(vec![("ttl".to_owned(), 50)])] {
+            let shares = divide(&counts(lost, 4), seen(reasons));
+            let sum: u64 = shares.iter().map(|share| share.frames).sum();
+            assert_eq!(sum, lost, "{shares:?}");
+        }
+    }
+}
+
+#[test]
+fn what_no_counter_explains_stays_with_the_device() {
+    let reasons = Some(vec![("ttl".to_owned(), 50), ("no route".to_owned(), 0)]);
+    let shares = divide(&counts(1_000, 4), seen(reasons));
+    assert_eq!(
+        words(&shares),
+        "1 at the sender's interface, 20 into the device, 300 out of the device, 4 at the \
+         receiver, 50 in the device (ttl), 625 in the device"
+    );
+}
+
+#[test]
+fn an_unseen_device_is_not_blamed() {
+    let shares = divide(&counts(400, 0), seen(None));
+    assert_eq!(shares.last().unwrap().place, Place::Unseen);
+}
