@@ -5,6 +5,7 @@ use host::favour::Urgent;
 
 use crate::profile::Profile;
 use crate::session::{LENGTHENINGS, RFC_SECONDS};
+use crate::traffic::Traffic;
 
 /// A difference, if there is one with this profile, with the clause that it differs from.
 type Deviation = fn(&Profile) -> Option<String>;
@@ -118,9 +119,24 @@ const TABLE: [Deviation; 20] = [
     },
 ];
 
-/// Those of a profile, in words.
-pub fn of(profile: &Profile) -> Vec<String> {
-    TABLE.iter().filter_map(|words| words(profile)).collect()
+/// Those of a profile, and of what is sent, in words.
+pub fn of(profile: &Profile, traffic: &Traffic) -> Vec<String> {
+    let conduct = TABLE.iter().filter_map(|words| words(profile));
+    conduct.chain(udp_ports(traffic)).collect()
+}
+
+/// Of the UDP ports of test frames.
+fn udp_ports(traffic: &Traffic) -> Option<String> {
+    let words = match (&traffic.replay, traffic.random_ports) {
+        (Some(_), _) => return None,
+        (None, false) => {
+            "all frames have one pair of UDP ports, not pseudorandom ones (RFC 4814 §4.5)"
+        }
+        (None, true) => {
+            "UDP ports are pseudorandom (RFC 4814 §4.5), not 0xC020 and 7 (RFC 2544 C.2.6.4)"
+        }
+    };
+    Some(words.to_owned())
 }
 
 fn seconds(ns: u64) -> f64 {

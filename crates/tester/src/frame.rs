@@ -125,6 +125,23 @@ impl Template {
         frame[60..62].copy_from_slice(&checksum.to_be_bytes());
     }
 
+    /// Gives a frame that was written other UDP ports, `(source, destination)`.
+    pub fn write_ports(&self, frame: &mut [u8], ports: (u16, u16)) {
+        let udp = ETHERNET + self.family.header() as usize;
+        let mut bytes = [0; 4];
+        bytes[..2].copy_from_slice(&ports.0.to_be_bytes());
+        bytes[2..].copy_from_slice(&ports.1.to_be_bytes());
+        if self.family == Family::Ipv6 {
+            // RFC 1624 §3: what goes is taken off the sum, what comes is added.
+            let gone: [u8; 4] = std::array::from_fn(|index| !frame[udp + index]);
+            let before = u16::from_be_bytes([frame[udp + 6], frame[udp + 7]]);
+            let checksum = !fold(u64::from(!before) + sum(&gone) + sum(&bytes));
+            let checksum = if checksum == 0 { 0xFFFF } else { checksum };
+            frame[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
+        }
+        frame[udp..udp + 4].copy_from_slice(&bytes);
+    }
+
     /// Signs the template itself and, for IPv6, stores the UDP checksum of everything but the
     /// destination address.
     fn finish(&mut self) {

@@ -12,6 +12,7 @@
 //! | [`veth`] | the rig in the kernel, its namespaces and cables, and the lanes of all cores |
 //! | [`schedule`], [`clock`] | when each frame is to leave, and by which time |
 //! | [`frame`], [`sizes`], [`mix`], [`addresses`] | what test frames are and where they go |
+//! | [`udp_ports`] | which UDP ports they have, where these are random |
 //! | [`traffic`], [`capture`] | what is sent besides them, or in their place |
 //! | [`sequence`], [`latency`] | which frames came, and how late |
 //! | [`places`] | where lost frames were lost, by the counters on their way |
@@ -55,4 +56,5 @@ pub mod session;
 pub mod sizes;
 pub mod traffic;
 pub mod trial;
+pub mod udp_ports;
 pub mod veth;

@@ -24,6 +24,8 @@ pub struct Traffic {
     pub blend: Option<Blend>,
     /// Other frames in the place of test frames.
     pub modifier: Option<Modifier>,
+    /// Every test frame has UDP ports of its own ([`crate::udp_ports`]).
+    pub random_ports: bool,
     /// The frames of a capture in the place of test frames.
     pub replay: Option<Arc<Capture>>,
 }
@@ -37,6 +39,8 @@ impl Traffic {
             Some("send modifier frames")
         } else if self.blend.is_some() {
             Some("send both protocols at once")
+        } else if self.random_ports {
+            Some("vary both UDP ports")
         } else {
             None
         }

@@ -1,14 +1,18 @@
 //! Both protocols at once, modifier frames, captures and bursts, over memory and in simulated time.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use port::pcap::Writer;
+use port::{Burst, Pool};
 use tester::bench::{self, Subject};
 use tester::capture::Capture;
 use tester::clock::Simulated;
 use tester::engine::{Engine, Macs};
 use tester::link::calibrated::{Calibrated, Settings};
+use tester::link::wire::Wire;
+use tester::link::{Link, Moved};
 use tester::profile::Profile;
 use tester::result::{Details, Test};
 use tester::rig::Rig;
@@ -226,4 +230,74 @@ fn the_smallest_interval_between_bursts_is_that_of_the_device() {
     }
     assert_eq!(points[3].interval_ns, None);
     assert_eq!(entry.frames_per_second, None);
+}
+
+/// A wire that notes the UDP ports of the IPv6 frames that are sent.
+struct Noting {
+    wire: Wire,
+    seen: Arc<Mutex<Vec<(u16, u16)>>>,
+}
+
+impl Link for Noting {
+    fn ports(&self) -> u8 {
+        self.wire.ports()
+    }
+
+    fn transmit(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, now_ns: u64) -> Moved {
+        let word = |bytes: &[u8], at| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let sent = burst.frames().iter().map(|frame| pool.bytes(frame));
+        let sent: Vec<_> = sent
+            .map(|bytes| (word(bytes, 54), word(bytes, 56)))
+            .collect();
+        let taken = self.wire.transmit(port, pool, burst, now_ns)?;
+        self.seen.lock().unwrap().extend(&sent[..taken]);
+        Ok(taken)
+    }
+
+    fn receive(&mut self, port: u8, pool: &mut Pool, burst: &mut Burst, now_ns: u64) -> Moved {
+        self.wire.receive(port, pool, burst, now_ns)
+    }
+
+    fn describe(&self) -> String {
+        self.wire.describe()
+    }
+}
+
+/// Source and destination ports of the test frames of a trial with this seed.
+fn ports_sent(random_ports: bool, seed: u64) -> Vec<(u16, u16)> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let link = Noting {
+        wire: Wire::new(2),
+        seen: Arc::clone(&seen),
+    };
+    let clock = Simulated::new(1000);
+    let mut engine = Engine::with_clock(link, clock, vec![], 1518, 1e6, seed).unwrap();
+    let order = Order {
+        family: Family::Ipv6,
+        ..order(Traffic {
+            random_ports,
+            ..Traffic::default()
+        })
+    };
+    let trial = engine.run(&order, "test", None).unwrap();
+    assert!(trial.passes(), "{:?}", trial.counts);
+    assert_eq!((trial.counts.received, trial.counts.stray), (5_000, 0));
+    let seen = seen.lock().unwrap();
+    // The first is the learning frame.
+    seen[1..].to_vec()
+}
+
+#[test]
+fn ports_are_random_within_their_ranges_by_the_seed_and_only_if_asked() {
+    let ports = ports_sent(true, 5);
+    assert_eq!(ports.len(), 5_000);
+    assert_eq!(ports_sent(true, 5), ports);
+    assert_ne!(ports_sent(true, 6), ports);
+    for (source, destination) in &ports {
+        assert!((1024..=65_535).contains(source), "{source}");
+        assert!((1..=49_151).contains(destination), "{destination}");
+    }
+    let different: BTreeSet<_> = ports.iter().collect();
+    assert!(different.len() > 4_990, "{}", different.len());
+    assert_eq!(ports_sent(false, 5), vec![(0xC020, 7); 5_000]);
 }

@@ -42,7 +42,7 @@ pub(super) fn run(plan: &Plan, options: &Options) -> Result<Measured, Error> {
         direction: plan.direction,
         destinations: options.destinations,
         profile: plan.profile,
-        deviations: tester::deviations::of(&plan.profile),
+        deviations: tester::deviations::of(&plan.profile, &plan.traffic),
         results: Vec::new(),
         stopped: None,
     };

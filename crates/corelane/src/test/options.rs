@@ -61,11 +61,14 @@ pub(super) struct Options {
     /// Filter rules in the kernel under test, 1 or 25 (RFC 2544 §11.4)
     #[arg(long, value_name = "RULES")]
     pub(super) filters: Option<u8>,
+    /// Give every test frame pseudorandom UDP ports, by --seed (RFC 4814 §4.5)
+    #[arg(long)]
+    pub(super) random_ports: bool,
     /// Send the frames of a capture over and over in place of test frames
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["sizes", "modifier", "mix", "both_ways", "mesh"]
+        conflicts_with_all = ["sizes", "modifier", "mix", "random_ports", "both_ways", "mesh"]
     )]
     pub(super) replay: Option<PathBuf>,
     /// Send both ways at once

@@ -290,6 +290,7 @@ fn generator(options: &Options, ports: u8) -> Result<Generator, Error> {
         (options.replay.is_some(), "a capture"),
         (options.mix.is_some(), "both protocols at once"),
         (options.modifier.is_some(), "modifier frames"),
+        (options.random_ports, "random UDP ports"),
         (ports > 2, "more than two ports"),
         (options.mesh, "a mesh"),
     ];

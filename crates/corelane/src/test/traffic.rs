@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tester::capture::Capture;
 use tester::traffic::{Blend, Modifier, Traffic};
+use tester::udp_ports;
 
 use super::options::Options;
 
@@ -25,6 +26,7 @@ pub(super) fn traffic(options: &Options, largest: u16) -> Result<Traffic, Error>
     Ok(Traffic {
         blend: options.mix.as_deref().map(blend).transpose()?,
         modifier: options.modifier,
+        random_ports: options.random_ports,
         replay: replay.transpose()?,
     })
 }
@@ -63,6 +65,18 @@ pub(super) fn facts(traffic: &Traffic) -> Vec<(String, String)> {
             }
         };
         facts.push(("Modifier".to_owned(), words.to_owned()));
+    }
+    if traffic.random_ports {
+        let (sources, destinations) = (udp_ports::SOURCES, udp_ports::DESTINATIONS);
+        let words = format!(
+            "another pair for every frame, from {} to {} and from {} to {}, by the seed (RFC 4814 \
+             §4.5)",
+            sources.start(),
+            sources.end(),
+            destinations.start(),
+            destinations.end()
+        );
+        facts.push(("UDP ports".to_owned(), words));
     }
     if let Some(capture) = &traffic.replay {
         facts.push(("Replay".to_owned(), capture.describe()));

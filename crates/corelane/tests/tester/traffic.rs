@@ -9,6 +9,11 @@ fn through_the_kernel(more: &[&str]) -> serde_json::Value {
     let (_, result) = stored(directory.path(), &[&words[..], &SHORT, more].concat());
     for row in rows(&result, "loss") {
         assert!(received(row) > 0, "{more:?}: {row}");
+        for trial in trials(row) {
+            let places = trial["lost_at"].as_array().into_iter().flatten();
+            let frames = places.map(|place| place["frames"].as_u64().unwrap());
+            assert_eq!(trial["counts"]["lost"], frames.sum::<u64>(), "{trial}");
+        }
     }
     result
 }
@@ -44,6 +49,23 @@ fn jumbo_frames_and_ipv6() {
     }
     through_the_kernel(&["--generator", "packet", "--sizes", "84,9216", "--ipv6"]);
     through_the_kernel(&["--sizes", "3404"]);
+}
+
+#[test]
+fn random_ports_reach_the_other_side_and_are_declared() {
+    if !root() {
+        return;
+    }
+    for more in [&[][..], &["--ipv6"]] {
+        let words = [&["--random-ports", "--sizes", "84"], more].concat();
+        let result = through_the_kernel(&words);
+        assert_eq!(count(&result, "corrupt"), 0);
+        let declared = result["deviations"].to_string();
+        assert!(
+            declared.contains("UDP ports are pseudorandom"),
+            "{declared}"
+        );
+    }
 }
 
 #[test]

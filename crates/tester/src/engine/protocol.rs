@@ -73,6 +73,7 @@ pub(super) struct Watch {
     family: Family,
     blend: Option<Blend>,
     modifier: Option<Modifier>,
+    random_ports: bool,
     destinations: u32,
     pub(super) waits: Waits,
     /// To be added to the receiver's clock; `None`: delays are not measured.
@@ -87,6 +88,7 @@ impl Watch {
             family: order.family,
             blend: order.traffic.blend,
             modifier: order.traffic.modifier,
+            random_ports: order.traffic.random_ports,
             destinations: order.destinations,
             waits: order.waits,
             clock_plus_ns,
@@ -104,6 +106,7 @@ impl Watch {
             traffic: Traffic {
                 blend: self.blend,
                 modifier: self.modifier,
+                random_ports: self.random_ports,
                 replay: None,
             },
             time_every_frame: true,

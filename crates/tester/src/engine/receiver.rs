@@ -60,6 +60,8 @@ impl Receiver {
         // Of the flows in a capture nothing is known: its order is that of the whole.
         let flows = match order.traffic.replay {
             Some(_) => 1,
+            // Each frame is a flow of its own, and has no order.
+            None if order.traffic.random_ports => FLOWS,
             None => order.destinations.clamp(1, FLOWS),
         };
         let nobody = Ends {

@@ -12,6 +12,7 @@ use crate::schedule::{BURST, Pacer, Schedule, Skips};
 use crate::sizes::{FAMILIES, Family};
 use crate::traffic::Blend;
 use crate::trial::Order;
+use crate::udp_ports;
 
 /// Destination addresses of a stream, as numbers; a protocol that is not sent has none.
 #[derive(Debug)]
@@ -90,6 +91,8 @@ pub(super) struct Sender {
     family: Family,
     blend: Option<Blend>,
     modified: Option<Modified>,
+    /// The seed of UDP ports that change from frame to frame.
+    random_ports: Option<u64>,
     replay: Option<Replay>,
     streams: Vec<Stream>,
     schedule: Schedule,
@@ -153,6 +156,7 @@ impl Sender {
             family: order.family,
             blend: order.traffic.blend,
             modified,
+            random_ports: order.traffic.random_ports.then_some(run.seed),
             replay,
             streams,
             schedule: order.schedule.clone(),
@@ -308,6 +312,10 @@ impl Sender {
                 bytes,
                 signature,
             );
+            if let Some(seed) = self.random_ports {
+                let ports = udp_ports::of(seed, stream.index, stream.sequence);
+                template.write_ports(bytes, ports);
+            }
             stream.position += 1;
             if stream.position == stream.addresses.count {
                 stream.position = 0;

@@ -21,11 +21,27 @@ fn listed(heading: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_document_lists_every_deviation_of_the_full_profile_and_no_other() {
-    let declared: BTreeSet<String> = of(&Profile::RFC_2544).into_iter().collect();
+    let declared: BTreeSet<String> = of(&Profile::RFC_2544, &Traffic::default())
+        .into_iter()
+        .collect();
     assert_eq!(listed("## Deviations from the RFCs"), declared);
 }
 
 #[test]
 fn the_quick_profile_has_all_of_them() {
-    assert_eq!(of(&Profile::QUICK).len(), TABLE.len());
+    let declared = of(&Profile::QUICK, &Traffic::default());
+    assert_eq!(declared.len(), TABLE.len() + 1);
+}
+
+#[test]
+fn the_ports_that_are_sent_are_those_declared() {
+    let said = |random_ports| {
+        let traffic = Traffic {
+            random_ports,
+            ..Traffic::default()
+        };
+        of(&Profile::RFC_2544, &traffic).join("; ")
+    };
+    assert!(said(false).contains("not pseudorandom ones (RFC 4814 §4.5)"));
+    assert!(said(true).contains("UDP ports are pseudorandom (RFC 4814 §4.5)"));
 }

@@ -73,6 +73,29 @@ fn frames_are_what_others_take_them_for() {
 }
 
 #[test]
+fn frames_with_other_ports_are_whole_for_others_and_for_us() {
+    for (size, family) in [(64, Family::Ipv4), (84, Family::Ipv6), (85, Family::Ipv6)] {
+        let (template, mut frame) = frame(size, family);
+        for ports in [(1024, 1), (65_535, 49_151), (0xC020, 7), (0x8000, 0x7FFF)] {
+            template.write_ports(&mut frame, ports);
+            let parsed = etherparse::SlicedPacket::from_ethernet(&frame).unwrap();
+            let Some(etherparse::TransportSlice::Udp(udp)) = parsed.transport else {
+                panic!("no UDP in {size} {family}")
+            };
+            assert_eq!((udp.source_port(), udp.destination_port()), ports);
+            if let Some(etherparse::NetSlice::Ipv6(ip)) = parsed.net {
+                let header = udp.to_header();
+                let expected = header
+                    .calc_checksum_ipv6(&ip.header().to_header(), udp.payload())
+                    .unwrap();
+                assert_eq!(udp.checksum(), expected, "{size} {ports:?}");
+            }
+            assert_eq!(template.judge(&frame), Content::Good(SIGNED));
+        }
+    }
+}
+
+#[test]
 fn a_router_may_change_what_it_must_and_nothing_else() {
     let (template, mut frame) = frame(128, Family::Ipv4);
     frame[0..12].fill(9);

@@ -1,9 +1,10 @@
 use super::*;
+use crate::traffic::Traffic;
 
 #[test]
 fn shorter_and_fewer_trials_are_deviations() {
     let shorter = Profile::RFC_2544.with_trials_of(1.0).with_repeats(1);
-    let said = crate::deviations::of(&shorter).join("; ");
+    let said = crate::deviations::of(&shorter, &Traffic::default()).join("; ");
     for words in [
         "deciding trials: 1 s",
         "loss trials: 1 s",
