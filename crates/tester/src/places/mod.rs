@@ -82,6 +82,16 @@ struct Seen {
     reasons: Option<Vec<(String, u64)>>,
 }
 
+/// Frames that the sending interfaces neither sent nor refused. One that counts fewer than came
+/// back does not count those of programs and sockets: it says nothing.
+fn untaken(counts: &Counts, ends: &Counters) -> u64 {
+    let counted = ends.transmitted + ends.transmit_drops;
+    if counted < counts.came() {
+        return 0;
+    }
+    (counts.sent + counts.modifiers).saturating_sub(counted)
+}
+
 /// Divides what a trial lost.
 fn divide(counts: &Counts, seen: Seen) -> Vec<Lost> {
     let mut rest = counts.lost;

@@ -2,7 +2,7 @@
 
 use host::Namespace;
 
-use super::{Counters, Seen, divide};
+use super::{Counters, Seen, divide, untaken};
 use crate::rig::{Event, Result, Rig};
 use crate::trial::{Order, Trial};
 use crate::veth::{End, Testbed};
@@ -98,10 +98,10 @@ impl<R: Rig> Rig for Placing<R> {
                 let readings = before[side].zip(after[side]);
                 readings.map(|(before, after)| after - before)
             });
+            let untaken = ends.map_or(0, |ends| untaken(&trial.counts, &ends));
             let (ends, device) = (ends.unwrap_or_default(), device.unwrap_or_default());
-            let sent = trial.counts.sent + trial.counts.modifiers;
             let seen = Seen {
-                untaken: sent.saturating_sub(ends.transmitted + ends.transmit_drops),
+                untaken,
                 into_device: ends.transmit_drops + device.receive_drops,
                 out_of_device: device.transmit_drops,
                 reasons: self.risen(),

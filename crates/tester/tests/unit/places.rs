@@ -44,3 +44,20 @@ fn an_unseen_device_is_not_blamed() {
     let shares = divide(&counts(400, 0), seen(None));
     assert_eq!(shares.last().unwrap().place, Place::Unseen);
 }
+
+#[test]
+fn an_interface_that_does_not_count_such_frames_refused_none() {
+    let counts = Counts {
+        sent: 1_000,
+        received: 600,
+        lost: 400,
+        ..Counts::default()
+    };
+    for (transmitted, refused) in [(1_000, 0), (700, 300), (900, 100), (2, 0)] {
+        let ends = Counters {
+            transmitted,
+            ..Counters::default()
+        };
+        assert_eq!(untaken(&counts, &ends), refused, "{transmitted}");
+    }
+}
