@@ -10,7 +10,11 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
+use host::cleanup::{self, Interrupted};
 use report::Document;
 use serde::Serialize;
 
@@ -119,6 +123,33 @@ impl ResultOptions {
     }
 }
 
+/// Does `work`, which leaves nothing outside this process, and forgets it when a signal comes: for
+/// what takes long and cannot look for signals itself.
+///
+/// # Errors
+/// [`Interrupted`] as soon as a signal has come.
+pub(crate) fn unless_interrupted<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Box<dyn Error + Send + Sync>> {
+    const LOOK: Duration = Duration::from_millis(20);
+    cleanup::on_signal()?;
+    let (done, result) = channel();
+    let worker = thread::spawn(move || {
+        // Nobody hears it after a signal.
+        let _ = done.send(work());
+    });
+    loop {
+        cleanup::check()?;
+        match result.recv_timeout(LOOK) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let panic = worker.join().err();
+    std::panic::resume_unwind(panic.unwrap_or_else(|| Box::new("it said nothing")))
+}
+
 /// Prints to standard output; a reader that has read enough (`| head`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
@@ -138,7 +169,11 @@ pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
                 eprintln!("  because: {reason}");
                 cause = reason.source();
             }
-            ExitCode::from(FAILED)
+            ExitCode::from(if error.is::<Interrupted>() {
+                INTERRUPTED
+            } else {
+                FAILED
+            })
         }
     }
 }

@@ -8,4 +8,5 @@ mod router;
 mod scale;
 mod study;
 mod tester;
+mod trace;
 mod tune;

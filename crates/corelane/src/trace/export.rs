@@ -1,14 +1,16 @@
 //! `corelane trace export`: the trace for other tools.
 
+use std::error::Error;
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracer::Trace;
 use tracer::analyse::Analysis;
+use tracer::export::{perfetto, text};
 
-use crate::common::Outcome;
+use crate::common::{Outcome, answer, unless_interrupted};
 
 /// Write a trace for Perfetto, or as lines of text
 #[derive(clap::Args)]
@@ -26,28 +28,56 @@ pub(crate) struct Arguments {
 
 /// Exports.
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let trace = Trace::open(&arguments.trace)?;
+    let path = arguments.trace.clone();
+    let trace = Arc::new(unless_interrupted(move || Trace::open(&path))??);
     if let Some(path) = &arguments.perfetto {
-        let mut out = create(path)?;
-        tracer::export::perfetto::write(&trace, &Analysis::new(&trace), &mut out)?;
-        out.flush()?;
+        export(path, &trace, |trace, out| {
+            perfetto::write(trace, &Analysis::new(trace), out)
+        })?;
     }
     if let Some(path) = &arguments.text {
-        let mut out = create(path)?;
-        match tracer::export::text::write(&trace, &mut out).and_then(|()| out.flush()) {
-            // A pager that was closed has seen enough.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-            other => other?,
-        }
+        export(path, &trace, text::write)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(answer(true))
 }
 
-fn create(path: &PathBuf) -> Result<Box<dyn Write>, String> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
+/// One of the forms.
+type Form = fn(&Trace, &mut BufWriter<Box<dyn Write>>) -> io::Result<()>;
+
+/// Writes to `path`: to a file whole or not at all, to `-`, devices and pipes as it comes.
+fn export(path: &Path, trace: &Arc<Trace>, form: Form) -> Result<(), Box<dyn Error + Send + Sync>> {
+    if path == "-" {
+        return stream(Box::new(io::stdout()), trace, form);
     }
-    let file =
-        File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    Ok(Box::new(BufWriter::new(file)))
+    let unwritable = |error| format!("cannot write {}: {error}", path.display());
+    let create = |path: &Path| File::create(path).map_err(unwritable).map(Box::new);
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return stream(create(path)?, trace, form);
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    let outcome = stream(create(&part)?, trace, form)
+        .and_then(|()| Ok(std::fs::rename(&part, path).map_err(unwritable)?));
+    if outcome.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    outcome
+}
+
+fn stream(
+    out: Box<dyn Write + Send>,
+    trace: &Arc<Trace>,
+    form: Form,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let trace = Arc::clone(trace);
+    let written = unless_interrupted(move || {
+        let mut out = BufWriter::new(out as Box<dyn Write>);
+        form(&trace, &mut out).and_then(|()| out.flush())
+    })?;
+    match written {
+        // A pager that was closed has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
 }

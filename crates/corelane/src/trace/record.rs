@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tracer::analyse::Analysis;
-use tracer::record::{Backend, Options, Recording, Target};
+use tracer::event::{Event, Kind};
+use tracer::record::{Backend, Options, RecordError, Recorded, Recording, Target};
+use tracer::verdict::verdict;
 
-use crate::common::{Outcome, print};
+use crate::common::{Outcome, answer, print, unless_interrupted};
 
 /// Between two looks whether the target has ended or a signal has come: each wakes a thread on the
 /// machine that is recorded.
@@ -105,28 +106,40 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         });
         std::thread::sleep(rest.min(LOOK));
     }
+    // Who ends the recording wants to see it; a second signal ends the program.
+    let asked_to_end = host::interrupted();
     let recorded = recording.stop()?;
-    let (bytes, path) = (recorded.bytes, arguments.output.display());
-    let trace = recorded.into_trace()?;
-    let switches = trace
-        .events
-        .iter()
-        .filter(|event| matches!(event.kind, tracer::event::Kind::Switch { .. }))
-        .count();
-    eprintln!(
-        "{path}: {} events ({switches} switches) in {bytes} bytes, {} lost{}",
-        trace.events.len(),
-        trace.events_lost(),
-        if trace.trailer.exit.is_empty() {
-            String::new()
-        } else {
-            format!("; the command ended: {}", trace.trailer.exit)
-        }
-    );
-    let analysis = Analysis::new(&trace);
-    print(&super::lines(
-        &tracer::verdict::verdict(&trace, &analysis).sentences,
-    ))?;
+    let path = arguments.output.display();
+    let look = || look_at(recorded);
+    let seen = if asked_to_end {
+        look()?
+    } else {
+        unless_interrupted(look).inspect_err(|_| eprintln!("{path} has the whole recording"))??
+    };
+    eprintln!("{path}: {}", seen.counted);
+    print(&super::lines(&seen.sentences))?;
     eprintln!("The whole report: corelane trace report {path} --html FILE");
-    Ok(ExitCode::SUCCESS)
+    Ok(answer(true))
+}
+
+/// What there is to say of a recording.
+struct Seen {
+    counted: String,
+    sentences: Vec<String>,
+}
+
+fn look_at(recorded: Recorded) -> Result<Seen, RecordError> {
+    let bytes = recorded.bytes;
+    let trace = recorded.into_trace()?;
+    let is_switch = |event: &&Event| matches!(event.kind, Kind::Switch { .. });
+    let switches = trace.events.iter().filter(is_switch).count();
+    let (events, lost) = (trace.events.len(), trace.events_lost());
+    let exit = match trace.trailer.exit.as_str() {
+        "" => String::new(),
+        exit => format!("; the command ended: {exit}"),
+    };
+    let counted =
+        format!("{events} events ({switches} switches) in {bytes} bytes, {lost} lost{exit}");
+    let sentences = verdict(&trace, &Analysis::new(&trace)).sentences;
+    Ok(Seen { counted, sentences })
 }

@@ -1,15 +1,15 @@
 //! `corelane trace report` and `corelane trace diff`.
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
 use tracer::Trace;
 use tracer::analyse::Analysis;
 use tracer::format::last::ANALYSED;
+use tracer::format::read::ReadError;
 use tracer::summary::Summary;
 
 use super::lines;
-use crate::common::{Json, Outcome};
+use crate::common::{Json, Outcome, answer, unless_interrupted};
 
 /// Say what a trace means: the verdict, and on request all figures (JSON) and pictures (HTML)
 #[derive(clap::Args)]
@@ -39,15 +39,20 @@ pub(crate) struct DiffArguments {
 
 /// Reports.
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let trace = Trace::open_last(&arguments.trace, ANALYSED)?;
-    let analysis = Analysis::new(&trace);
-    let verdict = tracer::verdict::verdict(&trace, &analysis);
-    let raw = Summary::with_verdict(&trace, &analysis, &verdict);
-    arguments.json.deliver(&lines(&verdict.sentences), &raw)?;
-    if let Some(path) = &arguments.html {
-        report::html::write(path, &tracer::export::page::document(&trace, &analysis))?;
+    let (path, page) = (arguments.trace.clone(), arguments.html.is_some());
+    let (sentences, raw, page) = unless_interrupted(move || {
+        let trace = Trace::open_last(&path, ANALYSED)?;
+        let analysis = Analysis::new(&trace);
+        let verdict = tracer::verdict::verdict(&trace, &analysis);
+        let raw = Summary::with_verdict(&trace, &analysis, &verdict);
+        let page = page.then(|| tracer::export::page::document(&trace, &analysis));
+        Ok::<_, ReadError>((verdict.sentences, raw, page))
+    })??;
+    arguments.json.deliver(&lines(&sentences), &raw)?;
+    if let (Some(path), Some(page)) = (&arguments.html, &page) {
+        report::html::write(path, page)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(answer(true))
 }
 
 #[derive(serde::Serialize)]
@@ -60,11 +65,14 @@ struct Comparison {
 
 /// Compares.
 pub(super) fn diff(arguments: &DiffArguments) -> Outcome {
-    let summary = |path: &PathBuf| -> Result<Summary, tracer::format::read::ReadError> {
-        let trace = Trace::open(path)?;
-        Ok(Summary::new(&trace, &Analysis::new(&trace)))
+    let summary = |path: &Path| {
+        let path = path.to_owned();
+        unless_interrupted(move || {
+            let trace = Trace::open(&path)?;
+            Ok::<_, ReadError>(Summary::new(&trace, &Analysis::new(&trace)))
+        })
     };
-    let (before, after) = (summary(&arguments.before)?, summary(&arguments.after)?);
+    let (before, after) = (summary(&arguments.before)??, summary(&arguments.after)??);
     let sentences = tracer::diff::compare(&before, &after);
     let text = lines(&sentences);
     let raw = Comparison {
@@ -74,5 +82,5 @@ pub(super) fn diff(arguments: &DiffArguments) -> Outcome {
         after,
     };
     arguments.json.deliver(&text, &raw)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(answer(true))
 }

@@ -1,0 +1,168 @@
+//! `corelane trace`: signals while a recording is analysed.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use host::temporary::Directory;
+use rustix::process::{Pid, Signal, kill_process};
+use tracer::event::{Context, Event, Kind, Left};
+use tracer::format::write::{CoreWriter, FileWriter};
+use tracer::trace::{Header, Trailer};
+
+const THREADS: u32 = 500;
+
+/// A recording of `events` switches and wake-ups of two cores between many threads.
+fn large(path: &Path, events: u64) {
+    let header = Header {
+        cores: vec![0, 1],
+        ..Header::default()
+    };
+    let out = BufWriter::new(File::create(path).unwrap());
+    let mut file = FileWriter::new(out, &header).unwrap();
+    let mut cores = [CoreWriter::new(0), CoreWriter::new(1)];
+    let mut running = [0, 0];
+    for turn in 0..events / 2 {
+        let cpu = (turn % 2) as u16;
+        let core = usize::from(cpu);
+        let next = 1 + (turn * 7 % u64::from(THREADS)) as u32;
+        let tid = running[core];
+        let woken = 1 + (next + 3) % THREADS;
+        let waking = Kind::Waking {
+            woken,
+            target: cpu,
+            by: Context::Thread,
+            new: false,
+        };
+        let left = Left::Sleeping;
+        for (after, kind) in [(0, waking), (400, Kind::Switch { left, next })] {
+            let time = 1_000_000 + turn * 1_000 + after;
+            cores[core].push(&Event {
+                time,
+                cpu,
+                tid,
+                kind,
+            });
+        }
+        running[core] = next;
+        if cores[core].is_full() {
+            file.core(&mut cores[core]).unwrap();
+        }
+    }
+    for core in &mut cores {
+        file.core(core).unwrap();
+    }
+    let trailer = Trailer {
+        start: 1,
+        end: 1_000_000 + events * 500,
+        losses_counted: true,
+        ..Trailer::default()
+    };
+    file.finish(&trailer).unwrap();
+}
+
+fn start(words: &[&str], directory: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_corelane"))
+        .arg("trace")
+        .args(words)
+        .current_dir(directory)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Bytes of the process' memory; none once it has ended.
+fn memory(child: &mut Child) -> Option<u64> {
+    let ended = child.try_wait().unwrap().is_some();
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    (!ended).then(|| kib.unwrap_or(0) * 1024)
+}
+
+/// Sends `signal` once the program has most of the trace in its memory; none when it was done
+/// before.
+fn interrupted(words: &[&str], directory: &Path, signal: Signal) -> Option<Output> {
+    const READ: u64 = 64 << 20;
+    let mut child = start(words, directory);
+    while memory(&mut child)? < READ {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code() != Some(0)).then_some(output)
+}
+
+fn names(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_signal_ends_the_analysis_of_a_large_recording_and_leaves_nothing() {
+    let place = Directory::new("analysis").unwrap();
+    let directory = place.path();
+    let trace = directory.join("large.trace");
+    large(&trace, 2_000_000);
+    for (words, signal) in [
+        (
+            &["report", "large.trace", "--json", "j", "--html", "h"][..],
+            Signal::TERM,
+        ),
+        (&["report", "large.trace"], Signal::INT),
+        (&["diff", "large.trace", "large.trace"], Signal::TERM),
+        (&["export", "large.trace", "--perfetto", "p"], Signal::INT),
+        (&["export", "large.trace", "--text", "t"], Signal::TERM),
+    ] {
+        // On a busy machine a signal may come when the program is just done.
+        let output = (0..10).find_map(|_| {
+            let output = interrupted(words, directory, signal);
+            if output.is_none() {
+                for name in ["j", "h", "p", "t"] {
+                    let _ = fs::remove_file(directory.join(name));
+                }
+            }
+            output
+        });
+        let output = output.expect("a large recording takes longer than a signal");
+        assert_eq!(output.status.code(), Some(130), "{words:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{words:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.starts_with("corelane: interrupted"),
+            "{words:?}: {said}"
+        );
+        assert_eq!(names(directory), [trace.as_path()], "{words:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_recording_which_is_shown_and_kept() {
+    if !needs::root("to open tracepoints") {
+        return;
+    }
+    let place = Directory::new("recording").unwrap();
+    let directory = place.path();
+    let mut child = start(
+        &["record", "--all", "--duration", "600", "-o", "t"],
+        directory,
+    );
+    // The file is made when the recording begins.
+    while !directory.join("t").exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it records");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("cores"), "{said}");
+    let kept = start(&["report", "t"], directory)
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(kept.stdout, output.stdout, "{kept:?}");
+}
