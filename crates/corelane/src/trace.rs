@@ -1,6 +1,7 @@
 //! `corelane trace`: the system profiler. Record a command, a process or everything; say what stops
 //! the second core.
 
+mod demo;
 mod export;
 mod record;
 mod report;
@@ -22,6 +23,10 @@ enum Verb {
     Report(report::Arguments),
     Diff(report::DiffArguments),
     Export(export::Arguments),
+    Demo(demo::Arguments),
+    /// The program that `demo` records
+    #[command(hide = true)]
+    DemoProgram(demo::program::Arguments),
 }
 
 /// Prints sentences, one a line.
@@ -36,5 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Verb::Report(arguments) => report::run(arguments),
         Verb::Diff(arguments) => report::diff(arguments),
         Verb::Export(arguments) => export::run(arguments),
+        Verb::Demo(arguments) => demo::run(arguments),
+        Verb::DemoProgram(arguments) => demo::program::run(arguments),
     }
 }

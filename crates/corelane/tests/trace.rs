@@ -1,13 +1,15 @@
-//! `corelane trace`: signals while a recording is analysed.
+//! `corelane trace`: signals while a recording is analysed, and the demonstration.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{BufWriter, ErrorKind};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use host::temporary::Directory;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tracer::event::{Context, Event, Kind, Left};
 use tracer::format::write::{CoreWriter, FileWriter};
 use tracer::trace::{Header, Trailer};
@@ -165,4 +167,54 @@ fn a_signal_ends_a_recording_which_is_shown_and_kept() {
         .wait_with_output()
         .unwrap();
     assert_eq!(kept.stdout, output.stdout, "{kept:?}");
+}
+
+#[test]
+fn the_demonstration_names_the_lock_which_is_gone_in_the_mended_program() {
+    if !needs::root("to open tracepoints") || !needs::two_cores() {
+        return;
+    }
+    let _cores = needs::cores();
+    let place = Directory::new("demonstration").unwrap();
+    let directory = place.path();
+    let words = ["demo", "--json", "j", "--html", "h"];
+    let output = start(&words, directory).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let (first, rest) = said.split_once("The same with a table").unwrap();
+    let (second, changed) = rest.split_once("What changed:").unwrap();
+    assert!(first.contains("mutex `the one table`"), "{said}");
+    assert!(!second.contains("the one table"), "{said}");
+    assert!(changed.contains("`operations`: "), "{said}");
+
+    let raw: Value = serde_json::from_slice(&fs::read(directory.join("j")).unwrap()).unwrap();
+    assert_eq!(raw["schema"], "corelane-trace-diff/1");
+    let locks = |which: &str| raw[which]["locks"].to_string();
+    assert!(locks("before").contains("the one table"), "{said}");
+    assert!(!locks("after").contains("the one table"), "{said}");
+    let page = fs::read_to_string(directory.join("h")).unwrap();
+    for part in ["mutex `the one table`", "id=\"demo-1\"", "id=\"demo-2\""] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_the_demonstration_needs() {
+    const NOBODY: u32 = 65534;
+    if !needs::root("to become an ordinary user") || !needs::two_cores() {
+        return;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corelane"));
+    let command = command.args(["trace", "demo"]).uid(NOBODY).gid(NOBODY);
+    let output = match command.output() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            needs::skipped!("nobody may not run this program where it lies");
+            return;
+        }
+        output => output.unwrap(),
+    };
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("needs root"), "{said}");
+    assert!(output.stdout.is_empty(), "{output:?}");
 }

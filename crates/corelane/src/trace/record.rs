@@ -96,16 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let limit = arguments
         .duration
         .or((!is_command).then_some(Duration::from_secs(5)));
-    let started = Instant::now();
-    while !recording.ended()
-        && !host::interrupted()
-        && limit.is_none_or(|limit| started.elapsed() < limit)
-    {
-        let rest = limit.map_or(Duration::MAX, |limit| {
-            limit.saturating_sub(started.elapsed())
-        });
-        std::thread::sleep(rest.min(LOOK));
-    }
+    until_ended(&mut recording, limit);
     // Who ends the recording wants to see it; a second signal ends the program.
     let asked_to_end = host::interrupted();
     let recorded = recording.stop()?;
@@ -120,6 +111,20 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&super::lines(&seen.sentences))?;
     eprintln!("The whole report: corelane trace report {path} --html FILE");
     Ok(answer(true))
+}
+
+/// Waits for the end of the target, a signal, or the end of the time.
+pub(super) fn until_ended(recording: &mut Recording, limit: Option<Duration>) {
+    let started = Instant::now();
+    while !recording.ended()
+        && !host::interrupted()
+        && limit.is_none_or(|limit| started.elapsed() < limit)
+    {
+        let rest = limit.map_or(Duration::MAX, |limit| {
+            limit.saturating_sub(started.elapsed())
+        });
+        std::thread::sleep(rest.min(LOOK));
+    }
 }
 
 /// What there is to say of a recording.

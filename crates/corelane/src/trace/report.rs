@@ -55,12 +55,25 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     Ok(answer(true))
 }
 
+/// Two recordings of a program, before and after a change.
 #[derive(serde::Serialize)]
-struct Comparison {
+pub(super) struct Comparison {
     schema: &'static str,
     sentences: Vec<String>,
     before: Summary,
     after: Summary,
+}
+
+impl Comparison {
+    /// What [`tracer::diff::compare`] said of them, and both.
+    pub(super) fn new(sentences: Vec<String>, before: Summary, after: Summary) -> Self {
+        Self {
+            schema: "corelane-trace-diff/1",
+            sentences,
+            before,
+            after,
+        }
+    }
 }
 
 /// Compares.
@@ -75,12 +88,7 @@ pub(super) fn diff(arguments: &DiffArguments) -> Outcome {
     let (before, after) = (summary(&arguments.before)??, summary(&arguments.after)??);
     let sentences = tracer::diff::compare(&before, &after);
     let text = lines(&sentences);
-    let raw = Comparison {
-        schema: "corelane-trace-diff/1",
-        sentences,
-        before,
-        after,
-    };
+    let raw = Comparison::new(sentences, before, after);
     arguments.json.deliver(&text, &raw)?;
     Ok(answer(true))
 }
