@@ -12,6 +12,7 @@ use crate::analyse::budget::{Budget, WaitFor};
 use crate::analyse::classify::Class;
 use crate::analyse::critical_path::Link;
 use crate::analyse::locks::{ENOUGH_SAMPLES, Lock, Range};
+use crate::analyse::spinning::certain;
 use crate::analyse::{Analysis, interrupts};
 use crate::threads::Role;
 use crate::timeline::Life;
@@ -114,16 +115,14 @@ fn blamed(locks: &[Lock], cores_used: f64) -> Vec<usize> {
     blamed.map(|(index, _)| index).take(MOST).collect()
 }
 
-/// A lock matters when waiting for it costs something, when that is no accident, and when doing
-/// away with it would be felt.
+/// A lock matters when waiting for it costs something whatever chance did, and when doing away with
+/// it would be felt. A short window has few waits, so more of them is put down to chance.
 fn matters(lock: &Lock, cores_used: f64) -> bool {
     let waits = &lock.waited.waits;
-    // One holder that was put off its core makes one long wait: that is an accident, and taken out.
-    let without_longest = 1.0 - waits.longest as f64 / (waits.sum as f64).max(1.0);
     // What threads waited while somebody else had the holder's core is not the lock's.
-    let own = without_longest * lock.waited.behind.served();
+    let own = waits.certain() * lock.waited.behind.served();
     let costs = lock.cost.lost_cores * own >= BLAME_CORES
-        || lock.cost.spinning >= BLAME_SHARE
+        || lock.cost.spinning * certain(lock.polls) >= BLAME_SHARE
         || lock.cost.contended_share.min(lock.cost.mean_waiters) * own >= BLAME_SHARE;
     let again_and_again = waits.count >= ENOUGH_WAITS;
     // The waiting, turned into work, is the most there is to gain; the prediction may say that it
@@ -320,7 +319,8 @@ fn polling(analysis: &Analysis) -> Option<String> {
     let places = analysis.spinning.places();
     let time: f64 = places.iter().map(|(_, time)| time).sum();
     let threads = analysis.budget.in_cores(time as u64);
-    if analysis.spinning.samples < ENOUGH_SAMPLES || threads < BLAME_SHARE {
+    let sure = threads * certain(analysis.spinning.unnamed_samples());
+    if analysis.spinning.samples < ENOUGH_SAMPLES || sure < BLAME_SHARE {
         return None;
     }
     let within = places.iter().find(|(place, _)| !place.is_empty());

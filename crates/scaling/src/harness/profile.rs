@@ -87,11 +87,7 @@ fn analysed(
             cores: found.cores as u32,
             program: seconds(found.program),
             polling: analysis.spinning.user_share(),
-            kernel_polling: if analysis.spinning.samples == 0 {
-                0.0
-            } else {
-                analysis.spinning.kernel as f64 / analysis.spinning.samples as f64
-            },
+            kernel_polling: analysis.spinning.kernel_share(),
             lost,
             unknown: seconds(found.unknown + found.recorder),
             events_lost: summary.events_lost,

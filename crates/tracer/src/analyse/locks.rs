@@ -89,6 +89,8 @@ pub struct Lock {
     pub demand: Option<Demand>,
     /// Predicted gain, where there is evidence.
     pub gain: Option<Gain>,
+    /// Samples of polling for it.
+    pub polls: u64,
     /// Where it was waited for, most frequent first.
     pub places: Vec<(String, u64)>,
 }
@@ -110,7 +112,7 @@ pub fn locks(
         .map(|(index, waited)| {
             let class = classes[index];
             let enough = spinning.samples >= ENOUGH_SAMPLES;
-            let sampled = if enough { spinning.of(index) } else { 0.0 };
+            let (polls, sampled) = if enough { spinning.of(index) } else { (0, 0.0) };
             let polled = Range {
                 low: sampled,
                 high: sampled + spinning.unnamed(waited.object.process),
@@ -139,6 +141,7 @@ pub fn locks(
                 },
                 gain: demand.map(|demand| gain(&demand, timeline, &waited, polled)),
                 demand,
+                polls,
                 places: places(trace, &waited),
                 waited,
             }

@@ -27,6 +27,8 @@ pub struct Durations {
     pub sum: u64,
     /// The longest.
     pub longest: u64,
+    /// The sum of their squares.
+    squares: u128,
 }
 
 impl Durations {
@@ -35,6 +37,13 @@ impl Durations {
         self.count += 1;
         self.sum += duration;
         self.longest = self.longest.max(duration);
+        self.squares += u128::from(duration).pow(2);
+    }
+
+    /// The part of the sum that stands whatever chance did: two standard errors less, where the
+    /// durations come by chance. A few of them, or one long one among them, leave little.
+    pub fn certain(&self) -> f64 {
+        (1.0 - 2.0 * (self.squares as f64).sqrt() / (self.sum as f64).max(1.0)).max(0.0)
     }
 
     /// The mean, 0 when there are none.
