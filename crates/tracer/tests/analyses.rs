@@ -266,6 +266,57 @@ fn a_few_waits_in_a_short_window_are_put_down_to_chance() {
 }
 
 #[test]
+fn a_reader_that_waited_and_later_writes_shows_no_hold() {
+    // Rust's: a writer has it, readers wait.
+    const WRITTEN_READERS_WAIT: u32 = 0x7fff_ffff;
+    let mut hand = Hand::new(2, 100_000_000);
+    hand.thread(1001, MAIN, "reader");
+    hand.switch(1_000, 0, 0, Left::Runnable, MAIN);
+    hand.switch(1_000, 1, 0, Left::Runnable, 1001);
+    for round in 0..99_u64 {
+        let time = 10_000 + round * 1_000_000;
+        hand.futex(
+            time,
+            1,
+            1001,
+            Operation::WaitBitset,
+            LOCK,
+            WRITTEN_READERS_WAIT,
+        );
+        hand.switch(time + 100, 1, 1001, Left::Sleeping, 0);
+        hand.futex(
+            time + 100_000,
+            0,
+            MAIN,
+            Operation::Wake,
+            LOCK,
+            i32::MAX as u32,
+        );
+        hand.wake(time + 100_100, 0, MAIN, 1001);
+        hand.at(time + 100_200, 0, MAIN, Kind::FutexExit(1));
+        hand.switch(time + 100_500, 1, 0, Left::Runnable, 1001);
+        hand.at(time + 100_600, 1, 1001, Kind::FutexExit(0));
+        // Long after it has read, it writes, and wakes a reader.
+        hand.futex(
+            time + 900_000,
+            1,
+            1001,
+            Operation::Wake,
+            LOCK,
+            i32::MAX as u32,
+        );
+        hand.at(time + 900_200, 1, 1001, Kind::FutexExit(0));
+    }
+    let trace = hand.trace();
+    let analysis = Analysis::new(&trace);
+    let lock = &analysis.locks[0];
+    assert_eq!((lock.class, lock.demand), (Class::RwLock, None));
+    let found = verdict(&trace, &analysis);
+    assert_eq!(found.blamed, [0], "{:?}", found.sentences);
+    assert_eq!(found.serial_fraction, None);
+}
+
+#[test]
 fn what_threads_wait_for_elsewhere_is_no_gain_of_the_lock() {
     let mut hand = Hand::new(2, 100_000_000);
     hand.thread(1001, MAIN, "worker");

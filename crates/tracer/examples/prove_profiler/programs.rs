@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Pthread,
     /// Rust's read-write lock, by its writers.
     RwLock,
+    /// The same, where half of the other work is done by readers of the lock.
+    Readers,
     /// glibc's spinlock: no thread ever sleeps at it.
     Spinlock,
     /// One thread prepares jobs, a pool behind a condition variable does them.
@@ -34,10 +36,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Mutex,
         Self::Pthread,
         Self::RwLock,
+        Self::Readers,
         Self::Spinlock,
         Self::Pool,
         Self::Phases,
@@ -52,6 +55,7 @@ impl Kind {
             Self::Mutex => "mutex",
             Self::Pthread => "pthread",
             Self::RwLock => "rwlock",
+            Self::Readers => "readers",
             Self::Spinlock => "spinlock",
             Self::Pool => "pool",
             Self::Phases => "phases",
@@ -71,7 +75,7 @@ impl Kind {
         match self {
             Self::Mutex => Some("GUILTY"),
             Self::Pthread | Self::Io | Self::Preempted => Some("GUILTY_PTHREAD"),
-            Self::RwLock => Some("GUILTY_RW"),
+            Self::RwLock | Self::Readers => Some("GUILTY_RW"),
             _ => None,
         }
     }
@@ -189,7 +193,7 @@ impl Program {
                         work(serial);
                         *guard += 1;
                     }
-                    Kind::RwLock => {
+                    Kind::RwLock | Kind::Readers => {
                         let mut guard = GUILTY_RW.write().unwrap_or_else(PoisonError::into_inner);
                         work(serial);
                         *guard += 1;
@@ -202,7 +206,15 @@ impl Program {
                 random ^= random << 13;
                 random ^= random >> 7;
                 random ^= random << 17;
-                work(rest / 2 + random % rest.max(1));
+                let rest = rest / 2 + random % rest.max(1);
+                if self.kind == Kind::Readers {
+                    let guard = GUILTY_RW.read().unwrap_or_else(PoisonError::into_inner);
+                    work(rest / 2);
+                    drop(guard);
+                    work(rest - rest / 2);
+                } else {
+                    work(rest);
+                }
             }
         };
         std::thread::scope(|scope| {

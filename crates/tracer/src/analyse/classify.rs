@@ -168,6 +168,12 @@ fn rust_rwlock(value: u32) -> bool {
     value & WAITING != 0 && (value & READERS == READERS || (1..MANY).contains(&(value & READERS)))
 }
 
+/// True for the state word of Rust's read-write lock, where its readers wait.
+pub(super) fn readers_wait_at(waited: &Waited) -> bool {
+    let values = &waited.futex.values;
+    !values.is_empty() && values.iter().all(|(value, _)| rust_rwlock(*value))
+}
+
 /// Writers of Rust's read-write lock wait at the word after the state.
 fn rust_writers_word(probe: &Probe) -> bool {
     const WORD_BEFORE: usize = 3;

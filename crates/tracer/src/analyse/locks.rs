@@ -1,14 +1,16 @@
 //! Locks: which object, whose, how long, and what its removal would bring.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::budget::{Budget, WaitFor};
-use super::classify::Class;
+use super::classify::{Class, readers_wait_at};
 use super::demand::{Demand, Gain, demand, gain};
 use super::spinning::Spinning;
 use super::waits::Waited;
 use crate::event::Tid;
-use crate::timeline::Timeline;
+use crate::timeline::{Object, Timeline};
 use crate::trace::{NameSource, Trace};
 
 /// Fewer samples than this say nothing about spinning.
@@ -105,6 +107,7 @@ pub fn locks(
     spinning: &Spinning,
 ) -> Vec<Lock> {
     let wall = timeline.wall().max(1) as f64;
+    let shared = with_readers(&waited, classes);
     let mut found: Vec<Lock> = waited
         .into_iter()
         .enumerate()
@@ -124,7 +127,9 @@ pub fn locks(
                 .iter()
                 .find(|(reason, _)| *reason == WaitFor::Lock(index))
                 .map_or(0, |(_, time)| *time);
-            let demand = demand(trace, timeline, &waited, polled);
+            let demand = (!shared.contains(&waited.object))
+                .then(|| demand(trace, timeline, &waited, polled))
+                .flatten();
             Lock {
                 index,
                 process: waited.object.process,
@@ -155,6 +160,22 @@ pub fn locks(
             .then(a.index.cmp(&b.index))
     });
     found
+}
+
+/// The words of Rust's read-write locks that readers wait at, and their writers' words behind them.
+/// A reader's hold is not serial, and who waited at one word may let go at the other: the visible
+/// holds say nothing.
+fn with_readers(waited: &[Waited], classes: &[Class]) -> HashSet<Object> {
+    let one = waited.iter().zip(classes);
+    let states = one.filter(|(one, class)| **class == Class::RwLock && readers_wait_at(one));
+    let words = states.flat_map(|(one, _)| {
+        let writers = Object {
+            address: one.object.address + 4,
+            ..one.object
+        };
+        [one.object, writers]
+    });
+    words.collect()
 }
 
 fn name(trace: &Trace, waited: &Waited, class: Class) -> (String, Option<NameSource>) {
