@@ -131,6 +131,32 @@ fn a_c_programs_marks_name_its_lock_and_count_its_work() {
     assert!(!Path::new(&format!("/dev/shm/corelane-marker-{}", lock.process)).exists());
 }
 
+#[test]
+fn a_cplusplus_programs_lock_has_the_name_of_its_source() {
+    let _one = BUSY.lock();
+    if !root() {
+        return;
+    }
+    let directory = Directory::new("till");
+    let program = directory.0.join("till");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/till.cpp");
+    let words = ["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"];
+    let mut compiler = Command::new("g++");
+    let Ok(output) = compiler.args(words).arg(&program).arg(source).output() else {
+        needs::skipped!("g++");
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let program = program.display().to_string();
+    let trace = run(&command(&[&program]));
+    let analysis = Analysis::new(&trace);
+    let names: Vec<_> = analysis.locks.iter().map(|lock| &lock.name).collect();
+    assert!(
+        names.contains(&&"shop::Till<int>::lock".to_owned()),
+        "{names:?}"
+    );
+}
+
 /// A process that takes all of core 1 (real-time: shares of groups do not count then), and is no
 /// child of this program.
 struct Thief(

@@ -26,6 +26,7 @@ mod naming;
 mod points;
 mod refusal;
 mod ring;
+mod separate;
 mod session;
 mod side;
 mod sources;

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
+use cpp_demangle::{DemangleOptions, Symbol};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{LittleEndian, ReadCache, ReadRef, elf};
 
 use elf::FileHeader64;
+
+use super::separate;
 
 /// A symbol's place and the place of its name.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,8 @@ pub(crate) struct Table {
     names: Vec<u8>,
     /// The first loaded address, a multiple of the page size.
     base: u64,
+    /// It has more than what others may link to.
+    is_whole: bool,
 }
 
 impl Table {
@@ -80,17 +85,24 @@ impl Table {
     fn name(&self, symbol: Entry) -> String {
         let rest = self.names.get(symbol.name..).unwrap_or_default();
         let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
-        let name = String::from_utf8_lossy(name);
-        format!("{:#}", rustc_demangle::demangle(&name))
+        demangled(&String::from_utf8_lossy(name))
     }
 
-    /// Reads a file's symbols, and nothing else of it; empty when it is not an ELF file we know or
-    /// is stripped.
+    /// Reads a file's symbols, and nothing else of it; of a stripped one those that are kept apart
+    /// from it, if they are there. Empty when it is not an ELF file we know.
     pub(crate) fn read(path: &Path) -> Self {
-        let table = File::open(path)
-            .ok()
-            .and_then(|file| Self::parse(&ReadCache::new(file)).ok());
-        table.unwrap_or_default()
+        let Ok(file) = File::open(path) else {
+            return Self::default();
+        };
+        let data = ReadCache::new(file);
+        let mut table = Self::parse(&data).unwrap_or_default();
+        if !table.is_whole
+            && let Some(apart) = separate::symbols_of(&data, path)
+        {
+            // What was read until it broke off is good.
+            let _ = table.add(&ReadCache::new(apart));
+        }
+        table
     }
 
     fn parse<'data>(data: impl ReadRef<'data>) -> object::read::Result<Self> {
@@ -106,19 +118,28 @@ impl Table {
             base: loaded.min().unwrap_or(0),
             ..Self::default()
         };
+        table.add(data)?;
+        Ok(table)
+    }
+
+    /// Adds the symbols of an ELF file.
+    fn add<'data>(&mut self, data: impl ReadRef<'data>) -> object::read::Result<()> {
+        let head = FileHeader64::<LittleEndian>::parse(data)?;
+        let endian = head.endian()?;
         let sections = head.sections(endian, data)?;
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
             let symbols = sections.symbols(endian, data, kind)?;
             if symbols.is_empty() {
                 continue;
             }
-            let first = table.names.len();
+            self.is_whole |= kind == elf::SHT_SYMTAB;
+            let first = self.names.len();
             let strings = sections.section(symbols.string_section())?;
-            table.names.extend(strings.data(endian, data)?);
+            self.names.extend(strings.data(endian, data)?);
             for symbol in symbols.iter() {
                 let list = match symbol.st_type() {
-                    elf::STT_OBJECT => &mut table.variables,
-                    elf::STT_FUNC => &mut table.functions,
+                    elf::STT_OBJECT => &mut self.variables,
+                    elf::STT_FUNC => &mut self.functions,
                     _ => continue,
                 };
                 if let address @ 1.. = symbol.st_value(endian) {
@@ -130,10 +151,24 @@ impl Table {
                 }
             }
         }
-        table.functions.sort();
-        table.variables.sort();
-        Ok(table)
+        self.functions.sort();
+        self.variables.sort();
+        Ok(())
     }
+}
+
+/// A symbol's name as it was in the source: of Rust, C++ or C. Without parameters, which say little
+/// and take much room.
+fn demangled(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    let options = DemangleOptions::new().no_params().no_return_type();
+    // Without the mark it would be a type: `i` is int.
+    let cpp = name.starts_with("_Z").then(|| Symbol::new(name).ok());
+    cpp.flatten()
+        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| name.to_owned())
 }
 
 /// The kernel's symbols.

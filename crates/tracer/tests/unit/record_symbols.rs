@@ -74,3 +74,53 @@ fn a_kernel_lock_lies_in_a_variable_and_says_how_far_inside() {
     assert_eq!(name(0xffff_ffff_8100_0010), None);
     assert_eq!(name(0xffff_ffff_8200_2040), None);
 }
+
+#[test]
+fn names_are_those_of_the_source() {
+    for (name, source) in [
+        ("_ZN4shop3BoxIiE1mE", "shop::Box<int>::m"),
+        ("_ZN4shop4Till3putIlEEvT_", "shop::Till::put<long>"),
+        ("_ZN4shop5Table6insertEml", "shop::Table::insert"),
+        ("_ZN4shop4tillE", "shop::till"),
+        (
+            "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+            "core::fmt::Formatter::pad",
+        ),
+        ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+        ("pthread_mutex_lock", "pthread_mutex_lock"),
+        ("_Zonk", "_Zonk"),
+        ("i", "i"),
+    ] {
+        assert_eq!(demangled(name), source);
+    }
+}
+
+#[test]
+fn a_stripped_programs_symbols_are_found_apart_from_it() {
+    let place = std::env::temp_dir().join(format!("corelane-apart-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let script = "printf 'namespace shop { template <class T> struct Box { static int m; }; \
+                  template <class T> int Box<T>::m = 7; int *f() { return &Box<int>::m; } } \
+                  int main() { return *shop::f(); }' > p.cpp && \
+                  g++ -Wl,--build-id -fPIC p.cpp -o p && objcopy --only-keep-debug p p.debug && \
+                  objcopy --strip-all --add-gnu-debuglink=p.debug p stripped && \
+                  g++ -Wl,--build-id -O2 -DOTHER p.cpp -o other && mkdir others && \
+                  cp stripped others && objcopy --only-keep-debug other others/p.debug";
+    let shell = std::process::Command::new("sh")
+        .args(["-ec", script])
+        .current_dir(&place)
+        .status();
+    let names = |program: &str| {
+        let table = Table::read(&place.join(program));
+        let all = table.functions.entries.iter();
+        all.map(|entry| table.name(*entry)).collect::<Vec<_>>()
+    };
+    let (apart, others) = (names("stripped"), names("others/stripped"));
+    std::fs::remove_dir_all(&place).unwrap();
+    if !shell.is_ok_and(|status| status.success()) {
+        needs::skipped!("g++ and objcopy");
+        return;
+    }
+    assert!(apart.contains(&"shop::f".to_owned()), "{apart:?}");
+    assert!(!others.contains(&"shop::f".to_owned()), "{others:?}");
+}
