@@ -131,30 +131,45 @@ fn a_c_programs_marks_name_its_lock_and_count_its_work() {
     assert!(!Path::new(&format!("/dev/shm/corelane-marker-{}", lock.process)).exists());
 }
 
-#[test]
-fn a_cplusplus_programs_lock_has_the_name_of_its_source() {
-    let _one = BUSY.lock();
-    if !root() {
-        return;
-    }
+/// The names of the locks of the C++ program, which a shell runs as the last command of `script`,
+/// where `$1` is the program and `$2` an empty directory.
+fn locks_of_till(script: &str) -> Option<Vec<String>> {
     let directory = Directory::new("till");
     let program = directory.0.join("till");
+    let inside = directory.0.join("inside");
+    std::fs::create_dir(&inside).expect("an empty directory");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/till.cpp");
     let words = ["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"];
     let mut compiler = Command::new("g++");
     let Ok(output) = compiler.args(words).arg(&program).arg(source).output() else {
         needs::skipped!("g++");
-        return;
+        return None;
     };
     assert!(output.status.success(), "{output:?}");
-    let program = program.display().to_string();
-    let trace = run(&command(&[&program]));
-    let analysis = Analysis::new(&trace);
-    let names: Vec<_> = analysis.locks.iter().map(|lock| &lock.name).collect();
-    assert!(
-        names.contains(&&"shop::Till<int>::lock".to_owned()),
-        "{names:?}"
-    );
+    let (program, inside) = (program.display().to_string(), inside.display().to_string());
+    let shell = ["sh", "-ec", script, "sh", &program, &inside];
+    let trace = run(&command(&[&["unshare", "--mount"][..], &shell].concat()));
+    assert_eq!(trace.trailer.exit, "exit status: 0");
+    let locks = Analysis::new(&trace).locks;
+    Some(locks.into_iter().map(|lock| lock.name).collect())
+}
+
+#[test]
+fn a_cplusplus_programs_lock_has_the_name_of_its_source_in_a_container_too() {
+    let _one = BUSY.lock();
+    if !root() || !needs::program("unshare") {
+        return;
+    }
+    // The second is there for nobody else.
+    for script in [
+        "exec $1",
+        "mount -t tmpfs none $2; cp $1 $2/till; exec $2/till",
+    ] {
+        if let Some(names) = locks_of_till(script) {
+            let name = "shop::Till<int>::lock".to_owned();
+            assert!(names.contains(&name), "{script}: {names:?}");
+        }
+    }
 }
 
 /// A process that takes all of core 1 (real-time: shares of groups do not count then), and is no

@@ -18,6 +18,7 @@
 mod catalogue;
 mod drain;
 mod ear;
+mod elsewhere;
 mod layout;
 mod looks;
 mod machine;

@@ -3,7 +3,9 @@
 //! It reads whole ELF files, so it comes after the window has closed.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
+use super::elsewhere::Place;
 use super::symbols::{self, Kernel, Mapping, Table};
 use crate::event::Tid;
 use crate::trace::{AddressName, NameSource};
@@ -14,14 +16,21 @@ pub(super) const KERNEL: u64 = 1 << 63;
 /// The symbols of the files met so far.
 #[derive(Default)]
 pub(super) struct Names {
-    tables: HashMap<String, Table>,
+    tables: HashMap<(String, Option<(u64, u64)>), Table>,
 }
 
 impl Names {
-    fn table(&mut self, path: &str) -> &Table {
+    /// The symbols of a mapping's file. In containers one path may mean several files.
+    fn table(&mut self, mapping: &Mapping) -> &Table {
+        static NONE: LazyLock<Table> = LazyLock::new(Table::default);
+        let number = match &mapping.place {
+            Place::Here => None,
+            Place::Opened(_, number) => Some(*number),
+            Place::Nowhere => return &NONE,
+        };
         self.tables
-            .entry(path.to_owned())
-            .or_insert_with(|| Table::read(std::path::Path::new(path)))
+            .entry((mapping.path.clone(), number))
+            .or_insert_with(|| Table::of(mapping))
     }
 
     /// The variable at `address` of `process`, else the kind of memory it lies in: `mapping`
@@ -49,7 +58,7 @@ impl Names {
                 .to_owned(),
             );
         }
-        let Some(found) = self.table(&mapping.path).variable(address - mapping.first) else {
+        let Some(found) = self.table(mapping).variable(address - mapping.first) else {
             let file = mapping.path.rsplit('/').next().unwrap_or_default();
             return place(format!("in {file}"));
         };
@@ -80,7 +89,7 @@ impl Names {
                 kernel.name(*frame, u64::MAX).map(str::to_owned)
             } else {
                 symbols::containing(maps, *frame)
-                    .and_then(|mapping| self.table(&mapping.path).function(frame - mapping.first))
+                    .and_then(|mapping| self.table(mapping).function(frame - mapping.first))
             };
             let name = name.unwrap_or_else(|| format!("{frame:#x}"));
             if name == TIMER_ENTRY {

@@ -10,6 +10,7 @@ use object::{LittleEndian, ReadCache, ReadRef, elf};
 
 use elf::FileHeader64;
 
+use super::elsewhere::{self, Place};
 use super::separate;
 
 /// A symbol's place and the place of its name.
@@ -90,10 +91,7 @@ impl Table {
 
     /// Reads a file's symbols, and nothing else of it; of a stripped one those that are kept apart
     /// from it, if they are there. Empty when it is not an ELF file we know.
-    pub(crate) fn read(path: &Path) -> Self {
-        let Ok(file) = File::open(path) else {
-            return Self::default();
-        };
+    pub(crate) fn read(file: File, path: &Path) -> Self {
         let data = ReadCache::new(file);
         let mut table = Self::parse(&data).unwrap_or_default();
         if !table.is_whole
@@ -103,6 +101,17 @@ impl Table {
             let _ = table.add(&ReadCache::new(apart));
         }
         table
+    }
+
+    /// Reads the symbols of a mapping's file.
+    pub(crate) fn of(mapping: &Mapping) -> Self {
+        let path = Path::new(&mapping.path);
+        let file = match &mapping.place {
+            Place::Here => File::open(path).ok(),
+            Place::Opened(file, _) => file.try_clone().ok(),
+            Place::Nowhere => None,
+        };
+        file.map(|file| Self::read(file, path)).unwrap_or_default()
     }
 
     fn parse<'data>(data: impl ReadRef<'data>) -> object::read::Result<Self> {
@@ -242,7 +251,7 @@ impl Kernel {
 }
 
 /// A line of `/proc/PID/maps`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -250,11 +259,16 @@ pub(crate) struct Mapping {
     /// Where the file's first page is mapped, for the file's mappings and the zeroed memory behind
     /// them.
     pub(crate) first: u64,
+    /// Where that file is.
+    pub(crate) place: Place,
 }
 
 /// The mappings of a process.
 pub(crate) fn mappings(process: u32) -> Vec<Mapping> {
-    parse_maps(&std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default())
+    let text = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    let mut mappings = parse_maps(&text);
+    elsewhere::open(process, &mut mappings);
+    mappings
 }
 
 /// The mapping that `address` lies in.
@@ -294,6 +308,7 @@ fn parse_maps(text: &str) -> Vec<Mapping> {
             end,
             path,
             first,
+            place: Place::Here,
         });
     }
     found

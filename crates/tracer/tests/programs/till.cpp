@@ -1,4 +1,5 @@
-// Two threads hold one mutex of a template's for milliseconds, ten times.
+// Two threads hold one mutex of a template's sixty times for milliseconds: as long as the recorder needs
+// to look at it.
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -12,7 +13,7 @@ template <class Coin> std::mutex Till<Coin>::lock;
 
 int main() {
     const auto serve = [] {
-        for (int round = 0; round < 10; round++) {
+        for (int round = 0; round < 60; round++) {
             std::lock_guard<std::mutex> held(shop::Till<int>::lock);
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }

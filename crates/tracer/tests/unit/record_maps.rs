@@ -1,6 +1,7 @@
 //! Of `tracer/src/record/maps.rs`.
 
 use super::*;
+use crate::record::elsewhere::Place;
 
 fn mapping(start: u64) -> Vec<Mapping> {
     vec![Mapping {
@@ -8,6 +9,7 @@ fn mapping(start: u64) -> Vec<Mapping> {
         end: start + 100,
         path: "/bin/true".to_owned(),
         first: start,
+        place: Place::Here,
     }]
 }
 
