@@ -1,5 +1,5 @@
-// Two threads hold one mutex of a template's sixty times for milliseconds: as long as the recorder needs
-// to look at it.
+// Two threads hold one mutex of a template sixty times for milliseconds, so that the recorder can
+// look at it.
 #include <chrono>
 #include <mutex>
 #include <thread>
