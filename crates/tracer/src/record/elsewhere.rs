@@ -1,6 +1,6 @@
-//! Files of processes that see another tree of files: in a container, a path means another file than
-//! here, or none. They are opened through `/proc/PID/root` while the process lives, and read when the
-//! recording is over.
+//! Files of processes that see another tree of files: in a container, a path means another file
+//! than here, or none. They are opened through `/proc/PID/root` while the process lives, and read
+//! when the recording is over.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
