@@ -134,6 +134,15 @@ pub const fn destination_is_group(address: u32) -> bool {
 /// # Errors
 /// The first [`Fault`] in the order of the enum.
 pub fn check(packet: &[u8]) -> Result<Header<'_>, Fault> {
+    check_start(packet, packet.len())
+}
+
+/// The same of what the link delivered `length` bytes of, if `packet` is where it starts, with the
+/// whole header.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_start(packet: &[u8], length: usize) -> Result<Header<'_>, Fault> {
     let (header, _) = Header::split(packet).ok_or(Fault::Truncated)?;
     if header.version() != 4 {
         return Err(Fault::Version);
@@ -149,7 +158,7 @@ pub fn check(packet: &[u8]) -> Result<Header<'_>, Fault> {
     if total_length < header_length {
         return Err(Fault::TotalLength);
     }
-    if total_length > packet.len() {
+    if total_length > length {
         return Err(Fault::Overrun);
     }
     if source_is_martian(header.source()) {

@@ -108,11 +108,21 @@ pub const fn destination_is_group(address: u128) -> bool {
 /// The first [`Fault`] in the order of the enum.
 #[inline]
 pub fn check(packet: &[u8]) -> Result<Header<'_>, Fault> {
+    check_start(packet, packet.len())
+}
+
+/// The same of what the link delivered `length` bytes of, if `packet` is where it starts, with the
+/// whole header.
+///
+/// # Errors
+/// As [`check`].
+#[inline]
+pub fn check_start(packet: &[u8], length: usize) -> Result<Header<'_>, Fault> {
     let (header, _) = Header::split(packet).ok_or(Fault::Truncated)?;
     if header.version() != 6 {
         return Err(Fault::Version);
     }
-    if HEADER_LENGTH + usize::from(header.payload_length()) > packet.len() {
+    if HEADER_LENGTH + usize::from(header.payload_length()) > length {
         return Err(Fault::Overrun);
     }
     if source_is_martian(header.source()) {

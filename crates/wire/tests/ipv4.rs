@@ -115,6 +115,10 @@ proptest! {
         packet.truncate(cut);
         let header = packet.first_chunk::<20>().expect("at least 20 bytes");
         prop_assert_eq!(
+            ipv4::check_start(&packet[..20], packet.len()).is_ok(),
+            ipv4::check(&packet).is_ok()
+        );
+        prop_assert_eq!(
             ipv4::is_plain(header, packet.len()),
             ipv4::check(&packet).is_ok(),
             "{:?}",

@@ -75,6 +75,9 @@ fn each_fault_has_its_packet() {
     };
     let plain = with(&|_| {});
     assert!(ipv6::check(&plain).is_ok());
+    assert!(ipv6::check_start(&plain[..40], plain.len()).is_ok());
+    let overrun = ipv6::check_start(&plain[..40], plain.len() - 1);
+    assert_eq!(overrun.err(), Some(Fault::Overrun));
     let mut old = plain.clone();
     old[0] = 0x45;
     let mut cases = vec![
