@@ -10,6 +10,8 @@
 //! - Free buffers are a stack: the buffer released last is allocated first, because its lines are
 //!   still in the cache. With run to completion a worker so touches one burst of buffers, however
 //!   large the pool.
+//! - A frame longer than a buffer has **several** ([`Pool::join`]); the handle stands for all, and
+//!   all go back with it. Only a port that says so makes such frames or sends them.
 //! - A port that lends buffers to the kernel exchanges frames for **offsets** with [`Pool::lend`]
 //!   and [`Pool::reclaim`]; the ledger of what is out is the port's.
 //!
@@ -18,10 +20,13 @@
 //! lines by default: at a power of two the first lines of all buffers would compete for a few cache
 //! sets.
 
+mod pieces;
+
 use std::io;
 
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
+use self::pieces::Link;
 use crate::{Burst, PortError};
 
 /// Bytes of a cache line on the machines this runs on.
@@ -58,12 +63,6 @@ impl Frame {
     #[inline]
     pub const fn headroom(&self) -> u16 {
         self.start
-    }
-
-    /// Cuts the frame off behind `length` bytes; a longer `length` changes nothing.
-    #[inline]
-    pub fn truncate(&mut self, length: u16) {
-        self.length = self.length.min(length);
     }
 
     /// Moves the beginning of the frame `bytes` towards the start of its buffer. `false`, and
@@ -157,6 +156,10 @@ pub struct Pool {
     memory: MmapRaw,
     layout: Layout,
     free: Vec<u32>,
+    /// By buffer, for frames of several.
+    links: Box<[Link]>,
+    /// Frames of several buffers under way.
+    scattered: u32,
 }
 
 impl Pool {
@@ -186,6 +189,8 @@ impl Pool {
             memory: memory.into(),
             layout,
             free,
+            links: vec![Link::NONE; layout.buffers as usize].into(),
+            scattered: 0,
         })
     }
 
@@ -243,19 +248,31 @@ impl Pool {
         count
     }
 
-    /// Gives a buffer back.
+    /// Gives a frame's buffer back, or its buffers.
     #[inline]
-    #[allow(
-        clippy::needless_pass_by_value,
-        reason = "a handle is consumed so that it cannot be used again"
-    )]
     pub fn release(&mut self, frame: Frame) {
-        self.free.push(frame.buffer);
+        if self.is_scattered(&frame) {
+            self.release_pieces(frame);
+        } else {
+            self.free.push(frame.buffer);
+        }
+    }
+
+    /// Takes back a lent buffer, by the offset of any of its bytes. What lies in no buffer is nobody's.
+    #[inline]
+    pub(crate) fn give_back(&mut self, offset: u64) {
+        if let Some(frame) = self.reclaim(offset, 0) {
+            self.free.push(frame.buffer);
+        }
     }
 
     /// Gives all buffers of a burst back and empties it.
     #[inline]
     pub fn release_all(&mut self, burst: &mut Burst) {
+        if self.has_scattered() {
+            burst.drain().for_each(|frame| self.release(frame));
+            return;
+        }
         // Last in, first out: the first frame of this burst is the first of the next.
         self.free
             .extend(burst.frames().iter().rev().map(|frame| frame.buffer));
@@ -263,7 +280,8 @@ impl Pool {
     }
 
     /// The offset of the frame's first byte in [`Pool::memory`] and its length, for the kernel; the
-    /// frame is the port's until it calls [`Pool::reclaim`].
+    /// frame is the port's until it calls [`Pool::reclaim`]. One of several buffers is lent piece by
+    /// piece ([`Pool::split_first`]).
     #[allow(
         clippy::needless_pass_by_value,
         reason = "a handle is consumed so that it cannot be used again"
@@ -296,22 +314,38 @@ impl Pool {
         offset
     }
 
-    /// The bytes of a frame.
+    /// How much of a frame is in its first buffer.
+    #[inline]
+    fn length_here(&self, frame: &Frame) -> u16 {
+        if self.is_scattered(frame) {
+            self.first_length(frame)
+        } else {
+            frame.length
+        }
+    }
+
+    /// The bytes of a frame; of several buffers those in the first.
     #[inline]
     pub fn bytes(&self, frame: &Frame) -> &[u8] {
-        let length = usize::from(frame.length);
+        self.slice(frame, self.length_here(frame))
+    }
+
+    /// So many bytes from where the frame starts.
+    #[inline]
+    fn slice(&self, frame: &Frame, length: u16) -> &[u8] {
+        let length = usize::from(length);
         let offset = self.offset(frame, length);
         // SAFETY: `offset` has checked that the range lies in the mapping, which lives as long as
         // `self`; nobody writes to it while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.memory.as_mut_ptr().add(offset), length) }
     }
 
-    /// The bytes of a frame, to change.
+    /// The same bytes, to change.
     #[inline]
     pub fn bytes_mut(&mut self, frame: &Frame) -> &mut [u8] {
-        let length = usize::from(frame.length);
+        let length = usize::from(self.length_here(frame));
         let offset = self.offset(frame, length);
-        // SAFETY: as in `bytes`; `self` is borrowed for writing, so this is the only reference.
+        // SAFETY: as in `slice`; `self` is borrowed for writing, so this is the only reference.
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(offset), length) }
     }
 

@@ -184,9 +184,7 @@ impl XskPort {
         if let Err(error) = port.socket.bind(ifindex, queue, flags, first) {
             // Whoever tries again needs the buffers.
             while let Some(offset) = port.rings.fill.take_back() {
-                if let Some(frame) = pool.reclaim(offset, 0) {
-                    pool.release(frame);
-                }
+                pool.give_back(offset);
             }
             return Err(failed("bind to the queue")(error));
         }
@@ -277,9 +275,7 @@ impl XskPort {
         let completion = &mut self.rings.completion;
         let waiting = completion.waiting(Burst::CAPACITY as u32);
         for _ in 0..waiting {
-            if let Some(frame) = pool.reclaim(completion.take(), 0) {
-                pool.release(frame);
-            }
+            pool.give_back(completion.take());
         }
         if waiting > 0 {
             completion.release();

@@ -41,12 +41,13 @@ pub(super) fn is_plain(line: &[u8; LINE], length: u16) -> bool {
 }
 
 /// The destination address, or why the packet is not forwarded. Link padding is cut off.
-pub(super) fn step(pool: &Pool, frame: &mut Frame) -> Result<u32, Reason> {
+pub(super) fn step(pool: &mut Pool, frame: &mut Frame) -> Result<u32, Reason> {
     let packet = pool.bytes(frame).get(LINK..).unwrap_or_default();
-    let header = ipv4::check(packet).map_err(reason)?;
+    let length = usize::from(frame.length()).saturating_sub(LINK);
+    let header = ipv4::check_start(packet, length).map_err(reason)?;
     let end = (LINK + usize::from(header.total_length())).max(MINIMUM_FRAME);
     let destination = header.destination();
-    frame.truncate(end as u16);
+    pool.truncate(frame, end as u16);
     Ok(destination)
 }
 

@@ -7,14 +7,15 @@ use wire::ipv6::{self, Fault};
 
 /// The destination address, or why the packet is not forwarded. Link padding is cut off.
 #[inline]
-pub(super) fn step(pool: &Pool, frame: &mut Frame) -> Result<u128, Reason> {
+pub(super) fn step(pool: &mut Pool, frame: &mut Frame) -> Result<u128, Reason> {
     let packet = pool.bytes(frame).get(LINK..).unwrap_or_default();
-    let header = ipv6::check(packet).map_err(reason)?;
+    let length = usize::from(frame.length()).saturating_sub(LINK);
+    let header = ipv6::check_start(packet, length).map_err(reason)?;
     let end =
         (LINK + ipv6::HEADER_LENGTH + usize::from(header.payload_length())).max(MINIMUM_FRAME);
     let destination = header.destination();
     // A length beyond 65535 was an overrun: the frame is not that long.
-    frame.truncate(end as u16);
+    pool.truncate(frame, end as u16);
     Ok(destination)
 }
 

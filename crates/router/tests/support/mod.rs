@@ -14,8 +14,8 @@ use fastpath::forward::{Accepts, PortCount, PortSettings, VlanSettings};
 use fib::next_hop::Kind;
 use fib::organisation::{Change, Options, Organisation, Shared, SnapshotReader};
 use fib::{NextHop, NextHopEntry, Prefix};
-use port::pool::Layout;
-use port::{Burst, Pool, Port, PortError};
+use port::pool::{LINE, Layout};
+use port::{Burst, Frame, Pool, Port, PortError};
 use router::user_plane::{PortCounters, Worker};
 use wire::ethernet::MacAddress;
 
@@ -27,6 +27,9 @@ pub const OTHER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 pub const NEIGHBOUR: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 /// Buffers of the test worker's pool.
 pub const BUFFERS: u32 = 256;
+
+/// Bytes from one to the next: the longest frames of the tests have three.
+const STRIDE: u32 = 9 * LINE as u32;
 
 /// What a test port delivers and keeps.
 #[derive(Debug, Default)]
@@ -54,8 +57,16 @@ impl Port for TestPort {
             let Some(bytes) = outside.waiting.pop_front() else {
                 break;
             };
-            let frame = pool.allocate(bytes.len() as u16).expect("a buffer");
-            pool.bytes_mut(&frame).copy_from_slice(&bytes);
+            let mut whole: Option<Frame> = None;
+            for bytes in bytes.chunks(usize::from(pool.capacity())) {
+                let piece = pool.allocate(bytes.len() as u16).expect("a buffer");
+                pool.bytes_mut(&piece).copy_from_slice(bytes);
+                match &mut whole {
+                    None => whole = Some(piece),
+                    Some(frame) => pool.join(frame, piece).expect("short enough"),
+                }
+            }
+            let frame = whole.expect("no frame is empty");
             burst.push(frame).expect("room");
             count += 1;
         }
@@ -67,7 +78,9 @@ impl Port for TestPort {
         let count = outside.room.unwrap_or(usize::MAX).min(burst.len());
         outside.room = outside.room.map(|room| room - count);
         burst.take_front(count, |frame| {
-            outside.sent.push(pool.bytes(&frame).to_vec());
+            outside
+                .sent
+                .push(pool.parts(&frame).flatten().copied().collect());
             pool.release(frame);
         });
         Ok(count)
@@ -156,7 +169,7 @@ pub fn bench() -> Bench {
         changes.push(Change::V6(v6, NextHop(number)));
     }
     tables.apply(&changes).expect("room");
-    let pool = Pool::new(Layout::ordinary(BUFFERS)).expect("memory");
+    let pool = Pool::new(Layout::chunks(BUFFERS, STRIDE, LINE as u16)).expect("memory");
     let mut worker = Worker::new(vec![tables.reader(0).expect("one worker")], pool);
     let outside = [(); 2].map(|()| Arc::new(Mutex::new(Outside::default())));
     let settings = |mac: MacAddress, vlans| PortSettings {
