@@ -97,7 +97,7 @@ soak:
 miri:
 	@scripts/setup miri
 	MIRIFLAGS=-Zmiri-disable-stacked-borrows cargo +nightly miri test --locked -p fib --test main --target-dir target/miri -- concurrent
-	cargo +nightly miri test --locked -p port --lib --target-dir target/miri -- pool burst memory
+	cargo +nightly miri test --locked -p port --lib --target-dir target/miri -- pool burst memory scattered
 
 # Comparisons with other programs, in one run with ours, interleaved; prints ratios.
 bench-peers:

@@ -103,6 +103,11 @@ impl Burst {
         self.length = 0;
     }
 
+    /// Forgets the frames from that place on in the same way.
+    pub(crate) fn forget_from(&mut self, place: usize) {
+        self.length = self.length.min(place);
+    }
+
     /// Removes the first `count` frames (or all, when there are fewer) and gives each to `each`.
     pub fn take_front(&mut self, count: usize, mut each: impl FnMut(Frame)) {
         let count = count.min(self.length);

@@ -151,7 +151,7 @@ fn zero_copy(name: &str) -> Finding {
         let options = Options {
             copying: Copying::Any,
             ring: 64,
-            busy_poll: false,
+            ..Options::default()
         };
         let mut pool = Pool::new(options.layout(1))?;
         let mut memory = Memory::default();

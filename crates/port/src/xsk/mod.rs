@@ -23,8 +23,15 @@
 //! polling ([`Options::busy_poll`]) our calls do the driver's work on our core, so that worker and
 //! interrupt do not take it from each other.
 //!
+//! # Frames longer than a buffer
+//! With [`Options::scattered`] they come and go in several buffers, each with a descriptor that says
+//! whether the frame goes on (`XDP_PKT_CONTD`). The pool puts them together without a copy
+//! ([`Pool::join`]). A burst may end within a frame: its beginning waits for the next call. Frames
+//! leave with all their buffers or not at all. A burst without such a frame costs one comparison.
+//!
 //! # What it cannot do
-//! - A frame must fit one buffer: the chunk less 256 bytes that the kernel keeps in front.
+//! - A frame must fit one buffer, the chunk less 256 bytes that the kernel keeps in front: without
+//!   that option, before Linux 6.6, and where a driver has zero copy only for such frames.
 //! - A port hears only its own queue. A veth sends by queue number *sending core modulo queues*; a
 //!   network card by its own hash (`ethtool -L`, `-X`). Open a port for every queue or frames go
 //!   where nobody listens.
@@ -33,7 +40,9 @@
 //! - Partial checksums (veth, virtio and tap peers with offloads on) arrive as they are.
 
 mod interface;
+mod open;
 mod ring;
+mod scattered;
 mod socket;
 
 use std::io;
@@ -41,12 +50,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 pub use interface::XskInterface;
-use rustix::net::xdp::SocketAddrXdpFlags;
+pub use open::can_scatter;
+use scattered::Unfinished;
 pub use socket::Statistics;
 use socket::{Rings, Socket};
 
 use crate::pool::Layout;
-use crate::{Burst, Frame, Pool, Port, PortError};
+use crate::{Burst, Pool, Port, PortError};
 
 /// Bytes that the kernel keeps free in front of each frame it receives (`XDP_PACKET_HEADROOM`).
 pub const HEADROOM: u16 = 256;
@@ -77,6 +87,9 @@ pub struct Options {
     /// `SO_BUSY_POLL_BUDGET`, Linux 5.11). The driver's interrupts keep out of it only with
     /// `/sys/class/net/PORT/napi_defer_hard_irqs` (2) and `gro_flush_timeout` (200000).
     pub busy_poll: bool,
+    /// Take and send frames of several buffers (`XDP_USE_SG`, Linux 6.6) where kernel and driver
+    /// can; [`XskPort::is_scattered`] says whether. Zero copy comes first.
+    pub scattered: bool,
 }
 
 impl Default for Options {
@@ -85,6 +98,7 @@ impl Default for Options {
             copying: Copying::Any,
             ring: 2048,
             busy_poll: false,
+            scattered: false,
         }
     }
 }
@@ -105,6 +119,8 @@ impl Options {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     first: Option<Arc<Socket>>,
+    /// Whether its ports take frames of several buffers.
+    scattered: bool,
 }
 
 /// One queue of an interface.
@@ -114,6 +130,8 @@ pub struct XskPort {
     rings: Rings,
     zero_copy: bool,
     busy_poll: bool,
+    scattered: bool,
+    unfinished: Unfinished,
 }
 
 impl std::fmt::Debug for XskPort {
@@ -126,87 +144,14 @@ impl std::fmt::Debug for XskPort {
 }
 
 impl XskPort {
-    /// Opens queue `queue` of `interface` in the calling thread's network namespace, with the
-    /// buffers of `pool`. Give all ports of a worker the same `pool` and `memory` (which is
-    /// empty at first). Frames come when a steering program has been told of the
-    /// port's descriptor ([`AsFd`]).
-    ///
-    /// # Errors
-    /// [`PortError::System`] with the call that failed: `EBUSY` for a queue in use, `EINVAL` for a
-    /// queue that is not there or a pool whose chunks are not 2048 or 4096 bytes, `EOPNOTSUPP`
-    /// when zero copy was required.
-    pub fn open(
-        interface: &str,
-        queue: u32,
-        pool: &mut Pool,
-        memory: &mut Memory,
-        options: Options,
-    ) -> Result<Self, PortError> {
-        let failed = |action| {
-            move |source| PortError::System {
-                name: format!("{interface} queue {queue}"),
-                action,
-                source,
-            }
-        };
-        let ifindex = socket::interface_index(interface).map_err(failed("find the interface"))?;
-        let socket = Socket::open().map_err(failed("open an AF_XDP socket"))?;
-        let (start, bytes) = pool.memory();
-        if memory.first.is_none() {
-            socket
-                .register(start, bytes, pool.layout().stride)
-                .map_err(failed("register the pool's memory"))?;
-        }
-        let rings = socket
-            .rings(options.ring)
-            .map_err(failed("make its rings"))?;
-        let mut port = Self {
-            name: format!("{interface}/{queue}"),
-            socket: Arc::new(socket),
-            rings,
-            zero_copy: false,
-            busy_poll: options.busy_poll,
-        };
-        // Before the bind: drivers take buffers at once.
-        port.fill(pool);
-        let flags = if memory.first.is_some() {
-            // The first socket's choice holds for all.
-            SocketAddrXdpFlags::XDP_SHARED_UMEM
-        } else {
-            SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP
-                | match options.copying {
-                    Copying::Any => SocketAddrXdpFlags::empty(),
-                    Copying::Never => SocketAddrXdpFlags::XDP_ZEROCOPY,
-                    Copying::Always => SocketAddrXdpFlags::XDP_COPY,
-                }
-        };
-        let first = memory.first.as_ref().map(|socket| socket.as_fd());
-        if let Err(error) = port.socket.bind(ifindex, queue, flags, first) {
-            // Whoever tries again needs the buffers.
-            while let Some(offset) = port.rings.fill.take_back() {
-                pool.give_back(offset);
-            }
-            return Err(failed("bind to the queue")(error));
-        }
-        port.zero_copy = port
-            .socket
-            .is_zero_copy()
-            .map_err(failed("ask whether it copies"))?;
-        port.socket.raise_budget(options.ring);
-        if options.busy_poll {
-            port.socket
-                .busy_poll(20, Burst::CAPACITY as u32)
-                .map_err(failed("switch busy polling on"))?;
-        }
-        if memory.first.is_none() {
-            memory.first = Some(Arc::clone(&port.socket));
-        }
-        Ok(port)
-    }
-
     /// Does the driver work on our memory, without a copy by the kernel?
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
+    }
+
+    /// Does it take and send frames of several buffers?
+    pub fn is_scattered(&self) -> bool {
+        self.scattered
     }
 
     /// Do our own calls drive the driver's receive loop, as the kernel sees it?
@@ -322,17 +267,24 @@ impl Port for XskPort {
         self.reap(pool);
         let wanted = burst.room() as u32;
         let count = self.rings.rx.waiting(wanted).min(wanted);
-        let mut taken = 0;
+        let (before, mut options) = (burst.len(), 0);
         for _ in 0..count {
             let descriptor = self.rings.rx.take();
+            options |= descriptor.options;
             // What lies in no buffer of ours cannot come; if it did, it would be nobody's frame.
-            if let Some(frame) = pool.reclaim(descriptor.addr, descriptor.len as u16) {
-                match burst.push(frame) {
-                    Ok(()) => taken += 1,
-                    Err(frame) => pool.release(frame),
-                }
+            if let Some(frame) = pool.reclaim(descriptor.addr, descriptor.len as u16)
+                && let Err(frame) = burst.push(frame)
+            {
+                pool.release(frame);
             }
         }
+        if options & libc::XDP_PKT_CONTD != 0 || self.unfinished.is_some() {
+            // Again, and slower.
+            burst.forget_from(before);
+            self.rings.rx.put_back(count);
+            self.assemble(pool, burst);
+        }
+        let taken = burst.len() - before;
         if count > 0 {
             self.rings.rx.release();
         }
@@ -349,19 +301,17 @@ impl Port for XskPort {
 
     fn transmit(&mut self, pool: &mut Pool, burst: &mut Burst) -> Result<usize, PortError> {
         self.reap(pool);
-        let wanted = burst.len() as u32;
-        let count = self.rings.tx.room(wanted).min(wanted) as usize;
-        let tx = &mut self.rings.tx;
-        burst.take_front(count, |frame: Frame| {
-            let (addr, length) = pool.lend(frame);
-            tx.put(libc::xdp_desc {
-                addr,
-                len: u32::from(length),
-                options: 0,
-            });
-        });
+        let count = if pool.has_scattered() {
+            self.put_scattered(pool, burst)
+        } else {
+            let wanted = burst.len() as u32;
+            let count = self.rings.tx.room(wanted).min(wanted) as usize;
+            let tx = &mut self.rings.tx;
+            burst.take_front(count, |frame| tx.put(descriptor(pool.lend(frame), 0)));
+            count
+        };
         if count > 0 {
-            tx.publish();
+            self.rings.tx.publish();
         }
         if count > 0 || !self.rings.tx.is_drained() {
             self.kick()?;
@@ -374,8 +324,17 @@ impl Port for XskPort {
     }
 
     fn missed(&mut self) -> u64 {
-        self.socket.statistics().map_or(0, |lost| {
-            lost.rx_dropped + lost.rx_ring_full + lost.rx_invalid
-        })
+        let lost = self.socket.statistics().unwrap_or_default();
+        lost.rx_dropped + lost.rx_ring_full + lost.rx_invalid + self.unfinished.lost()
+    }
+}
+
+/// What says to the kernel where a frame, or a piece of one, lies.
+#[inline]
+fn descriptor((addr, length): (u64, u16), options: u32) -> libc::xdp_desc {
+    libc::xdp_desc {
+        addr,
+        len: u32::from(length),
+        options,
     }
 }

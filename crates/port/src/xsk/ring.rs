@@ -164,6 +164,12 @@ impl<T: Copy> Ring<T> {
         value
     }
 
+    /// As consumer: as if the last `count` had not been taken. Not behind [`Ring::release`].
+    #[inline]
+    pub(super) fn put_back(&mut self, count: u32) {
+        self.own = self.own.wrapping_sub(count);
+    }
+
     /// As consumer: gives the places of what was taken back.
     #[inline]
     pub(super) fn release(&self) {
