@@ -21,6 +21,7 @@
 CONSTANT(GENERIC);    /* 1: attached in generic mode, where any device takes redirected frames */
 CONSTANT(KERNEL_FIB); /* 1: ask the kernel instead of our table */
 CONSTANT(SOCKETS);    /* longest frame that the sockets take, in bytes; 0: frames are redirected to ports */
+CONSTANT(SCATTERED);  /* 1: the sockets take frames of several buffers, too */
 
 #define SUMS_TOLD 0
 #define UNCHANGED SOCKETS
@@ -141,8 +142,7 @@ SEC("xdp.frags") int forward(struct xdp_md *context)
 
 	__u32 tag_here = start == ETHERNET_LENGTH ? 0 : way.tag;
 	if (SOCKETS) {
-		/* A socket takes frames of one buffer. */
-		if (way.length > SOCKETS - TAG_LENGTH * (way.tag != tag_here) || way.length > end - data)
+		if (way.length > SOCKETS - TAG_LENGTH * (way.tag != tag_here) || (!SCATTERED && way.length > end - data))
 			return leave(mine, TOO_BIG, 1);
 		__u32 queue = context->rx_queue_index;
 		if (queue >= QUEUES || bpf_redirect_map(&sockets, PORT * QUEUES + queue, XDP_ABORTED) != XDP_REDIRECT)

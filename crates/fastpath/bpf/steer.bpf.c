@@ -58,7 +58,8 @@ INLINE _Bool is_for_worker(struct xdp_md *context)
 	return !bpf_map_lookup_elem(&local, &destination);
 }
 
-SEC("xdp") int steer(struct xdp_md *context)
+/* Frames of several buffers, too: bounds then cover the first. */
+SEC("xdp.frags") int steer(struct xdp_md *context)
 {
 	struct counters *mine = LOOKUP(counters, 0);
 	int verdict = XDP_PASS;

@@ -444,6 +444,7 @@ fn a_refused_program_says_what_the_verifier_said() {
             "GENERIC",
             "KERNEL_FIB",
             "SOCKETS",
+            "SCATTERED",
             "TELLER",
             "VLANS",
             "REMEMBERED",

@@ -208,7 +208,8 @@ fn program_and_workers_mean_the_same_frames() {
                 count() > before
             };
             for (policy, fields) in [(0, 0), (1, 0), (3, 0x3f)] {
-                let sockets = Forwarder::for_workers(Capacity::default(), 1, LONGEST).unwrap();
+                let sockets =
+                    Forwarder::for_workers(Capacity::default(), 1, LONGEST, true).unwrap();
                 let flows = Flows {
                     v4: FlowFields::v4(policy, fields),
                     v6: FlowFields::v6(policy, fields),

@@ -138,8 +138,9 @@ pub enum Lookup {
 enum Target {
     /// The port that it leaves by.
     Ports,
-    /// The `AF_XDP` socket of its queue, up to this length in bytes.
-    Sockets { longest: u16 },
+    /// The `AF_XDP` socket of its queue, up to this length in bytes, in several buffers if they are
+    /// taken.
+    Sockets { longest: u16, scattered: bool },
     /// A packet socket, which had a copy before; up to this length in bytes.
     Copies { longest: u16 },
 }
@@ -170,15 +171,16 @@ impl Load {
 
     /// For the forwarder's object, or one that is compiled from the same source.
     fn loader(&self, object: &[u8], maps: &HashMap<&'static str, Map>) -> bpf::Result<Loader> {
-        let longest = match self.target {
-            Target::Ports | Target::Copies { .. } => 0,
-            Target::Sockets { longest } => longest,
+        let (longest, scattered) = match self.target {
+            Target::Ports | Target::Copies { .. } => (0, false),
+            Target::Sockets { longest, scattered } => (longest, scattered),
         };
         let mut loader = Loader::new(object)?
             .constant("PORT", self.port as u64)
             .constant("GENERIC", u64::from(self.mode == Mode::Generic))
             .constant("KERNEL_FIB", u64::from(self.lookup == Lookup::Kernel))
             .constant("SOCKETS", u64::from(longest))
+            .constant("SCATTERED", u64::from(scattered))
             .value_size("own4", OWN_BYTES)?
             .entries("counters", self.cpus as u32)?
             .entries("vlan_counters", self.cpus as u32)?

@@ -28,12 +28,18 @@ const QUEUES: u32 = 64;
 
 impl Forwarder {
     /// Creates maps and tables for `workers` workers, whose sockets take frames of up to `longest`
-    /// bytes.
+    /// bytes; those of several buffers, too, if `scattered`.
     ///
     /// # Errors
     /// As [`Forwarder::new`].
-    pub fn for_workers(capacity: Capacity, workers: usize, longest: u16) -> Result<Self> {
-        Self::with_readers(Target::Sockets { longest }, capacity, workers)
+    pub fn for_workers(
+        capacity: Capacity,
+        workers: usize,
+        longest: u16,
+        scattered: bool,
+    ) -> Result<Self> {
+        let target = Target::Sockets { longest, scattered };
+        Self::with_readers(target, capacity, workers)
     }
 
     /// The same for workers behind packet sockets, which get frames of up to `longest` bytes

@@ -306,7 +306,7 @@ fn a_number_means_nothing_else_before_its_last_readers_are_gone() {
             more_tables: 0,
             ..Capacity::default()
         };
-        let mut forwarder = Forwarder::for_workers(capacity, 1, 1500).unwrap();
+        let mut forwarder = Forwarder::for_workers(capacity, 1, 1500, false).unwrap();
         let neighbour = |last: u16| adjacency(9999, last);
         forwarder.set_next_hop(ADJACENCY, neighbour(1)).unwrap();
         // A worker that has looked an address up, and is kept from looking behind the number.

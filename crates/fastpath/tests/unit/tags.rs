@@ -5,7 +5,7 @@ use super::*;
 use crate::forward::{Capacity, Forwarder, Lookup};
 
 #[test]
-fn the_program_that_ships_is_bound_to_a_driver_that_tells() {
+fn the_programs_that_ship_are_bound_to_a_driver_that_tells() {
     if !needs::root("for network namespaces, eBPF") {
         return;
     }
@@ -14,11 +14,17 @@ fn the_program_that_ships_is_bound_to_a_driver_that_tells() {
         .lay()
         .unwrap();
     let work = || {
-        let mut forwarder = Forwarder::new(Lookup::Own, Capacity::default()).unwrap();
-        let ifindex = forwarder.attach("r0", Request::Native).unwrap().ifindex();
-        let teller = forwarder.ports[0].as_ref().unwrap().teller;
-        let tells = features::tells_tags(ifindex).unwrap();
-        assert_eq!(matches!(teller, Teller::Driver { .. }), tells);
+        let capacity = Capacity::default;
+        for mut forwarder in [
+            Forwarder::new(Lookup::Own, capacity()).unwrap(),
+            Forwarder::for_workers(capacity(), 1, 1792, false).unwrap(),
+            Forwarder::for_workers(capacity(), 1, 14_336, true).unwrap(),
+        ] {
+            let ifindex = forwarder.attach("r0", Request::Native).unwrap().ifindex();
+            let teller = forwarder.ports[0].as_ref().unwrap().teller;
+            let tells = features::tells_tags(ifindex).unwrap();
+            assert_eq!(matches!(teller, Teller::Driver { .. }), tells);
+        }
     };
     bed.namespace("r").unwrap().enter(work).unwrap();
 }

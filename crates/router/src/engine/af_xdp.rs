@@ -66,7 +66,7 @@ impl Sockets for XskSockets {
     const FILTERED: bool = false;
 
     fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
-        Forwarder::for_workers(capacity, workers, LONGEST)
+        Forwarder::for_workers(capacity, workers, LONGEST, false)
     }
 
     fn request(&self) -> Request {
