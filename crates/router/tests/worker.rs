@@ -335,6 +335,22 @@ fn tags_are_taken_out_and_put_in() {
 }
 
 #[test]
+fn frames_of_several_buffers_are_tagged_and_cut_like_others() {
+    for length in [700, 1100, 1400] {
+        for plain in [
+            frame_v4(v4(hops::TAGGED), length),
+            frame_v6(v6(hops::TAGGED), length),
+        ] {
+            let mut padded = plain.clone();
+            padded.resize(1400, 0xaa);
+            let [_, sent] = bench().run([tagged(plain.clone(), 7), tagged(padded, 7)]);
+            let wanted = tagged(expected(&plain), 0x6007);
+            assert!(sent == [wanted.clone(), wanted], "{length} bytes");
+        }
+    }
+}
+
+#[test]
 fn a_group_spreads_flows_and_keeps_each_together() {
     let flow = |port: u16| {
         let mut frame = frame_v4(v4(hops::GROUP), 60);

@@ -25,6 +25,7 @@ mod frames;
 mod guest;
 mod health;
 mod internet;
+mod jumbo;
 mod kernels;
 mod learned;
 mod lifecycle;

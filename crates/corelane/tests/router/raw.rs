@@ -88,7 +88,7 @@ impl Raw {
 
     /// The next frame, within 20 ms; the socket's own are left out by the caller.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
-        let mut frame = vec![0; 2048];
+        let mut frame = vec![0; 16384];
         // SAFETY: pointer and length are those of `frame`.
         let length = unsafe {
             libc::recv(

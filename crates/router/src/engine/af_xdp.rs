@@ -6,8 +6,9 @@
 //! kernel's (`no-worker`).
 //!
 //! # What it cannot do
-//! Frames longer than [`LONGEST`] bytes are the kernel's (`too-big`), and so are partial checksums
-//! (`partial-checksum`).
+//! - Frames longer than [`LONGEST`] bytes are the kernel's (`too-big`); before Linux 6.6, those
+//!   longer than a buffer.
+//! - So are partial checksums (`partial-checksum`).
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -16,18 +17,26 @@ use std::time::{Duration, Instant};
 use bpf::attach::{Mode, Request};
 use fastpath::forward::{Capacity, Forwarder};
 use host::card::receive_queues;
-use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort};
+use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort, can_scatter};
 use port::{Pool, PortError};
 
 use super::EngineError;
 use super::user_space::{Attached, Opened, OpenedPort, Sockets, Trouble, Wanted, is_down};
+use crate::log::{Level, log};
 
 /// Bytes of a buffer, the kernel's room in front included.
 const BUFFER: u16 = 2048;
-/// The longest frame that a socket takes, in bytes without FCS.
-pub(super) const LONGEST: u16 = BUFFER - HEADROOM;
+/// The longest frame in one buffer, in bytes without FCS.
+const LONGEST_IN_ONE: u16 = BUFFER - HEADROOM;
+/// Buffers of a frame at most: what drivers send without a copy (`xdp-zc-max-segs` of i40e, ice).
+const BUFFERS: u16 = 8;
+/// The longest frame that a socket takes, in bytes without FCS: those of cards are shorter.
+const LONGEST: u16 = BUFFERS * LONGEST_IN_ONE;
 /// How long a queue may stay taken after its socket was closed.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// What is said where sockets take no frames of several buffers.
+const BEFORE_6_6: &str = "longer frames are the kernel's: sockets take them since Linux 6.6";
 
 /// How program and sockets must be attached.
 #[derive(Debug, Default)]
@@ -35,6 +44,8 @@ pub(super) struct XskSockets {
     request: Request,
     required: Copying,
     busy_poll: bool,
+    /// The kernel has frames of several buffers.
+    scattered: bool,
     /// Drivers that cannot all work on our memory get copies.
     copy: bool,
 }
@@ -47,6 +58,7 @@ impl XskSockets {
             request,
             required,
             busy_poll,
+            scattered: can_scatter(),
             copy: required == Copying::Always,
         }
     }
@@ -66,7 +78,21 @@ impl Sockets for XskSockets {
     const FILTERED: bool = false;
 
     fn forwarder(&self, capacity: Capacity, workers: usize) -> fastpath::Result<Forwarder> {
-        Forwarder::for_workers(capacity, workers, LONGEST, false)
+        let longest = if self.scattered {
+            LONGEST
+        } else {
+            LONGEST_IN_ONE
+        };
+        if !self.scattered {
+            log!(
+                Level::Info,
+                "long-frames",
+                engine = Self::NAME,
+                longest,
+                result = BEFORE_6_6
+            );
+        }
+        Forwarder::for_workers(capacity, workers, longest, self.scattered)
     }
 
     fn request(&self) -> Request {
@@ -83,6 +109,7 @@ impl Sockets for XskSockets {
         let options = Options {
             copying: self.copying(),
             busy_poll: self.busy_poll,
+            scattered: self.scattered,
             ..Options::default()
         };
         let mut ours = Vec::with_capacity(ports.len());
