@@ -3,6 +3,7 @@
 mod contract;
 mod dist;
 mod page;
+mod pages;
 mod planes;
 mod router;
 mod scale;

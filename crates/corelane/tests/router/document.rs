@@ -2,33 +2,23 @@
 //! stands there.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use host::bed::{Bed, side};
 
 use super::lab::{is_root, text};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn document() -> String {
-    std::fs::read_to_string(repository().join("docs/router.md")).unwrap()
-}
+use crate::pages::{page, repository};
 
 /// The lines of the shell blocks of one chapter.
 fn commands(heading: &str) -> Vec<String> {
-    let text = document();
+    let text = page("router.md");
     let chapter = text
         .split("\n## ")
         .find(|chapter| chapter.starts_with(heading));
     let chapter = chapter.unwrap_or_else(|| panic!("no chapter {heading:?}"));
-    let blocks = chapter.split("```sh\n").skip(1);
-    blocks
-        .flat_map(|block| block.split("```").next().unwrap().lines())
-        .map(String::from)
-        .collect()
+    let lines = crate::pages::commands(chapter);
+    lines.lines().map(String::from).collect()
 }
 
 /// What the machine of the reader has and this one has not: packages, a service manager. The rest
@@ -128,7 +118,7 @@ fn every_command_of_the_first_chapter_works_as_typed() {
 
 #[test]
 fn every_reason_and_key_is_explained() {
-    let text = document();
+    let text = page("router.md");
     for reason in fastpath::forward::Reason::ALL {
         let name = format!("`{}`", reason.name());
         let row = text
@@ -178,7 +168,7 @@ fn sources(directory: &Path, found: &mut String) {
 
 #[test]
 fn the_tests_that_back_its_promises_exist() {
-    let text = document();
+    let text = page("router.md");
     let begin = text.find("### The promises and their tests").unwrap();
     let table = text[begin..].split("\n## ").next().unwrap();
     let mut tests = String::new();
