@@ -30,6 +30,7 @@ pub struct Route {
 
 /// How the user plane moves packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UserPlaneMode {
     /// The kernel forwards; the payload never reaches user space.

@@ -7,6 +7,7 @@ mod pages;
 mod planes;
 mod router;
 mod scale;
+mod schemas;
 mod study;
 mod tester;
 mod trace;

@@ -11,6 +11,7 @@ use crate::topology::Topology;
 
 /// Facts about machine and run; part of every result. What is not known is an empty string.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// The machine's name.
     pub host: String,

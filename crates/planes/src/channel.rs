@@ -18,6 +18,7 @@ const PACKET_BYTES: usize = 64;
 
 /// A channel measured between this thread and an agent on another core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Channel {
     /// From a scalar's sending to its arrival at the agent, median, ns, by the processor's own
     /// tick counter, which kernels on one machine share. `None` where there is none, or where a

@@ -27,6 +27,7 @@ pub(crate) fn is_told(share: f64, samples: f64) -> bool {
 /// What requests change of the throughput, as a share of that without: the median of pairs of
 /// searches, one right after the other, each first by turns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// -0.1: a tenth less.
     pub share: f64,
@@ -40,6 +41,7 @@ pub struct Change {
 
 /// Whose figures a cell holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Plane {
     /// Packets.
@@ -51,6 +53,7 @@ pub enum Plane {
 
 /// What the user plane's load consists of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Datagrams by a timetable.
@@ -64,6 +67,7 @@ pub enum Protocol {
 
 /// One plane in one deployment under one load. What was not measured is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Where the planes were, and how packets were moved.
     #[serde(flatten)]
@@ -129,6 +133,7 @@ impl Cell {
 
 /// What the kernel counted on a core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreUse {
     /// Which.
     pub core: u32,
@@ -146,6 +151,7 @@ pub struct CoreUse {
 
 /// By which figure a plane is disturbed. Of each, more is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// Share of the user plane's frames that are lost.
@@ -168,6 +174,7 @@ impl Measure {
 
 /// What was done with a shared thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Taken away while both planes were loaded: its share is what the victim got back.
@@ -178,6 +185,7 @@ pub enum Method {
 
 /// A disturbed plane and what disturbs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// Where, and how packets were moved.
     #[serde(flatten)]
@@ -203,6 +211,7 @@ pub struct Cause {
 
 /// The share of one shared thing in a disturbance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChannelShare {
     /// The shared thing.
     pub channel: String,
@@ -228,6 +237,7 @@ pub struct ChannelShare {
 
 /// The channel between the planes of a deployment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChannelOf {
     /// Where.
     pub deployment: Deployment,
@@ -244,6 +254,7 @@ pub struct ChannelOf {
 /// What messages cost a user plane that carries packets at half the rate it carries alone, smallest
 /// payload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Messages a second, all empty: nothing is done about them.
     pub messages_per_second: u32,
@@ -263,6 +274,7 @@ pub struct Cost {
 /// What became of the control plane's route changes in one deployment and mode, all user planes
 /// together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoutesOf {
     /// Where, and how packets were moved.
     #[serde(flatten)]
@@ -277,8 +289,10 @@ pub struct RoutesOf {
 
 /// A whole comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// The machine.
     pub environment: Environment,

@@ -39,6 +39,7 @@ use crate::site::Site;
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Deployment {
     /// One kernel, tasks float.
@@ -90,6 +91,7 @@ pub const MODES: [UserPlaneMode; 2] = [UserPlaneMode::Kernel, UserPlaneMode::Use
 
 /// A deployment, and how its user planes move packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variant {
     /// Where the planes are.
     pub deployment: Deployment,

@@ -14,6 +14,7 @@ pub const BOOT_PATIENCE: Duration = Duration::from_secs(15);
 
 /// What a guest's kernel runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// User Mode Linux: a kernel that is a program.
