@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: schemas prove dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
+.PHONY: reference schemas prove dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
 
 # What there is to make, from the comments of this file.
 help:
@@ -75,6 +75,10 @@ bench: build
 # A real table for benchmarks, where there is one beside the checkout; else they generate one of the
 # Internet's size.
 PREFIXES = $(or $(CORELANE_PREFIXES),$(wildcard $(CURDIR)/../shared/data/internet-prefixes.txt.gz))
+
+# Every verb's options, in docs/reference.md, as the program tells them.
+reference:
+	CORELANE_WRITE_REFERENCE=1 cargo test --locked -p corelane --test main -- reference::
 
 # The schemas of documents, in docs/schemas, from the types that the program writes.
 schemas:

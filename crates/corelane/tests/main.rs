@@ -5,6 +5,7 @@ mod dist;
 mod page;
 mod pages;
 mod planes;
+mod reference;
 mod router;
 mod scale;
 mod schemas;
