@@ -72,6 +72,10 @@ pub(crate) struct Arguments {
     /// Workers do the driver's receiving themselves, on their cores (engine af-xdp)
     #[arg(long)]
     busy_poll: bool,
+    /// Workers carry frames longer than 1792 bytes, too (engine af-xdp, Linux 6.6). The kernel forwards
+    /// them faster where it copies all frames, as with veth
+    #[arg(long)]
+    long_frames: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -94,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         config.engine,
         &ports,
         config.require,
-        config.busy_poll,
+        config.sockets(),
         config.capacity(),
         false,
     )?;
@@ -147,6 +151,7 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     config.stale = arguments.stale_milliseconds.unwrap_or(config.stale);
     config.punt_limits = arguments.punt_limits.unwrap_or(config.punt_limits);
     config.busy_poll |= arguments.busy_poll;
+    config.long_frames |= arguments.long_frames;
     config.check()?;
     Ok(config)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fastpath::forward::Capacity;
 use host::CoreId;
 use router::control_plane::follower::Follower;
-use router::engine::{self, EngineKind, Require};
+use router::engine::{self, EngineKind, Require, SocketOptions};
 use transfer::site::PORTS;
 use transfer::{Carried, Offloads, Site, Transfer};
 
@@ -97,7 +97,14 @@ fn start(kind: EngineKind, site: &Site, cores: &[CoreId]) -> Result<Follower, Er
     let ports = PORTS.map(str::to_owned);
     site.router().enter(|| {
         host::cores::bind(0, cores)?;
-        let engine = engine::open(kind, &ports, Require::Any, false, Capacity::default(), true)?;
+        let engine = engine::open(
+            kind,
+            &ports,
+            Require::Any,
+            SocketOptions::default(),
+            Capacity::default(),
+            true,
+        )?;
         Ok(Follower::start(&ports, engine)?)
     })?
 }

@@ -15,7 +15,7 @@ use fib::next_hop::Kind as NextHopKind;
 use fib::{NextHop, NextHopEntry, Prefix};
 use host::CoreId;
 use report::units::{Bytes, grouped};
-use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require};
+use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Port, Require, SocketOptions};
 use tester::result::Entry;
 use tester::veth::lanes::{Lanes, Load, MTU, NEXT_HOPS, Pace, next_hop_address};
 
@@ -157,7 +157,16 @@ fn start(kind: EngineKind, lanes: &Lanes, cores: &[CoreId]) -> Result<Box<dyn En
     let ports = [lanes.ingress(), lanes.egress()].map(|end| end.interface.clone());
     let confined = || -> Result<Box<dyn Engine>, Error> {
         host::cores::bind(0, cores)?;
-        let open = || engine::open(kind, &ports, Require::Any, false, Capacity::default(), true);
+        let open = || {
+            engine::open(
+                kind,
+                &ports,
+                Require::Any,
+                SocketOptions::default(),
+                Capacity::default(),
+                true,
+            )
+        };
         Ok(lanes.dut().enter(open)??)
     };
     thread::scope(|scope| {

@@ -27,7 +27,7 @@ use host::netlink::{ROUTE, Socket, append};
 use host::offload::Offload;
 use report::Table;
 use router::control_plane::follower::Follower;
-use router::engine::{self, EngineKind, Require};
+use router::engine::{self, EngineKind, Require, SocketOptions};
 use router::management_plane::answers::resident;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -214,7 +214,7 @@ fn route(orders: &Orders) -> Result<Loaded, Failure> {
         EngineKind::Xdp,
         &ports,
         Require::Native,
-        false,
+        SocketOptions::default(),
         Capacity::default(),
         true,
     )?;

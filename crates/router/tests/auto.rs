@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fastpath::forward::{Capacity, Device, PortSettings, Suits};
 use host::bed::{Bed, side};
-use router::engine::{self, Change, Engine, EngineKind, Port, Require};
+use router::engine::{self, Change, Engine, EngineKind, Port, Require, SocketOptions};
 
 use super::held;
 
@@ -58,7 +58,7 @@ fn a_port_whose_device_changes_has_its_program_moved_and_the_log_says_so() {
                 EngineKind::Auto,
                 &names,
                 require,
-                false,
+                SocketOptions::default(),
                 Capacity::default(),
                 true,
             )

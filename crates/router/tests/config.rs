@@ -23,7 +23,7 @@ fn every_key_is_read() {
     let text = "engine = \"af-xdp\"\nports = [\"a\"]\nrequire = \"native\"\nbypass-netfilter \
                 = true\ninstance = \"edge\"\nrun-directory = \"/tmp/x\"\nmetrics = \
                 \"\"\nverify-seconds = 0\nstale-milliseconds = 750\npunt-limits = \"local=5, \
-                no-route = 0\"\nbusy-poll = true\n";
+                no-route = 0\"\nbusy-poll = true\nlong-frames = true\n";
     let config = Config::parse(text, "a.toml").unwrap();
     assert_eq!(
         (config.engine, config.require),
@@ -36,7 +36,7 @@ fn every_key_is_read() {
     let changed = defaults.replace("local=0", "local=5");
     let changed = changed.replace("no-route=1000", "no-route=0");
     assert_eq!(config.punt_limits.to_string(), changed);
-    assert!(config.busy_poll);
+    assert!(config.busy_poll && config.long_frames);
     assert!(config.bypass_netfilter && config.metrics.0.is_none() && config.verify.is_none());
     assert_eq!(config.socket(), Path::new("/tmp/x/edge.sock"));
 }
@@ -106,6 +106,11 @@ fn errors_name_file_line_key_and_what_is_allowed() {
             "ports = [\"r0\"]\nstale-milliseconds = 20\n",
             2,
             "stale-milliseconds = 20: allowed are 0 (for ever), 500 to 600000",
+        ),
+        (
+            "ports = [\"r0\"]\nlong-frames = true\n",
+            2,
+            "only workers of engine = \"af-xdp\" have a limit",
         ),
         (
             "ports = [\"r0\"]\nbusy-poll = true\n",

@@ -8,7 +8,7 @@ use fib::Prefix;
 use host::bed::{Bed, side};
 use port::Pool;
 use port::xsk::{Copying, Memory, Options, XskPort};
-use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Require, fixed};
+use router::engine::{self, Change, Engine, EngineKind, MAIN_TABLE, Require, SocketOptions, fixed};
 
 use super::auto::{modes, port};
 use super::held;
@@ -70,7 +70,14 @@ fn ports_come_and_go_without_waiting_for_who_changes_links() {
             EngineKind::AfXdp,
         ] {
             let names = ["r0".to_owned(), "r2".to_owned()];
-            let engine = engine::open(kind, &names, Require::Any, false, Capacity::default(), true);
+            let engine = engine::open(
+                kind,
+                &names,
+                Require::Any,
+                SocketOptions::default(),
+                Capacity::default(),
+                true,
+            );
             let engine = &mut *engine.unwrap();
             engine.apply(&[here("r0"), here("r2")]).unwrap();
             assert_eq!(attached(engine), ["r0", "r2"], "{kind:?}");
@@ -114,7 +121,14 @@ fn a_queue_that_another_holds_delays_nobody() {
         let (mut pool, mut memory) = (Pool::new(options.layout(1)).unwrap(), Memory::default());
         let another = XskPort::open("r1", 0, &mut pool, &mut memory, options).unwrap();
         let (names, kind) = (["r0".to_owned()], EngineKind::AfXdp);
-        let engine = engine::open(kind, &names, Require::Any, false, Capacity::default(), true);
+        let engine = engine::open(
+            kind,
+            &names,
+            Require::Any,
+            SocketOptions::default(),
+            Capacity::default(),
+            true,
+        );
         let engine = &mut *engine.unwrap();
         let started = Instant::now();
         engine

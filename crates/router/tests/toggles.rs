@@ -18,7 +18,7 @@ use host::bed::{Bed, side};
 use router::control_plane::follower::Follower;
 use router::control_plane::mirror::Mirror;
 use router::control_plane::model::{Event, Link, LinkKind, Placement};
-use router::engine::{self, EngineKind, Require};
+use router::engine::{self, EngineKind, Require, SocketOptions};
 
 use crate::mirror::lab::{hop, in_table, link, way};
 
@@ -225,7 +225,7 @@ fn toggle_all(kind: EngineKind) {
             kind,
             &ports,
             Require::Native,
-            false,
+            SocketOptions::default(),
             Capacity::default(),
             true,
         )

@@ -21,7 +21,7 @@ fn start() -> (Lab, Router) {
     ] {
         place.ip(format!("link set {link} mtu 9000")).unwrap();
     }
-    let router = lab.run(&["r0", "r1"], &["--engine", "af-xdp"]);
+    let router = lab.run(&["r0", "r1"], &["--engine", "af-xdp", "--long-frames"]);
     lab.wait_for_fast_path(&router, &["10.1.0.2", "2001:db8:1::2"]);
     (lab, router)
 }

@@ -107,11 +107,10 @@ impl Options {
     /// A layout for a worker with `ports` ports opened like this: what the rings can hold, and some
     /// bursts in hand.
     pub const fn layout(&self, ports: u32) -> Layout {
-        Layout::chunks(
-            ports * 2 * self.ring + 4 * Burst::CAPACITY as u32,
-            2048,
-            HEADROOM,
-        )
+        // The kernel pays for each piece of a frame.
+        let stride = if self.scattered { 4096 } else { 2048 };
+        let buffers = ports * 2 * self.ring + 4 * Burst::CAPACITY as u32;
+        Layout::chunks(buffers, stride, HEADROOM)
     }
 }
 

@@ -6,8 +6,8 @@
 //! kernel's (`no-worker`).
 //!
 //! # What it cannot do
-//! - Frames longer than [`LONGEST`] bytes are the kernel's (`too-big`); before Linux 6.6, those
-//!   longer than a buffer.
+//! - Frames longer than a buffer are the kernel's (`too-big`); with [`SocketOptions::long_frames`] and
+//!   Linux 6.6, those longer than [`LONGEST`] bytes.
 //! - So are partial checksums (`partial-checksum`).
 
 use std::os::fd::AsFd;
@@ -20,8 +20,8 @@ use host::card::receive_queues;
 use port::xsk::{Copying, HEADROOM, Memory, Options, XskInterface, XskPort, can_scatter};
 use port::{Pool, PortError};
 
-use super::EngineError;
 use super::user_space::{Attached, Opened, OpenedPort, Sockets, Trouble, Wanted, is_down};
+use super::{EngineError, SocketOptions};
 use crate::log::{Level, log};
 
 /// Bytes of a buffer, the kernel's room in front included.
@@ -43,22 +43,21 @@ const BEFORE_6_6: &str = "longer frames are the kernel's: sockets take them sinc
 pub(super) struct XskSockets {
     request: Request,
     required: Copying,
-    busy_poll: bool,
-    /// The kernel has frames of several buffers.
+    options: SocketOptions,
+    /// Workers carry frames of several buffers.
     scattered: bool,
     /// Drivers that cannot all work on our memory get copies.
     copy: bool,
 }
 
 impl XskSockets {
-    /// The program attached as requested, and the bytes moved as required; with `busy_poll`,
-    /// received by the workers' own calls.
-    pub(super) fn new(request: Request, required: Copying, busy_poll: bool) -> Self {
+    /// The program attached as requested, and the bytes moved as required.
+    pub(super) fn new(request: Request, required: Copying, options: SocketOptions) -> Self {
         Self {
             request,
             required,
-            busy_poll,
-            scattered: can_scatter(),
+            options,
+            scattered: options.long_frames && can_scatter(),
             copy: required == Copying::Always,
         }
     }
@@ -83,7 +82,7 @@ impl Sockets for XskSockets {
         } else {
             LONGEST_IN_ONE
         };
-        if !self.scattered {
+        if self.options.long_frames && !self.scattered {
             log!(
                 Level::Info,
                 "long-frames",
@@ -108,7 +107,7 @@ impl Sockets for XskSockets {
     fn open(&self, ports: &[Wanted], place: usize, of: usize) -> Result<Opened, Trouble> {
         let options = Options {
             copying: self.copying(),
-            busy_poll: self.busy_poll,
+            busy_poll: self.options.busy_poll,
             scattered: self.scattered,
             ..Options::default()
         };

@@ -67,9 +67,19 @@ pub enum Require {
     ZeroCopy,
 }
 
+/// How the sockets of engine `af-xdp` are set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Workers do the driver's receiving themselves.
+    pub busy_poll: bool,
+    /// Workers carry frames longer than a buffer, too (Linux 6.6). Where the kernel moves the bytes,
+    /// each further buffer costs it a page: it forwards such frames faster itself.
+    pub long_frames: bool,
+}
+
 /// Starts an engine between the named ports, in the calling thread's network namespace, with room
-/// for what `capacity` says. It forwards nothing until told to. With `busy_poll`, workers do the
-/// driver's receiving themselves (engine `af-xdp` only). It starts with `all` of the ports, or with
+/// for what `capacity` says. It forwards nothing until told to. Only engine `af-xdp` has `sockets` to
+/// be set up in one way or the other. It starts with `all` of the ports, or with
 /// those that can be set up, if there is one and `require` demands nothing of each: the others have
 /// failed ([`Engine::failed_ports`]), or come when they exist.
 ///
@@ -81,13 +91,16 @@ pub fn open(
     kind: EngineKind,
     ports: &[String],
     require: Require,
-    busy_poll: bool,
+    sockets: SocketOptions,
     capacity: Capacity,
     all: bool,
 ) -> Result<Box<dyn Engine>, EngineError> {
     let refuse = |what: &str, why: &str| Err(EngineError::new(format!("require {what}"), why));
-    if busy_poll && kind != EngineKind::AfXdp {
+    if sockets.busy_poll && kind != EngineKind::AfXdp {
         return refuse("busy polling", "only workers of engine af-xdp poll");
+    }
+    if sockets.long_frames && kind != EngineKind::AfXdp {
+        return refuse("long frames", "only workers of engine af-xdp have a limit");
     }
     if require == Require::ZeroCopy && kind != EngineKind::AfXdp {
         let why = "only engine af-xdp has memory that a driver could work on; allowed here are \
@@ -117,7 +130,7 @@ pub fn open(
             Box::new(InKernel::open(kind, ports, request, all, capacity)?)
         }
         EngineKind::AfXdp => {
-            let sockets = XskSockets::new(request, copying, busy_poll);
+            let sockets = XskSockets::new(request, copying, sockets);
             Box::new(UserSpace::open(ports, sockets, all, capacity)?)
         }
         EngineKind::AfPacket => Box::new(UserSpace::open(ports, PacketSockets, all, capacity)?),

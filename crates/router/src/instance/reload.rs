@@ -41,14 +41,15 @@ impl Instance {
                 run_directory,
                 metrics,
                 busy_poll,
+                long_frames,
                 ..
             } = config.clone();
             let room = config.capacity();
             let fixed = (engine, require, instance, run_directory, metrics);
-            (fixed, busy_poll, room)
+            (fixed, busy_poll, long_frames, room)
         };
         if fixed(&config) != fixed(&before) {
-            let what = "engine, require, instance, run-directory, metrics, busy-poll and the sizes \
+            let what = "engine, require, instance, run-directory, metrics, busy-poll, long-frames and the sizes \
                         change at the next start";
             log!(Level::Warning, "reload", what);
         }

@@ -12,7 +12,7 @@ use fastpath::forward::{Capacity, PUNT_LIMITS_ALLOWED, PuntLimits};
 use serde::Deserialize;
 
 use crate::control_plane::guard::Treatment;
-use crate::engine::{EngineKind, Require};
+use crate::engine::{EngineKind, Require, SocketOptions};
 
 pub use self::values::{InstanceName, Metrics, Stale};
 
@@ -62,6 +62,9 @@ pub struct Config {
     /// `busy-poll`: workers do the driver's receiving themselves (default false; engine `af-xdp`
     /// only).
     pub busy_poll: bool,
+    /// `long-frames`: workers carry frames longer than 1792 bytes, too (default false; engine
+    /// `af-xdp` only, Linux 6.6).
+    pub long_frames: bool,
     /// `table-words`: room for a family of the main table, in words of 8 bytes (default 2097152).
     pub table_words: u32,
     /// `vrfs`: tables beside the main one, at once (default 7).
@@ -93,6 +96,7 @@ impl Default for Config {
             stale: Stale::default(),
             punt_limits: PuntLimits::default(),
             busy_poll: false,
+            long_frames: false,
             table_words: capacity.main_v4 as u32,
             vrfs: capacity.more_tables as u32,
             vrf_words: capacity.more_words as u32,
@@ -125,6 +129,14 @@ impl Config {
             buckets: self.group_buckets as usize,
             vlans: self.vlans as usize,
             ..Capacity::default()
+        }
+    }
+
+    /// How the sockets of engine `af-xdp` are set up.
+    pub fn sockets(&self) -> SocketOptions {
+        SocketOptions {
+            busy_poll: self.busy_poll,
+            long_frames: self.long_frames,
         }
     }
 
@@ -211,6 +223,13 @@ impl Config {
                     .to_owned(),
             );
         }
+        if self.long_frames && self.engine != EngineKind::AfXdp {
+            return Err(
+                "long-frames = true: only workers of engine = \"af-xdp\" have a limit; choose it \
+                 or leave long-frames out"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }
@@ -225,7 +244,7 @@ const SIZES: [(&str, u32, u32); 5] = [
 ];
 
 /// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 20] = [
+const KEYS: [(&str, &str); 21] = [
     (
         "ports",
         "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
@@ -247,6 +266,7 @@ const KEYS: [(&str, &str); 20] = [
     ("stale-milliseconds", values::STALE_ALLOWED),
     ("punt-limits", PUNT_LIMITS_ALLOWED),
     ("busy-poll", "allowed are true, false"),
+    ("long-frames", "allowed are true, false"),
     ("table-words", "allowed are 4096 to 16777216"),
     ("vrfs", "allowed are 0 to 255"),
     ("vrf-words", "allowed are 256 to 1048576"),
