@@ -10,7 +10,7 @@
 //!
 //! # Who owns which memory
 //! The pool must be cut with [`Layout::chunks`] in 2048 or 4096 bytes, and must outlive its ports:
-//! give both to the same worker. A buffer is in exactly one place: free in the pool, a [`Frame`] in
+//! give both to the same worker. A buffer is in exactly one place: free in the pool, a [`Frame`](crate::Frame) in
 //! somebody's hand, or lent to the kernel by way of FILL or TX. The rings are the ledger of what is
 //! lent. Ports of one worker share its pool: the first port registers it, the others join
 //! ([`Memory`]), so a frame received on one is sent by another without a copy. A port that is
