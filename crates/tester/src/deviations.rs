@@ -69,9 +69,8 @@ const TABLE: [Deviation; 20] = [
     |profile| {
         (profile.search_seconds < RFC_SECONDS).then(|| {
             format!(
-                "a trial shorter than {RFC_SECONDS} s without loss is run again up to \
-                 {LENGTHENINGS} times, longer, while delays grow in it by more than {} % of its \
-                 length, and then fails (RFC 2544 §26.1)",
+                "a trial below {RFC_SECONDS} s without loss, in which delays grow by more than {} % of \
+                 its length, is run longer up to {LENGTHENINGS} times, then fails (RFC 2544 §26.1)",
                 profile.resolution * 50.0
             )
         })
