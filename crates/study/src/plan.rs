@@ -69,7 +69,7 @@ impl Effort {
     };
     /// Enough for speed-ups with an interval.
     pub const THOROUGH: Self = Self {
-        time: Duration::from_secs(62),
+        time: Duration::from_secs(63),
         full: 3,
         all: 9,
         extent: Extent::All,
