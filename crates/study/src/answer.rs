@@ -128,9 +128,13 @@ fn sentences(study: &Study) -> Vec<String> {
         return vec!["Which engine is the fastest cannot be told here.".to_owned()];
     };
     let cores = study.most_workers(&fastest.key.engine);
+    let engine = engine_in_words(&fastest.key.engine);
+    // Ports and sockets are several.
+    let is_plural = engine.contains("ports") || engine.contains("sockets");
     let mut first = format!(
-        "{} forwards {} of {SMALLEST} bytes on {}",
-        capital(engine_in_words(&fastest.key.engine)),
+        "{} {} {} of {SMALLEST} bytes on {}",
+        capital(engine),
+        if is_plural { "forward" } else { "forwards" },
         engineering(fastest.frames_per_second.0, "frames/s"),
         cores_in_words(cores).to_lowercase(),
     );

@@ -381,7 +381,7 @@ pub(crate) fn engine_in_words(engine: &str) -> &str {
         "auto" => "XDP or tc with our table (auto)",
         "xdp" => "XDP with our table",
         "xdp-kernel-fib" => "XDP with the kernel's table",
-        "tc" => "tc",
+        "tc" => "tc with our table",
         "af-xdp" => "XDP sockets (af-xdp)",
         "af-packet" => "packet sockets (af-packet)",
         other => other,

@@ -60,3 +60,11 @@ fn one_core_has_nothing_to_compare() {
     );
     assert!(!text.contains('×'), "{text}");
 }
+
+#[test]
+fn several_ports_forward_and_one_kernel_forwards() {
+    let mut study = study();
+    study.forwarding.retain(|row| row.key.engine == "memory");
+    let text = report::terminal::render(&answer(&study));
+    assert!(text.starts_with("Memory ports forward "), "{text}");
+}
