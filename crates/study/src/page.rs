@@ -65,7 +65,7 @@ fn rounds(study: &Study) -> String {
          that mean, round by round: it is the median of these ratios, in \
          brackets the interval of that median (of at least nine rounds 95 % by bootstrap, of \
          fewer the lowest and the highest). What route changes cost is the median of the rounds' \
-         own ratios. What others disturbed (stolen time, threads taken off their cores) was \
+         own ratios. What others disturbed (stolen time, cores that others had) was \
          measured again within its round while the time planned for it lasted; where most rounds \
          were calm, a figure is of these alone.",
         sentences::rounds(study),

@@ -7,8 +7,8 @@ use port::xsk::can_scatter;
 use super::lab::{Lab, Router, is_root};
 use super::raw::{Raw, Wires, checksum, ipv4, ipv6};
 
-/// Bytes of frames: within one buffer of a socket (1792 bytes), at its end, in two to six.
-const LENGTHS: [usize; 9] = [64, 1500, 1792, 1793, 3000, 3585, 4096, 8960, 9014];
+/// Bytes of frames: within one buffer of a socket (3840 bytes), at its end, in two and three.
+const LENGTHS: [usize; 9] = [64, 1500, 1792, 1793, 3840, 3841, 4096, 8960, 9014];
 
 /// A laboratory of jumbo frames, and the engine in it.
 fn start() -> (Lab, Router) {

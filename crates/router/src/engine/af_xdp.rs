@@ -24,14 +24,12 @@ use super::user_space::{Attached, Opened, OpenedPort, Sockets, Trouble, Wanted, 
 use super::{EngineError, SocketOptions};
 use crate::log::{Level, log};
 
-/// Bytes of a buffer, the kernel's room in front included.
+/// Bytes of a buffer, the kernel's room in front included; twice as many where frames may have several.
 const BUFFER: u16 = 2048;
 /// The longest frame in one buffer, in bytes without FCS.
 const LONGEST_IN_ONE: u16 = BUFFER - HEADROOM;
-/// Buffers of a frame at most: what drivers send without a copy (`xdp-zc-max-segs` of i40e, ice).
-const BUFFERS: u16 = 8;
-/// The longest frame that a socket takes, in bytes without FCS: those of cards are shorter.
-const LONGEST: u16 = BUFFERS * LONGEST_IN_ONE;
+/// The longest frame in several, four of them, in bytes without FCS: those of cards are shorter.
+const LONGEST: u16 = 14_336;
 /// How long a queue may stay taken after its socket was closed.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 

@@ -14,8 +14,8 @@
 //! its time from them, and that is part of what is measured. Every tick it applies the changes that
 //! are due by then, so a delayed tick delays changes and loses none.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,28 +28,24 @@ use fib::organisation::{
 use fib::quiescence::TooManyReaders;
 use fib::storage::OutOfMemory;
 use fib::{NextHop, NextHopEntry, Prefix};
-use figures::Random;
 use host::pin::PinError;
 use host::{CoreId, Pinned};
 use port::memory::{MemoryPort, Replay};
 use port::pool::Layout;
 use port::{Pool, PortError};
 
+use route_changes::RouteChanges;
+
 use super::worker::WorkerError;
 use super::{Worker, test_traffic};
 use crate::engine;
 use crate::engine::workers::Workers;
 
+mod route_changes;
+
 /// How long workers run before counting begins: caches and branch predictors are warm, huge pages
 /// in place.
 const WARM_UP: Duration = Duration::from_millis(100);
-/// How often the control thread applies the changes that are due.
-const TICK: Duration = Duration::from_millis(10);
-/// Changes that are applied at once: as many as the kernel tells of in some messages.
-const BATCH: usize = 1024;
-/// Changes that are drawn; then they come again, with other next hops.
-const DRAWN: usize = 1 << 20;
-const SEED: u64 = 1;
 /// How often the thread that waits for the end of a trial looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Buffers of a worker: two full bursts in flight would do.
@@ -178,9 +174,7 @@ pub struct MemoryEngine {
     /// Readers of each worker, of which it uses the first.
     readers: usize,
     workers: usize,
-    prefixes: Vec<(Prefix<u32>, NextHop)>,
-    next_hops: u16,
-    changes: OnceLock<Vec<(Prefix<u32>, NextHop)>>,
+    changes: RouteChanges,
 }
 
 #[derive(Debug)]
@@ -270,9 +264,7 @@ impl MemoryEngine {
             tables,
             readers,
             workers,
-            prefixes: routes.v4.clone(),
-            next_hops: routes.next_hops,
-            changes: OnceLock::new(),
+            changes: RouteChanges::new(&routes.v4, routes.next_hops),
         })
     }
 
@@ -352,13 +344,14 @@ impl MemoryEngine {
             workers.start(worker, core, vec![(PORT, counters)])?;
         }
         if trial.route_changes_per_second > 0 {
-            self.changes();
+            self.changes.draw();
         }
         let (stop, changes_made) = (AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|scope| {
             let control = (trial.route_changes_per_second > 0).then(|| {
                 scope.spawn(|| {
-                    self.change_routes(tables, trial.route_changes_per_second, &stop, &changes_made)
+                    self.changes
+                        .make(tables, trial.route_changes_per_second, &stop, &changes_made)
                 })
             });
             let outcome = measure(warm_up, trial, &workers, &changes_made);
@@ -372,65 +365,6 @@ impl MemoryEngine {
                 result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
             outcome
-        })
-    }
-
-    /// Changes routes at the given rate until told to stop.
-    fn change_routes<O: Organisation>(
-        &self,
-        tables: &O,
-        per_second: u32,
-        stop: &AtomicBool,
-        made: &AtomicU64,
-    ) -> Result<(), EngineError> {
-        let mut changes = self.changes().iter().cycle();
-        let mut batch = Vec::with_capacity(BATCH);
-        let (begun, mut done) = (Instant::now(), 0_u64);
-        while !stop.load(Ordering::Relaxed) && !self.prefixes.is_empty() {
-            let due = (begun.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
-            while done < due {
-                let count = (due - done).min(BATCH as u64);
-                let pass = done / DRAWN as u64;
-                batch.clear();
-                let next = changes.by_ref().take(count as usize);
-                batch.extend(next.map(|&(prefix, hop)| Change::V4(prefix, self.moved(hop, pass))));
-                tables.apply(&batch)?;
-                done += count;
-            }
-            made.store(done, Ordering::Relaxed);
-            thread::sleep(TICK);
-        }
-        Ok(())
-    }
-
-    /// In each pass a prefix has another next hop than in the one before.
-    fn moved(&self, hop: NextHop, pass: u64) -> NextHop {
-        match hop {
-            NextHop::NONE => hop,
-            NextHop(number) => {
-                let next_hops = u64::from(self.next_hops);
-                NextHop(1 + ((u64::from(number - 1) + pass) % next_hops) as u16)
-            }
-        }
-    }
-
-    /// Changes of random prefixes, drawn once: who makes them would pay for their random reads of
-    /// the list, which nobody does to whom they come from a neighbour. Most announcements move a
-    /// prefix to another next hop, one in four withdraws it and announces it again.
-    fn changes(&self) -> &[(Prefix<u32>, NextHop)] {
-        self.changes.get_or_init(|| {
-            let mut random = Random::new(SEED);
-            let mut changes = Vec::with_capacity(DRAWN + 1);
-            while changes.len() < DRAWN && !self.prefixes.is_empty() {
-                let (prefix, _) = self.prefixes[random.below(self.prefixes.len())];
-                let hop = NextHop(1 + random.below(usize::from(self.next_hops)) as u16);
-                if random.below(4) == 0 {
-                    changes.push((prefix, NextHop::NONE));
-                }
-                changes.push((prefix, hop));
-            }
-            changes.truncate(DRAWN);
-            changes
         })
     }
 }
