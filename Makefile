@@ -30,7 +30,8 @@ build:
 # why; with CORELANE_REQUIRE_ALL=1 it fails, unless .ci/cannot excuses it.
 test:
 	@scripts/setup test
-	@$(MAKE) --no-print-directory guest || echo "the guest program cannot be built here: the planes' end-to-end tests will skip"
+	@if $(GUEST_TARGET_IS_HERE); then $(MAKE) --no-print-directory guest; \
+	else echo "rustup cannot add $(GUEST_TARGET) here: the planes' end-to-end tests will skip"; fi
 	@scripts/test
 
 # What a change must pass before it is shown to anybody, without root: formatting, clippy, unit
@@ -40,8 +41,9 @@ check: clippy
 
 # The static program for guest kernels and other places of the user plane (`corelane planes`).
 GUEST_TARGET = x86_64-unknown-linux-musl
+GUEST_TARGET_IS_HERE = { rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET); }
 guest:
-	@rustup target list --installed 2>/dev/null | grep -q $(GUEST_TARGET) || rustup target add $(GUEST_TARGET)
+	@$(GUEST_TARGET_IS_HERE)
 	cargo build --profile guest --locked -p agent --target $(GUEST_TARGET)
 
 # The instruments against programs and devices whose answer is known: the lab, the tester, the
@@ -118,6 +120,7 @@ clippy:
 	@scripts/setup
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy -p agent --all-targets --locked --quiet -- -D warnings
 
 # Everything that looks at the source without running it.
 lint: clippy

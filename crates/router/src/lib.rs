@@ -16,7 +16,6 @@ pub mod control_plane;
 pub mod engine;
 #[cfg(feature = "kernel")]
 pub mod instance;
-#[cfg(feature = "kernel")]
 pub mod log;
 #[cfg(feature = "kernel")]
 pub mod management_plane;
