@@ -53,6 +53,12 @@ fn a_filter_ends_with_who_made_it_beside_those_of_others() {
             .status
             .success()
     };
+    // A busy machine may answer late.
+    let passes_soon = || {
+        let end = Instant::now() + Duration::from_mins(1);
+        while !passes() && Instant::now() < end {}
+        Instant::now() < end
+    };
     let ours = || tc("filter show dev r0 ingress").contains("corelane drops");
     let theirs =
         "filter add dev r0 ingress pref 7 protocol ip u32 match ip dst 192.0.2.1 flowid 1:1";
@@ -65,16 +71,13 @@ fn a_filter_ends_with_who_made_it_beside_those_of_others() {
     let filter = make().unwrap();
     assert!(ours() && !passes());
     r.enter(|| drop(filter)).unwrap();
-    assert!(!ours() && passes());
+    assert!(!ours() && passes_soon());
 
     // As when a process is killed: nobody removes the filter, but its descriptors are closed.
     let mut filter = ManuallyDrop::new(make().unwrap());
     assert!(!passes());
     filter.jump = File::open("/dev/null").unwrap().into();
-    let end = Instant::now() + Duration::from_mins(1);
-    while !passes() {
-        assert!(Instant::now() < end, "what has stayed drops frames");
-    }
+    assert!(passes_soon(), "what has stayed drops frames");
     assert!(ours());
     // The next one removes it, as does who asks for that.
     let filter = make().unwrap();
@@ -83,7 +86,7 @@ fn a_filter_ends_with_who_made_it_beside_those_of_others() {
     assert!(!passes());
     std::mem::forget(filter);
     r.enter(|| remove_left(NAME, ifindex)).unwrap().unwrap();
-    assert!(!ours() && passes());
+    assert!(!ours() && passes_soon());
     let shown = tc("filter show dev r0 ingress");
     assert!(shown.contains("pref 7 u32"), "{shown}");
 

@@ -3,11 +3,11 @@
 //! Frames are sent on one core and then on the other, so that one core's program and worker run and
 //! then the other's, and everything that `corelane` and its programs can write is compared before
 //! and after. A line that both wrote each time is one that two cores write for a packet. What also
-//! changes while nothing is sent is the control plane's; rounds tell what it writes seldom.
+//! changes while nothing is sent is the control plane's; more rounds tell what it writes seldom.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::{CoreId, Pinned};
 
@@ -15,7 +15,8 @@ use super::lab::{Lab, Router, is_root};
 use super::raw::{Wires, ipv4, ipv6};
 use super::watch::{Line, Watch};
 
-const ROUNDS: usize = 4;
+/// What is written for a packet is written in each round; the first without such a line is the last.
+const MOST_ROUNDS: usize = 20;
 /// Frames of each flow in a phase.
 const FRAMES: usize = 16;
 /// Flows of each family: by chance, none goes to one of two workers once in 2^32 times.
@@ -76,7 +77,7 @@ fn flows(router: &Router, wires: &Wires, core: CoreId) -> Vec<Vec<u8>> {
 }
 
 /// The lines that cores write in common when these flows go by one and those by the other.
-fn common(router: &Router, wires: &Wires, cores: [CoreId; 2]) -> Vec<Line> {
+fn common(router: &Router, wires: &Wires, cores: [CoreId; 2]) -> BTreeSet<Line> {
     let flows = cores.map(|core| flows(router, wires, core));
     for (core, flows) in cores.iter().zip(&flows) {
         for kind in [0x08, 0x86] {
@@ -85,11 +86,10 @@ fn common(router: &Router, wires: &Wires, cores: [CoreId; 2]) -> Vec<Line> {
         }
     }
     let mut watch = Watch::all(router.id());
-    let (mut idle, mut common) = (BTreeSet::new(), None);
-    watch.changed();
-    for _ in 0..ROUNDS {
-        sleep(REST);
-        idle.extend(watch.changed());
+    let mut common: Option<BTreeSet<Line>> = None;
+    for _ in 0..MOST_ROUNDS {
+        let begin = Instant::now();
+        watch.changed();
         let written = [0, 1].map(|place| {
             let _pinned = Pinned::to(cores[place]).unwrap();
             for _ in 0..FRAMES {
@@ -98,14 +98,17 @@ fn common(router: &Router, wires: &Wires, cores: [CoreId; 2]) -> Vec<Line> {
             sleep(REST);
             watch.changed()
         });
-        let both: BTreeSet<Line> = written[0].intersection(&written[1]).cloned().collect();
-        common = Some(match common {
-            Some(earlier) => &both & &earlier,
-            None => both,
-        });
+        let both = &written[0] & &written[1];
+        // What is written without frames too, in as long a time.
+        sleep(begin.elapsed());
+        let idle = watch.changed();
+        let kept = common.map_or(both.clone(), |earlier| &earlier & &both);
+        common = Some(&kept - &idle);
+        if common.as_ref().is_some_and(BTreeSet::is_empty) {
+            break;
+        }
     }
-    let common = common.unwrap_or_default();
-    common.difference(&idle).cloned().collect()
+    common.unwrap_or_default()
 }
 
 #[test]
