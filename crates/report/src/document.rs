@@ -35,6 +35,14 @@ pub enum Block {
     Table(Table),
     /// A plot with its caption.
     Plot(Plot),
+    /// What only a few readers want: folded on the page below its title, whole in print. The
+    /// terminal leaves it out.
+    Details {
+        /// What is folded.
+        title: String,
+        /// Shown when it is opened.
+        blocks: Vec<Block>,
+    },
     /// Markup for the page only, taken as it is: the caller has escaped what needs it. The terminal
     /// shows nothing of it.
     Html(String),
@@ -75,6 +83,18 @@ impl Document {
         self.block(Block::Text(text.into()))
     }
 
+    /// Adds blocks at the end, folded below `title`; nothing when there are none.
+    #[must_use]
+    pub fn details(self, title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        if blocks.is_empty() {
+            return self;
+        }
+        self.block(Block::Details {
+            title: title.into(),
+            blocks,
+        })
+    }
+
     /// Sets the environment: name and value, in the order they are shown.
     #[must_use]
     pub fn environment(mut self, facts: Vec<(String, String)>) -> Self {
@@ -82,6 +102,7 @@ impl Document {
         self
     }
 }
+
 /// `text` with a capital at its beginning.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();

@@ -38,25 +38,34 @@ pub fn render(document: &Document) -> String {
         }
         out.push_str("</section>\n");
     }
-    for block in &document.blocks {
-        out += &match block {
-            Block::Heading(heading) => line("h2", heading),
-            Block::Text(text) => line("p", text),
-            Block::List { title, items } => list(title, items),
-            Block::Table(table) => table.to_html(),
-            Block::Plot(plot) => figure(plot),
-            Block::Html(markup) => markup.clone(),
-        };
-    }
+    out += &body(&document.blocks);
     if !document.environment.is_empty() {
-        out.push_str("<h2>Environment</h2>\n<dl>\n");
-        for (name, value) in &document.environment {
-            out += &(element("dt", name) + &line("dd", value));
-        }
-        out.push_str("</dl>\n");
+        let facts = document.environment.iter();
+        let facts = facts.map(|(name, value)| element("dt", name) + &line("dd", value));
+        let facts: String = facts.collect();
+        out += &folded("Environment", &format!("<dl>\n{facts}</dl>\n"));
     }
     out.push_str("</main>\n</body>\n</html>\n");
     out
+}
+
+fn body(blocks: &[Block]) -> String {
+    let markup = blocks.iter().map(|block| match block {
+        Block::Heading(heading) => line("h2", heading),
+        Block::Text(text) => line("p", text),
+        Block::List { title, items } => list(title, items),
+        Block::Table(table) => table.to_html(),
+        Block::Plot(plot) => figure(plot),
+        Block::Details { title, blocks } => folded(title, &body(blocks)),
+        Block::Html(markup) => markup.clone(),
+    });
+    markup.collect()
+}
+
+/// Markup that the reader opens by its title.
+fn folded(title: &str, markup: &str) -> String {
+    let summary = line("summary", title);
+    format!("<details>\n{summary}{markup}</details>\n")
 }
 
 /// Writes the page to `path`, whole or not at all; `-` is standard output.

@@ -13,6 +13,17 @@ pub enum Align {
     Left,
     /// Numbers.
     Right,
+    /// Bars of [`bar`], for the eye alone: a number of the row says the same.
+    Bar,
+}
+
+/// Characters of the longest bar.
+const BAR: usize = 24;
+
+/// `share` of the longest bar, as a cell of a column of bars.
+pub fn bar(share: f64) -> String {
+    let length = (share.clamp(0.0, 1.0) * BAR as f64).round();
+    "█".repeat(length as usize)
 }
 
 /// A column's heading and alignment.
@@ -56,6 +67,12 @@ impl Table {
     #[must_use]
     pub fn number(self, heading: impl Into<String>) -> Self {
         self.column(heading, Align::Right)
+    }
+
+    /// Adds a column of [`bar`]s, without a heading.
+    #[must_use]
+    pub fn bars(self) -> Self {
+        self.column("", Align::Bar)
     }
 
     /// Adds a column of words for each heading.
@@ -137,7 +154,7 @@ impl Table {
         for ((align, cell), &width) in self.cells(row).zip(widths) {
             // The width of a format string is counted in characters too.
             let _ = match align {
-                Align::Left => write!(line, "{cell:<width$}  "),
+                Align::Left | Align::Bar => write!(line, "{cell:<width$}  "),
                 Align::Right => write!(line, "{cell:>width$}  "),
             };
         }
@@ -147,7 +164,7 @@ impl Table {
     /// The table as Markdown, for documents.
     pub fn to_markdown(&self) -> String {
         let rule = |column: &Column| match column.align {
-            Align::Left => "---|",
+            Align::Left | Align::Bar => "---|",
             Align::Right => "---:|",
         };
         let rule: String = self.columns.iter().map(rule).collect();
@@ -167,6 +184,10 @@ impl Table {
                 let class = match align {
                     Align::Left => "",
                     Align::Right => " class=\"n\"",
+                    Align::Bar => {
+                        out.push_str(&drawn(cell));
+                        continue;
+                    }
                 };
                 let end = &tag[..2];
                 let _ = write!(out, "<{tag}{class}>{}</{end}>", escape(cell));
@@ -185,5 +206,15 @@ impl Table {
             optional("h3", &self.title),
             optional("figcaption", &self.caption)
         )
+    }
+}
+
+/// A bar as a cell of a page; screen readers pass over it.
+fn drawn(bar: &str) -> String {
+    let length = bar.chars().count() as f64 / BAR as f64 * 100.0;
+    if length > 0.0 {
+        format!("<td class=\"bar\" aria-hidden=\"true\"><i style=\"width:{length:.1}%\"></i></td>")
+    } else {
+        "<td class=\"bar\"></td>".to_owned()
     }
 }

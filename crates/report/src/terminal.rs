@@ -7,8 +7,8 @@ use crate::{Block, Document};
 /// Columns that a paragraph fills before it wraps.
 const WIDTH: usize = 100;
 
-/// The document as text: title, verdict, blocks. Markup blocks are left out; the environment closes
-/// the text.
+/// The document as text: title, verdict, blocks. Details and markup are left out; the environment
+/// closes the text.
 pub fn render(document: &Document) -> String {
     let mut out = String::new();
     if !document.title.is_empty() {
@@ -48,7 +48,7 @@ pub fn render(document: &Document) -> String {
                 out.push('\n');
             }
             Block::Plot(plot) => out = out + &plot.to_text() + "\n",
-            Block::Html(_) => {}
+            Block::Details { .. } | Block::Html(_) => {}
         }
     }
     for (name, value) in &document.environment {

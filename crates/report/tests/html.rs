@@ -19,6 +19,8 @@ fn the_page_is_one_file_that_loads_nothing() {
                 Plot::new("p", Axis::new("x"), Axis::new("y"))
                     .series(Series::line("s").point(1.0, 2.0)),
             ))
+            .details("More <", vec![Block::Text("Folded & kept.".into())])
+            .details("Nothing", Vec::new())
             .block(Block::Html("<hr>".into()))
             .environment(vec![("kernel".into(), "6 <".into())]),
     );
@@ -41,5 +43,10 @@ fn the_page_is_one_file_that_loads_nothing() {
         .0;
     assert_eq!(between, "\n", "nothing but tags above the title");
     assert!(page.contains("<h3>Points</h3>\n<ul>\n<li>One &lt; two.</li>"));
+    assert!(page.contains(
+        "<details>\n<summary>More &lt;</summary>\n<p>Folded &amp; kept.</p>\n</details>"
+    ));
+    assert!(page.contains("<details>\n<summary>Environment</summary>\n<dl>"));
+    assert!(!page.contains("Nothing"));
     assert_eq!(page.matches("<svg").count(), 2);
 }
