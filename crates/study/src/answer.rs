@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use dut::case::SMALLEST;
 use dut::kind::Table;
-use report::Table as Shown;
+use report::table::bar;
 use report::units::{Times, engineering};
-use report::{Document, capital};
+use report::{Block, Document, Table as Shown, capital};
 
 use crate::result::Study;
 use crate::row::Row;
@@ -14,20 +14,13 @@ use crate::sentences::{cores_in_words, engine_in_words};
 use crate::tables::{NOTHING, figure, rate_of};
 use crate::transfers::Transfers;
 
-/// Columns of the longest bar.
-const BAR: f64 = 24.0;
 /// The engine without a network.
 const MEMORY: &str = "memory";
 
 /// What is printed when nobody asks for more: at most 25 lines with eight engines.
 pub fn answer(study: &Study) -> Document {
-    let mut document = Document::new("");
-    document.verdict = sentences(study);
-    document = document.block(report::Block::Table(table(study)));
-    let mut more: Vec<String> = Vec::new();
-    more.extend(study.transfers.as_ref().and_then(Transfers::verdict));
-    more.extend(crate::sentences::noise(study));
-    more.extend(crate::sentences::footnote(study));
+    let mut document = opening(study, "");
+    let mut more = beside(study);
     if !study.left_out.is_empty() {
         more.push(format!(
             "Not measured: {}; --full says why.",
@@ -40,6 +33,28 @@ pub fn answer(study: &Study) -> Document {
     document.text(next(study))
 }
 
+/// How everything that is shown of a study opens, on a terminal and on the page: the sentences and
+/// the table.
+pub(crate) fn opening(study: &Study, title: &str) -> Document {
+    let document = Document {
+        verdict: sentences(study),
+        ..Document::new(title)
+    };
+    let table = table(study);
+    if table.rows.is_empty() {
+        return document;
+    }
+    document.block(Block::Table(table))
+}
+
+/// What is to be known beside the table: transfers, noise, and what "–" stands for.
+pub(crate) fn beside(study: &Study) -> Vec<String> {
+    let transfers = study.transfers.as_ref().and_then(Transfers::verdict);
+    let noise = crate::sentences::noise(study);
+    let footnote = crate::sentences::footnote(study);
+    transfers.into_iter().chain(noise).chain(footnote).collect()
+}
+
 /// One row for each engine with the smallest frames, the fastest between interfaces first: one
 /// core, all cores, how many times one core's frames with its interval, and a bar.
 pub(crate) fn table(study: &Study) -> Shown {
@@ -50,7 +65,7 @@ pub(crate) fn table(study: &Study) -> Shown {
     if study.cores > 1 {
         shown = shown.number(all).numbers(["×", "interval"]);
     }
-    shown = shown.text("");
+    shown = shown.bars();
     let rows = rows(study);
     let fastest = rows
         .iter()
@@ -73,9 +88,12 @@ pub(crate) fn table(study: &Study) -> Shown {
         }
         // What needs no network is no measure of what does.
         let is_compared = key.engine != MEMORY && fastest > 0.0 && row.weak.is_none();
-        let length = BAR * row.frames_per_second.0 / fastest;
-        let bar = if is_compared { length.round() } else { 0.0 };
-        cells.push("█".repeat(bar as usize));
+        let share = row.frames_per_second.0 / fastest;
+        cells.push(if is_compared {
+            bar(share)
+        } else {
+            String::new()
+        });
         shown.push(cells);
     }
     if !study.without_device.is_empty() {
@@ -106,6 +124,14 @@ fn rows(study: &Study) -> Vec<&Row> {
     between.sort_by(|a, b| b.frames_per_second.0.total_cmp(&a.frames_per_second.0));
     let locked = row(MEMORY, Table::Locked);
     between.into_iter().chain(memory).chain(locked).collect()
+}
+
+/// The engines with their tables, in the order of [`table`].
+pub(crate) fn engines(study: &Study) -> Vec<(&str, Table)> {
+    let rows = rows(study).into_iter();
+    rows.filter(|row| row.key.table != Table::Locked)
+        .map(|row| (row.key.engine.as_str(), row.key.table))
+        .collect()
 }
 
 fn name(row: &Row) -> String {
@@ -173,7 +199,7 @@ fn next(study: &Study) -> String {
     } else {
         "as root it measures between Linux interfaces too, beside the kernel's own forwarding"
     };
-    format!("Next: {try_}. `corelane study --from study.json --full` prints all tables.")
+    format!("Next: {try_}. `corelane study report study.json --full` prints all tables.")
 }
 
 fn things(count: usize) -> String {

@@ -14,6 +14,7 @@ mod claims;
 mod evidence;
 pub mod line;
 mod lock_price;
+mod matrix;
 pub mod measure;
 mod model;
 mod no_loss;

@@ -3,55 +3,108 @@
 use report::{Block, Document};
 use tester::profile::Profile;
 
+use crate::answer::{beside, opening};
 use crate::result::Study;
 use crate::transfers::Transfers;
-use crate::{model, plots, sentences, tables};
+use crate::{matrix, model, plots, sentences, tables};
 
-/// What is printed: verdict and tables.
+const TITLE: &str = "What the cores of this machine forward";
+
+/// What is printed of everything: the answer, the evidence, all tables.
 pub fn summary(study: &Study) -> Document {
-    let mut document = opening(study);
-    document.blocks = table_blocks(study);
-    let document = footnote(study, document);
+    let mut document = opening(study, TITLE);
+    document.blocks.extend(evidence(study));
+    document.blocks.extend(matrices(study));
+    document.blocks.extend(cases(study));
+    document.blocks.extend(measurements(study));
+    document.blocks.extend(model_blocks(study));
+    let document = more(study, document);
     document.text(format!("Measured on {}.", study.environment.machine()))
 }
 
-/// The document with what "–" stands for.
-fn footnote(study: &Study, document: Document) -> Document {
-    match sentences::footnote(study) {
-        Some(footnote) => document.text(footnote),
-        None => document,
-    }
+/// The page: the answer, its picture, the matrix, the evidence, and folded what few will ask for.
+pub fn page(study: &Study) -> Document {
+    let (picture, plots) = plots::opening_and_rest(study);
+    let mut document = opening(study, TITLE);
+    document.blocks.extend(picture.map(Block::Plot));
+    document = more(study, document).text(format!("Measured on {}.", study.environment.machine()));
+    document = document.heading("By frame size");
+    document.blocks.extend(matrices(study));
+    document = document.heading("Evidence");
+    document.blocks.extend(evidence(study));
+    document.blocks.extend(measurements(study));
+    let transfers = study.transfers.as_ref().map(Transfers::details);
+    let cases = cases(study).chain(transfers.map(Block::Table));
+    document
+        .details("Every case, round by round", cases.collect())
+        .details("More plots", plots.into_iter().map(Block::Plot).collect())
+        .details("What more cores would forward", model_blocks(study))
+        .details("What the cores did", trace_blocks(study))
+        .details("How it was measured", method(study))
+        .environment(study.environment.facts())
 }
 
-/// The page: verdict, tables, plots, method, environment.
-pub fn page(study: &Study) -> Document {
-    let mut document = opening(study).text(format!("Measured on {}.", study.environment.machine()));
-    let mut plots = plots::all(study).into_iter().map(Block::Plot);
-    document.blocks.extend(plots.next());
-    document = document.heading("Tables");
-    document.blocks.extend(table_blocks(study));
-    let details = study.transfers.as_ref().map(Transfers::details);
-    document.blocks.extend(details.map(Block::Table));
-    document = footnote(study, document).heading("Plots");
-    document.blocks.extend(plots);
-    document.blocks.extend(trace_blocks(study));
-    document = document.heading("How it was measured");
-    document = document.text(rounds(study));
-    if let Some(profile) = &study.search_profile {
-        document = document.text(search(profile));
-    }
-    if let Some(transfers) = &study.transfers {
-        document = document.text(transfers.method());
-    }
-    document = document.text(format!("Routing table: {}.", study.routes_from));
+/// What is to be known beside the answer.
+fn more(study: &Study, document: Document) -> Document {
+    beside(study).into_iter().fold(document, Document::text)
+}
+
+/// The sentences of the evidence, and what was not measured.
+fn evidence(study: &Study) -> Option<Block> {
+    let items = sentences::evidence(study);
+    let title = String::new();
+    (!items.is_empty()).then_some(Block::List { title, items })
+}
+
+fn matrices(study: &Study) -> impl Iterator<Item = Block> {
+    matrix::all(study).into_iter().map(Block::Table)
+}
+
+/// A row for each case.
+fn cases(study: &Study) -> impl Iterator<Item = Block> {
+    let three = [
+        tables::one_core(study),
+        tables::locked(study),
+        tables::unlocked(study),
+    ];
+    let shown = three.into_iter().filter(|table| !table.rows.is_empty());
+    shown.map(Block::Table)
+}
+
+/// What was measured beside the cases.
+fn measurements(study: &Study) -> impl Iterator<Item = Block> {
+    let changes = tables::changes(study);
+    let searches = tables::no_loss(study);
+    let transfers = study.transfers.as_ref().map(Transfers::table);
+    tables::lock_price(study)
+        .into_iter()
+        .chain(changes)
+        .chain(tables::without_device(study))
+        .chain(searches)
+        .chain(transfers)
+        .map(Block::Table)
+}
+
+fn model_blocks(study: &Study) -> Vec<Block> {
+    study.model.iter().flat_map(model::shown::blocks).collect()
+}
+
+fn method(study: &Study) -> Vec<Block> {
+    let mut method = vec![rounds(study)];
+    method.extend(study.search_profile.as_ref().map(search));
+    method.extend(study.transfers.as_ref().map(Transfers::method));
+    method.push(format!("Routing table: {}.", study.routes_from));
     let methods = study.methods.iter();
-    document = document.block(Block::List {
+    let engines = methods.map(|method| format!("{}: {}", method.engine, method.text));
+    let engines = Block::List {
         title: String::new(),
-        items: methods
-            .map(|method| format!("{}: {}", method.engine, method.text))
-            .collect(),
-    });
-    document.environment(study.environment.facts())
+        items: engines.collect(),
+    };
+    method
+        .into_iter()
+        .map(Block::Text)
+        .chain([engines])
+        .collect()
 }
 
 /// How rates were measured.
@@ -94,38 +147,10 @@ fn search(profile: &Profile) -> String {
     )
 }
 
-fn opening(study: &Study) -> Document {
-    Document {
-        verdict: sentences::verdict(study),
-        ..Document::new("What the cores of this machine forward")
-    }
-}
-
-fn table_blocks(study: &Study) -> Vec<Block> {
-    let three = [
-        tables::one_core(study),
-        tables::locked(study),
-        tables::unlocked(study),
-    ];
-    let shown = three.into_iter().filter(|table| !table.rows.is_empty());
-    let tables = shown
-        .chain(tables::lock_price(study))
-        .chain(tables::changes(study))
-        .chain(tables::without_device(study))
-        .chain(tables::no_loss(study))
-        .chain(study.transfers.as_ref().map(Transfers::table))
-        .map(Block::Table);
-    let model = study.model.iter().flat_map(model::shown::blocks);
-    tables.chain(model).collect()
-}
-
 /// What the cores did: a picture and the profiler's sentences for each trace.
 fn trace_blocks(study: &Study) -> Vec<Block> {
     let mut blocks = Vec::new();
-    for (index, picture) in study.traces.iter().enumerate() {
-        if index == 0 {
-            blocks.push(Block::Heading("What the cores did".to_owned()));
-        }
+    for picture in &study.traces {
         blocks.push(Block::List {
             title: picture.title.clone(),
             items: picture.trace.verdict.clone(),

@@ -7,19 +7,67 @@ use dut::kind::Table;
 use report::units::FramesPerSecond;
 use report::{Axis, Plot, Series, Style};
 
+use crate::answer;
 use crate::plan::CHANGE_RATES;
 use crate::result::Study;
 use crate::route_changes::RouteChanges;
+use crate::row::Row;
 use crate::sentences::{cores_in_words, engine_in_words};
 
 /// Most series that a reader can tell apart in one plot.
 const SERIES_MAX: usize = 8;
 
-/// Every plot, in the order of the page.
+/// Every plot.
 pub fn all(study: &Study) -> Vec<Plot> {
     let first = throughput(study).into_iter().chain(speed_up(study));
-    first.chain(changes(study)).collect()
+    first.chain(changes(study)).chain(engines(study)).collect()
 }
+
+/// The plot of the answer, and the others in the order of the page.
+pub(crate) fn opening_and_rest(study: &Study) -> (Option<Plot>, Vec<Plot>) {
+    let mut all = all(study);
+    let last = engines(study).and_then(|_| all.pop());
+    if last.is_some() || all.is_empty() {
+        return (last, all);
+    }
+    (Some(all.remove(0)), all)
+}
+
+/// Throughput of all cores against frame size, a line for each engine between interfaces; `None`
+/// without one.
+fn engines(study: &Study) -> Option<Plot> {
+    let cores = cores_in_words(study.cores);
+    let mut plot = Plot::new(
+        format!("{cores}: throughput against frame size"),
+        sizes(),
+        Axis::new("bit/s").from_zero(),
+    );
+    let between = answer::engines(study).into_iter();
+    for (engine, table) in between.filter(|&(engine, _)| engine != "memory") {
+        let rows = study.rows(engine, table, study.most_workers(engine), 0);
+        let line = Series::line(report::capital(engine_in_words(engine)));
+        let line = rows.filter(|row| row.weak.is_none()).fold(line, point);
+        plot = plot.series(line);
+    }
+    plot.series.truncate(SERIES_MAX);
+    (!plot.series.is_empty()).then(|| plot.caption(CAPTION))
+}
+
+fn sizes() -> Axis {
+    Axis::new("frame size, bytes with FCS")
+        .range(0.0, 1536.0)
+        .ticks(FRAME_SIZES.map(|size| (f64::from(size), size.to_string())))
+}
+
+/// The rate of `row` on its line.
+fn point(line: Series, row: &Row) -> Series {
+    let bytes = row.key.frame_bytes;
+    let [low, high] = [row.low, row.high].map(|frames| frames.at(bytes).0);
+    line.spread(f64::from(bytes), row.bits_per_second.0, low, high)
+}
+
+const CAPTION: &str = "Layer-2 rate: frame bytes with FCS, no preamble and gap. Points are \
+                       medians of the rounds, bars their range.";
 
 /// Throughput against frame size: one plot an engine, for engines differ by orders of magnitude.
 pub(crate) fn throughput(study: &Study) -> Vec<Plot> {
@@ -31,9 +79,7 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
     let cores = study.most_workers(engine);
     let mut plot = Plot::new(
         format!("Throughput against frame size: {}", engine_in_words(engine)),
-        Axis::new("frame size, bytes with FCS")
-            .range(0.0, 1536.0)
-            .ticks(FRAME_SIZES.map(|size| (f64::from(size), size.to_string()))),
+        sizes(),
         Axis::new("bit/s").from_zero(),
     );
     for workers in BTreeSet::from([1, cores]) {
@@ -47,19 +93,12 @@ fn throughput_of(study: &Study, engine: &str) -> Plot {
                 continue;
             }
             let name = format!("{}, {table}", cores_in_words(workers).to_lowercase());
-            let mut series = Series::line(name).colour(colour(workers, table));
-            for row in study.rows(engine, table, workers, 0) {
-                let bytes = row.key.frame_bytes;
-                let [low, high] = [row.low, row.high].map(|frames| frames.at(bytes).0);
-                series = series.spread(f64::from(bytes), row.bits_per_second.0, low, high);
-            }
-            plot = plot.series(series);
+            let series = Series::line(name).colour(colour(workers, table));
+            let rows = study.rows(engine, table, workers, 0);
+            plot = plot.series(rows.fold(series, point));
         }
     }
-    plot.caption(
-        "Layer-2 rate: frame bytes with FCS, no preamble and gap. Points are medians of the \
-         rounds, bars their range.",
-    )
+    plot.caption(CAPTION)
 }
 
 /// Grey-blue for one core, one colour for each organisation.

@@ -14,7 +14,6 @@ use crate::plan::CHANGE_RATES;
 use crate::result::{Study, UNLOCKED, ratio};
 use crate::row::Row;
 use crate::tables::NOTHING;
-use crate::transfers::Transfers;
 
 const ONE_CORE: &str = "This run had one core, so it says nothing about a second.";
 /// A share of the frames at and above which nothing is said to be lost.
@@ -206,15 +205,13 @@ pub(crate) fn changes(study: &Study) -> String {
     text
 }
 
-/// The first lines of the report.
-pub(crate) fn verdict(study: &Study) -> Vec<String> {
+/// What the measurements say beyond the answer, and what was not measured.
+pub(crate) fn evidence(study: &Study) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = study.engines().first() {
         lines.extend(core_buys(study, first));
     }
     lines.extend(between_engines(study));
-    lines.extend(study.transfers.as_ref().and_then(Transfers::verdict));
-    lines.extend(noise(study));
     lines.extend(study.left_out.iter().cloned());
     lines
 }
