@@ -39,16 +39,16 @@ pub(crate) fn one_core(study: &Study) -> String {
     let parts = of_engines(study, |engine| {
         let row = study.smallest(engine, study.best_table(engine)?, 1)?;
         row.weak.is_none().then_some(())?;
-        let engine = engine_in_words(engine);
-        Some(format!("{} through {engine}", frames(row)))
+        let engine = capital(engine_in_words(engine));
+        Some(format!(" {engine}: {}.", frames(row)))
     });
     if parts.is_empty() {
         return String::new();
     }
     format!(
-        "One core forwards {} of {SMALLEST} bytes each, with {} routes.{}",
-        list(&parts),
+        "What one core forwards of {SMALLEST} bytes, with {} routes.{}{}",
         routes(study),
+        parts.concat(),
         experiments(study)
     )
 }
@@ -97,12 +97,12 @@ fn cost_of_lock(study: &Study, engine: &str) -> Option<String> {
     }
     let times = study.speed_up(locked)?;
     let bought = if times < 0.98 {
-        "so more cores forward less:"
+        "More cores forward less:"
     } else {
-        "so they forward"
+        "They forward"
     };
     Some(format!(
-        "{name}: the lock costs {}: behind it {} forward {} of {SMALLEST} bytes, without it {}; \
+        "{name}: the lock costs {}. Behind it {} forward {} of {SMALLEST} bytes, without it {}. \
          {bought} {} one core's frames.",
         if share < VISIBLE {
             format!("{} of the frames", percent(1.0 - share))
@@ -160,8 +160,8 @@ pub(crate) fn looked_up(table: Table) -> &'static str {
 /// Under table 3: what the other cores bring.
 pub(crate) fn unlocked(study: &Study) -> String {
     let parts = of_engines(study, |engine| {
-        let ups = what_cores_make(study, engine, &UNLOCKED)?.to_lowercase();
-        Some(format!("{}: {ups}.", capital(engine_in_words(engine))))
+        let ups = what_cores_make(study, engine, &UNLOCKED)?;
+        Some(format!("{}: {ups}", capital(engine_in_words(engine))))
     });
     if parts.is_empty() {
         return ONE_CORE.to_owned();
@@ -180,23 +180,24 @@ pub(crate) fn changes(study: &Study) -> String {
         .map(|cost| {
             let shares = [cost.kept, cost.kept_low, cost.kept_high];
             let [kept, low, high] = shares.map(|share| share * 100.0);
-            let (engine, table) = (&cost.engine, with_table(cost.table));
-            format!("{engine} {table} keeps {kept:.1} % ({low:.1} to {high:.1} by round)")
+            let engine = capital(engine_in_words(&cost.engine));
+            let table = with_table(cost.table);
+            format!(" {engine} {table}: {kept:.1} % ({low:.1} to {high:.1} by round).")
         })
         .collect();
     let mut text = match parts[..] {
         [] => "What route changes cost cannot be told here.".to_owned(),
         _ => format!(
-            "Of the frames that go without changes, at {} route changes a second {}.",
+            "Of the frames that go without changes, so many go at {} route changes a second.{}",
             grouped(fastest),
-            list(&parts)
+            parts.concat()
         ),
     };
     for short in study.route_changes.iter().filter(|cost| cost.fell_behind()) {
         let _ = write!(
             text,
-            " {} {} made only {} of the {} changes a second asked for.",
-            capital(&short.engine),
+            " {} {}: only {} of the {} changes a second asked for were made.",
+            capital(engine_in_words(&short.engine)),
             with_table(short.table),
             grouped(short.made as u64),
             grouped(short.asked)
@@ -252,25 +253,29 @@ fn core_buys(study: &Study, engine: &str) -> Option<String> {
         return Some(ONE_CORE.to_owned());
     }
     let ups = what_cores_make(study, engine, &[&UNLOCKED[..], &[Table::Locked]].concat())?;
-    let (engine, routes) = (engine_in_words(engine), routes(study));
+    let (engine, routes) = (capital(engine_in_words(engine)), routes(study));
     Some(format!(
-        "{ups} ({engine}, {SMALLEST}-byte frames, {routes} routes)."
+        "{engine}, {SMALLEST}-byte frames, {routes} routes: {ups}"
     ))
 }
 
-/// `The second core makes it 1.97× with the shipped table and …`: all cores against one, by table.
+/// `the second core makes it 1.97× with the shipped table. With …`: all cores against one, by table.
 fn what_cores_make(study: &Study, engine: &str, tables: &[Table]) -> Option<String> {
     let cores = study.most_workers(engine);
     let up = |&table: &Table| {
         let times = speed_up(study, study.smallest(engine, table, cores)?)?;
-        Some(format!("{times} {}", with_table(table)))
+        Some((times, with_table(table)))
     };
-    let ups: Vec<String> = tables.iter().filter_map(up).collect();
+    let mut ups = tables.iter().filter_map(up);
     let more = match cores {
-        2 => "The second core makes it".to_owned(),
-        more => format!("All {more} cores together make it"),
+        0 | 1 => return None,
+        2 => "the second core makes it".to_owned(),
+        more => format!("all {more} cores together make it"),
     };
-    (cores > 1 && !ups.is_empty()).then(|| format!("{more} {}", list(&ups)))
+    let (times, table) = ups.next()?;
+    let others = ups.map(|(times, table)| format!(" {}: {times}.", capital(table)));
+    let others: String = others.collect();
+    Some(format!("{more} {times} {table}.{others}"))
 }
 
 /// Engines between Linux interfaces, fastest first, against the kernel: all by their rates without
@@ -297,14 +302,14 @@ fn between_engines(study: &Study) -> Option<String> {
     let kernel = told.remove(kernel);
     told.sort_by(|a, b| b.times.total_cmp(&a.times));
     let mut text = format!(
-        "Between Linux interfaces the kernel forwards {} {measure}",
+        "Between Linux interfaces the kernel forwards {} {measure}.",
         rate(kernel.frames_per_second)
     );
     for one in &told {
         let _ = write!(
             text,
-            ", {} {} ({}, {:.2} to {:.2}{})",
-            one.engine,
+            " {}: {} ({}, {:.2} to {:.2}{}).",
+            capital(engine_in_words(&one.engine)),
             rate(one.frames_per_second),
             Times(one.times),
             one.low,
@@ -312,10 +317,11 @@ fn between_engines(study: &Study) -> Option<String> {
             if one.differs() { "" } else { ": no difference" }
         );
     }
-    text.push('.');
     let is_told = |engine: &&str| told.iter().any(|one| one.engine == *engine);
     let untold = between.iter().filter(|of| **of != "kernel" && !is_told(of));
-    let untold: Vec<String> = untold.map(|&engine| engine.to_owned()).collect();
+    let untold: Vec<String> = untold
+        .map(|&engine| engine_in_words(engine).to_owned())
+        .collect();
     if !untold.is_empty() {
         let _ = write!(
             text,

@@ -11,13 +11,14 @@ use report::{Block, Document};
 use self::figures::plots;
 use self::tables::tables;
 use crate::result::Comparison;
-use verdict::remarks;
-pub use verdict::verdict;
+use verdict::{answer, evidence, remarks};
 
 /// What is printed: verdict and tables.
 pub fn summary(comparison: &Comparison) -> Document {
     let mut document = opening(comparison);
-    document.blocks = tables(comparison).into_iter().map(Block::Table).collect();
+    document.blocks.push(sentences(comparison));
+    let tables = tables(comparison).into_iter().map(Block::Table);
+    document.blocks.extend(tables);
     document.blocks.extend(notes(comparison));
     document.text(format!("Measured on {}.", comparison.environment.machine()))
 }
@@ -36,7 +37,8 @@ pub fn markdown(comparison: &Comparison) -> String {
     let lists = lists(comparison)
         .into_iter()
         .map(|(title, listed)| format!("\n{title}:\n\n{}", items(&listed)));
-    let opening = [machine, items(&verdict(comparison))].into_iter();
+    let sentences = [answer(comparison), evidence(comparison)].concat();
+    let opening = [machine, items(&sentences)].into_iter();
     opening.chain(tables).chain(lists).collect()
 }
 
@@ -61,10 +63,9 @@ fn notes(comparison: &Comparison) -> impl Iterator<Item = Block> {
         })
 }
 
-/// The page: verdict, figures, tables, method, environment.
+/// The page: answer, figures, sentences, tables, what disturbed them; folded the method and environment.
 pub fn page(comparison: &Comparison) -> Document {
-    let mut document =
-        opening(comparison).text(format!("Measured on {}.", comparison.environment.machine()));
+    let mut document = opening(comparison);
     // As in the article: two and two.
     let markup = |text: &str| Block::Html(text.to_owned());
     document.blocks.push(markup("<div class=\"beside\">\n"));
@@ -72,11 +73,15 @@ pub fn page(comparison: &Comparison) -> Document {
         .blocks
         .extend(plots(comparison).into_iter().map(Block::Plot));
     document.blocks.push(markup("</div>\n"));
-    document = document.heading("Tables");
+    document = document
+        .text(format!("Measured on {}.", comparison.environment.machine()))
+        .heading("Evidence");
+    document.blocks.push(sentences(comparison));
     document
         .blocks
         .extend(tables(comparison).into_iter().map(Block::Table));
-    document = document.heading("How it was measured").text(format!(
+    document.blocks.extend(notes(comparison));
+    let method = Block::Text(format!(
         "The user plane's core is {}; the tester, the control plane and the management plane \
          share the others. Throughput is the highest rate at which no more than one frame in a \
          thousand was lost. Delay, jitter and the responses beside packets come from trials at \
@@ -90,13 +95,20 @@ pub fn page(comparison: &Comparison) -> Document {
         comparison.route_changes_per_second,
         comparison.route_origin.name()
     ));
-    document.blocks.extend(notes(comparison));
+    let document = document.details("How it was measured", vec![method]);
     document.environment(comparison.environment.facts())
 }
 
 fn opening(comparison: &Comparison) -> Document {
     Document {
-        verdict: verdict(comparison),
+        verdict: answer(comparison),
         ..Document::new("User plane and management plane, on one kernel and on several")
+    }
+}
+
+fn sentences(comparison: &Comparison) -> Block {
+    Block::List {
+        title: String::new(),
+        items: evidence(comparison),
     }
 }

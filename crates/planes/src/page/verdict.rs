@@ -8,8 +8,86 @@ use crate::deployment::Variant;
 use crate::guest::BOOT_BOUND;
 use crate::result::{Cause, Cell, ChannelShare, Comparison, Measure, Plane, Protocol};
 
+/// Who disturbs whom: where requests take most of the user plane's throughput, and where packets
+/// lengthen responses most.
+pub(super) fn answer(comparison: &Comparison) -> Vec<String> {
+    let variants = comparison.variants().into_iter();
+    let planes: Vec<(Variant, Planes)> = variants
+        .filter_map(|variant| Some((variant, Planes::of(comparison, variant)?)))
+        .collect();
+    let responses = planes.iter().filter_map(|(variant, planes)| {
+        let [alone, beside] = planes.response?;
+        Some((*variant, beside / alone - 1.0))
+    });
+    let responses: Vec<(Variant, f64)> = responses.collect();
+    let taken: Vec<(Variant, f64)> = planes
+        .iter()
+        .map(|(variant, planes)| (*variant, 1.0 - planes.beside / planes.alone))
+        .collect();
+    let noticed = format!("{:.0} %", NOTICED * 100.0);
+    let packets = most(&taken).map(|(variant, share, below)| match variant {
+        None => format!("Requests take less than {noticed} of the user plane's throughput{below}."),
+        Some(variant) => format!(
+            "Requests take {:.0} % of the user plane's throughput with {variant}, and less than \
+             {noticed}{below}.",
+            share * 100.0
+        ),
+    });
+    let requests = most(&responses).map(|(variant, share, below)| match variant {
+        None => {
+            format!("Packets lengthen a request's median response by less than {noticed}{below}.")
+        }
+        Some(variant) => format!(
+            "Packets make a request's median response {:.1} times as long with {variant}, and less \
+             than {noticed} longer{below}.",
+            share + 1.0
+        ),
+    });
+    packets.into_iter().chain(requests).collect()
+}
+
+/// Where the share is largest, if it is noticed; that share; and in how many of all it is not.
+fn most(shares: &[(Variant, f64)]) -> Option<(Option<Variant>, f64, String)> {
+    let &(variant, share) = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let below = shares.iter().filter(|(_, share)| *share < NOTICED).count();
+    let below = format!(" in {below} of {}", shares.len());
+    Some(((share >= NOTICED).then_some(variant), share, below))
+}
+
+/// What a variant's planes do at the smallest payload.
+struct Planes {
+    payload: u32,
+    /// The user plane's throughput, bits a second: alone, and beside requests.
+    alone: f64,
+    beside: f64,
+    /// A request's median response, milliseconds: alone, and beside packets.
+    response: Option<[f64; 2]>,
+}
+
+impl Planes {
+    fn of(comparison: &Comparison, variant: Variant) -> Option<Self> {
+        let payload = comparison
+            .cells_of(variant, Plane::User, Protocol::Udp)
+            .map(|cell| cell.payload_bytes)
+            .min()?;
+        let user = |load| comparison.cell(variant, Plane::User, payload, load);
+        let response = |bytes, load| {
+            comparison
+                .cell(variant, Plane::Management, bytes, load)?
+                .response_p50_ms
+        };
+        let responses = response(0, false).zip(response(payload, true));
+        Some(Self {
+            payload,
+            alone: user(false)?.throughput_bps?,
+            beside: user(true)?.throughput_bps?,
+            response: responses.map(Into::into),
+        })
+    }
+}
+
 /// One sentence for every deployment and mode, one for every cause, one for the guests.
-pub fn verdict(comparison: &Comparison) -> Vec<String> {
+pub(super) fn evidence(comparison: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
     for variant in comparison.variants() {
         sentences.extend(influence(comparison, variant));
@@ -51,20 +129,10 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
 
 /// "AMP, packets in kernel, 64 bytes: requests take 12 % of the user plane's throughput; packets …"
 fn influence(comparison: &Comparison, variant: Variant) -> Option<String> {
-    let smallest = comparison
-        .cells_of(variant, Plane::User, Protocol::Udp)
-        .map(|cell| cell.payload_bytes)
-        .min()?;
-    let user = |load| comparison.cell(variant, Plane::User, smallest, load);
-    let (alone, beside) = (user(false)?.throughput_bps?, user(true)?.throughput_bps?);
-    let packets = change("the user plane's throughput", alone, beside);
-    let response = |bytes, load| {
-        comparison
-            .cell(variant, Plane::Management, bytes, load)?
-            .response_p50_ms
-    };
-    let requests = match (response(0, false), response(smallest, true)) {
-        (Some(alone), Some(beside)) => format!(
+    let planes = Planes::of(comparison, variant)?;
+    let packets = change("the user plane's throughput", planes.alone, planes.beside);
+    let requests = match planes.response {
+        Some([alone, beside]) => format!(
             "; packets {} a request's median response ({alone:.1} to {beside:.1} ms)",
             if beside > alone * (1.0 + NOTICED) {
                 "lengthen"
@@ -72,11 +140,12 @@ fn influence(comparison: &Comparison, variant: Variant) -> Option<String> {
                 "do not lengthen"
             }
         ),
-        _ => String::new(),
+        None => String::new(),
     };
     Some(format!(
-        "{variant}, {smallest} bytes: {} alone; requests {packets}{requests}.",
-        prefixed(alone, "bit/s"),
+        "{variant}, {} bytes: {} alone; requests {packets}{requests}.",
+        planes.payload,
+        prefixed(planes.alone, "bit/s"),
     ))
 }
 
