@@ -6,6 +6,7 @@
 mod common;
 mod doctor;
 mod health;
+mod help;
 mod installed;
 mod planes;
 mod run;
@@ -28,6 +29,7 @@ use clap::{Parser, Subcommand};
     name = "corelane",
     version,
     propagate_version = true,
+    disable_help_subcommand = true,
     max_term_width = 100
 )]
 struct Arguments {
@@ -51,6 +53,7 @@ enum Verb {
     Verify(verify::Arguments),
     Trace(trace::Arguments),
     Tune(tune::Arguments),
+    Help(help::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -69,5 +72,6 @@ fn main() -> ExitCode {
         Verb::Verify(arguments) => verify::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Tune(arguments) => tune::run(&arguments),
+        Verb::Help(arguments) => help::run(&arguments),
     })
 }

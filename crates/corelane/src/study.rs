@@ -17,14 +17,17 @@ use study::plots;
 use study::readme;
 use study::result::Study;
 
-use crate::common::{self, Outcome, ResultOptions};
+use crate::common::{self, Json, Outcome, ResultOptions};
 
 /// How many packets this machine forwards on 1..N cores, by engine and table organisation
 ///
 /// Prints the answer, and writes report.html and study.json (or the files named by --html and
 /// --json). What it measured is also one more line of study-results.jsonl beside study.json.
 #[derive(Clone, Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
     /// Engines to measure, separated by commas [default: all that can run here]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     engine: Vec<String>,
@@ -43,28 +46,60 @@ pub(crate) struct Arguments {
     /// 5, 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
-    /// Write each plot as an SVG file into DIRECTORY
-    #[arg(long, value_name = "DIRECTORY")]
-    plots: Option<PathBuf>,
-    /// Write the tables as Markdown to FILE
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Add a line with this machine's environment and figures to FILE [default, unless --from:
-    /// study-results.jsonl beside study.json]
-    #[arg(long, value_name = "FILE")]
-    results: Option<PathBuf>,
-    /// Measure nothing: show what FILE, a study.json, holds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "cores", "routes", "seconds"])]
+    #[command(flatten)]
+    shown: Shown,
+    /// The older spelling of `corelane study report FILE`
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide = true,
+        conflicts_with_all = ["engine", "cores", "routes", "seconds"]
+    )]
     from: Option<PathBuf>,
-    /// Print all tables, not only the answer
-    #[arg(long)]
-    full: bool,
     /// Hold what the forwarding must reach against what it does: each figure beside its bound, exit
     /// code 3 when one is missed
     #[arg(long, conflicts_with_all = ["from", "plots", "markdown", "results"])]
     bounds: bool,
     #[command(flatten)]
     output: ResultOptions,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Verb {
+    /// Shows a study made earlier again, and writes report.html (or the file named by --html)
+    Report(Report),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Report {
+    /// The JSON of a study
+    #[arg(value_name = "FILE")]
+    study: PathBuf,
+    #[command(flatten)]
+    shown: Shown,
+    #[command(flatten)]
+    json: Json,
+    /// Write the report as one web page to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// How a study is shown, whether it was measured now or earlier.
+#[derive(Clone, Debug, clap::Args)]
+struct Shown {
+    /// Write each plot as an SVG file into DIRECTORY
+    #[arg(long, value_name = "DIRECTORY")]
+    plots: Option<PathBuf>,
+    /// Write the tables as Markdown to FILE
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Add a line with this machine's environment and figures to FILE [default, where it is
+    /// measured: study-results.jsonl beside study.json]
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+    /// Print all tables, not only the answer
+    #[arg(long)]
+    full: bool,
 }
 
 /// Where lines are added that nobody has named a file for.
@@ -75,60 +110,91 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.bounds {
         return hold(arguments);
     }
-    let study = match &arguments.from {
-        Some(file) => Study::read(file)?,
-        None => take(arguments)?,
-    };
-    let shown = if arguments.full {
-        page::summary(&study)
-    } else {
-        answer(&study)
-    };
-    if !arguments.output.json.is_alone() {
-        common::print(&report::terminal::render(&shown))?;
+    if let Some(Verb::Report(report)) = &arguments.verb {
+        let study = Study::read(&report.study)?;
+        let html = report.html.as_deref();
+        return show(
+            &study,
+            &report.shown,
+            &report.json,
+            html,
+            report.json.file(),
+        );
     }
+    let ResultOptions { json, html, .. } = &arguments.output;
+    let (shown, html) = (&arguments.shown, html.as_deref());
+    if let Some(file) = &arguments.from {
+        eprintln!("`study --from FILE` is now `study report FILE`");
+        return show(&Study::read(file)?, shown, json, html, json.file());
+    }
+    // What was read is not written again unless asked for; what was measured is.
+    let file = json.file().unwrap_or(Path::new("study.json"));
+    let beside = (file != Path::new("-")).then(|| file.with_file_name(RESULTS));
+    let results = shown.results.clone().or(beside);
+    let shown = &Shown {
+        results,
+        ..shown.clone()
+    };
+    show(&take(arguments)?, shown, json, html, Some(file))
+}
 
-    // What was read is not written again unless asked for.
-    let json = arguments.output.json.file();
-    let measured = arguments.from.is_none();
-    let json = json.or(measured.then_some(Path::new("study.json")));
-    let beside = json
-        .filter(|json| measured && *json != Path::new("-"))
-        .map(|json| json.with_file_name(RESULTS));
-    let results = arguments.results.clone().or(beside);
-    let html = arguments.output.html.as_deref();
+/// Prints the answer, or all, and writes what was asked for.
+fn show(
+    study: &Study,
+    shown: &Shown,
+    json: &Json,
+    html: Option<&Path>,
+    file: Option<&Path>,
+) -> Outcome {
+    let printed = if shown.full {
+        page::summary(study)
+    } else {
+        answer(study)
+    };
+    if !json.is_alone() {
+        common::print(&report::terminal::render(&printed))?;
+    }
+    if let Some(file) = file {
+        report::json::write(file, study)?;
+    }
     let html = html.unwrap_or(Path::new("report.html"));
-    if let Some(json) = json {
-        report::json::write(json, &study)?;
-    }
-    report::html::write(html, &page::page(&study))?;
-    if let Some(directory) = &arguments.plots {
-        std::fs::create_dir_all(directory).map_err(|error| {
-            format!(
-                "cannot make the directory {} for the plots: {error}; name one that may be written",
-                directory.display()
-            )
-        })?;
-        for (number, plot) in plots::all(&study).iter().enumerate() {
-            let name = format!("plot-{}.svg", number + 1);
-            report::json::write_file(&directory.join(name), plot.to_svg_file().as_bytes())?;
-        }
-    }
-    if let Some(markdown) = &arguments.markdown {
-        report::json::write_file(markdown, readme::fragment(&study).as_bytes())?;
-    }
-    if let Some(results) = &results {
-        line::append(results, &study)?;
-    }
+    report::html::write(html, &page::page(study))?;
+    write_parts(study, shown)?;
     for path in std::iter::once(html)
-        .chain(json.filter(|_| !arguments.output.json.is_alone()))
-        .chain(results.as_deref())
+        .chain(file.filter(|_| !json.is_alone()))
+        .chain(shown.results.as_deref())
     {
         let absolute = std::path::absolute(path);
         let path = absolute.as_deref().unwrap_or(path);
         eprintln!("written: {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the plots, the tables and the line that were asked for.
+fn write_parts(
+    study: &Study,
+    shown: &Shown,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    if let Some(directory) = &shown.plots {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            format!(
+                "cannot make the directory {} for the plots: {error}; name one that may be written",
+                directory.display()
+            )
+        })?;
+        for (number, plot) in plots::all(study).iter().enumerate() {
+            let name = format!("plot-{}.svg", number + 1);
+            report::json::write_file(&directory.join(name), plot.to_svg_file().as_bytes())?;
+        }
+    }
+    if let Some(markdown) = &shown.markdown {
+        report::json::write_file(markdown, readme::fragment(study).as_bytes())?;
+    }
+    if let Some(results) = &shown.results {
+        line::append(results, study)?;
+    }
+    Ok(())
 }
 
 /// What to measure with, by the options and by this machine.

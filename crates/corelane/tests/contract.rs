@@ -59,6 +59,32 @@ fn every_verb_has_help_on_standard_output() {
 }
 
 #[test]
+fn help_explains_verbs_and_topics() {
+    let help = |words: &[&str]| run(&[&["help"][..], words].concat());
+    assert!(text(&help(&["scale", "ab"]).stdout).contains("Usage: corelane scale ab"));
+    for topic in [
+        "compare-builds",
+        "glossary",
+        "router",
+        "second-core",
+        "tutorial",
+        "verbs",
+    ] {
+        let page = text(&help(&[topic]).stdout);
+        assert!(page.starts_with("# "), "{topic}: {page}");
+        assert!(text(&help(&[]).stdout).contains(topic), "{topic}");
+    }
+    let unknown = help(&["sorcery"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = text(&unknown.stderr);
+    assert!(
+        said.contains("\"sorcery\" is no verb") && said.contains("tutorial"),
+        "{said}"
+    );
+    assert_eq!(text(&unknown.stdout), "");
+}
+
+#[test]
 fn json_without_a_file_is_all_that_standard_output_has() {
     let directory = Directory::new("contract").unwrap();
     let file = directory.path().join("doctor.json");
@@ -85,7 +111,7 @@ fn what_fails_says_so_on_standard_error_and_ends_with_1() {
         &["show", "ports", "--run-directory", "/nonexistent"][..],
         &["top", "--run-directory", "/nonexistent"],
         &["verify", "--run-directory", "/nonexistent"],
-        &["study", "--from", "/nonexistent"],
+        &["study", "report", "/nonexistent"],
         &["planes", "report", "/nonexistent"],
         &["planes", "report", "/etc/hostname"],
         &["test", "report", "/nonexistent"],

@@ -148,7 +148,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     crate::page::fits_desk_and_phone_and_loads_nothing(&place.path("report.html"));
 
     let again = place.run(&[
-        "--from",
+        "report",
         "study.json",
         "--full",
         "--html",
@@ -160,7 +160,10 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     ]);
     assert!(again.status.success(), "{again:?}");
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
-    let answer = place.run(&["--from", "study.json", "--html", "again.html"]);
+    let earlier = place.run(&["--from", "study.json", "--html", "again.html"]);
+    assert!(String::from_utf8_lossy(&earlier.stderr).contains("is now `study report FILE`"));
+    let answer = place.run(&["report", "study.json", "--html", "again.html"]);
+    assert_eq!(answer.stdout, earlier.stdout);
     let answer = String::from_utf8(answer.stdout).unwrap();
     assert!(answer.contains("Frames/s of 64 bytes"), "{answer}");
     assert!(answer.lines().count() <= 25, "{answer}");
@@ -222,7 +225,7 @@ fn two_cores_have_a_forecast() {
     let old = std::fs::read_to_string(place.path("study.json")).unwrap();
     let old = old.replace("corelane-study/5", "corelane-study/4");
     std::fs::write(place.path("old.json"), old).unwrap();
-    let refused = place.run(&["--from", "old.json"]);
+    let refused = place.run(&["report", "old.json"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("corelane-study/4"),
@@ -233,12 +236,12 @@ fn two_cores_have_a_forecast() {
 #[test]
 fn a_result_that_is_none_is_refused() {
     let place = Place::new();
-    let error = place.refused(&["--from", "absent.json"]);
+    let error = place.refused(&["report", "absent.json"]);
     assert!(
         error.contains("absent.json") && error.contains("name a result's JSON"),
         "{error}"
     );
-    let error = place.refused(&["--from", "routes.txt"]);
+    let error = place.refused(&["report", "routes.txt"]);
     assert!(error.contains("routes.txt is no result"), "{error}");
 }
 
