@@ -1,4 +1,5 @@
-//! The report in a real browser: it loads nothing, complains of nothing, and fits a phone.
+//! The reports in a real browser: they load nothing, complain of nothing, fit a phone, and
+//! everybody can read them.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +7,19 @@ use std::process::Command;
 use host::temporary::Directory;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// Written into a copy of the page: it tells the page around it what the browser made of it.
-const PROBE: &str = "<script>addEventListener('load',()=>parent.postMessage([innerWidth,document.\
-                     documentElement.scrollWidth,performance.getEntriesByType('resource').length].\
-                     join(' '),'*'))</script></body>";
+/// Written into a copy of the page: it tells the page around it what the browser made of it, and
+/// what of it keeps people from reading, folded details included.
+const PROBE: &str = "<script>addEventListener('load', async () => {
+    for (const details of document.querySelectorAll('details')) details.open = true;
+    const dark = Number(matchMedia('(prefers-color-scheme: dark)').matches);
+    const loaded = performance.getEntriesByType('resource').length;
+    const view = [innerWidth, document.documentElement.scrollWidth, loaded, dark].join(' ');
+    const found = window.axe ? (await axe.run({resultTypes: ['violations']})).violations : [];
+    const bad = found.filter(({impact}) => impact === 'serious' || impact === 'critical');
+    const where = ({nodes}) => nodes.map(({target}) => target.join(' ')).join(', ');
+    const said = bad.map(one => `${one.id}: ${one.help}: ${where(one)}`).join('; ');
+    parent.postMessage(`${view} ${said.replace(/[<>&\"\\n|]/g, ' ')}|`, '*');
+})</script></body>";
 
 /// A page that shows that copy so wide, for windows themselves have a least width; the answers
 /// become an attribute that `--dump-dom` shows.
@@ -24,31 +34,53 @@ fn frames(widths: [u32; 2]) -> String {
     format!(
         "<!doctype html><script>document.documentElement.dataset.probe='';\
          addEventListener('message',event=>document.documentElement.dataset.probe+=\
-         event.data+' ')</script>{frames}"
+         event.data)</script>{frames}"
     )
 }
 
-/// Of each view its width, that of its content, and how many resources were loaded.
-fn probe(browser: &str, page: &Path, profile: &Path) -> Vec<[u32; 3]> {
+/// What the browser made of the page in a view.
+struct View {
+    width: u32,
+    /// Of what is in it.
+    content: u32,
+    resources: u32,
+    is_dark: bool,
+    /// What keeps people from reading it.
+    barriers: String,
+}
+
+impl View {
+    fn of(said: &str) -> Self {
+        let mut words = said.splitn(5, ' ');
+        let mut number = || words.next().unwrap().parse().unwrap();
+        Self {
+            width: number(),
+            content: number(),
+            resources: number(),
+            is_dark: number() == 1,
+            barriers: words.next().unwrap_or("").trim().to_owned(),
+        }
+    }
+}
+
+/// The views of a page with light or with dark colours, the narrow one first.
+fn probe(browser: &str, page: &Path, profile: &Path, is_dark: bool) -> Vec<View> {
     let output = Command::new("timeout")
-        .args([
-            "60",
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-        ])
+        .args(["120", browser])
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--disable-quic", "--no-first-run", "--disable-sync"])
         .args([
             "--disable-background-networking",
             "--disable-component-update",
-            "--disable-sync",
             "--enable-logging=stderr",
         ])
         .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!(
+            "--blink-settings=preferredColorScheme={}",
+            u8::from(!is_dark)
+        ))
         .arg("--window-size=1400,1000")
-        .arg("--dump-dom")
+        .args(["--virtual-time-budget=60000", "--dump-dom"])
         .arg(format!("file://{}", page.display()))
         .output()
         .unwrap();
@@ -61,21 +93,30 @@ fn probe(browser: &str, page: &Path, profile: &Path) -> Vec<[u32; 3]> {
     let (_, rest) = page
         .split_once("data-probe=\"")
         .unwrap_or_else(|| panic!("the browser did not load the page: {messages}"));
-    let numbers: Vec<u32> = rest
-        .split('"')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .map(|word| word.parse().unwrap())
-        .collect();
-    let views = numbers.chunks_exact(3);
-    let mut views: Vec<_> = views.map(|view| [view[0], view[1], view[2]]).collect();
-    views.sort_unstable();
+    let said = rest.split('"').next().unwrap();
+    let views = said.split('|').map(str::trim);
+    let views = views.filter(|view| !view.is_empty()).map(View::of);
+    let mut views: Vec<View> = views.collect();
+    views.sort_unstable_by_key(|view| view.width);
     views
 }
 
-/// Looks at a report on a desk and on a phone.
-pub(crate) fn fits_desk_and_phone_and_loads_nothing(report: &Path) {
+/// The code that finds barriers, where it can be fetched.
+fn axe() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/axe-core");
+    let output = Command::new(script).output().unwrap();
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        needs::skipped!("needs axe-core: {}", why.trim());
+        return String::new();
+    }
+    let file = String::from_utf8(output.stdout).unwrap();
+    let code = std::fs::read_to_string(file.trim()).unwrap();
+    format!("<script>{code}</script>")
+}
+
+/// Looks at a report on a desk and on a phone, by day and by night.
+pub(crate) fn is_for_everybody(report: &Path) {
     let runs = |browser: &&str| {
         Command::new(browser)
             .arg("--version")
@@ -89,16 +130,21 @@ pub(crate) fn fits_desk_and_phone_and_loads_nothing(report: &Path) {
     let directory = Directory::new("page").unwrap();
     let path = |name: &str| directory.path().join(name);
     let page = std::fs::read_to_string(report).unwrap();
-    std::fs::write(path("probe.html"), page.replace("</body>", PROBE)).unwrap();
+    let probed = page.replace("</body>", &(axe() + PROBE));
+    std::fs::write(path("probe.html"), probed).unwrap();
     let widths = [390, 1280];
     std::fs::write(path("frames.html"), frames(widths)).unwrap();
-    let views = probe(browser, &path("frames.html"), &path("profile"));
-    assert_eq!(views.iter().map(|view| view[0]).collect::<Vec<_>>(), widths);
-    for [view, content, resources] in views {
-        assert!(
-            content <= view,
-            "the page is {content} wide in a view of {view}"
+    for is_dark in [false, true] {
+        let views = probe(browser, &path("frames.html"), &path("profile"), is_dark);
+        assert_eq!(
+            views.iter().map(|view| view.width).collect::<Vec<_>>(),
+            widths
         );
-        assert_eq!(resources, 0);
+        for view in views {
+            let (width, content) = (view.width, view.content);
+            assert!(content <= width, "{content} wide in a view of {width}");
+            assert_eq!((view.resources, view.is_dark), (0, is_dark));
+            assert_eq!(view.barriers, "", "{width} wide, dark: {is_dark}");
+        }
     }
 }

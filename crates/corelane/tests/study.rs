@@ -145,7 +145,7 @@ fn a_small_study_prints_and_writes_the_same_figures() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    crate::page::fits_desk_and_phone_and_loads_nothing(&place.path("report.html"));
+    crate::page::is_for_everybody(&place.path("report.html"));
 
     let again = place.run(&[
         "report",

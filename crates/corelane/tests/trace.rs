@@ -170,6 +170,17 @@ fn a_signal_ends_a_recording_which_is_shown_and_kept() {
 }
 
 #[test]
+fn the_page_of_a_recording_is_for_everybody() {
+    let place = Directory::new("recording").unwrap();
+    let directory = place.path();
+    large(&directory.join("t"), 2_000);
+    let words = ["report", "t", "--html", "page"];
+    let output = start(&words, directory).wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    crate::page::is_for_everybody(&directory.join("page"));
+}
+
+#[test]
 fn the_demonstration_names_the_lock_which_is_gone_in_the_mended_program() {
     if !needs::root("to open tracepoints") || !needs::two_cores() {
         return;
@@ -192,6 +203,7 @@ fn the_demonstration_names_the_lock_which_is_gone_in_the_mended_program() {
     let locks = |which: &str| raw[which]["locks"].to_string();
     assert!(locks("before").contains("the one table"), "{said}");
     assert!(!locks("after").contains("the one table"), "{said}");
+    crate::page::is_for_everybody(&directory.join("h"));
     let page = fs::read_to_string(directory.join("h")).unwrap();
     for part in ["mutex `the one table`", "id=\"demo-1\"", "id=\"demo-2\""] {
         assert!(page.contains(part), "{part}");

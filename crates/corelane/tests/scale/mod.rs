@@ -57,6 +57,7 @@ fn a_quick_sweep_of_nothing_writes_its_files_and_is_compared() {
     for field in ["law", "cause", "sentence", "not_measured", "environment"] {
         assert!(result.get(field).is_some(), "{field}");
     }
+    crate::page::is_for_everybody(&html);
     let page = fs::read_to_string(&html).unwrap();
     assert!(page.contains("</html>") && !page.contains("https://") && !page.contains(" src="));
     let both = corelane(&["compare", json.to_str().unwrap(), json.to_str().unwrap()]);

@@ -41,6 +41,7 @@ fn a_stored_result_shows_the_same_again_and_meets_expectations() {
             .status
             .success()
     );
+    crate::page::is_for_everybody(&page);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && page.contains("</html>") && !page.contains("https://"));
 

@@ -56,7 +56,6 @@ pub fn document(report: &Report) -> Document {
         interruption::reset(report),
         delay::by_payload(report),
         selftest::table(report),
-        trials::table(report),
     ]
     .into_iter()
     .flatten()
@@ -66,4 +65,5 @@ pub fn document(report: &Report) -> Document {
     document
         .heading("Deviations from the RFCs")
         .text(format!("{}.", report.deviations.join("; ")))
+        .details("Every trial", trials::table(report))
 }

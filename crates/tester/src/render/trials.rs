@@ -54,6 +54,5 @@ pub(super) fn table(report: &Report) -> Vec<Block> {
              time in which a thread of the trial was ready to run and others had its core.",
         )
         .table();
-    // On the terminal hundreds of rows would bury the result: the page has them.
-    vec![Block::Html(table.to_html())]
+    vec![Block::Table(table)]
 }

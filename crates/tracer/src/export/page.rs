@@ -37,9 +37,8 @@ pub fn document(trace: &Trace, analysis: &Analysis) -> Document {
             .heading("Locks")
             .block(Block::Table(lock_table(analysis, &verdict)));
     }
-    document = document
-        .heading("Interrupts")
-        .block(Block::Table(interrupt_table(analysis)));
+    let interrupts = vec![Block::Table(interrupt_table(analysis))];
+    document = document.details("Interrupts", interrupts);
     let environment = [
         ("host", trace.header.host.clone()),
         ("kernel", trace.header.kernel.clone()),
@@ -70,7 +69,8 @@ pub fn timeline(analysis: &Analysis, id: &str) -> String {
          class=\"timeline-tools\"><button type=\"button\" data-do=\"out\" aria-label=\"zoom \
          out\">−</button><button type=\"button\" data-do=\"in\" aria-label=\"zoom \
          in\">+</button><button type=\"button\" data-do=\"all\">all</button><span \
-         class=\"timeline-where\"></span></div><canvas tabindex=\"0\" aria-label=\"what each core \
+         class=\"timeline-where\"></span></div><canvas tabindex=\"0\" role=\"img\" \
+         aria-label=\"what each core \
          and thread did over time\"></canvas><div class=\"timeline-tip\" \
          hidden></div><figcaption>Each row is a core or a thread; colour is the thread. Drag to \
          move, wheel or pinch to zoom, arrow keys and + − 0 work too. Close up, arrows show who \

@@ -1,4 +1,4 @@
-//! A result as a document: sentence, table, curve, straight line, cause, environment.
+//! A result as a document: sentence, table, curve, cause, law, environment.
 
 mod cause;
 mod plots;
@@ -22,12 +22,12 @@ pub fn document(result: &ScaleResult) -> Document {
     document = document
         .block(Block::Table(points_table(result)))
         .block(Block::Plot(curve(result)));
+    document = filled(cause(document, result), beside_table(result));
+    document = document.heading("Law").text(law_words(result));
     if first_points(result).count() > 2 {
         document = document.block(Block::Plot(straight_line(result)));
     }
-    document = document.heading("Law").text(law_words(result));
     document = filled(document, forecast_table(result));
-    document = filled(cause(document, result), beside_table(result));
     if !result.notes.is_empty() {
         document = document.heading("Notes");
         for note in &result.notes {
