@@ -18,7 +18,7 @@ fn done(command: &mut Command) -> String {
 }
 
 /// Made with a small program in place of the static one, which calls the one that is tested.
-fn make(directory: &Path) -> PathBuf {
+pub(crate) fn make(directory: &Path) -> PathBuf {
     let stand_in = directory.join("program");
     let call = format!(
         "#!/bin/sh\nexec {} \"$@\"\n",
@@ -32,7 +32,7 @@ fn make(directory: &Path) -> PathBuf {
     out
 }
 
-fn named(directory: &Path, end: &str) -> PathBuf {
+pub(crate) fn named(directory: &Path, end: &str) -> PathBuf {
     let files = fs::read_dir(directory).unwrap();
     let mut paths = files.map(|file| file.unwrap().path());
     paths
@@ -61,8 +61,28 @@ fn the_package_installs_all_and_leaves_nothing_and_the_image_is_whole() {
             .args(["--check", "SHA256SUMS"])
             .current_dir(&first),
     );
+    list_is_whole(&fs::read_to_string(named(&first, ".cdx.json")).unwrap());
     image_is_whole(&named(&first, ".oci.tar"), &at("image"));
     installs(&named(&first, ".deb"), &at("root"));
+}
+
+/// Every crate that is linked is listed with its licence, and nothing that only builds or tests.
+fn list_is_whole(list: &str) {
+    let list: serde_json::Value = serde_json::from_str(list).unwrap();
+    assert_eq!(list["bomFormat"], "CycloneDX");
+    assert_eq!(list["metadata"]["component"]["name"], "corelane");
+    let components = list["components"].as_array().unwrap();
+    let has = |name: &str| components.iter().any(|component| component["name"] == name);
+    assert!(
+        ["agent", "router", "clap_builder", "libc", "std"]
+            .into_iter()
+            .all(has)
+    );
+    assert!(!["needs", "proptest", "syn"].into_iter().any(has));
+    for component in components {
+        let licence = &component["licenses"][0]["expression"];
+        assert!(licence.is_string(), "{component}");
+    }
 }
 
 /// Each blob is what its name says, and all that is named is there.

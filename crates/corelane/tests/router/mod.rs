@@ -33,6 +33,7 @@ mod limits;
 mod lines;
 mod mtu;
 mod open_metrics;
+mod package;
 mod policy;
 mod protocols;
 mod raw;
