@@ -17,9 +17,11 @@ CORELANE = target/release/corelane
 study: build
 	@$(CORELANE) study $(ARGS)
 
-# Measures with every engine (as root, on a quiet machine) and puts tables and plot into the README.
+# Measures with every engine (as root, on a quiet machine) and puts tables, plot and what the verbs
+# print into the README.
 readme: study
-	scripts/readme-tables study.json
+	scripts/readme-samples >target/samples.md
+	scripts/readme-tables study.json target/samples.md
 
 # The program, in target/release.
 build:
