@@ -5,13 +5,12 @@ use std::io;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
 use super::Instance;
 use crate::control_plane::follower::Checking;
 use crate::control_plane::verify::Verification;
 use crate::log::{Level, log};
 use crate::management_plane::answers;
+use crate::management_plane::forms::{self, Verify};
 use crate::management_plane::pieces::Piece;
 
 /// What may fail, in the words of the log.
@@ -139,8 +138,5 @@ impl Instance {
 
 /// The answer to `corelane verify`; without a result when the engine keeps no table.
 fn text(result: Option<&Verification>) -> String {
-    let table = result.is_some();
-    let result = result.map(answers::verification);
-    let value = json!({ "schema": "corelane-verify/1", "verification": result, "table": table });
-    format!("{value}\n")
+    forms::line(&Verify::new(result))
 }

@@ -6,9 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use super::Instance;
+use crate::management_plane::forms::{self, Health, Held};
 
 /// How often the conditions are looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -91,17 +90,14 @@ impl Instance {
 
     /// The answer of `corelane health`, `/healthz` and `/readyz`.
     pub(super) fn health(&self) -> String {
-        let conditions = self.readiness.conditions.iter().map(|condition| {
-            let Condition { what, fails } = condition;
-            json!({ "what": what, "holds": fails.is_none(), "reason": fails })
+        let conditions = self.readiness.conditions.iter().map(|condition| Held {
+            what: condition.what,
+            holds: condition.fails.is_none(),
+            reason: condition.fails.clone(),
         });
-        let health = json!({
-            "schema": "corelane-health/1",
-            "healthy": self.vouching.silence(Instant::now()).is_none(),
-            "ready": self.readiness.ready.answer == Some(true),
-            "conditions": conditions.collect::<Value>(),
-        });
-        format!("{health}\n")
+        let healthy = self.vouching.silence(Instant::now()).is_none();
+        let ready = self.readiness.ready.answer == Some(true);
+        forms::line(&Health::new(healthy, ready, conditions.collect()))
     }
 
     fn conditions(&self, now: Instant) -> Vec<Condition> {

@@ -1,23 +1,27 @@
 //! What `corelane show` prints, as JSON: one function for each subject.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::{Debug, Display, Write as _};
+use std::fmt::{Debug, Display};
 use std::net::IpAddr;
 use std::ops::Bound;
 
-use fastpath::forward::{LinkCount, VlanSettings};
+use fastpath::forward::{LinkCount, PortCount, VlanSettings};
 use fib::next_hop::Kind;
 use fib::{IpPrefix, NextHop, NextHopEntry, Prefix};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use wire::ethernet::MacAddress;
 
+use super::forms::{
+    self, About, Adjacency, Answer, Comparison, Count, DropRow, Entry, Following, Mode,
+    NeighbourRow, PortRow, Present, RouteRow, Routes, Show, TableRow, Via, VlanRow, WorkerRow,
+};
 use super::pieces::{Part, Pieces, STEPS, each};
 use crate::control_plane::family::Family;
 use crate::control_plane::follower::Follower;
 use crate::control_plane::model::{Way, nud};
 use crate::control_plane::routed::Routed;
 use crate::control_plane::slots::PARTS;
-use crate::control_plane::verify::Verification;
 use crate::engine::{Counters, EngineError, Port};
 
 /// Routes listed when no number is asked for.
@@ -36,7 +40,10 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Piec
         ["ports"] => ports(follower)?,
         ["vlans"] => vlans(follower)?,
         ["tables"] => tables(follower)?,
-        ["workers"] => (workers(&follower.engine().counters()?), None),
+        ["workers"] => {
+            let workers = workers(&follower.engine().counters()?);
+            (About::Workers { workers }, None)
+        }
         ["routes"] => routes(follower, ROUTES_LISTED),
         ["routes", what] => match (what.parse::<usize>(), what.parse::<IpAddr>()) {
             (Ok(limit), _) => routes(follower, limit),
@@ -50,7 +57,10 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Piec
         },
         ["neighbours"] => neighbours(),
         ["drops"] => drops(follower)?,
-        ["engine"] => (engine(follower, kept), None),
+        ["engine"] => {
+            let engine = Box::new(engine(follower, kept));
+            (About::Engine { engine }, None)
+        }
         _ => {
             return Err(EngineError::new(
                 format!("show {}", words.join(" ")),
@@ -58,8 +68,7 @@ pub fn show(words: &[&str], follower: &Follower, kept: &[String]) -> Result<Piec
             ));
         }
     };
-    let value = json!({ "schema": "corelane-show/1", "subject": words[0], words[0]: about });
-    let text = format!("{value}\n");
+    let text = forms::line(&Show::from(about));
     let Some((list, (before, after))) = list.zip(text.split_once(EMPTY)) else {
         return Ok(text.into());
     };
@@ -78,18 +87,17 @@ pub fn failed(error: impl Display) -> String {
 const EMPTY: &str = "[]";
 
 /// What a document says of its subject, and the rows in place of [`EMPTY`].
-type About = (Value, Option<Part>);
+type Said = (About, Option<Part>);
 
-/// A list and nothing else: a row for each key, unless what it is of has gone.
-fn list<K>(
+/// A list: a row for each key, unless what it is of has gone.
+fn list<K, R: Serialize>(
     keys: impl IntoIterator<Item = K, IntoIter: Send + 'static>,
-    row: impl Fn(&Follower, K) -> Option<Value> + Send + 'static,
-) -> About {
+    row: impl Fn(&Follower, K) -> Option<R> + Send + 'static,
+) -> Part {
     let mut rows = Rows::default();
-    let part = each(keys, move |follower, key, text| {
-        rows.add(row(follower, key), text);
-    });
-    (json!([]), Some(part))
+    each(keys, move |follower, key, text| {
+        rows.add(row(follower, key).as_ref(), text);
+    })
 }
 
 /// The rows of a list, in their commas.
@@ -97,13 +105,12 @@ fn list<K>(
 struct Rows(bool);
 
 impl Rows {
-    fn add(&mut self, row: Option<Value>, text: &mut String) {
+    fn add(&mut self, row: Option<&impl Serialize>, text: &mut String) {
         if let Some(row) = row {
             if std::mem::replace(&mut self.0, true) {
                 text.push(',');
             }
-            // Writing to a string does not fail.
-            let _ = write!(text, "{row}");
+            text.push_str(forms::line(row).trim_end());
         }
     }
 }
@@ -117,7 +124,7 @@ fn name(kind: impl Debug) -> String {
     format!("{kind:?}").to_lowercase()
 }
 
-fn ports(follower: &Follower) -> Result<About, EngineError> {
+fn ports(follower: &Follower) -> Result<Said, EngineError> {
     let counters = follower.engine().counters()?;
     let modes = follower.engine().modes();
     let failed = follower.engine().failed_ports();
@@ -126,14 +133,20 @@ fn ports(follower: &Follower) -> Result<About, EngineError> {
     let names: Vec<String> = around.port_names().map(str::to_owned).collect();
     let row = move |follower: &Follower, name: String| {
         let error = failed.iter().find(|(port, _)| *port == name);
-        let error = error.map(|(_, error)| error);
+        let error = error.map(|(_, error)| error.clone());
         let mode = modes
             .iter()
             .find(|mode| mode.port == name)
             .map_or("none", |mode| mode.mode);
         let Some(port) = by_name.iter().find(|port| port.name == name) else {
-            let row = json!({ "port": name, "state": "absent", "mode": "none", "error": error });
-            return Some(row);
+            return Some(PortRow {
+                port: name,
+                index: None,
+                state: "absent",
+                mode: "none",
+                error,
+                present: None,
+            });
         };
         let counts = || {
             let of_port = (port.ifindex, 0)..=(port.ifindex, u32::MAX);
@@ -149,23 +162,35 @@ fn ports(follower: &Follower) -> Result<About, EngineError> {
             (false, true) => "kept by the kernel",
             (false, false) => "down",
         };
-        Some(json!({
-            "port": name, "index": port.ifindex, "state": state, "mode": mode, "error": error,
-            "mac": mac(port.settings.mac),
-            "mtu": port.mtu,
-            "table": port.settings.table,
-            "vlans": port.settings.vlans.iter().map(|vlan| vlan.vid).collect::<Vec<_>>(),
-            "received": counts().map(|count| count.received).sum::<u64>(),
-            "received_bytes": counts().map(|count| count.received_bytes).sum::<u64>(),
-            "forwarded": counts().map(|count| count.forwarded).sum::<u64>(),
-            "forwarded_bytes": counts().map(|count| count.forwarded_bytes).sum::<u64>(),
-            "refused": counts().map(|count| count.refused).sum::<u64>(),
-        }))
+        let sum = |of: fn(&PortCount) -> u64| counts().map(of).sum();
+        let vlans = port.settings.vlans.iter();
+        let present = Present {
+            mac: mac(port.settings.mac),
+            mtu: port.mtu,
+            table: port.settings.table,
+            vlans: vlans.map(|vlan| vlan.vid).collect(),
+            count: Count {
+                received: sum(|count| count.received),
+                received_bytes: sum(|count| count.received_bytes),
+                forwarded: sum(|count| count.forwarded),
+                forwarded_bytes: sum(|count| count.forwarded_bytes),
+            },
+            refused: sum(|count| count.refused),
+        };
+        Some(PortRow {
+            port: name,
+            index: Some(port.ifindex),
+            state,
+            mode,
+            error,
+            present: Some(present),
+        })
     };
-    Ok(list(names, row))
+    let ports = Vec::new();
+    Ok((About::Ports { ports }, Some(list(names, row))))
 }
 
-fn vlans(follower: &Follower) -> Result<About, EngineError> {
+fn vlans(follower: &Follower) -> Result<Said, EngineError> {
     let counters = follower.engine().counters()?;
     let ports = follower.mirror().around().ports().into_iter();
     let of_port = |port: Port| {
@@ -176,58 +201,69 @@ fn vlans(follower: &Follower) -> Result<About, EngineError> {
     };
     let row = move |follower: &Follower, (port, vlan): (String, VlanSettings)| {
         let count = counters.vlans.get(&vlan.ifindex).copied();
-        let mut row = counted(count.unwrap_or_default());
-        row["link"] = link_name(follower, vlan.ifindex).into();
-        row["port"] = port.into();
-        row["vlan"] = vlan.vid.into();
-        row["table"] = vlan.table.into();
-        Some(row)
+        Some(VlanRow {
+            count: count.unwrap_or_default().into(),
+            link: link_name(follower, vlan.ifindex),
+            port,
+            vlan: vlan.vid,
+            table: vlan.table,
+        })
     };
-    Ok(list(ports.flat_map(of_port), row))
+    let vlans = Vec::new();
+    Ok((
+        About::Vlans { vlans },
+        Some(list(ports.flat_map(of_port), row)),
+    ))
 }
 
-fn tables(follower: &Follower) -> Result<About, EngineError> {
+fn tables(follower: &Follower) -> Result<Said, EngineError> {
     let counters = follower.engine().counters()?;
     let row = |follower: &Follower, (table, count): (u32, LinkCount)| {
-        let mut row = counted(count);
-        row["table"] = table.into();
-        row["vrf"] = follower.mirror().around().vrf(table).into();
-        Some(row)
+        let vrf = follower.mirror().around().vrf(table);
+        Some(TableRow {
+            count: count.into(),
+            table,
+            vrf: vrf.map(str::to_owned),
+        })
     };
-    Ok(list(counters.tables, row))
+    let tables = Vec::new();
+    Ok((About::Tables { tables }, Some(list(counters.tables, row))))
 }
 
-fn counted(count: LinkCount) -> Value {
-    json!({
-        "received": count.received, "received_bytes": count.received_bytes,
-        "forwarded": count.forwarded, "forwarded_bytes": count.forwarded_bytes,
-    })
-}
-
-fn workers(counters: &Counters) -> Value {
-    let mut cores: BTreeMap<u32, (u64, u64, u64, u64)> = BTreeMap::new();
-    for (&(_, core), count) in &counters.ports {
-        let core = cores.entry(core).or_default();
-        core.0 += count.received;
-        core.1 += count.forwarded;
-    }
-    for count in &counters.reasons {
-        let core = cores.entry(count.core).or_default();
-        if count.punted {
-            core.2 += count.frames;
-        } else {
-            core.3 += count.frames;
+impl From<LinkCount> for Count {
+    fn from(count: LinkCount) -> Self {
+        Self {
+            received: count.received,
+            received_bytes: count.received_bytes,
+            forwarded: count.forwarded,
+            forwarded_bytes: count.forwarded_bytes,
         }
     }
-    cores
-        .into_iter()
-        .map(|(core, (received, forwarded, punted, dropped))| {
-            json!({
-                "core": core, "received": received, "forwarded": forwarded,
-                "to_kernel": punted, "dropped": dropped
-            })
-        })
-        .collect()
+}
+
+fn workers(counters: &Counters) -> Vec<WorkerRow> {
+    let mut cores: BTreeMap<u32, WorkerRow> = BTreeMap::new();
+    let none = |core| WorkerRow {
+        core,
+        received: 0,
+        forwarded: 0,
+        to_kernel: 0,
+        dropped: 0,
+    };
+    for (&(_, core), count) in &counters.ports {
+        let row = cores.entry(core).or_insert_with(|| none(core));
+        row.received += count.received;
+        row.forwarded += count.forwarded;
+    }
+    for count in &counters.reasons {
+        let row = cores.entry(count.core).or_insert_with(|| none(count.core));
+        if count.punted {
+            row.to_kernel += count.frames;
+        } else {
+            row.dropped += count.frames;
+        }
+    }
+    cores.into_values().collect()
 }
 
 fn link_name(follower: &Follower, link: u32) -> String {
@@ -239,25 +275,25 @@ fn link_name(follower: &Follower, link: u32) -> String {
         .map_or_else(|| link.to_string(), |link| link.name.clone())
 }
 
-fn via(follower: &Follower, way: &Way) -> Vec<Value> {
+fn via(follower: &Follower, way: &Way) -> Vec<Via> {
     let hops = match way.object {
         0 => way.hops().to_vec(),
         object => follower.mirror().objects().hops(object),
     };
     hops.iter()
-        .map(|hop| {
-            let gateway = hop.gateway.map(|gateway| gateway.to_string());
-            let link = link_name(follower, hop.link);
-            json!({ "link": link, "gateway": gateway, "weight": hop.weight })
+        .map(|hop| Via {
+            link: link_name(follower, hop.link),
+            gateway: hop.gateway.map(|gateway| gateway.to_string()),
+            weight: hop.weight,
         })
         .collect()
 }
 
-fn routes(follower: &Follower, limit: usize) -> About {
+fn routes(follower: &Follower, limit: usize) -> Said {
     let mirror = follower.mirror();
     let (v4, v6) = mirror.routes();
     let domains = mirror.domains().iter().copied();
-    let mut routes = Routes {
+    let mut listing = Listing {
         left: limit,
         tables: domains
             .flat_map(|domain| [(domain, false), (domain, true)])
@@ -266,18 +302,21 @@ fn routes(follower: &Follower, limit: usize) -> About {
         waiting: Vec::new(),
         rows: Rows::default(),
     };
-    let about = json!({
-        "v4": v4, "v6": v6, "objects": mirror.objects().len(),
-        "next_hops": mirror.next_hops().in_use(), "listed": []
-    });
+    let routes = Routes::Known {
+        v4,
+        v6,
+        objects: mirror.objects().len(),
+        next_hops: mirror.next_hops().in_use(),
+        listed: Vec::new(),
+    };
     (
-        about,
-        Some(Box::new(move |follower, text| routes.step(follower, text))),
+        About::Routes { routes },
+        Some(Box::new(move |follower, text| listing.step(follower, text))),
     )
 }
 
 /// A list of routes under way, which holds the prefixes of a part of a table.
-struct Routes {
+struct Listing {
     /// So many more are wanted.
     left: usize,
     /// Domains and whether of IPv6, of which the first is being listed.
@@ -289,7 +328,7 @@ struct Routes {
     rows: Rows,
 }
 
-impl Routes {
+impl Listing {
     fn step(&mut self, follower: &Follower, text: &mut String) -> bool {
         let Some(&(domain, is_v6)) = self.tables.front().filter(|_| self.left > 0) else {
             return false;
@@ -301,7 +340,7 @@ impl Routes {
                 IpPrefix::V6(prefix) => route(follower, mirror.v6(), domain, prefix),
             };
             self.left -= usize::from(row.is_some());
-            self.rows.add(row, text);
+            self.rows.add(row.as_ref(), text);
             return true;
         }
         // As many parts as make a piece, so that short tables are in order.
@@ -329,16 +368,19 @@ fn route<A: Routed>(
     family: &Family<A>,
     domain: u32,
     prefix: Prefix<A>,
-) -> Option<Value> {
+) -> Option<RouteRow> {
     let (stored, _) = family.best(domain, prefix)?;
-    Some(json!({
-        "table": domain, "prefix": prefix.to_string(), "kind": name(stored.way.kind),
-        "metric": stored.way.metric, "via": via(follower, &stored.way),
-        "next_hop": family.answer(domain, prefix).0,
-    }))
+    Some(RouteRow {
+        table: domain,
+        prefix: prefix.to_string(),
+        kind: name(stored.way.kind),
+        metric: stored.way.metric,
+        via: via(follower, &stored.way),
+        next_hop: family.answer(domain, prefix).0,
+    })
 }
 
-fn look_up(follower: &Follower, address: IpAddr) -> Value {
+fn look_up(follower: &Follower, address: IpAddr) -> About {
     let engine = follower.engine().answers();
     let answers = follower.mirror().domains().iter().map(|&table| {
         let id = match address {
@@ -346,25 +388,34 @@ fn look_up(follower: &Follower, address: IpAddr) -> Value {
             IpAddr::V6(address) => engine.lookup_v6(table, address.into()),
         };
         let entries = engine.entries(id).into_iter();
-        let entries: Vec<Value> = entries.map(|(id, of)| entry(follower, id, &of)).collect();
-        json!({ "table": table, "next_hop": id.0, "entries": entries })
+        Answer {
+            table,
+            next_hop: id.0,
+            entries: entries.map(|(id, of)| entry(follower, id, &of)).collect(),
+        }
     });
-    json!({ "address": address.to_string(), "answers": answers.collect::<Vec<_>>() })
+    let routes = Routes::Found {
+        address: address.to_string(),
+        answers: answers.collect(),
+    };
+    About::Routes { routes }
 }
 
-fn entry(follower: &Follower, id: NextHop, entry: &NextHopEntry) -> Value {
-    let kind = name(entry.kind);
-    if entry.kind != Kind::Adjacency {
-        return json!({ "next_hop": id.0, "kind": kind });
+fn entry(follower: &Follower, id: NextHop, entry: &NextHopEntry) -> Entry {
+    let adjacency = (entry.kind == Kind::Adjacency).then(|| Adjacency {
+        port: link_name(follower, entry.port),
+        mac: mac(entry.destination_mac),
+        vlan: entry.vlan,
+        mtu: entry.mtu,
+    });
+    Entry {
+        next_hop: id.0,
+        kind: name(entry.kind),
+        adjacency,
     }
-    json!({
-        "next_hop": id.0, "kind": kind, "port": link_name(follower, entry.port),
-        "mac": mac(entry.destination_mac),
-        "vlan": entry.vlan, "mtu": entry.mtu,
-    })
 }
 
-fn neighbours() -> About {
+fn neighbours() -> Said {
     let (mut latest, mut rows) = (Bound::Unbounded, Rows::default());
     let part = move |follower: &Follower, text: &mut String| {
         let around = follower.mirror().around();
@@ -373,18 +424,18 @@ fn neighbours() -> About {
             return false;
         };
         latest = Bound::Excluded(key);
-        let row = || {
-            json!({
-                "address": neighbour.address.to_string(),
-                "link": link_name(follower, neighbour.link),
-                "state": state_name(neighbour.state), "mac": neighbour.mac.map(mac),
-                "fast_path": neighbour.usable().is_some(),
-            })
+        let row = || NeighbourRow {
+            address: neighbour.address.to_string(),
+            link: link_name(follower, neighbour.link),
+            state: state_name(neighbour.state),
+            mac: neighbour.mac.map(mac),
+            fast_path: neighbour.usable().is_some(),
         };
-        rows.add(around.is_ours(neighbour.link).then(row), text);
+        rows.add(around.is_ours(neighbour.link).then(row).as_ref(), text);
         true
     };
-    (json!([]), Some(Box::new(part)))
+    let neighbours = Vec::new();
+    (About::Neighbours { neighbours }, Some(Box::new(part)))
 }
 
 fn state_name(state: u16) -> &'static str {
@@ -404,68 +455,63 @@ fn state_name(state: u16) -> &'static str {
         .map_or("none", |(_, name)| name)
 }
 
-fn drops(follower: &Follower) -> Result<About, EngineError> {
+fn drops(follower: &Follower) -> Result<Said, EngineError> {
     let counters = follower.engine().counters()?;
-    let mut sums: BTreeMap<(u32, &str, bool), u64> = BTreeMap::new();
+    let mut sums: BTreeMap<(u32, &'static str, bool), u64> = BTreeMap::new();
     for count in counters.reasons.iter().filter(|count| count.frames > 0) {
         *sums
             .entry((count.ifindex, count.reason, count.punted))
             .or_default() += count.frames;
     }
-    let row = |follower: &Follower,
-               ((ifindex, reason, punted), frames): ((u32, &str, bool), u64)| {
-        let fate = if punted { "to the kernel" } else { "dropped" };
-        let port = link_name(follower, ifindex);
-        Some(json!({ "port": port, "reason": reason, "fate": fate, "frames": frames }))
-    };
-    Ok(list(sums, row))
+    let row =
+        |follower: &Follower,
+         ((ifindex, reason, punted), frames): ((u32, &'static str, bool), u64)| {
+            Some(DropRow {
+                port: link_name(follower, ifindex),
+                reason,
+                fate: if punted { "to the kernel" } else { "dropped" },
+                frames,
+            })
+        };
+    let drops = Vec::new();
+    Ok((About::Drops { drops }, Some(list(sums, row))))
 }
 
-fn engine(follower: &Follower, kept: &[String]) -> Value {
+fn engine(follower: &Follower, kept: &[String]) -> Following {
     let engine = follower.engine();
     let health = follower.health();
-    let modes: Vec<Value> = engine
-        .modes()
-        .iter()
-        .map(|mode| json!({ "port": mode.port, "mode": mode.mode }))
-        .collect();
+    let modes = engine.modes().into_iter();
     let failed = health.troubles.all();
-    let failed = failed.map(|(what, error)| format!("{what}: {error}"));
-    let not_carried: BTreeMap<_, _> = follower.not_carried().kinds().into();
     let room = engine.room().into_iter();
-    let room: BTreeMap<_, _> = room
-        .map(|room| (room.what, json!([room.used, room.size])))
-        .collect();
-    json!({
-        "engine": engine.name(), "ports": modes, "memory_bytes": engine.answers().memory(),
-        "resident_bytes": resident(),
-        "left_to_kernel": kept, "not_carried": not_carried, "room": room,
-        "failed": failed.collect::<Vec<_>>(),
-        "load_seconds": health.load.as_secs_f64(),
-        "messages": health.messages,
-        "changes": health.changes, "lag_seconds": health.lag.as_secs_f64(),
-        "lag_max_seconds": health.lag_max.as_secs_f64(), "resyncs": health.resyncs,
-        "overruns": health.overruns,
-        "resync_seconds": health.resync.as_secs_f64(), "neighbours_refreshed": health.refreshed,
-        "verification": follower.verified().map(verification),
-    })
-}
-
-/// The result of a comparison with the kernel.
-pub fn verification(result: &Verification) -> Value {
-    let differences = result.differences.iter().map(|difference| {
-        json!({
-            "table": difference.table, "address": difference.address.to_string(),
-            "kernel": difference.kernel,
-            "engine": difference.engine,
-        })
-    });
-    json!({
-        "equal": result.different == 0, "routes_v4": result.routes_v4,
-        "routes_v6": result.routes_v6,
-        "compared": result.compared, "asked": result.asked, "different": result.different,
-        "differences": differences.collect::<Vec<_>>(), "seconds": result.took.as_secs_f64(),
-    })
+    Following {
+        engine: engine.name(),
+        ports: modes
+            .map(|mode| Mode {
+                port: mode.port,
+                mode: mode.mode,
+            })
+            .collect(),
+        memory_bytes: engine.answers().memory(),
+        resident_bytes: resident(),
+        left_to_kernel: kept.to_vec(),
+        not_carried: follower.not_carried().kinds().into(),
+        room: room
+            .map(|room| (room.what, [room.used, room.size]))
+            .collect(),
+        failed: failed
+            .map(|(what, error)| format!("{what}: {error}"))
+            .collect(),
+        load_seconds: health.load.as_secs_f64(),
+        messages: health.messages,
+        changes: health.changes,
+        lag_seconds: health.lag.as_secs_f64(),
+        lag_max_seconds: health.lag_max.as_secs_f64(),
+        resyncs: health.resyncs,
+        overruns: health.overruns,
+        resync_seconds: health.resync.as_secs_f64(),
+        neighbours_refreshed: health.refreshed,
+        verification: follower.verified().map(Comparison::from),
+    }
 }
 
 /// Resident memory of this process, bytes; 0 when the system does not say.

@@ -7,6 +7,7 @@
 //!             asks the control plane's thread
 //!  pieces     an answer of any length, some hundred rows at a time
 //!  answers    what `corelane show` prints
+//!  forms      the forms of these answers
 //!  metrics    the same for a time-series database
 //!  client     asks a running router
 //!  supervisor tells the service manager that the router is ready, alive or reloading
@@ -15,6 +16,7 @@
 pub mod answers;
 pub mod client;
 pub mod config;
+pub mod forms;
 pub mod metrics;
 pub mod pieces;
 pub mod server;
