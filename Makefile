@@ -86,7 +86,7 @@ reference:
 
 # The schemas of documents, in docs/schemas, from the types that the program writes.
 schemas:
-	CORELANE_WRITE_SCHEMAS=1 cargo test --locked -p corelane --test main -- schemas::
+	CORELANE_WRITE_SCHEMAS=1 cargo test --locked -p corelane --bin corelane -- schemas::
 
 # Minutes of what `make test` fuzzes for seconds. make fuzz SECONDS=600
 fuzz:

@@ -12,6 +12,9 @@ use serde::Serialize;
 
 use crate::common::{Json, Outcome};
 
+/// Name and version of the JSON form.
+const SCHEMA: &str = "corelane-doctor/2";
+
 /// Say what this machine can and cannot do, and what to change
 ///
 /// With --port, what these interfaces can do, by trying: our program is attached to each for a
@@ -27,6 +30,7 @@ pub(crate) struct Arguments {
 
 /// How good something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum Verdict {
     /// Nothing to be done.
@@ -39,8 +43,11 @@ enum Verdict {
 
 /// One line of the diagnosis.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Finding {
+    /// Of what.
     what: String,
+    /// How good it is.
     verdict: Verdict,
     /// What was found.
     state: String,
@@ -82,9 +89,13 @@ impl Finding {
     }
 }
 
+/// What `corelane doctor` found.
 #[derive(Serialize)]
-struct Diagnosis {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Diagnosis {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
+    /// In the order of the table.
     findings: Vec<Finding>,
 }
 
@@ -99,8 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     findings.extend(kernel::look());
     findings.extend(machine::look());
     let text = shown(&findings);
-    let schema = "corelane-doctor/2";
-    let diagnosis = Diagnosis { schema, findings };
+    let diagnosis = Diagnosis {
+        schema: SCHEMA,
+        findings,
+    };
     arguments.json.deliver(&text, &diagnosis)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -75,3 +75,7 @@ fn main() -> ExitCode {
         Verb::Help(arguments) => help::run(&arguments),
     })
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/schemas.rs"]
+mod schemas;

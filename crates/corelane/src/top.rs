@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use self::rates::{Snapshot, View};
+use self::rates::Snapshot;
+pub(crate) use self::rates::View;
 use self::screen::Screen;
 use crate::common::Outcome;
 use crate::show::{Which, ask};
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         sleep(arguments.interval);
         let view = View::between(&before, &look(&arguments.which)?);
         let which = &arguments.which;
-        which.json.deliver(&view.to_text(), &view.to_json())?;
+        which.json.deliver(&view.to_text(), &view)?;
         return Ok(ExitCode::SUCCESS);
     }
     let screen = Screen::open()?;

@@ -9,6 +9,8 @@ mod report;
 use clap::Subcommand;
 
 use crate::common::Outcome;
+#[cfg(test)]
+pub(crate) use report::Comparison;
 
 /// Records what the scheduler, locks and interrupts did, and says what stops the second core
 #[derive(clap::Args)]

@@ -12,11 +12,13 @@ use ::tune::{
 use fastpath::forward::{Place, Suits};
 use report::Table;
 use router::engine::EngineKind;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::common::{Json, Outcome, answer};
 
+/// Name and version of the JSON form.
 const SCHEMA: &str = "corelane-tune/1";
+const NONE_TO_CHANGE: &str = "no setting to change\n";
 
 /// Say which settings of interfaces would forward faster; change them, put them back
 ///
@@ -57,16 +59,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.apply {
         let records = Records::open(&arguments.run_directory)?;
         let all = apply_all(&System, &records, plan)?;
-        show(
-            &arguments.json,
-            made(&all, "no setting to change\n"),
-            &hints,
-        )?;
-        return Ok(exit(all.iter().any(is_refused)));
+        let refused = all.iter().any(is_refused);
+        show(&arguments.json, all, NONE_TO_CHANGE, &hints)?;
+        return Ok(exit(refused));
     }
     let changes = plan()?;
-    show(&arguments.json, planned(&changes), &hints)?;
-    Ok(exit(!changes.is_empty()))
+    let left = !changes.is_empty();
+    show(&arguments.json, changes, NONE_TO_CHANGE, &hints)?;
+    Ok(exit(left))
 }
 
 /// How many settings of these ports would be changed for the usual engine.
@@ -110,8 +110,9 @@ fn put_back(arguments: &Arguments) -> Outcome {
             None => eprintln!("corelane: no record of {port} here; nothing of it was changed"),
         }
     }
-    show(&arguments.json, made(&all, "no setting to put back\n"), &[])?;
-    if all.iter().any(is_refused) {
+    let refused = all.iter().any(is_refused);
+    show(&arguments.json, all, "no setting to put back\n", &[])?;
+    if refused {
         return Err("a device refused its former value; the record is kept: --undo again".into());
     }
     Ok(ExitCode::SUCCESS)
@@ -125,70 +126,122 @@ fn exit(is_left: bool) -> ExitCode {
     answer(!is_left)
 }
 
-/// What is said of settings: the names of five things, and for each setting these things.
-struct Settings {
-    names: [&'static str; 5],
-    rows: Vec<[String; 5]>,
-    /// Said where there are none.
-    none: &'static str,
+/// What `corelane tune` would change, changed or put back.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Tuning<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    settings: Vec<Setting>,
+    /// What only the machine's owner can change.
+    hints: &'a [Hint],
 }
 
-fn planned(changes: &[Change]) -> Settings {
-    let rows = changes.iter().map(|change| {
-        let (from, to) = (change.from.clone(), change.to.clone());
-        let (port, setting) = (change.port.clone(), change.setting.to_string());
-        [port, setting, from, to, change.why.to_owned()]
-    });
-    Settings {
-        names: ["port", "setting", "now", "wanted", "why"],
-        rows: rows.collect(),
-        none: "no setting to change\n",
+/// A setting of a port.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum Setting {
+    /// It would be changed.
+    Planned {
+        port: String,
+        setting: String,
+        now: String,
+        wanted: String,
+        why: &'static str,
+    },
+    /// It was changed, or could not be.
+    Made {
+        port: String,
+        setting: String,
+        was: String,
+        wanted: String,
+        outcome: String,
+    },
+}
+
+impl From<Change> for Setting {
+    fn from(change: Change) -> Self {
+        Self::Planned {
+            setting: change.setting.to_string(),
+            port: change.port,
+            now: change.from,
+            wanted: change.to,
+            why: change.why,
+        }
     }
 }
 
-fn made(all: &[Made], none: &'static str) -> Settings {
-    let rows = all.iter().map(|made| {
-        let outcome = match &made.outcome {
-            Fate::Done => "done".to_owned(),
-            Fate::Refused(reason) => format!("refused: {reason}"),
-            Fate::Gone => "gone with its device".to_owned(),
-        };
-        let (from, to) = (made.from.clone(), made.to.clone());
-        [
-            made.port.clone(),
-            made.setting.to_string(),
-            from,
-            to,
-            outcome,
-        ]
-    });
-    Settings {
-        names: ["port", "setting", "was", "wanted", "outcome"],
-        rows: rows.collect(),
-        none,
+impl From<Made> for Setting {
+    fn from(made: Made) -> Self {
+        Self::Made {
+            setting: made.setting.to_string(),
+            outcome: match made.outcome {
+                Fate::Done => "done".to_owned(),
+                Fate::Refused(reason) => format!("refused: {reason}"),
+                Fate::Gone => "gone with its device".to_owned(),
+            },
+            port: made.port,
+            was: made.from,
+            wanted: made.to,
+        }
     }
 }
 
-fn show(to: &Json, settings: Settings, hints: &[Hint]) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let Settings { names, rows, none } = settings;
+impl Setting {
+    /// The names of the five things that are said of it.
+    fn names(&self) -> [&'static str; 5] {
+        match self {
+            Self::Planned { .. } => ["port", "setting", "now", "wanted", "why"],
+            Self::Made { .. } => ["port", "setting", "was", "wanted", "outcome"],
+        }
+    }
+
+    /// These things.
+    fn cells(&self) -> [&str; 5] {
+        match self {
+            Self::Planned {
+                port,
+                setting,
+                now,
+                wanted,
+                why,
+            } => [port, setting, now, wanted, why],
+            Self::Made {
+                port,
+                setting,
+                was,
+                wanted,
+                outcome,
+            } => [port, setting, was, wanted, outcome],
+        }
+    }
+}
+
+/// Tells of settings, all of them planned or all made; `none` is said where there are none.
+fn show<T: Into<Setting>>(
+    to: &Json,
+    settings: Vec<T>,
+    none: &str,
+    hints: &[Hint],
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let settings: Vec<Setting> = settings.into_iter().map(Into::into).collect();
     let mut text = none.to_owned();
-    if !rows.is_empty() {
-        let table = Table::new("").texts(names);
-        text = rows.iter().cloned().fold(table, Table::row).to_text();
+    if let Some(first) = settings.first() {
+        let table = Table::new("").texts(first.names());
+        let row = |table: Table, setting: &Setting| table.row(setting.cells());
+        text = settings.iter().fold(table, row).to_text();
     }
     if !hints.is_empty() {
         let table = Table::new("").texts(["by hand", "why"]);
         let row = |table: Table, hint: &Hint| table.row([hint.what.as_str(), hint.why]);
         text.extend(["\n", &hints.iter().fold(table, row).to_text()]);
     }
-    let object = |row: [String; 5]| {
-        let pairs = names.iter().map(|name| (*name).to_owned());
-        pairs.zip(row.map(Value::from)).collect::<Value>()
+    let schema = SCHEMA;
+    let all = Tuning {
+        schema,
+        settings,
+        hints,
     };
-    let rows: Vec<Value> = rows.into_iter().map(object).collect();
-    let hints = hints.iter();
-    let hints = hints.map(|hint| json!({"what": hint.what, "why": hint.why}));
-    let hints: Vec<Value> = hints.collect();
-    let value = json!({"schema": SCHEMA, "settings": rows, "hints": hints});
-    to.deliver(&text, &value)
+    to.deliver(&text, &all)
 }

@@ -9,6 +9,8 @@ use router::engine::EngineKind;
 
 use crate::common::{Outcome, answer};
 use crate::show::{self, Which};
+#[cfg(test)]
+pub(crate) use frames::Search;
 
 /// Prove that a running router's answers equal the kernel's, now
 ///

@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 use host::temporary::Directory;
 use serde_json::Value;
 
+use crate::schemas::assert_is;
+
 const PLANES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/planes.json");
 
 fn corelane(words: &[&str]) -> Command {
@@ -101,7 +103,7 @@ fn json_without_a_file_is_all_that_standard_output_has() {
             raw = fs::read_to_string(&file).unwrap();
         }
         let value: Value = serde_json::from_str(&raw).unwrap();
-        assert_eq!(value["schema"], "corelane-doctor/2", "{words:?}");
+        assert_is("corelane-doctor", &value);
     }
 }
 

@@ -6,6 +6,8 @@ use host::Namespace;
 use host::bed::{Bed, side};
 use serde_json::Value;
 
+use crate::schemas::assert_is;
+
 /// Everything that may change of `r0` and `r1`, as other programs see it.
 const STATE: &str = "for port in r0 r1; do ethtool -l $port; ethtool -k $port; cd \
                      /sys/class/net/$port; grep -H . threaded tx_queue_len queues/*/*_cpus; done";
@@ -89,6 +91,7 @@ fn a_dry_run_changes_nothing_and_undo_gives_back_what_apply_changed() {
     let (code, said) = lab.tune(&["--engine", "tc", "--json"]);
     assert_eq!(code, Some(3), "{said}");
     let value: Value = serde_json::from_str(&said).unwrap();
+    assert_is("corelane-tune", &value);
     let settings = value["settings"].as_array().unwrap();
     let find = |port: &str, setting: &str| {
         let mut all = settings.iter();

@@ -19,6 +19,7 @@ const NOTHING: f64 = 0.0;
 
 /// A step that a program can do without, in the order in which they are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// What is counted for the port, the VLAN and the next hop.
@@ -100,6 +101,7 @@ impl Step {
 
 /// What the device's port runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// The sink's program: a frame ends there.
@@ -158,10 +160,12 @@ impl Program {
     }
 }
 
-/// What was measured, as written to JSON.
+/// What `make bench-budget` measured of a frame's way.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Budget {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// The machine and the run.
     pub environment: Environment,
@@ -175,6 +179,7 @@ pub struct Budget {
 
 /// One kind of traffic.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Case {
     /// Of its frames.
     pub family: Family,
@@ -186,6 +191,7 @@ pub struct Case {
 
 /// One program.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// What the port ran.
     pub program: Program,

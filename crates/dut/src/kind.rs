@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the workers share the forwarding table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Table {
     /// The one that the workers of `corelane run` read, which they never lock, without its network.

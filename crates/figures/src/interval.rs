@@ -9,12 +9,15 @@ use crate::random::Random;
 
 /// A range that holds the true value in about 95 of 100 repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Lower end; infinite where nothing is bounded.
     #[serde(with = "unbounded")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub low: f64,
     /// Upper end; infinite where the data do not bound it, which JSON shows as `null`.
     #[serde(with = "unbounded")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub high: f64,
 }
 
@@ -130,6 +133,7 @@ pub fn coverage(count: usize) -> f64 {
 
 /// A median with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The median.
     pub value: f64,

@@ -9,6 +9,7 @@ use crate::process;
 
 /// A logical CPU as Linux numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CoreId(pub u32);
 

@@ -22,6 +22,7 @@ pub struct Reading {
 
 /// What happened between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// Share of the cores' time that the hypervisor gave to others, 0 to 1.
     pub steal: f64,

@@ -16,6 +16,7 @@ pub const WAKEUPS: f64 = 10_000.0;
 
 /// A way in which one core's work can disturb another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Channel {
     /// Another core computes in registers: only the clock and the power are shared.

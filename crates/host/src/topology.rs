@@ -14,6 +14,7 @@ const CACHES_MAX: usize = 32;
 
 /// A cache as one core sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u32,
@@ -27,6 +28,7 @@ pub struct Cache {
 
 /// One logical CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
     /// Its number.
     pub id: CoreId,
@@ -42,6 +44,7 @@ pub struct Core {
 
 /// All online cores, ascending by number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// The cores.
     pub cores: Vec<Core>,

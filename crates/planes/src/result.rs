@@ -287,7 +287,7 @@ pub struct RoutesOf {
     pub refused: u64,
 }
 
-/// A whole comparison.
+/// What `corelane planes` measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {

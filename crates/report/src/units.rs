@@ -12,6 +12,7 @@ const BITS_PER_BYTE: f64 = 8.0;
 
 /// Frames per second. As in RFC 2544, a frame is counted once, whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct FramesPerSecond(pub f64);
 
@@ -25,11 +26,13 @@ impl FramesPerSecond {
 
 /// Bits per second at layer 2, FCS included.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct BitsPerSecond(pub f64);
 
 /// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Nanoseconds(pub u64);
 
@@ -42,21 +45,25 @@ impl From<std::time::Duration> for Nanoseconds {
 
 /// An amount of memory or data in bytes, shown in binary prefixes (KiB, MiB).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
 /// A number of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Frames(pub u64);
 
 /// A fraction of one, shown in percent: `Share(0.125)` is `12.5 %`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Share(pub f64);
 
 /// How many times as much: `Times(1.97)` is `1.97×`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Times(pub f64);
 

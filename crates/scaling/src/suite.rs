@@ -19,6 +19,7 @@ pub const SCHEMA: &str = "corelane-scale-suite/1";
 
 /// One workload's result.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadResult {
     /// What it is called.
     pub name: &'static str,
@@ -40,10 +41,12 @@ pub struct WorkloadResult {
     pub planned_seconds: f64,
 }
 
-/// All of them, as written to JSON.
+/// What `corelane scale workload` measured.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteResult {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: &'static str,
     /// The machine and the run.
     pub environment: Environment,

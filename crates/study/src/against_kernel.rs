@@ -16,6 +16,7 @@ const ENOUGH: usize = 5;
 
 /// All cores of an engine with the smallest frames against the kernel's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct AgainstKernel {
     pub(crate) engine: String,
     /// Whether rates without loss are compared; else those of the closed loop.

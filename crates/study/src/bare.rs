@@ -15,6 +15,7 @@ use crate::evidence::{Weak, judge};
 
 /// The rate of so many cores without a device, smallest frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WithoutDevice {
     pub(crate) workers: usize,
     /// Median of the rounds that count; with one core of the mean of the cores, each alone.

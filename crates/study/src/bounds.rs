@@ -40,13 +40,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A trial that asks whether it has.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Everything that was held against a bound.
+/// What `corelane study --bounds` held against bounds.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(
     clippy::struct_field_names,
     reason = "the fields are keys of the JSON form"
 )]
 pub struct Bounds {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     environment: Environment,
     /// What the ratios are made of.
@@ -60,6 +62,7 @@ pub struct Bounds {
 
 /// The rounds of one subject, frames/s.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rates {
     what: String,
     frames_per_second: Vec<f64>,
@@ -67,6 +70,7 @@ struct Rates {
 
 /// A figure beside its bounds.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Bound {
     #[serde(flatten)]
     target: Target,

@@ -22,6 +22,7 @@ pub(crate) const KERNEL_FIB: Kind = Kind::Router(EngineKind::XdpKernelFib);
 
 /// What a figure must be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Limit {
     AtLeast(f64),
@@ -51,6 +52,7 @@ impl Limit {
 
 /// What a figure is, and what it must be.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Target {
     pub(crate) what: String,
     pub(crate) must: Option<Limit>,

@@ -28,6 +28,7 @@ const UNTOLD: f64 = 0.001;
 
 /// Why there is no evidence for a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Weak {
     /// Most rounds were disturbed, and they differ.

@@ -14,10 +14,12 @@ use crate::speed_up::SpeedUp;
 /// Name and version of a line's form.
 const SCHEMA: &str = "corelane-study-line/2";
 
-/// What says how fast a machine forwards, and how that grows with cores: the smallest frames, no route
-/// changes.
+/// A line of `study-results.jsonl`: how fast a machine forwards, and how that grows with cores, of the
+/// smallest frames without route changes.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Line<'a> {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// Without the machine's name.
     environment: Environment,

@@ -19,6 +19,7 @@ pub(crate) const HELD: [Table; 3] = [Table::Locked, Table::LockedPerCore, Table:
 
 /// An organisation against one address at a time without a lock, same workers, smallest frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LockPrice {
     #[serde(flatten)]
     pub(crate) key: Key,

@@ -105,6 +105,7 @@ pub(crate) fn rates(attempts: &Rounds<Attempt>, case: usize) -> Vec<Option<(f64,
 
 /// What the searches of a case found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Search {
     #[serde(flatten)]
     pub(crate) key: Key,

@@ -34,6 +34,7 @@ const LOCK_BYTES: usize = 64;
 
 /// One picture.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Picture {
     /// What was traced.
     pub(crate) title: String,

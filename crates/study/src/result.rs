@@ -27,9 +27,11 @@ pub(crate) const SCHEMA: &str = "corelane-study/5";
 pub(crate) const UNLOCKED: [Table; 4] =
     [Table::Shipped, Table::PerCore, Table::Shared, Table::Kernel];
 
-/// Everything a study found; tables, sentences, plots and page are functions of it.
+/// Everything that `corelane study` found; tables, sentences, plots and page are functions of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Study {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub(crate) schema: String,
     pub(crate) environment: Environment,
     pub(crate) forwarding: Vec<Row>,
@@ -79,6 +81,7 @@ pub struct Study {
 
 /// How an engine was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Method {
     pub(crate) engine: String,
     pub(crate) text: String,

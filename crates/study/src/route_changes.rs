@@ -14,6 +14,7 @@ const ENOUGH: f64 = 0.95;
 /// Forwarding while routes changed, against none. Shares are of the frames without changes, round
 /// by round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RouteChanges {
     pub(crate) engine: String,
     pub(crate) table: Table,

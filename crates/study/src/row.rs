@@ -9,6 +9,7 @@ use crate::evidence::Weak;
 
 /// What a figure of the study is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Key {
     pub(crate) engine: String,
     pub(crate) table: Table,
@@ -30,6 +31,7 @@ impl From<&Case> for Key {
 /// A case with its result: the median of the rounds that count, and the lowest and highest of them. In JSON
 /// the rates are plain numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Row {
     #[serde(flatten)]
     pub(crate) key: Key,

@@ -13,6 +13,7 @@ use crate::row::Key;
 
 /// Several workers against one, same engine, table organisation and frame size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SpeedUp {
     #[serde(flatten)]
     pub(crate) key: Key,

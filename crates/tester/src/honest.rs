@@ -17,6 +17,7 @@ pub const MARKED: f64 = 1.1;
 
 /// What a result is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// The self-test reaches at least twice the result.

@@ -264,6 +264,7 @@ fn value_at_rank(histogram: &Histogram<u64>, rank: u64) -> u64 {
 
 /// A delay that this share of the frames did not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentile {
     /// Per cent of the frames received.
     pub percent: f64,
@@ -273,6 +274,7 @@ pub struct Percentile {
 
 /// Inter-packet delay variation with its sign (RFC 5481, RFC 8219 §7.3.2), ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ipdv {
     /// Most that a frame was faster than the one before (negative).
     pub min_ns: i64,
@@ -284,6 +286,7 @@ pub struct Ipdv {
 
 /// One-way delay of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Frames with a time.
     pub samples: u64,

@@ -6,6 +6,7 @@ use crate::trial::Waits;
 
 /// Parameters of all tests; every one of them is in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// Its name is in the report.
     pub quick: bool,

@@ -16,6 +16,7 @@ pub const SCHEMA: &str = "corelane-test/1";
 
 /// Which test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     /// The tester without a device.
@@ -47,6 +48,7 @@ impl Test {
 
 /// One row: one test at one size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Which test.
     pub test: Test,
@@ -76,6 +78,7 @@ pub struct Entry {
 
 /// What a test found besides a rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Details {
     /// Nothing could be found.
@@ -113,6 +116,7 @@ pub enum Details {
 
 /// The tester without a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Selftest {
     /// Largest error of the rate of an accepted trial, as a share.
     pub rate_error: f64,
@@ -130,6 +134,7 @@ pub struct Selftest {
 
 /// Bounds of a throughput search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// What came through in each direction when the most was offered (RFC 2285's forwarding rate
     /// at maximum offered load), frames/s.
@@ -156,6 +161,7 @@ pub struct Throughput {
 
 /// One goal of a loss ratio search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GoalBounds {
     /// Its name: NDR, PDR.
     pub name: String,
@@ -181,6 +187,7 @@ pub struct GoalBounds {
 /// Delays at one load; of several trials, the median of each figure (RFC 8219 §7.2), but the least
 /// and the most of all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyPoint {
     /// Share of the throughput.
     pub share: f64,
@@ -226,6 +233,7 @@ pub struct LatencyPoint {
 
 /// Loss at one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossPoint {
     /// Share of the maximum rate.
     pub share: f64,
@@ -241,6 +249,7 @@ pub struct LossPoint {
 
 /// Bursts of one length (RFC 2544 §21).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BurstPoint {
     /// Frames in each.
     pub frames: u64,
@@ -252,6 +261,7 @@ pub struct BurstPoint {
 
 /// RFC 9004.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackToBack {
     /// Longest burst without loss in each repetition, frames.
     pub bursts: Vec<u64>,
@@ -273,6 +283,7 @@ pub struct BackToBack {
 
 /// RFC 2544 §26.5.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovery {
     /// Throughput, frames/s.
     pub throughput: f64,
@@ -286,6 +297,7 @@ pub struct Recovery {
 
 /// RFC 6201.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reset {
     /// What was done to the device.
     pub action: String,
@@ -303,6 +315,7 @@ pub struct Reset {
 
 /// One payload of the sweep of SMP against AMP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// UDP payload, bytes.
     pub payload_bytes: u32,
@@ -312,10 +325,12 @@ pub struct SweepPoint {
     pub delay: Option<LatencyPoint>,
 }
 
-/// A whole run.
+/// What `corelane test` measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// Where it was run.
     pub environment: host::Environment,

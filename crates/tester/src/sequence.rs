@@ -23,6 +23,7 @@ struct Gap {
 
 /// What the window counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sequenced {
     /// Distinct frames that came.
     pub received: u64,

@@ -21,6 +21,7 @@ pub const STANDARD_MAXIMUM: u16 = 1518;
 
 /// Which Internet Protocol the frames carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// IPv4.
@@ -65,6 +66,7 @@ impl fmt::Display for Family {
 
 /// A frame size that the family can carry, in bytes with FCS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct FrameSize(u16);
 

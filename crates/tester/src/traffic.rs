@@ -50,6 +50,7 @@ impl Traffic {
 /// Both protocols in one stream (RFC 5180 §5.3 wants 90:10, 50:50 and 10:90), spread as evenly as
 /// whole frames allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blend {
     /// Of every `v4 + v6` frames so many are IPv4.
     pub v4: u32,
@@ -74,6 +75,7 @@ impl Blend {
 
 /// Frames that are no test frames (RFC 2544 §11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Modifier {
     /// One frame in a hundred goes to the hardware broadcast address

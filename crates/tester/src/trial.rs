@@ -15,6 +15,7 @@ use crate::traffic::Traffic;
 
 /// Which port sends to which. Even ports are the device's inputs, odd ones its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// From every input to all outputs by turns, all inputs in the same order (RFC 2544 §16); with
@@ -63,6 +64,7 @@ impl Direction {
 
 /// How long to wait around the traffic (RFC 2544 §23), ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waits {
     /// After learning frames, before the traffic (§23 b).
     pub learning_ns: u64,
@@ -145,6 +147,7 @@ impl Order {
 
 /// Every frame of a trial, as integers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// In the timetable.
     pub intended: u64,
@@ -220,6 +223,7 @@ impl Counts {
 
 /// Whether a trial says anything about the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "is", content = "because")]
 pub enum Validity {
     /// It does.
@@ -239,6 +243,7 @@ impl Validity {
 
 /// The record of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Running number.
     pub number: u32,

@@ -13,10 +13,15 @@ use crate::event::Kind;
 use crate::trace::Trace;
 use crate::verdict::{Verdict, title, verdict, what, words};
 
-/// What `corelane trace report --json` writes.
+/// Name and version of the JSON form.
+const SCHEMA: &str = "corelane-trace/1";
+
+/// What `corelane trace report` says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
-    /// `corelane-trace/1`.
+    /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// The command or process under study.
     pub command: String,
@@ -56,6 +61,7 @@ pub struct Summary {
 
 /// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// The host's name.
     pub host: String,
@@ -71,6 +77,7 @@ pub struct Machine {
 
 /// The budget, with its waits and thieves in words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetSummary {
     /// Where the cores' time went.
     #[serde(flatten)]
@@ -93,6 +100,7 @@ impl Deref for BudgetSummary {
 
 /// One lock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LockSummary {
     /// Its name, or its address.
     pub name: String,
@@ -135,7 +143,7 @@ impl Summary {
     pub fn with_verdict(trace: &Trace, analysis: &Analysis, verdict: &Verdict) -> Self {
         let threads = &analysis.timeline.threads;
         Self {
-            schema: "corelane-trace/1".to_owned(),
+            schema: SCHEMA.to_owned(),
             command: trace.header.command.clone(),
             environment: Machine {
                 host: trace.header.host.clone(),

@@ -7,7 +7,8 @@ use host::cores::write_list;
 use crate::facts::{Machine, Port};
 
 /// Something to do by hand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hint {
     /// What to add or to do.
     pub what: String,

@@ -56,9 +56,11 @@ pub enum TuneError {
     },
 }
 
-/// What a port's settings were.
+/// What a port's settings were before `corelane tune` changed them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: String,
     /// The port.
     pub port: String,

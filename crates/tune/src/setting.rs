@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A setting of a port. The order is that in which settings are put back: what queues there are
 /// decides what they can be set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Setting {
     /// `rx 0 tx 0 combined 4`.

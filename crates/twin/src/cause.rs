@@ -7,6 +7,7 @@ use crate::half::ANSWERED;
 
 /// What the beds had to say about a difference when it was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Of the same neighbour one bed's kernel had an answer, and the other's had given it up: the

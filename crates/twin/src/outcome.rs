@@ -21,6 +21,7 @@ const IPV6: u8 = 41;
 /// kernel makes itself are not compared: the identification, which counts or is random, and the
 /// flow label of IPv6, which is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Exception {
     /// Of several ways to a destination another was taken: the kernel's hash has a secret key. By
@@ -62,6 +63,7 @@ pub(crate) struct Outcome(BTreeMap<u16, Vec<Seen>>);
 
 /// A frame whose end differs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The frame's number.
     pub number: u16,

@@ -6,7 +6,10 @@ use std::time::Instant;
 use report::Table;
 use report::units::{compact, grouped, prefixed};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+/// Name and version of the JSON form.
+const SCHEMA: &str = "corelane-top/1";
 
 /// What a router said at one moment.
 pub(crate) struct Snapshot {
@@ -17,15 +20,23 @@ pub(crate) struct Snapshot {
     pub(crate) at: Instant,
 }
 
-/// What happened between two moments.
+/// What `corelane top` shows: what happened between two moments.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct View {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// As `corelane show engine` says it.
+    #[cfg_attr(test, schemars(with = "router::management_plane::forms::Following"))]
     engine: Value,
     ports: Vec<Port>,
     cores: Vec<Core>,
     reasons: Vec<Reason>,
 }
 
+/// A port.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Port {
     #[serde(rename = "port")]
     name: String,
@@ -44,7 +55,9 @@ struct Port {
     forwarded_bits: f64,
 }
 
+/// A core that forwards.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Core {
     #[serde(rename = "core")]
     number: u64,
@@ -58,7 +71,9 @@ struct Core {
     dropped: f64,
 }
 
+/// Why frames were not forwarded.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Reason {
     port: String,
     #[serde(rename = "reason")]
@@ -136,6 +151,7 @@ impl View {
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         Self {
+            schema: SCHEMA,
             engine: after.engine.clone(),
             ports: ports.collect(),
             cores: cores.collect(),
@@ -222,14 +238,6 @@ impl View {
             let _ = writeln!(text, "left to the kernel: {}", kept.as_str().unwrap_or(""));
         }
         text
-    }
-
-    /// The same as figures, per second.
-    pub(crate) fn to_json(&self) -> Value {
-        json!({
-            "schema": "corelane-top/1", "engine": self.engine, "ports": self.ports,
-            "cores": self.cores, "reasons": self.reasons,
-        })
     }
 }
 

@@ -55,9 +55,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     Ok(answer(true))
 }
 
-/// Two recordings of a program, before and after a change.
+/// Name and version of the JSON form of a comparison.
+const SCHEMA: &str = "corelane-trace-diff/1";
+
+/// What `corelane trace diff` says of two recordings, before and after a change.
 #[derive(serde::Serialize)]
-pub(super) struct Comparison {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Comparison {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     sentences: Vec<String>,
     before: Summary,
@@ -68,7 +73,7 @@ impl Comparison {
     /// What [`tracer::diff::compare`] said of them, and both.
     pub(super) fn new(sentences: Vec<String>, before: Summary, after: Summary) -> Self {
         Self {
-            schema: "corelane-trace-diff/1",
+            schema: SCHEMA,
             sentences,
             before,
             after,

@@ -1,12 +1,12 @@
 //! `corelane verify --frames`: the search in twin beds, and its verdict.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use router::engine::EngineKind;
 use serde::Serialize;
-use serde_json::{Value, json};
-use twin::{Case, Cause, Finding, Order, Start, Summary, Twins};
+use twin::{Case, Cause, Difference, Exception, Finding, Order, Start, Summary, Twins};
 
 use super::Arguments;
 use crate::common::{Outcome, answer};
@@ -53,8 +53,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let engines: String = results.iter().map(sentences).collect();
     let text = verdict(&results) + &engines;
-    let raw = document(arguments.seed, &results);
-    arguments.which.json.deliver(&text, &raw)?;
+    arguments
+        .which
+        .json
+        .deliver(&text, &document(arguments.seed, &results))?;
     let different = results.iter().any(|(_, summary)| differs(summary));
     Ok(answer(!different))
 }
@@ -63,32 +65,88 @@ fn differs(summary: &Summary) -> bool {
     !summary.findings.is_empty() || !summary.unexplained.is_empty()
 }
 
-fn document(seed: u64, results: &[(&str, Summary)]) -> Value {
-    let engine = |(engine, summary): &(&str, Summary)| {
-        json!({
-            "engine": engine,
-            "pairs": summary.pairs,
-            "configurations": summary.configurations,
-            "configurations_with": summary.kinds,
-            "seconds": summary.elapsed.as_secs_f64(),
-            "by_the_fast_path": summary.forwarded,
-            "different": summary.different,
-            "exceptions": summary.excused,
-            "configurations_different_once": summary.once,
-            "findings": cases(&summary.findings),
-            "unexplained": cases(&summary.unexplained),
-        })
-    };
-    let engines: Vec<Value> = results.iter().map(engine).collect();
-    json!({ "schema": SCHEMA, "seed": seed, "engines": engines })
+/// What `corelane verify --frames` found.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Search<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// Of everything random.
+    seed: u64,
+    /// In the order in which they ran.
+    engines: Vec<Searched<'a>>,
 }
 
-fn cases(findings: &[Finding]) -> Vec<Value> {
-    let mut cases = Vec::new();
-    for Finding { case, differences } in findings {
-        cases.push(json!({ "case": case.to_string(), "differences": differences }));
+/// What came of one engine.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Searched<'a> {
+    engine: &'a str,
+    /// Frames compared, each in one configuration.
+    pairs: u64,
+    configurations: u64,
+    /// Configurations by what is in them.
+    configurations_with: &'a BTreeMap<&'static str, u64>,
+    seconds: f64,
+    /// Frames that the router forwarded itself.
+    by_the_fast_path: u64,
+    /// Pairs whose end differed twice.
+    different: u64,
+    /// Pairs that differ as they may.
+    exceptions: &'a BTreeMap<Exception, u64>,
+    /// Configurations in which something differed in one of two tries, by cause.
+    configurations_different_once: &'a BTreeMap<Cause, u64>,
+    findings: Vec<Told<'a>>,
+    /// What differed once, without a cause.
+    unexplained: Vec<Told<'a>>,
+}
+
+/// A case, and what differs in it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Told<'a> {
+    /// As `--case` reads it.
+    case: String,
+    differences: &'a [Difference],
+}
+
+impl<'a> Searched<'a> {
+    fn of(engine: &'a str, summary: &'a Summary) -> Self {
+        Self {
+            engine,
+            pairs: summary.pairs,
+            configurations: summary.configurations,
+            configurations_with: &summary.kinds,
+            seconds: summary.elapsed.as_secs_f64(),
+            by_the_fast_path: summary.forwarded,
+            different: summary.different,
+            exceptions: &summary.excused,
+            configurations_different_once: &summary.once,
+            findings: cases(&summary.findings),
+            unexplained: cases(&summary.unexplained),
+        }
     }
-    cases
+}
+
+fn document<'a>(seed: u64, results: &'a [(&str, Summary)]) -> Search<'a> {
+    let engines = results.iter();
+    Search {
+        schema: SCHEMA,
+        seed,
+        engines: engines
+            .map(|(engine, summary)| Searched::of(engine, summary))
+            .collect(),
+    }
+}
+
+fn cases(findings: &[Finding]) -> Vec<Told<'_>> {
+    findings
+        .iter()
+        .map(|Finding { case, differences }| Told {
+            case: case.to_string(),
+            differences,
+        })
+        .collect()
 }
 
 /// The answer in a sentence.

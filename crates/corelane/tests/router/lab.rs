@@ -15,6 +15,8 @@ use router::management_plane::client;
 use router::management_plane::config::InstanceName;
 use serde_json::Value;
 
+use crate::schemas::assert_is;
+
 /// Is this root? Says so when not.
 pub(crate) fn is_root() -> bool {
     needs::root("for network namespaces and XDP")
@@ -311,6 +313,7 @@ impl Socket {
             .unwrap();
         assert!(output.status.success(), "{}", text(&output));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_is("corelane-verify", &value);
         value["verification"].clone()
     }
 

@@ -4,8 +4,11 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::lab::{Lab, is_root, text, wait_for};
 use super::open_metrics;
+use crate::schemas::assert_is;
 
 #[test]
 fn the_metrics_page_is_open_metrics_to_the_letter() {
@@ -124,6 +127,7 @@ fn every_subject_is_shown_as_table_and_as_json() {
         ("routes 10.1.0.2", "adjacency"),
         ("neighbours", "10.1.0.2"),
         ("drops", "link-group"),
+        ("vlans", ""),
         ("engine", "auto"),
     ] {
         let mut words = vec!["show"];
@@ -135,7 +139,11 @@ fn every_subject_is_shown_as_table_and_as_json() {
             "{subject}: {part:?} is not in\n{table}"
         );
         assert!(!table.contains(['{', '}']), "no JSON in a table:\n{table}");
-        let shown = router.show(subject).to_string();
+        words.push("--json");
+        let shown = corelane(&lab, &words).output().unwrap();
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        assert_is("corelane-show", &shown);
+        let shown = shown.to_string();
         assert!(
             shown.contains(part),
             "{subject}: {part:?} is not in {shown}"
@@ -169,8 +177,8 @@ fn top_shows_rates_and_gives_the_terminal_back() {
     }
     assert!(!piped.contains('\x1b'), "no colour in a pipe");
     let json = corelane(&lab, &words).arg("--json").output().unwrap();
-    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
-    assert_eq!(value["schema"], "corelane-top/1");
+    let value: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_is("corelane-top", &value);
     let rate = value["ports"][0]["forwarded_frames_per_second"]
         .as_f64()
         .unwrap();

@@ -1,6 +1,7 @@
 //! `corelane scale ab`: verdicts as exit codes.
 
 use super::{corelane, text};
+use crate::schemas::assert_is;
 
 /// `ab` of two shell commands that print a rate, so that the machine has no part in the verdict.
 fn rates(a: &str, b: &str) -> std::process::Output {
@@ -40,7 +41,7 @@ fn the_exit_code_is_the_verdict() {
     ] {
         let output = rates(same, b);
         let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(result["schema"], "corelane-scale-ab/1");
+        assert_is("corelane-scale-ab", &result);
         assert_eq!(result["verdict"], verdict, "{b}");
         assert_eq!(output.status.code(), Some(code), "{b}");
         assert!(output.stderr.is_empty(), "no progress without a terminal");

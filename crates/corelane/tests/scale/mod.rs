@@ -8,6 +8,8 @@ use std::fs;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use crate::schemas::assert_is;
+
 fn corelane(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_corelane"))
         .arg("scale")
@@ -41,7 +43,7 @@ fn a_quick_sweep_of_nothing_writes_its_files_and_is_compared() {
     assert!(start.elapsed() < Duration::from_mins(1), "hangs");
     assert!(text(&output.stdout).contains("What each core buys"));
     let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    assert_eq!(result["schema"], "corelane-scale/1");
+    assert_is("corelane-scale", &result);
     for field in [
         "cores",
         "mode",
@@ -198,7 +200,7 @@ fn forecasts_are_kept_where_they_are_asked_for_and_scored_later() {
     assert!(!record.exists(), "nothing is written unasked");
     sweep(&["--forecast", "--cores", "1"]);
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
-    assert_eq!(kept["schema"], "corelane-scale-forecasts/1");
+    assert_is("corelane-scale-forecasts", &kept);
     let cores = host::cores::allowed_cores().unwrap().len();
     if !needs::two_cores() {
         return;

@@ -1,8 +1,12 @@
 //! The built-in workloads: the list, and packages that are absent.
 
+use std::fs;
 use std::process::Command;
 
+use host::temporary::Directory;
+
 use super::{corelane, text};
+use crate::schemas::assert_is;
 
 #[test]
 fn the_list_names_every_workload_and_a_loop_runs() {
@@ -32,8 +36,12 @@ fn the_list_names_every_workload_and_a_loop_runs() {
 
 #[test]
 fn absent_packages_are_named_and_the_suite_goes_on() {
+    let directory = Directory::new("workloads").unwrap();
+    let json = directory.path().join("suite.json");
     let output = Command::new(env!("CARGO_BIN_EXE_corelane"))
         .args(["scale", "workload", "--quick", "raytrace", "compile"])
+        .arg("--json")
+        .arg(&json)
         .env("PATH", "/nonexistent")
         .output()
         .unwrap();
@@ -45,6 +53,8 @@ fn absent_packages_are_named_and_the_suite_goes_on() {
     ] {
         assert!(said.replace('\n', " ").contains(words), "{said}");
     }
+    let raw = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_is("corelane-scale-suite", &raw);
 }
 
 #[test]

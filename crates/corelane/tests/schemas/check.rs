@@ -1,6 +1,6 @@
 //! Whether a document fits a JSON Schema: the keywords that ours use, and no others.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Keywords that tell people, not machines.
 const SILENT: [&str; 6] = [
@@ -24,7 +24,27 @@ fn fault(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<String
     keywords
         .iter()
         .filter(|(word, _)| !SILENT.contains(&word.as_str()))
-        .find_map(|(word, rule)| broken(root, word, rule, value, at))
+        .find_map(|(word, rule)| match word.as_str() {
+            "additionalProperties" => unnamed(root, keywords, rule, value, at),
+            _ => broken(root, word, rule, value, at),
+        })
+}
+
+/// What does not hold of properties that have no rule of their own.
+fn unnamed(
+    root: &Value,
+    keywords: &Map<String, Value>,
+    rule: &Value,
+    value: &Value,
+    at: &str,
+) -> Option<String> {
+    let named = keywords.get("properties").and_then(Value::as_object);
+    let is_named = |name: &str| named.is_some_and(|named| named.contains_key(name));
+    let mut rest = value
+        .as_object()?
+        .iter()
+        .filter(|(name, _)| !is_named(name));
+    rest.find_map(|(name, inside)| fault(root, rule, inside, &format!("{at}/{name}")))
 }
 
 /// What of one keyword does not hold.
@@ -63,6 +83,11 @@ fn broken(root: &Value, word: &str, rule: &Value, value: &Value, at: &str) -> Op
             let at = format!("{at}/{n}");
             fault(root, rule, item, &at)
         }),
+        "prefixItems" => {
+            let mut pairs = value.as_array()?.iter().zip(list()).enumerate();
+            pairs.find_map(|(n, (item, rule))| fault(root, rule, item, &format!("{at}/{n}")))
+        }
+        "allOf" => list().find_map(|rule| fault(root, rule, value, at)),
         "minimum" => says(
             value
                 .as_f64()

@@ -8,6 +8,8 @@ use host::offload::Offload;
 use serde_json::Value;
 use tester::addresses;
 
+use crate::schemas::assert_is;
+
 pub(crate) fn root() -> bool {
     needs::root("for network namespaces and raw sockets")
 }
@@ -42,7 +44,7 @@ pub(crate) fn stored(directory: &Path, words: &[&str]) -> (Output, Value) {
         text(&output.stderr)
     );
     let value = read(&file);
-    assert_eq!(value["schema"], "corelane-test/1");
+    assert_is("corelane-test", &value);
     (output, value)
 }
 

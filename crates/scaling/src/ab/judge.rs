@@ -11,6 +11,7 @@ use crate::statistics::student;
 
 /// What can be told of B against A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// B is faster: the whole interval lies below 1.
@@ -46,6 +47,7 @@ impl Verdict {
 
 /// Something else that the kernel counted of each run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// What, with its unit.
     pub name: String,

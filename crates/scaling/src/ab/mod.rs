@@ -47,6 +47,7 @@ pub struct Request {
 
 /// One timed run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sample {
     /// What is compared: seconds of wall time, or seconds a unit of the program's own work.
     pub cost: f64,
@@ -64,6 +65,7 @@ pub struct Sample {
 
 /// Four runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// A's first and second run.
     pub a: [Sample; 2],
@@ -94,10 +96,12 @@ impl Block {
     }
 }
 
-/// A finished comparison, as written to JSON.
+/// What `corelane scale ab` measured of two commands, and its judgement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AbResult {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: &'static str,
     /// The machine and the run.
     pub environment: Environment,

@@ -17,6 +17,7 @@ const LINK: f64 = 0.2;
 
 /// A kind of process that the Makefile starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Piece {
     /// One of the parts.

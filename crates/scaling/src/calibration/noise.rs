@@ -28,6 +28,7 @@ const COMPARISONS: [usize; 2] = [1000, 100];
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// Comparisons of a command with itself.
     pub comparisons: usize,

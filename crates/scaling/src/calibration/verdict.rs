@@ -25,6 +25,7 @@ const CARRIED: f64 = 0.75;
 
 /// A load with what was known and what was found.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// What it is called.
     pub load: &'static str,
@@ -38,10 +39,12 @@ pub struct Row {
     pub result: Option<ScaleResult>,
 }
 
-/// All of them, as written to JSON.
+/// What `corelane scale calibrate` found beside what is known.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: &'static str,
     /// The machine and the run.
     pub environment: Environment,

@@ -15,6 +15,7 @@ use super::pressure::Sensitivity;
 
 /// A part of the lost efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// What it is.
     pub name: String,

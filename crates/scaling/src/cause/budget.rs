@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Core time of one recorded run, in seconds. `program`, the parts of `lost` and `unknown` sum to
 /// `wall * cores`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Budget {
     /// Wall time.
     pub wall: f64,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counters of one setting over its process tree, with the CPU time they were counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
     /// Instructions retired, for one unit of work.
     pub instructions: f64,
@@ -19,6 +20,7 @@ pub struct Counters {
 
 /// The logarithms whose sum is `ln(W(1) / W(N))`. Negative is loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inflation {
     /// More instructions for the same work.
     pub instructions: f64,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One intervention with its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervention {
     /// What was changed.
     pub what: String,

@@ -10,6 +10,7 @@ use crate::statistics::{LEVEL, student};
 
 /// The slowdown at one dose.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dose {
     /// Share of the time in which the aggressor worked, 0 to 1; for the cache the share of it that
     /// the aggressor took.
@@ -26,6 +27,7 @@ pub struct Dose {
 
 /// What one channel does to a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sensitivity {
     /// What was pressed on.
     pub channel: Channel,

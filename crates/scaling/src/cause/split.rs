@@ -18,6 +18,7 @@ use super::blame::{IDLE, STEAL, SYSTEM, USER};
 
 /// What one setting cost. For copies, `work` is their number; for one job it is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Cores the setting had.
     pub cores: u32,
@@ -56,6 +57,7 @@ impl Cost {
 
 /// The natural logarithms whose sum is `ln E`. Negative is loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split {
     /// `ln E`, relative to one core.
     pub total: f64,

@@ -35,6 +35,7 @@ const UNDISTURBED: f64 = 0.95;
 
 /// Reading rates, bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ceiling {
     /// Of one core alone.
     pub one: f64,
@@ -90,6 +91,7 @@ fn reading(readers: &[Aggressor], active: usize) -> f64 {
 
 /// How much of the memory's bandwidth a command takes on one core.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Part of its rate that a reader keeps beside the command.
     pub beside_command: f64,

@@ -12,6 +12,7 @@ use super::runs::{SweepError, succeeded};
 
 /// How much longer a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
     /// Median seconds alone.
     pub alone: f64,
@@ -25,6 +26,7 @@ pub struct Effect {
 
 /// The effects of two commands on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mutual {
     /// What the other does to the first.
     pub first: Effect,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something the reader of a result has to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Note {
     /// Fewer cores are allowed than were asked for.

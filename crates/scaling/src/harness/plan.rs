@@ -16,6 +16,7 @@ pub const CORES: &str = "{cores}";
 
 /// How a command is made to use several cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One process that is told the core count
@@ -51,6 +52,7 @@ impl Mode {
 
 /// Who chooses the cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// The command may use as many cores as the setting has, chosen by topology; each copy has one

@@ -14,6 +14,7 @@ use crate::cause::budget::Budget;
 
 /// What a recorded run showed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// Where the time of the cores went.
     pub budget: Budget,

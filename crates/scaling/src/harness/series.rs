@@ -15,6 +15,7 @@ const CROWDED_LEAST: f64 = 0.05;
 
 /// One timed run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Units of work a second: one over the wall time for one job, copies over it for copies, or
     /// what the program itself printed.
@@ -57,6 +58,7 @@ impl Run {
 
 /// All rounds of one placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Who chose the cores.
     pub placement: Placement,

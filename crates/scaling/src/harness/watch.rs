@@ -31,6 +31,7 @@ pub struct Watched {
 /// Shares of a time during which some task of the machine was held up
 /// (`Documentation/accounting/psi.rst`, "some").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalled {
     /// For want of a core.
     pub cpu: f64,

@@ -17,6 +17,7 @@ const RESOLUTION: f64 = 1e-6;
 
 /// A law with its score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
     /// The fitted law.
     pub fit: Fit,
@@ -26,6 +27,7 @@ pub struct Candidate {
 
 /// Which law holds, and what was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
     /// The laws that could be tried with these points, simplest first.
     pub candidates: Vec<Candidate>,

@@ -14,6 +14,7 @@ use super::usl::Usl;
 
 /// A fitted law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// Its form.
     pub form: Form,

@@ -12,6 +12,7 @@ pub const REACH: u32 = 2;
 
 /// The band at one core count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Band {
     /// Core count, not tried.
     pub cores: u32,
@@ -71,6 +72,7 @@ pub fn from_refits(refits: &[Refits], tried: u32) -> Vec<Band> {
 
 /// What a run confined to one core shows of the gain that more cores could bring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OneCore {
     /// Seconds of the run during which exactly this many of its tasks wanted a core: `wanting[k]`
     /// for `k` tasks.
@@ -155,6 +157,7 @@ pub enum NoForecast {
 
 /// A forecast from one core beside what was measured later.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Score {
     /// What was forecast.
     pub band: Band,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which members of the family may be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// `sigma = kappa = 0`.
@@ -36,6 +37,7 @@ impl Form {
 
 /// What one unit of misfit costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
     /// Misfit as a share of the rate (weight `1/X^2`): right for timings, whose scatter is a

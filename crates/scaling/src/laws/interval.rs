@@ -17,6 +17,7 @@ pub struct Refits {
 
 /// What the refits say of the coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coefficients {
     /// Contention.
     pub sigma: Interval,

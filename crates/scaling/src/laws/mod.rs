@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 /// One observation: `cores` cores did `rate` units of work a second. For a single job the unit is
 /// the job, so that the rate is one over its wall time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
     /// Number of cores, 1 or more.
     pub cores: u32,

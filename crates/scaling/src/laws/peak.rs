@@ -19,6 +19,7 @@ const MATTERS: f64 = 0.01;
 
 /// What may be said of the core count beyond which more cores are slower.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Peak {
     /// Nothing: too few cores were tried.
@@ -30,6 +31,7 @@ pub enum Peak {
     NoneBelow {
         /// Lower end of the interval of the peak; infinite when no refit has one.
         #[serde(with = "figures::unbounded")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
         cores: f64,
     },
     /// A peak, with its interval.

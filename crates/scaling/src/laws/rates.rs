@@ -10,6 +10,7 @@ use super::Point;
 
 /// The rates of all rounds over the same core counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Core counts tried, rising, the first of them 1.
     pub cores: Vec<u32>,

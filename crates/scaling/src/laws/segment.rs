@@ -12,6 +12,7 @@ use super::form::Weighting;
 
 /// Where a new kind of core begins in the sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Boundary {
     /// The smallest core count that uses the new kind.
     pub cores: u32,
@@ -21,6 +22,7 @@ pub struct Boundary {
 
 /// One stretch with its own law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segment {
     /// What these cores are.
     pub what: String,

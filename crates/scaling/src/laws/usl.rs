@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One member of the family.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usl {
     /// Rate of one core, in the unit of the points.
     pub gamma: f64,

@@ -31,10 +31,12 @@ use crate::laws::segment::{Boundary, Segment};
 /// The name of this format.
 pub const SCHEMA: &str = "corelane-scale/1";
 
-/// A finished measurement with its judgement.
+/// What `corelane scale` measured of a command, and its judgement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScaleResult {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// The machine and the run.
     pub environment: Environment,
@@ -91,6 +93,7 @@ pub struct ScaleResult {
 
 /// One core count under one placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointResult {
     /// Core count.
     pub cores: u32,
@@ -136,6 +139,7 @@ impl PointResult {
 
 /// The control: the same setting against itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Control {
     /// Median ratio; 1 is right.
     pub ratio: f64,
@@ -145,6 +149,7 @@ pub struct Control {
 
 /// The law and what it permits to be said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LawResult {
     /// The laws tried and the one chosen, over the whole sweep.
     pub choice: Choice,
@@ -164,6 +169,7 @@ pub struct LawResult {
 
 /// What a command and another one beside it cost each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BesideResult {
     /// The other command.
     pub command: Vec<String>,

@@ -21,6 +21,7 @@ pub const TOLERANCE: f64 = 0.03;
 
 /// What a forecast was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// A look at one core.
@@ -40,6 +41,7 @@ impl Source {
 
 /// What must be the same for a forecast to be held against a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subject {
     /// Name of the machine.
     pub host: String,
@@ -64,6 +66,7 @@ impl Subject {
 
 /// One forecast.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kept {
     /// Of what.
     pub subject: Subject,
@@ -77,10 +80,12 @@ pub struct Kept {
     pub score: Option<Score>,
 }
 
-/// All of them, oldest first.
+/// Forecasts that `corelane scale` keeps, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forecasts {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// The forecasts.
     pub kept: Vec<Kept>,

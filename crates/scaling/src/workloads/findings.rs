@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One line of an experiment's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What was measured.
     pub what: String,
@@ -18,6 +19,7 @@ pub struct Finding {
 
 /// The result of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Findings {
     /// What the figures of each line are.
     pub columns: Vec<String>,

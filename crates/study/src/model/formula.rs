@@ -42,6 +42,7 @@ pub(super) struct Inputs {
 
 /// What more cores than the machine has may bring, times one core's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Band {
     /// How many.
     pub(crate) cores: usize,

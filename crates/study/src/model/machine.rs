@@ -21,6 +21,7 @@ const WINDOW_MAX: Duration = Duration::from_millis(25);
 
 /// The machine: medians over the rounds with their intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Machine {
     /// Cores that all loops together had.
     pub(crate) cores: usize,

@@ -45,6 +45,7 @@ const LOADED: f64 = 1.05;
 
 /// The machine and a forecast for each engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Model {
     pub(crate) machine: Machine,
     pub(crate) forecasts: Vec<Forecast>,
@@ -52,6 +53,7 @@ pub(crate) struct Model {
 
 /// What all cores forward, from what one does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Forecast {
     /// Engine, table and size, on all cores.
     #[serde(flatten)]

@@ -20,6 +20,7 @@ pub(crate) const LINUX: &str = "kernel";
 
 /// What was transferred and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Transfers {
     /// Interleaved rounds behind each row.
     pub(crate) rounds: usize,
@@ -33,6 +34,7 @@ pub(crate) struct Transfers {
 
 /// What is sent, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Load {
     /// TCP.
@@ -45,6 +47,7 @@ pub(crate) enum Load {
 
 /// A device with a case: medians of the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Row {
     pub(crate) engine: String,
     #[serde(flatten)]

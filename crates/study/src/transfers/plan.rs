@@ -23,6 +23,7 @@ const TRIAL_MAX: Duration = Duration::from_millis(400);
 
 /// What hosts and cables are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Ground {
     /// Whether segments and checksums are left to the hosts' interfaces.
     pub(crate) offloads: bool,
@@ -42,6 +43,7 @@ impl Ground {
 
 /// A transfer on a ground: what a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Case {
     /// What is sent.
     pub(crate) load: Load,

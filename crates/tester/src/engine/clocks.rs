@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of a machine's clocks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Clocks {
     /// Names the running kernel.
     boot: String,

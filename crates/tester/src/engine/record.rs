@@ -10,6 +10,7 @@ use crate::trial::{Counts, Order, Trial};
 
 /// What the receiving half knows at the end of a trial; with two machines it travels between them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Arrived {
     /// Of the counts, those of the receiving side.
     pub(super) counts: Counts,

@@ -17,6 +17,7 @@ use crate::trial::Counts;
 
 /// A stretch of a frame's way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// The sender's interface did not take it.
@@ -49,6 +50,7 @@ impl Place {
 
 /// Frames lost in one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     /// Where.
     pub place: Place,

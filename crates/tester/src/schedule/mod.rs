@@ -20,11 +20,13 @@ pub const RATE_TOLERANCE: f64 = 0.000_1;
 
 /// A stretch of equally spaced frames.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segment {
     /// Frames in it.
     pub frames: u64,
     /// Frames per second in it; infinite for as fast as the tester can.
     #[serde(with = "figures::unbounded")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub rate: f64,
     /// Quiet time after its last frame's slot, ns.
     pub rest_ns: u64,
@@ -32,6 +34,7 @@ pub struct Segment {
 
 /// The timetable of a trial: segments one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Schedule(Vec<Segment>);
 

@@ -20,6 +20,7 @@ use crate::timeline::{Cause, Timeline};
 /// Where the time of all cores went, in nanoseconds. The fields from `program` to `unknown` sum to
 /// `wall * cores`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spent {
     /// The window.
     pub wall: u64,

@@ -55,6 +55,7 @@ impl Range {
 
 /// What a lock costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Share of the window during which at least one thread waited for it.
     pub contended_share: f64,
