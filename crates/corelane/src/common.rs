@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use host::cleanup::{self, Interrupted};
 use report::Document;
+use router::log::Level;
 use serde::Serialize;
 
 /// What a verb's `run` returns: the exit code of a finished run, or why there is none.
@@ -34,6 +35,30 @@ pub(crate) fn answer(yes: bool) -> ExitCode {
         ExitCode::from(INTERRUPTED)
     } else {
         ExitCode::from(if yes { 0 } else { NO })
+    }
+}
+
+/// How much is said beside the result: options of every verb.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Talk {
+    /// Say errors alone: no progress, no hints
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say each step that is done
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+impl Talk {
+    /// From now on so much is said.
+    pub(crate) fn set(&self) {
+        let (talk, log) = match (self.quiet, self.verbose) {
+            (true, _) => (report::Talk::Quiet, Level::Warning),
+            (_, true) => (report::Talk::Verbose, Level::Detail),
+            _ => (report::Talk::Usual, Level::Info),
+        };
+        talk.set();
+        log.set_least();
     }
 }
 

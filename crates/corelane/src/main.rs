@@ -33,6 +33,8 @@ use clap::{Parser, Subcommand};
     max_term_width = 100
 )]
 struct Arguments {
+    #[command(flatten)]
+    talk: common::Talk,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -57,7 +59,9 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    common::exit_code(match Arguments::parse().verb {
+    let Arguments { talk, verb } = Arguments::parse();
+    talk.set();
+    common::exit_code(match verb {
         Verb::Completions(arguments) => installed::completions(&arguments),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Health(arguments) => health::run(&arguments),

@@ -166,7 +166,7 @@ fn show(
     {
         let absolute = std::path::absolute(path);
         let path = absolute.as_deref().unwrap_or(path);
-        eprintln!("written: {}", path.display());
+        report::hint(&format!("written: {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

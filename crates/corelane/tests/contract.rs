@@ -7,6 +7,7 @@ use host::temporary::Directory;
 use serde_json::Value;
 
 use crate::schemas::assert_is;
+use crate::verbs::{self, verbs};
 
 const PLANES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/planes.json");
 
@@ -24,24 +25,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// All verbs, as `corelane help` lists them.
-fn verbs() -> Vec<String> {
-    let help = text(&run(&["help"]).stdout);
-    let (_, listed) = help.split_once("Commands:\n").unwrap();
-    let lines = listed.lines().take_while(|line| !line.is_empty());
-    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect()
-}
-
 #[test]
 fn a_wrong_option_ends_every_verb_with_2_and_prints_nothing() {
-    let verbs = verbs();
-    assert!(verbs.len() >= 13, "{verbs:?}");
-    for verb in verbs {
+    for verb in verbs() {
         let output = run(&[&verb, "--no-such-option"]);
         assert_eq!(output.status.code(), Some(2), "{verb}");
         assert_eq!(text(&output.stdout), "", "{verb}");
@@ -84,6 +70,55 @@ fn help_explains_verbs_and_topics() {
         "{said}"
     );
     assert_eq!(text(&unknown.stdout), "");
+
+fn every_verb_says_less_or_more_and_not_both() {
+    for (words, help) in verbs::all() {
+        for option in ["-q, --quiet", "-v, --verbose"] {
+            assert!(help.contains(option), "{words:?} lacks {option}");
+        }
+        if verbs::below(&help).is_empty() {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let output = run(&[&words, &["-q", "-v"][..]].concat());
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+            let said = text(&output.stderr);
+            assert!(said.contains("cannot be used with"), "{words:?}: {said}");
+        }
+    }
+}
+
+/// Standard error is no terminal here, so nothing is said unasked.
+#[test]
+fn progress_is_told_as_asked() {
+    let rates = "scale ab --quick --progress rate: -- echo rate: 100 -- echo rate: 100";
+    let said = |talk: &[&str]| {
+        let words: Vec<&str> = rates.split(' ').collect();
+        let output = run(&[talk, &words].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(!output.stdout.is_empty());
+        text(&output.stderr)
+    };
+    assert_eq!(said(&[]), "");
+    assert_eq!(said(&["-q"]), "");
+    let steps = said(&["-v"]);
+    let lines = steps
+        .lines()
+        .filter(|line| line.contains("blocks of four runs"));
+    assert!(lines.count() > 2 && !steps.contains('\x1b'), "{steps}");
+}
+
+#[test]
+fn hints_are_told_unless_quiet() {
+    let directory = Directory::new("contract").unwrap();
+    let words = "study --quick --engine memory --cores 1 --seconds 1 --rounds 2";
+    let said = |talk: &[&str]| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut command = corelane(&[&words, talk].concat());
+        let output = command.current_dir(directory.path()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    assert!(said(&[]).contains("written: "));
+    assert_eq!(said(&["--quiet"]), "");
 }
 
 #[test]

@@ -13,3 +13,4 @@ mod study;
 mod tester;
 mod trace;
 mod tune;
+mod verbs;

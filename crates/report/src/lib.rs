@@ -38,6 +38,7 @@ pub mod json;
 pub mod plot;
 pub mod progress;
 pub mod table;
+pub mod talk;
 pub mod terminal;
 pub mod units;
 
@@ -45,3 +46,4 @@ pub use document::{Block, Document, capital};
 pub use plot::{Axis, Plot, Scale, Series, Style};
 pub use progress::Progress;
 pub use table::Table;
+pub use talk::{Talk, hint};

@@ -1,29 +1,46 @@
-//! One line of progress on a terminal, and nothing at all when the output is a pipe or a file.
+//! One line of progress on a terminal, and nothing at all when the output is a pipe or a file; a line
+//! for each step where [`Talk::Verbose`] asks for more.
 
 use std::io::{self, IsTerminal, Write};
+
+use crate::Talk;
 
 /// Columns that the line may fill before it is cut: narrower than any terminal in use.
 const WIDTH: usize = 76;
 
 /// A line on standard error that is rewritten at every step and cleared when dropped.
 ///
-/// Silent unless standard error is a terminal and `TERM` is not `dumb`. It takes no clock: call it
-/// at the pace of the work.
+/// Silent unless standard error is a terminal and `TERM` is not `dumb`. [`Talk::Quiet`] is silent
+/// everywhere; [`Talk::Verbose`] writes a line for each step, and rewrites none. It takes no clock:
+/// call it at the pace of the work.
 #[derive(Debug)]
 pub struct Progress {
     total: usize,
     done: usize,
-    shown: bool,
+    shown: Shown,
+}
+
+/// How steps are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Not,
+    Rewritten,
+    Lines,
 }
 
 impl Progress {
     /// Progress over `total` steps; 0 when the number is not known.
     pub fn new(total: usize) -> Self {
-        let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let capable = || std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let shown = match Talk::now() {
+            Talk::Verbose => Shown::Lines,
+            Talk::Usual if capable() && io::stderr().is_terminal() => Shown::Rewritten,
+            Talk::Usual | Talk::Quiet => Shown::Not,
+        };
         Self {
             total,
             done: 0,
-            shown: capable && io::stderr().is_terminal(),
+            shown,
         }
     }
 
@@ -35,21 +52,20 @@ impl Progress {
 
     /// Replaces the words without counting a step.
     pub fn note(&self, what: &str) {
-        if self.shown {
-            // A terminal that has gone away is no reason to stop the measurement.
-            let _ = write!(
-                io::stderr(),
-                "\r\x1b[2K{}",
-                line(self.done, self.total, what)
-            );
-            let _ = io::stderr().flush();
-        }
+        let line = line(self.done, self.total, what);
+        // A terminal that has gone away is no reason to stop the measurement.
+        let _ = match self.shown {
+            Shown::Not => Ok(()),
+            Shown::Rewritten => write!(io::stderr(), "\r\x1b[2K{line}"),
+            Shown::Lines => writeln!(io::stderr(), "{line}"),
+        };
+        let _ = io::stderr().flush();
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown {
+        if self.shown == Shown::Rewritten {
             let _ = write!(io::stderr(), "\r\x1b[2K");
             let _ = io::stderr().flush();
         }

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,10 +16,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const LONGEST: usize = 4096;
 /// Lines left out since the latest that was written.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+/// What matters less is not said.
+static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
 
 /// How much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub enum Level {
+    /// Each thing that is done.
+    Detail,
     /// As it should be.
     Info,
     /// Works, and somebody should look.
@@ -29,8 +34,19 @@ pub enum Level {
 }
 
 impl Level {
+    /// From now on what matters less is not said; before, [`Level::Info`] is the least.
+    pub fn set_least(self) {
+        LEAST.store(self as u8, Ordering::Relaxed);
+    }
+
+    /// Whether lines of this level are written.
+    pub fn is_told(self) -> bool {
+        self as u8 >= LEAST.load(Ordering::Relaxed)
+    }
+
     fn name(self) -> &'static str {
         match self {
+            Self::Detail => "detail",
             Self::Info => "info",
             Self::Warning => "warning",
             Self::Error => "error",
@@ -38,8 +54,11 @@ impl Level {
     }
 }
 
-/// Writes one line; values with blanks, quotes or equals signs are quoted.
+/// Writes one line, if its level is told; values with blanks, quotes or equals signs are quoted.
 pub fn write(level: Level, event: &str, pairs: &[(&str, String)]) {
+    if !level.is_told() {
+        return;
+    }
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0.0, |since| since.as_secs_f64());

@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let raw = Comparison::new(sentences, before.summary, after.summary);
     arguments.json.write(&raw)?;
-    eprintln!("Your own program: corelane trace record -- COMMAND");
+    report::hint("Your own program: corelane trace record -- COMMAND");
     Ok(answer(true))
 }
 

@@ -107,9 +107,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     } else {
         unless_interrupted(look).inspect_err(|_| eprintln!("{path} has the whole recording"))??
     };
-    eprintln!("{path}: {}", seen.counted);
+    report::hint(&format!("{path}: {}", seen.counted));
     print(&super::lines(&seen.sentences))?;
-    eprintln!("The whole report: corelane trace report {path} --html FILE");
+    report::hint(&format!(
+        "The whole report: corelane trace report {path} --html FILE"
+    ));
     Ok(answer(true))
 }
 

@@ -155,6 +155,28 @@ fn every_subject_is_shown_as_table_and_as_json() {
 }
 
 #[test]
+fn the_log_says_as_much_as_was_asked_for() {
+    if !is_root() {
+        return;
+    }
+    for (talk, follows, starts) in [("-v", true, true), ("-q", false, false)] {
+        let lab = Lab::new();
+        let mut router = lab.run(&["r0", "r1"], &[talk]);
+        lab.r.ip("route add 198.51.100.0/24 via 10.1.0.2").unwrap();
+        wait_for("the route", 20, || {
+            let answer = router.show("routes 198.51.100.1");
+            answer["answers"][0]["entries"][0]["kind"] == "adjacency"
+        });
+        // A comparison is told as information.
+        assert_eq!(router.verify()["different"], 0);
+        router.end(libc::SIGTERM);
+        let log = router.log();
+        assert_eq!(log.contains("event=followed"), follows, "{talk}: {log}");
+        assert_eq!(log.contains("level=info"), starts, "{talk}: {log}");
+    }
+}
+
+#[test]
 fn top_shows_rates_and_gives_the_terminal_back() {
     if !is_root() {
         return;

@@ -197,6 +197,7 @@ impl Follower {
     /// Takes in what was announced so far, for at most [`TURN`].
     pub fn follow(&mut self) {
         let began = Instant::now();
+        let before = (self.health.messages, self.health.changes);
         let mut any = false;
         let (mut flushed, mut took) = (began, Duration::ZERO);
         loop {
@@ -247,6 +248,10 @@ impl Follower {
         if any {
             self.health.lag = began.elapsed();
             self.health.lag_max = self.health.lag_max.max(self.health.lag);
+            let messages = self.health.messages - before.0;
+            let changes = self.health.changes - before.1;
+            let seconds = self.health.lag.as_secs_f64();
+            log!(log::Level::Detail, "followed", messages, changes, seconds);
         }
         if self.mirror.suspicions() != self.suspicions {
             self.suspicions = self.mirror.suspicions();

@@ -1,6 +1,11 @@
 use super::*;
 
 #[test]
+fn details_are_told_only_when_asked_for() {
+    assert!(!Level::Detail.is_told() && Level::Info.is_told() && Level::Error.is_told());
+}
+
+#[test]
 fn values_that_would_be_misread_are_quoted() {
     assert_eq!(quoted("r0"), "r0");
     assert_eq!(quoted(""), "\"\"");
