@@ -80,7 +80,8 @@ bench: build
 # Internet's size.
 PREFIXES = $(or $(CORELANE_PREFIXES),$(wildcard $(CURDIR)/../shared/data/internet-prefixes.txt.gz))
 
-# Every verb's options, in docs/reference.md, as the program tells them.
+# Every verb's options, every key, metric, reason and form of document, in docs/reference.md, as the
+# program tells them.
 reference:
 	CORELANE_WRITE_REFERENCE=1 cargo test --locked -p corelane --test main -- reference::
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use router::engine::{EngineKind, Require};
-use router::management_plane::config::Config;
+use router::management_plane::config::{Config, KEYS};
 
 #[test]
 fn a_short_file_gets_the_defaults() {
@@ -16,6 +16,19 @@ fn a_short_file_gets_the_defaults() {
             ..Config::default()
         }
     );
+}
+
+/// Each key as the list has it says nothing new.
+#[test]
+fn the_defaults_of_the_list_are_the_defaults() {
+    let text = KEYS
+        .iter()
+        .filter(|key| key.name != "ports")
+        .fold("ports = [\"r0\", \"r1\"]\n".to_owned(), |text, key| {
+            format!("{text}{} = {}\n", key.name, key.default_value())
+        });
+    let short = Config::parse("ports = [\"r0\", \"r1\"]\n", "a.toml");
+    assert_eq!(Config::parse(&text, "b.toml"), short, "{text}");
 }
 
 #[test]

@@ -48,6 +48,7 @@ mod ports;
 mod punts;
 mod reason;
 mod refusals;
+mod remedy;
 mod step;
 mod storage;
 mod tags;

@@ -13,12 +13,12 @@
 use super::Step;
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $step:ident, $fate:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $step:ident, $fate:ident;)*) => {
         /// Why a frame was not forwarded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Reason {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl Reason {
@@ -28,6 +28,11 @@ macro_rules! reasons {
             /// The name in statistics, metrics and traces.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it says, with its source.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc,)*),)* }
             }
 
             /// The step at which the frame left the way.
@@ -136,24 +141,23 @@ reasons! {
     /// The way out is the way in; the kernel may tell the sender of a better one (RFC 792, RFC 4861
     /// §8).
     Hairpin = "hairpin", NextHop, Kernel;
-    /// Above the limit of its class ([`PuntLimits`](super::PuntLimits)): routing protocols for this
-    /// machine.
+    /// Above a limit of `punt-limits`: routing protocols for this machine.
     PolicedRouting = "policed-routing", NextHop, Dropped;
-    /// ARP and neighbour discovery.
+    /// Above a limit: ARP and neighbour discovery.
     PolicedNeighbour = "policed-neighbour", NextHop, Dropped;
-    /// Anything else for an address of this machine.
+    /// Above a limit: anything else for an address of this machine.
     PolicedLocal = "policed-local", NextHop, Dropped;
-    /// Broadcast, and multicast that stays on its link.
+    /// Above a limit: broadcast, and multicast that stays on its link.
     PolicedGroup = "policed-group", NextHop, Dropped;
-    /// Time to live or hop limit used up.
+    /// Above a limit: time to live or hop limit used up.
     PolicedExpired = "policed-expired", NextHop, Dropped;
-    /// No route, or one that says so.
+    /// Above a limit: no route, or one that says so.
     PolicedNoRoute = "policed-no-route", NextHop, Dropped;
-    /// Neighbours whose Ethernet address is not known.
+    /// Above a limit: neighbours whose Ethernet address is not known.
     PolicedUnresolved = "policed-unresolved", NextHop, Dropped;
-    /// IPv4 options, IPv6 hop-by-hop options.
+    /// Above a limit: IPv4 options, IPv6 hop-by-hop options.
     PolicedOptions = "policed-options", NextHop, Dropped;
-    /// Too big, and not to be fragmented.
+    /// Above a limit: too big, and not to be fragmented.
     PolicedTooBig = "policed-too-big", NextHop, Dropped;
     /// No room for a tag in front of the frame.
     NoHeadroom = "no-headroom", EthernetOutput, Dropped;

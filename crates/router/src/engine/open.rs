@@ -67,6 +67,18 @@ pub enum Require {
     ZeroCopy,
 }
 
+impl Require {
+    /// The name in options and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Native => "native",
+            Self::Generic => "generic",
+            Self::ZeroCopy => "zero-copy",
+        }
+    }
+}
+
 /// How the sockets of engine `af-xdp` are set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {

@@ -3,17 +3,19 @@
 //! Every key, its default and its allowed values are in [`Config`] and in `docs/router.md`. A file
 //! that is wrong anywhere starts nothing: the error names file, line, key and what is allowed.
 
+mod keys;
 mod values;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fastpath::forward::{Capacity, PUNT_LIMITS_ALLOWED, PuntLimits};
+use fastpath::forward::{Capacity, PuntLimits};
 use serde::Deserialize;
 
 use crate::control_plane::guard::Treatment;
 use crate::engine::{EngineKind, Require, SocketOptions};
 
+pub use self::keys::{KEYS, Key};
 pub use self::values::{InstanceName, Metrics, Stale};
 
 /// A configuration; [`Config::check`] says what no single key can.
@@ -243,37 +245,6 @@ const SIZES: [(&str, u32, u32); 5] = [
     ("vlans", 1, 64 * 4094),
 ];
 
-/// Every key and what it may be, for errors.
-const KEYS: [(&str, &str); 21] = [
-    (
-        "ports",
-        "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
-    ),
-    (
-        "engine",
-        "allowed are auto, xdp, xdp-kernel-fib, tc, af-xdp, af-packet",
-    ),
-    ("require", "allowed are any, native, generic, zero-copy"),
-    ("bypass-netfilter", "allowed are true, false"),
-    ("bypass-ipsec", "allowed are true, false"),
-    ("bypass-policy-rules", "allowed are true, false"),
-    ("bypass-tc", "allowed are true, false"),
-    ("bypass-vlan-offload", "allowed are true, false"),
-    ("instance", values::INSTANCE_ALLOWED),
-    ("run-directory", "allowed are the path of a directory"),
-    ("metrics", values::METRICS_ALLOWED),
-    ("verify-seconds", "allowed are 0 (never) to 4294967295"),
-    ("stale-milliseconds", values::STALE_ALLOWED),
-    ("punt-limits", PUNT_LIMITS_ALLOWED),
-    ("busy-poll", "allowed are true, false"),
-    ("long-frames", "allowed are true, false"),
-    ("table-words", "allowed are 4096 to 16777216"),
-    ("vrfs", "allowed are 0 to 255"),
-    ("vrf-words", "allowed are 256 to 1048576"),
-    ("group-buckets", "allowed are 64 to 4194304"),
-    ("vlans", "allowed are 1 to 262016"),
-];
-
 /// What the parser says about the place `at`, with the key there and what is allowed for it.
 fn explained(text: &str, at: usize, message: &str) -> String {
     let message = message.replace('\n', "; ");
@@ -285,7 +256,7 @@ fn explained(text: &str, at: usize, message: &str) -> String {
     let Some((key, value)) = assignment.map(|(key, value)| (key.trim(), value.trim())) else {
         return format!("{message}; a line is KEY = VALUE");
     };
-    if let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == key) {
+    if let Some(Key { allowed, .. }) = KEYS.iter().find(|known| known.name == key) {
         // Which word is unknown, the value shows.
         let said = if message.starts_with("unknown variant") || message == *allowed {
             String::new()
@@ -294,7 +265,7 @@ fn explained(text: &str, at: usize, message: &str) -> String {
         };
         return format!("{key} = {value}: {said}{allowed}");
     }
-    let known = KEYS.map(|(key, _)| key).join(", ");
+    let known = KEYS.map(|key| key.name).join(", ");
     format!("{key}: no such key; allowed are {known}")
 }
 

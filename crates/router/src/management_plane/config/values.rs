@@ -1,6 +1,6 @@
 //! Values with rules of their own; file and command line read them by the same types.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -38,6 +38,12 @@ impl Default for InstanceName {
     }
 }
 
+impl Display for InstanceName {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
 impl FromStr for InstanceName {
     type Err = &'static str;
 
@@ -55,6 +61,13 @@ pub struct Metrics(pub Option<SocketAddr>);
 impl Default for Metrics {
     fn default() -> Self {
         Self(Some(SocketAddr::from(([127, 0, 0, 1], 9470))))
+    }
+}
+
+/// As the file has it.
+impl Display for Metrics {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |address| write!(out, "{address}"))
     }
 }
 

@@ -1,10 +1,13 @@
 //! The router's counters as `OpenMetrics` text (version 1.0.0), for Prometheus and its like.
 
+mod families;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use fastpath::forward::{LinkCount, PortCount};
 
+pub use self::families::{FAMILIES, Family};
 use super::answers::resident;
 use super::pieces::{Pieces, each};
 use crate::control_plane::follower::Follower;
@@ -19,21 +22,9 @@ pub fn page(follower: &Follower, counters: &Arc<Counters>) -> Pieces {
     mirror(follower, &mut page);
     if let Some(result) = follower.verified() {
         let equal = f64::from(u8::from(result.different == 0));
-        page.gauge(
-            "corelane_verify_equal",
-            "1: the latest comparison with the kernel found no difference",
-            equal,
-        );
-        page.gauge(
-            "corelane_verify_different",
-            "Answers that differed in it",
-            result.different as f64,
-        );
-        page.gauge(
-            "corelane_verify_compared",
-            "Answers compared in it",
-            result.compared as f64,
-        );
+        page.gauge(families::VERIFY_EQUAL, equal);
+        page.gauge(families::VERIFY_DIFFERENT, result.different as f64);
+        page.gauge(families::VERIFY_COMPARED, result.compared as f64);
     }
     page.text.push_str("# EOF\n");
     page.pieces.text(page.text);
@@ -46,35 +37,15 @@ type Value = fn(&PortCount) -> u64;
 type LinkValue = fn(LinkCount) -> u64;
 
 fn traffic(follower: &Follower, counters: &Arc<Counters>, page: &mut Page) {
-    let by_port: [(&str, &str, Value); 5] = [
-        (
-            "corelane_received_frames",
-            "Frames received, by port and core",
-            |count| count.received,
-        ),
-        (
-            "corelane_received_bytes",
-            "Bytes received without FCS, by port and core",
-            |count| count.received_bytes,
-        ),
-        (
-            "corelane_forwarded_frames",
-            "Frames forwarded, by receiving port and core",
-            |count| count.forwarded,
-        ),
-        (
-            "corelane_forwarded_bytes",
-            "Bytes forwarded without FCS, by receiving port and core",
-            |count| count.forwarded_bytes,
-        ),
-        (
-            "corelane_refused_frames",
-            "Frames that the port's device did not take, by egress port and core",
-            |count| count.refused,
-        ),
+    let by_port: [(Family, Value); 5] = [
+        (families::RECEIVED_FRAMES, |count| count.received),
+        (families::RECEIVED_BYTES, |count| count.received_bytes),
+        (families::FORWARDED_FRAMES, |count| count.forwarded),
+        (families::FORWARDED_BYTES, |count| count.forwarded_bytes),
+        (families::REFUSED_FRAMES, |count| count.refused),
     ];
-    for (family, help, value) in by_port {
-        page.family(family, "counter", help);
+    for (family, value) in by_port {
+        page.family(family);
         let counts = counters.ports.iter();
         let counts: Vec<_> = counts.map(|(&of, count)| (of, value(count))).collect();
         page.rows(counts, |follower, ((ifindex, core), count)| {
@@ -85,11 +56,7 @@ fn traffic(follower: &Follower, counters: &Arc<Counters>, page: &mut Page) {
             Some((labels.to_vec(), count))
         });
     }
-    page.family(
-        "corelane_not_forwarded_frames",
-        "counter",
-        "Frames not forwarded, by port, core, reason and fate",
-    );
+    page.family(families::NOT_FORWARDED);
     let of = Arc::clone(counters);
     page.rows(0..counters.reasons.len(), move |follower, at| {
         let count = of.reasons[at];
@@ -102,11 +69,7 @@ fn traffic(follower: &Follower, counters: &Arc<Counters>, page: &mut Page) {
         ];
         Some((labels.to_vec(), count.frames))
     });
-    page.family(
-        "corelane_next_hop_frames",
-        "counter",
-        "Frames by next hop; those of a group under its members",
-    );
+    page.family(families::NEXT_HOP_FRAMES);
     let numbers = follower.mirror().next_hops().numbers();
     page.rows(numbers, |follower, next_hop| {
         let key = follower.mirror().next_hops().key(next_hop)?;
@@ -127,26 +90,38 @@ fn name(follower: &Follower, index: u32) -> String {
 }
 
 fn vlans_and_tables(counters: &Counters, page: &mut Page) {
-    let by_link: [(&str, &str, LinkValue); 4] = [
-        ("received_frames", "Frames received", |count| count.received),
-        ("received_bytes", "Bytes received without FCS", |count| {
-            count.received_bytes
-        }),
-        ("forwarded_frames", "Frames handed on to be sent", |count| {
-            count.forwarded
-        }),
+    let by_link: [([Family; 2], LinkValue); 4] = [
         (
-            "forwarded_bytes",
-            "Bytes handed on to be sent, without FCS",
+            [
+                families::VLAN_RECEIVED_FRAMES,
+                families::TABLE_RECEIVED_FRAMES,
+            ],
+            |count| count.received,
+        ),
+        (
+            [
+                families::VLAN_RECEIVED_BYTES,
+                families::TABLE_RECEIVED_BYTES,
+            ],
+            |count| count.received_bytes,
+        ),
+        (
+            [
+                families::VLAN_FORWARDED_FRAMES,
+                families::TABLE_FORWARDED_FRAMES,
+            ],
+            |count| count.forwarded,
+        ),
+        (
+            [
+                families::VLAN_FORWARDED_BYTES,
+                families::TABLE_FORWARDED_BYTES,
+            ],
             |count| count.forwarded_bytes,
         ),
     ];
-    for (what, help, value) in by_link {
-        page.family(
-            format!("corelane_vlan_{what}"),
-            "counter",
-            &format!("{help}, by VLAN"),
-        );
+    for ([by_vlan, by_table], value) in by_link {
+        page.family(by_vlan);
         let counts = counters.vlans.iter();
         let counts: Vec<_> = counts.map(|(&of, &count)| (of, value(count))).collect();
         page.rows(counts, |follower, (ifindex, count)| {
@@ -161,8 +136,7 @@ fn vlans_and_tables(counters: &Counters, page: &mut Page) {
             ];
             Some((labels.to_vec(), count))
         });
-        let help = format!("{help}, by table of the look-up; its VRF, if it is one's");
-        page.family(format!("corelane_table_{what}"), "counter", &help);
+        page.family(by_table);
         let counts = counters.tables.iter();
         let counts: Vec<_> = counts.map(|(&of, &count)| (of, value(count))).collect();
         page.rows(counts, |follower, (table, count)| {
@@ -176,82 +150,44 @@ fn vlans_and_tables(counters: &Counters, page: &mut Page) {
 fn mirror(follower: &Follower, page: &mut Page) {
     let (mirror, health) = (follower.mirror(), follower.health());
     let (v4, v6) = mirror.routes();
-    page.family("corelane_routes", "gauge", "Prefixes that have a route");
+    page.family(families::ROUTES);
     page.sample("", &[("family", "ipv4".to_owned())], v4 as f64);
     page.sample("", &[("family", "ipv6".to_owned())], v6 as f64);
-    let lag = "From reading an announcement of the kernel to the engine's having it";
-    page.gauge(
-        "corelane_next_hops",
-        "Next hops in use",
-        mirror.next_hops().in_use() as f64,
-    );
-    page.family(
-        "corelane_not_carried",
-        "gauge",
-        "What is the kernel's because it found no room, by kind",
-    );
+    page.gauge(families::NEXT_HOPS, mirror.next_hops().in_use() as f64);
+    page.family(families::NOT_CARRIED);
     for (what, count) in follower.not_carried().kinds() {
         page.sample("", &[("what", what.to_owned())], count as f64);
     }
     let rooms = follower.engine().room();
-    page.family("corelane_room", "gauge", "What there is room for, by kind");
+    page.family(families::ROOM);
     for room in &rooms {
         page.sample("", &[("what", room.what.to_owned())], room.size as f64);
     }
-    page.family("corelane_room_used", "gauge", "What of that is taken");
+    page.family(families::ROOM_USED);
     for room in &rooms {
         page.sample("", &[("what", room.what.to_owned())], room.used as f64);
     }
     let failed = follower.engine().failed_ports();
-    page.family(
-        "corelane_port_failed",
-        "gauge",
-        "1: the port could not be set up, is the kernel's and is tried again",
-    );
+    page.family(families::PORT_FAILED);
     for name in mirror.around().port_names() {
         let is_failed = failed.iter().any(|(port, _)| port == name);
         let labels = [("port", escaped(name))];
         page.sample("", &labels, f64::from(u8::from(is_failed)));
     }
-    page.family(
-        "corelane_failed",
-        "gauge",
-        "1: this has failed the last time, and is tried again",
-    );
+    page.family(families::FAILED);
     for (what, _) in health.troubles.all() {
         page.sample("", &[("what", what.to_owned())], 1.0);
     }
-    page.gauge("corelane_mirror_lag_seconds", lag, health.lag.as_secs_f64());
+    page.gauge(families::MIRROR_LAG, health.lag.as_secs_f64());
+    page.gauge(families::MIRROR_LAG_MAX, health.lag_max.as_secs_f64());
+    page.counter(families::MIRROR_MESSAGES, health.messages as f64);
+    page.counter(families::MIRROR_RESYNCS, health.resyncs as f64);
+    page.counter(families::MIRROR_OVERRUNS, health.overruns as f64);
     page.gauge(
-        "corelane_mirror_lag_max_seconds",
-        "The longest such time",
-        health.lag_max.as_secs_f64(),
-    );
-    page.counter(
-        "corelane_mirror_messages",
-        "Messages taken in",
-        health.messages as f64,
-    );
-    page.counter(
-        "corelane_mirror_resyncs",
-        "Re-reads of the kernel's tables",
-        health.resyncs as f64,
-    );
-    page.counter(
-        "corelane_mirror_overruns",
-        "Times that announcements were lost",
-        health.overruns as f64,
-    );
-    page.gauge(
-        "corelane_memory_bytes",
-        "Forwarding state",
+        families::MEMORY,
         follower.engine().answers().memory() as f64,
     );
-    page.gauge(
-        "corelane_resident_bytes",
-        "Resident memory of the process",
-        resident() as f64,
-    );
+    page.gauge(families::RESIDENT, resident() as f64);
 }
 
 fn escaped(value: &str) -> String {
@@ -269,7 +205,8 @@ type Row = (Vec<(&'static str, String)>, u64);
 struct Page {
     pieces: Pieces,
     text: String,
-    family: String,
+    /// The name of the latest family.
+    family: &'static str,
 }
 
 impl Page {
@@ -280,32 +217,31 @@ impl Page {
         row: impl Fn(&Follower, K) -> Option<Row> + Send + 'static,
     ) {
         self.pieces.text(std::mem::take(&mut self.text));
-        let family = self.family.clone();
+        let family = self.family;
         self.pieces.part(each(keys, move |follower, key, text| {
             if let Some((labels, value)) = row(follower, key) {
-                sample(text, &family, "_total", &labels, value as f64);
+                sample(text, family, "_total", &labels, value as f64);
             }
         }));
     }
 
-    fn family(&mut self, name: impl Into<String>, kind: &str, help: &str) {
-        self.family = name.into();
-        let name = &self.family;
+    fn family(&mut self, Family { name, kind, help }: Family) {
+        self.family = name;
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "# TYPE {name} {kind}\n# HELP {name} {help}.");
     }
 
     fn sample(&mut self, suffix: &str, labels: &[(&str, String)], value: f64) {
-        sample(&mut self.text, &self.family, suffix, labels, value);
+        sample(&mut self.text, self.family, suffix, labels, value);
     }
 
-    fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
-        self.family(name, "gauge", help);
+    fn gauge(&mut self, family: Family, value: f64) {
+        self.family(family);
         self.sample("", &[], value);
     }
 
-    fn counter(&mut self, name: &'static str, help: &str, value: f64) {
-        self.family(name, "counter", help);
+    fn counter(&mut self, family: Family, value: f64) {
+        self.family(family);
         self.sample("_total", &[], value);
     }
 }

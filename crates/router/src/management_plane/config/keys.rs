@@ -1,0 +1,205 @@
+//! Every key of the file: what it may be, its unit and its default.
+
+use fastpath::forward::PUNT_LIMITS_ALLOWED;
+
+use super::{Config, values};
+
+/// A key of the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// What the value counts; empty where it counts nothing.
+    pub unit: &'static str,
+    /// What it may be, as errors say it.
+    pub allowed: &'static str,
+    /// What it is for.
+    pub meaning: &'static str,
+    default: fn(&Config) -> String,
+}
+
+impl Key {
+    /// The value where the file has none, as the file would have it.
+    pub fn default_value(&self) -> String {
+        (self.default)(&Config::default())
+    }
+}
+
+const BOOLEAN: &str = "allowed are true, false";
+
+const fn key(
+    name: &'static str,
+    unit: &'static str,
+    allowed: &'static str,
+    meaning: &'static str,
+    default: fn(&Config) -> String,
+) -> Key {
+    Key {
+        name,
+        unit,
+        allowed,
+        meaning,
+        default,
+    }
+}
+
+/// All of them.
+pub const KEYS: [Key; 21] = [
+    key(
+        "ports",
+        "",
+        "allowed are a list of interface names, such as [\"r0\", \"r1\"]",
+        "Forward between these interfaces, at least one",
+        |config| format!("{:?}", config.ports),
+    ),
+    key(
+        "engine",
+        "",
+        "allowed are auto, xdp, xdp-kernel-fib, tc, af-xdp, af-packet",
+        "What moves the frames",
+        |config| quoted(config.engine.name()),
+    ),
+    key(
+        "require",
+        "",
+        "allowed are any, native, generic, zero-copy",
+        "How the engine must be attached to every port",
+        |config| quoted(config.require.name()),
+    ),
+    key(
+        "bypass-netfilter",
+        "",
+        BOOLEAN,
+        "Bypass nftables and iptables",
+        |config| config.bypass_netfilter.to_string(),
+    ),
+    key(
+        "bypass-ipsec",
+        "",
+        BOOLEAN,
+        "Bypass IPsec policies",
+        |config| config.bypass_ipsec.to_string(),
+    ),
+    key(
+        "bypass-policy-rules",
+        "",
+        BOOLEAN,
+        "Look in the main table, whatever ip rule says",
+        |config| config.bypass_policy_rules.to_string(),
+    ),
+    key(
+        "bypass-tc",
+        "",
+        BOOLEAN,
+        "Bypass queueing disciplines, filters and programs at tc",
+        |config| config.bypass_tc.to_string(),
+    ),
+    key(
+        "bypass-vlan-offload",
+        "",
+        BOOLEAN,
+        "Frames count as untagged where a device takes tags out unseen",
+        |config| config.bypass_vlan_offload.to_string(),
+    ),
+    key(
+        "instance",
+        "",
+        values::INSTANCE_ALLOWED,
+        "Name of this router among those of the machine",
+        |config| quoted(&config.instance.to_string()),
+    ),
+    key(
+        "run-directory",
+        "",
+        "allowed are the path of a directory",
+        "Where the socket is",
+        |config| quoted(&config.run_directory.display().to_string()),
+    ),
+    key(
+        "metrics",
+        "",
+        values::METRICS_ALLOWED,
+        "Where the metrics are served",
+        |config| quoted(&config.metrics.to_string()),
+    ),
+    key(
+        "verify-seconds",
+        "seconds",
+        "allowed are 0 (never) to 4294967295",
+        "Time between comparisons with the kernel",
+        |config| config.verify.map_or(0, |time| time.as_secs()).to_string(),
+    ),
+    key(
+        "stale-milliseconds",
+        "milliseconds",
+        values::STALE_ALLOWED,
+        "How long routes are used when the control plane has fallen silent",
+        |config| {
+            config
+                .stale
+                .0
+                .map_or(0, |time| time.as_millis())
+                .to_string()
+        },
+    ),
+    key(
+        "punt-limits",
+        "frames a second",
+        PUNT_LIMITS_ALLOWED,
+        "What the kernel gets of each class from a port",
+        |config| quoted(&config.punt_limits.to_string()),
+    ),
+    key(
+        "busy-poll",
+        "",
+        BOOLEAN,
+        "Workers do the driver's receiving (engine af-xdp)",
+        |config| config.busy_poll.to_string(),
+    ),
+    key(
+        "long-frames",
+        "",
+        BOOLEAN,
+        "Workers carry frames longer than 1792 bytes, too (engine af-xdp)",
+        |config| config.long_frames.to_string(),
+    ),
+    key(
+        "table-words",
+        "words of 8 bytes",
+        "allowed are 4096 to 16777216",
+        "Room for a family of the main table",
+        |config| config.table_words.to_string(),
+    ),
+    key(
+        "vrfs",
+        "tables",
+        "allowed are 0 to 255",
+        "Tables beside the main one, at once",
+        |config| config.vrfs.to_string(),
+    ),
+    key(
+        "vrf-words",
+        "words of 8 bytes",
+        "allowed are 256 to 1048576",
+        "Room for a family of each of these",
+        |config| config.vrf_words.to_string(),
+    ),
+    key(
+        "group-buckets",
+        "buckets of 2 bytes",
+        "allowed are 64 to 4194304",
+        "Room for all groups of next hops together",
+        |config| config.group_buckets.to_string(),
+    ),
+    key(
+        "vlans",
+        "VLANs",
+        "allowed are 1 to 262016",
+        "Room for the VLANs of all ports together",
+        |config| config.vlans.to_string(),
+    ),
+];
+
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}

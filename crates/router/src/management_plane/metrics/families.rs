@@ -1,0 +1,79 @@
+//! The families of the page, with their types and helps.
+
+/// What a family counts by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Family {
+    /// Its name, to which samples of a counter add `_total`.
+    pub name: &'static str,
+    /// `counter` or `gauge`.
+    pub kind: &'static str,
+    /// What it counts, without the full stop.
+    pub help: &'static str,
+}
+
+macro_rules! families {
+    ($($name:ident = $text:literal, $kind:ident, $help:literal;)*) => {
+        $(pub(super) const $name: Family = Family {
+            name: $text,
+            kind: families!($kind),
+            help: $help,
+        };)*
+
+        /// All of them, in the order of the page.
+        pub const FAMILIES: &[Family] = &[$($name,)*];
+    };
+    (Counter) => { "counter" };
+    (Gauge) => { "gauge" };
+}
+
+families! {
+    RECEIVED_FRAMES = "corelane_received_frames", Counter, "Frames received, by port and core";
+    RECEIVED_BYTES = "corelane_received_bytes", Counter,
+        "Bytes received without FCS, by port and core";
+    FORWARDED_FRAMES = "corelane_forwarded_frames", Counter,
+        "Frames forwarded, by receiving port and core";
+    FORWARDED_BYTES = "corelane_forwarded_bytes", Counter,
+        "Bytes forwarded without FCS, by receiving port and core";
+    REFUSED_FRAMES = "corelane_refused_frames", Counter,
+        "Frames that the port's device did not take, by egress port and core";
+    NOT_FORWARDED = "corelane_not_forwarded_frames", Counter,
+        "Frames not forwarded, by port, core, reason and fate";
+    NEXT_HOP_FRAMES = "corelane_next_hop_frames", Counter,
+        "Frames by next hop; those of a group under its members";
+    VLAN_RECEIVED_FRAMES = "corelane_vlan_received_frames", Counter, "Frames received, by VLAN";
+    TABLE_RECEIVED_FRAMES = "corelane_table_received_frames", Counter,
+        "Frames received, by table of the look-up; its VRF, if it is one's";
+    VLAN_RECEIVED_BYTES = "corelane_vlan_received_bytes", Counter,
+        "Bytes received without FCS, by VLAN";
+    TABLE_RECEIVED_BYTES = "corelane_table_received_bytes", Counter,
+        "Bytes received without FCS, by table of the look-up; its VRF, if it is one's";
+    VLAN_FORWARDED_FRAMES = "corelane_vlan_forwarded_frames", Counter,
+        "Frames handed on to be sent, by VLAN";
+    TABLE_FORWARDED_FRAMES = "corelane_table_forwarded_frames", Counter,
+        "Frames handed on to be sent, by table of the look-up; its VRF, if it is one's";
+    VLAN_FORWARDED_BYTES = "corelane_vlan_forwarded_bytes", Counter,
+        "Bytes handed on to be sent, without FCS, by VLAN";
+    TABLE_FORWARDED_BYTES = "corelane_table_forwarded_bytes", Counter,
+        "Bytes handed on to be sent, without FCS, by table of the look-up; its VRF, if it is one's";
+    ROUTES = "corelane_routes", Gauge, "Prefixes that have a route";
+    NEXT_HOPS = "corelane_next_hops", Gauge, "Next hops in use";
+    NOT_CARRIED = "corelane_not_carried", Gauge,
+        "What is the kernel's because it found no room, by kind";
+    ROOM = "corelane_room", Gauge, "What there is room for, by kind";
+    ROOM_USED = "corelane_room_used", Gauge, "What of that is taken";
+    PORT_FAILED = "corelane_port_failed", Gauge,
+        "1: the port could not be set up, is the kernel's and is tried again";
+    FAILED = "corelane_failed", Gauge, "1: this has failed the last time, and is tried again";
+    MIRROR_LAG = "corelane_mirror_lag_seconds", Gauge,
+        "From reading an announcement of the kernel to the engine's having it";
+    MIRROR_LAG_MAX = "corelane_mirror_lag_max_seconds", Gauge, "The longest such time";
+    MIRROR_MESSAGES = "corelane_mirror_messages", Counter, "Messages taken in";
+    MIRROR_RESYNCS = "corelane_mirror_resyncs", Counter, "Re-reads of the kernel's tables";
+    MIRROR_OVERRUNS = "corelane_mirror_overruns", Counter, "Times that announcements were lost";
+    MEMORY = "corelane_memory_bytes", Gauge, "Forwarding state";
+    RESIDENT = "corelane_resident_bytes", Gauge, "Resident memory of the process";
+    VERIFY_EQUAL = "corelane_verify_equal", Gauge,
+        "1: the latest comparison with the kernel found no difference";
+    VERIFY_DIFFERENT = "corelane_verify_different", Gauge, "Answers that differed in it";
+    VERIFY_COMPARED = "corelane_verify_compared", Gauge, "Answers compared in it";
+}
