@@ -36,9 +36,10 @@ test:
 	else echo "rustup cannot add $(GUEST_TARGET) here: the planes' end-to-end tests will skip"; fi
 	@scripts/test
 
-# What a change must pass before it is shown to anybody, without root: formatting, clippy, unit
-# tests.
+# What a change must pass before it is shown to anybody, without root: formatting, clippy, the length
+# of sentences, unit tests.
 check: clippy
+	@scripts/lint-words
 	cargo test --workspace --locked --quiet --lib --bins
 
 # The static program for guest kernels and other places of the user plane (`corelane planes`).

@@ -71,9 +71,9 @@ pub enum Error {
     },
     /// The driver has no native XDP and native was required.
     #[error(
-        "interface {interface}: native XDP was required and its driver refuses it: {error}; drop \
-         the requirement to run in generic mode, or shrink the MTU if it is above what the \
-         driver's XDP allows"
+        "interface {interface}: native XDP was required and its driver refuses it: {error}. Shrink \
+         the MTU if the driver's XDP takes no such frames, or run in generic mode without the \
+         requirement"
     )]
     NotNative {
         /// Name of the interface.

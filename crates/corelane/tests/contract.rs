@@ -70,7 +70,9 @@ fn help_explains_verbs_and_topics() {
         "{said}"
     );
     assert_eq!(text(&unknown.stdout), "");
+}
 
+#[test]
 fn every_verb_says_less_or_more_and_not_both() {
     for (words, help) in verbs::all() {
         for option in ["-q, --quiet", "-v, --verbose"] {

@@ -274,8 +274,8 @@ impl Device for Router {
                 .to_owned(),
             EngineKind::AfXdp | EngineKind::AfPacket => format!(
                 "Our program in the kernel gives what our table ({table}) can forward to workers \
-                 behind {} sockets, which look it up again and send it; generator, worker and \
-                 sink share each core, and at most {WINDOW} frames for each core are on their way",
+                 behind {} sockets. These look it up again and send it. Generator, worker and sink \
+                 share each core, and at most {WINDOW} frames for each core are on their way",
                 match self.kind {
                     EngineKind::AfPacket => "packet",
                     _ => "AF_XDP",

@@ -87,8 +87,7 @@ pub enum Error {
     /// A trial that received more than it sent has counted wrongly.
     #[error(
         "{received} different frames received of {sent} sent: a device duplicates or keeps frames \
-         in a way that the sink does not see; remove what else is attached to the test's cables, \
-         and report it otherwise"
+         unseen. Remove what else is attached to the test's cables; report it if there is nothing"
     )]
     MoreThanSent {
         /// Frames sent in the trial.

@@ -110,17 +110,16 @@ fn method(study: &Study) -> Vec<Block> {
 /// How rates were measured.
 fn rounds(study: &Study) -> String {
     format!(
-        "Every case of every engine was measured once in each of {}, for {:.0} ms; each round has \
-         a random order of its own, in which what is compared stays together: the numbers of \
-         workers of one engine, table organisation and frame size, and the rates of route \
+        "Every case of every engine was measured once in each of {}, for {:.0} ms. Each round has \
+         a random order of its own, in which what is compared stays together. That is the numbers \
+         of workers of one engine, table organisation and frame size, and the rates of route \
          changes. Figures are medians of the rounds, with the lowest and the highest beside them. \
          One core is each core in turn, and its rate the mean of these. A speed-up compares with \
-         that mean, round by round: it is the median of these ratios, in \
-         brackets the interval of that median (of at least nine rounds 95 % by bootstrap, of \
-         fewer the lowest and the highest). What route changes cost is the median of the rounds' \
-         own ratios. What others disturbed (stolen time, cores that others had) was \
-         measured again within its round while the time planned for it lasted; where most rounds \
-         were calm, a figure is of these alone.",
+         that mean, round by round: it is the median of these ratios. In brackets is the interval \
+         of that median: of at least nine rounds 95 % by bootstrap, of fewer the lowest and the \
+         highest. What route changes cost is the median of the rounds' own ratios. What others \
+         disturbed (stolen time, cores that others had) was measured again within its round, while \
+         the time planned for it lasted. Where most rounds were calm, a figure is of these alone.",
         sentences::rounds(study),
         study.trial_milliseconds
     )
@@ -130,14 +129,14 @@ fn rounds(study: &Study) -> String {
 fn search(profile: &Profile) -> String {
     format!(
         "The highest rates without loss are the tester's (corelane test throughput), on the \
-         interfaces, generators and cores of the closed loop, now at a rate: a bisection (RFC \
-         2544 §26.1) that begins well above the closed loop's rate in its round and ends when its \
-         bounds are {:.0} % apart. A rate holds when {} of at most {} trials of {:.0} ms pass, and \
-         the answer again in trials of {:.0} ms; a trial passes when every frame arrives and at \
-         most one in a thousand could not be sent in its time. One that was disturbed is taken \
-         again, at most {} times. The smallest frames are searched in several rounds, all \
-         engines one after the other, and engines are compared with the kernel within a round; \
-         other sizes are searched once.",
+         interfaces, generators and cores of the closed loop, now at a rate. The search is a \
+         bisection (RFC 2544 §26.1) that begins well above the closed loop's rate in its round. It \
+         ends when its bounds are {:.0} % apart. A rate holds when {} of at most {} trials of \
+         {:.0} ms pass, and the answer again in trials of {:.0} ms. A trial passes when every frame \
+         arrives and at most one in a thousand could not be sent in its time. One that was \
+         disturbed is taken again, at most {} times. The smallest frames are searched in several \
+         rounds, all engines one after the other. Engines are compared with the kernel within a \
+         round. Other sizes are searched once.",
         profile.resolution * 100.0,
         profile.passes,
         profile.tries,

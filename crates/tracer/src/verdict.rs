@@ -307,8 +307,8 @@ fn waited_unseen(analysis: &Analysis) -> Option<String> {
     (share >= UNTOLD).then(|| {
         format!(
             "Whether a lock stands in the way is not known: for {:.0} % of the program's time one \
-             thread ran while another waited for a signal (condition variable, channel, parked \
-             thread), which may be a lock.",
+             thread ran while another waited for a signal. That may be a lock, a condition \
+             variable, a channel or a parked thread.",
             share * 100.0
         )
     })

@@ -112,8 +112,8 @@ pub enum Note {
     Superlinear,
     /// More cores seem to make it faster than linear because the single one was held up.
     #[error(
-        "the speed-up is above the core count because the runs on one core were held up: \
-         busy for {:.0} % of the time, against {:.0} % of each core when there were \
+        "the speed-up is above the core count because the runs on one core were held up. \
+         They were busy for {:.0} % of the time, against {:.0} % of each core when there were \
          several. Stop what else runs and sweep again.",
         one * 100.0,
         each * 100.0

@@ -14,7 +14,7 @@ use crate::harness::plan::CORES;
 pub const WORKLOAD: Workload = Workload {
     name: "raytrace",
     sentence: "Renders a vase with POV-Ray at 320x240 and at eight times the pixels, with one \
-               thread a core: the scene skyvase where it is installed, else one of ours like it.",
+               thread a core. The scene is skyvase where it is installed, else one of ours.",
     then: "skyvase at 320x240 on two Pentium 233: 72 % of the time of one (1.39 times)",
     kind: Kind::Program { prepare, planned },
 };

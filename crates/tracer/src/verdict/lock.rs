@@ -134,8 +134,8 @@ pub(super) fn no_lock(locks: &[Lock]) -> String {
             "No lock stands in the way: none had a thread before it for 1 % of the time.".to_owned()
         }
         Some(lock) => format!(
-            "No lock stands in the way: the most waited for, {}, had a thread before it for {:.1} \
-             % of the time, and cost {:.3} of a core in waiting and {:.3} in polling.",
+            "No lock stands in the way. The most waited for, {}, had a thread before it for {:.1} \
+             % of the time. It cost {:.3} of a core in waiting and {:.3} in polling.",
             title(lock),
             lock.cost.contended_share * 100.0,
             lock.cost.lost_cores,
