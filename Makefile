@@ -1,6 +1,6 @@
 # Two commands matter: `make study` and `make test`. The rest serves those who change the code.
 .DEFAULT_GOAL := study
-.PHONY: reference schemas prove dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
+.PHONY: site reference schemas prove dist soak verify-frames planes readme fuzz miri guest bench-trace study test check clippy bench bench-peers lint bpf help build bench-flood bench-builds bench-budget bench-router bench-tester bench-scale bench-bgp-reset
 
 # What there is to make, from the comments of this file.
 help:
@@ -80,6 +80,12 @@ bench: build
 # A real table for benchmarks, where there is one beside the checkout; else they generate one of the
 # Internet's size.
 PREFIXES = $(or $(CORELANE_PREFIXES),$(wildcard $(CURDIR)/../shared/data/internet-prefixes.txt.gz))
+
+# The documents as a site with search, in target/site. To look at it: python3 -m http.server
+# --directory target/site
+site:
+	@scripts/setup site
+	NO_MKDOCS_2_WARNING=1 target/site-tools/bin/mkdocs build --strict --config-file site/mkdocs.yml
 
 # Every verb's options, every key, metric, reason and form of document, in docs/reference.md, as the
 # program tells them.
