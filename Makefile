@@ -136,6 +136,7 @@ clippy:
 lint: clippy
 	@! git grep -n 'println!("skipped' -- 'crates/*/src' 'crates/*/tests' ':!crates/needs' || { echo "lint: say it with needs::skipped!"; exit 1; }
 	@scripts/lint-links
+	@scripts/lint-words
 	@RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' \
 		cargo doc --workspace --no-deps --document-private-items --locked --quiet
 	@scripts/lint-javascript
