@@ -12,7 +12,7 @@ mod sentence;
 mod throughput;
 mod trials;
 
-use report::Document;
+use report::{Block, Document, capital};
 pub use sentence::sentence;
 
 use crate::result::{Report, Test};
@@ -62,8 +62,13 @@ pub fn document(report: &Report) -> Document {
     {
         document = document.block(block);
     }
+    let deviations = report.deviations.iter();
+    let deviations = deviations.map(|deviation| format!("{}.", capital(deviation)));
     document
         .heading("Deviations from the RFCs")
-        .text(format!("{}.", report.deviations.join("; ")))
+        .block(Block::List {
+            title: String::new(),
+            items: deviations.collect(),
+        })
         .details("Every trial", trials::table(report))
 }
