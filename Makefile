@@ -56,7 +56,7 @@ prove:
 	@cargo run --release --locked --quiet -p tester --example prove_tester
 	@cargo run --release --locked --quiet -p tracer --example prove_profiler -- $(or $(ROUNDS),2) 600
 
-# What is given to others, in target/dist: a Debian package, an archive and an OCI image of the static
+# What is given to others, in target/packages: a Debian package, an archive and an OCI image of the static
 # program, a list of what is in it, checksums. Some ten minutes.
 dist:
 	@scripts/setup
