@@ -54,7 +54,7 @@ fn a_saved_run_is_shown_again_in_every_form() {
     crate::page::is_for_everybody(&page);
     let page = fs::read_to_string(page).unwrap();
     let answer = "<section class=\"verdict\">\n<p>Requests take 75 % of the user plane&#39;s \
-                  throughput with SMP bound, packets in kernel, and less than 5 % in 4 of 6.</p>";
+                  throughput with SMP bound, packets in kernel, and less than 5 % in 4 of 6 cases.</p>";
     assert!(page.contains(answer), "{page}");
     for form in [text(&shown.stdout), text(&markdown.stdout), page.clone()] {
         for wanted in [

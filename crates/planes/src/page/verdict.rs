@@ -50,7 +50,7 @@ pub(super) fn answer(comparison: &Comparison) -> Vec<String> {
 fn most(shares: &[(Variant, f64)]) -> Option<(Option<Variant>, f64, String)> {
     let &(variant, share) = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let below = shares.iter().filter(|(_, share)| *share < NOTICED).count();
-    let below = format!(" in {below} of {}", shares.len());
+    let below = format!(" in {below} of {} cases", shares.len());
     Some(((share >= NOTICED).then_some(variant), share, below))
 }
 
