@@ -235,6 +235,20 @@ fn two_cores_have_a_forecast() {
     );
 }
 
+/// So short a measurement decides nothing: either answer will do.
+#[test]
+fn the_bounds_are_written_with_what_they_are_made_of() {
+    let place = Place::new();
+    let _cores = needs::cores();
+    let words = "--bounds --engine memory --quick --seconds 1 --routes routes.txt --json b.json";
+    let output = place.run(&words.split(' ').collect::<Vec<_>>());
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("What forwarding must hold"), "{text}");
+    assert_is("corelane-study-bounds", &json(&place.path("b.json")));
+}
+
 #[test]
 fn a_result_that_is_none_is_refused() {
     let place = Place::new();
