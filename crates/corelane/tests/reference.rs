@@ -98,8 +98,8 @@ fn reasons(page: &mut String) {
             reason.remedy().unwrap_or("–").to_owned(),
         ]
     };
-    let before = "Why a frame was not forwarded, and who decides what becomes of it. Engine `af-xdp` \
-                  has one\nmore, `socket-full`: its workers are too slow for what arrives.";
+    let before = "Why a frame was not forwarded, and who decides what becomes of it. Engine \
+                  `af-xdp` has one\nmore, `socket-full`: its workers are too slow for what arrives.";
     let names = [
         "reason",
         "who decides",

@@ -1,5 +1,5 @@
-//! One line of progress on a terminal, and nothing at all when the output is a pipe or a file; a line
-//! for each step where [`Talk::Verbose`] asks for more.
+//! One line of progress on a terminal, and nothing at all when the output is a pipe or a file; a
+//! line for each step where [`Talk::Verbose`] asks for more.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -14,8 +14,8 @@ use crate::speed_up::SpeedUp;
 /// Name and version of a line's form.
 const SCHEMA: &str = "corelane-study-line/2";
 
-/// A line of `study-results.jsonl`: how fast a machine forwards, and how that grows with cores, of the
-/// smallest frames without route changes.
+/// A line of `study-results.jsonl`: how fast a machine forwards the smallest frames without route
+/// changes, and how that grows with cores.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line<'a> {

@@ -130,10 +130,10 @@ fn search(profile: &Profile) -> String {
     format!(
         "The highest rates without loss are the tester's (corelane test throughput), on the \
          interfaces, generators and cores of the closed loop, now at a rate. The search is a \
-         bisection (RFC 2544 §26.1) that begins well above the closed loop's rate in its round. It \
-         ends when its bounds are {:.0} % apart. A rate holds when {} of at most {} trials of \
-         {:.0} ms pass, and the answer again in trials of {:.0} ms. A trial passes when every frame \
-         arrives and at most one in a thousand could not be sent in its time. One that was \
+         bisection (RFC 2544 §26.1) that begins well above the closed loop's rate in its round. \
+         It ends when its bounds are {:.0} % apart. A rate holds when {} of at most {} trials of \
+         {:.0} ms pass, and the answer again in trials of {:.0} ms. A trial passes when every \
+         frame arrives and at most one in a thousand could not be sent in its time. One that was \
          disturbed is taken again, at most {} times. The smallest frames are searched in several \
          rounds, all engines one after the other. Engines are compared with the kernel within a \
          round. Other sizes are searched once.",
