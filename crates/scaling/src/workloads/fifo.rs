@@ -1,5 +1,5 @@
 //! First-in-first-out priority as a lock: on one core two threads of the same priority never
-//! overlap, on two cores they do.
+//! overlap, on two cores they do. So do a thread of the lowest and one of the highest priority.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -19,18 +19,23 @@ use super::{Kind, Workload, realtime};
 /// The workload.
 pub const WORKLOAD: Workload = Workload {
     name: "fifo",
-    sentence: "Lets two threads of the same first-in-first-out priority enter a section without a \
-               lock, on one core and on two, and counts how often both are inside.",
+    sentence: "Lets two threads of the same first-in-first-out priority, then of priorities 1 and \
+               63, enter a section without a lock, on one core and on two, and counts how often \
+               both are inside.",
     then: "on several processors FIFO is \"your worst enemy; it will simply not work\": two \
-           programs of the same priority stand a very high chance of running at the same time",
+           programs of the same priority stand a very high chance of running at the same time, \
+           and a thread of priority 1 can run at the same time as one of priority 63",
     kind: Kind::Experiment { run, planned },
 };
 
-/// Time of a setting.
+/// Time of a thread in a setting.
 const TIME: Duration = Duration::from_millis(300);
+/// The lowest priority there is.
+const LOWEST: u32 = 1;
 
+/// On one core a thread of the lowest priority has its time after that of the highest.
 fn planned(bench: &Bench) -> Duration {
-    2 * bench.time(TIME)
+    5 * bench.time(TIME)
 }
 
 #[derive(Debug, Clone, Default)]
@@ -44,17 +49,38 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
     let (first, second) = bench.two()?;
     let time = bench.time(TIME);
     let mut findings = Findings::of(&["overlaps", "entries", "share"]);
-    let mut overlaps = [0, 0];
+    let mut overlaps = [0; 4];
+    let same = [realtime::PRIORITY; 2];
+    let apart = [LOWEST, realtime::PRIORITY];
+    let never = "none, by the rules of the scheduler";
     let settings = [
         (
-            "both on one core",
+            "one priority, both on one core",
             [first, first],
-            "none, by the rules of the scheduler",
+            same,
+            never,
         ),
-        ("a core each", [first, second], "certain"),
+        (
+            "one priority, a core each",
+            [first, second],
+            same,
+            "certain",
+        ),
+        (
+            "priorities 1 and 63, both on one core",
+            [first, first],
+            apart,
+            never,
+        ),
+        (
+            "priorities 1 and 63, a core each",
+            [first, second],
+            apart,
+            "possible",
+        ),
     ];
-    for (place, (name, cores, then)) in settings.into_iter().enumerate() {
-        let seen = measure(cores, time);
+    for (place, (name, cores, priorities, then)) in settings.into_iter().enumerate() {
+        let seen = measure(cores, priorities, time);
         bench.go_on()?;
         overlaps[place] = seen.overlaps;
         findings.line(
@@ -73,27 +99,30 @@ fn run(bench: &Bench) -> Result<Findings, Unable> {
             findings.note(refused);
         }
     }
+    let [one, two, one_apart, two_apart] = overlaps;
     findings.sentence = format!(
-        "Two threads of one FIFO priority overlapped {} times on one core and {} times on two: \
-         priority is no lock.",
-        overlaps[0], overlaps[1]
+        "Two threads of one FIFO priority overlapped {one} times on one core and {two} times on \
+         two, threads of priorities 1 and 63 {one_apart} and {two_apart} times: priority is no lock."
     );
     Ok(findings)
 }
 
-fn measure(cores: [CoreId; 2], time: Duration) -> Seen {
+/// Runs a thread on each of `cores`, with the priority of the same place.
+fn measure(cores: [CoreId; 2], priorities: [u32; 2], time: Duration) -> Seen {
     let (inside, together) = (AtomicU32::new(0), Barrier::new(2));
     thread::scope(|scope| {
-        let threads = cores.map(|core| {
+        let threads = [(cores[0], priorities[0]), (cores[1], priorities[1])];
+        let threads = threads.map(|(core, priority)| {
             let (inside, together) = (&inside, &together);
             scope.spawn(move || {
                 let _pin = Pinned::to(core);
-                together.wait();
-                let priority = RealTime::first_in_first_out(realtime::PRIORITY);
+                let rank = RealTime::first_in_first_out(priority);
                 let mut seen = Seen {
-                    refused: priority.as_ref().err().map(ToString::to_string),
+                    refused: rank.as_ref().err().map(ToString::to_string),
                     ..Seen::default()
                 };
+                // Both have their priorities before one of them enters.
+                together.wait();
                 let start = Instant::now();
                 while start.elapsed() < time {
                     seen.overlaps += u64::from(inside.fetch_add(1, Ordering::AcqRel) > 0);
