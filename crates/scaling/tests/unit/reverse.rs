@@ -8,3 +8,10 @@ fn both_directions_read_the_same() {
     assert_eq!(touch(&words, true), first_of_lines);
     assert_eq!(touch(&[], true), 0);
 }
+
+#[test]
+fn clearing_backward_clears_everything() {
+    let mut words = vec![1_u64; 1300];
+    fill_backward(&mut words);
+    assert!(words.iter().all(|&word| word == 0));
+}
