@@ -21,6 +21,7 @@ fn the_list_names_every_workload_and_a_loop_runs() {
         "raytrace",
         "keysearch",
         "unix",
+        "interactive",
         "control-loop",
         "interrupts",
         "poll",

@@ -1,15 +1,12 @@
 //! The simulation of the robot with two arms: a loop that must not miss a beat while the machine
 //! does other things.
 
-use std::time::{Duration, Instant};
-
-use host::loops;
-use host::pin::Pinned;
+use std::time::Duration;
 
 use super::bench::{Bench, Unable};
 use super::findings::Findings;
 use super::other_load::{Duty, OtherLoad, compute, log, network, timer};
-use super::periodic::{Periodic, run};
+use super::periodic::{Periodic, run, steps};
 use super::{Kind, Workload};
 
 /// The periodic loop.
@@ -44,20 +41,6 @@ const TIME: Duration = Duration::from_millis(2400);
 
 fn planned(bench: &Bench, settings: u32) -> Duration {
     bench.time(TIME) * settings
-}
-
-/// Steps of arithmetic that take a fifth of a period here.
-fn steps(bench: &Bench) -> u64 {
-    const SAMPLE: u64 = 200_000;
-    let _pin = Pinned::to(bench.last());
-    let fastest = (0..5)
-        .map(|_| {
-            let start = Instant::now();
-            loops::spin(SAMPLE, 1);
-            start.elapsed().as_secs_f64()
-        })
-        .fold(f64::INFINITY, f64::min);
-    (SAMPLE as f64 * PERIOD.as_secs_f64() / 5.0 / fastest) as u64
 }
 
 fn control_loop(bench: &Bench) -> Result<Findings, Unable> {
@@ -101,7 +84,7 @@ fn interrupts(bench: &Bench) -> Result<Findings, Unable> {
 type Setting<'a> = (&'a str, &'a str, Vec<(Duty, host::cores::CoreId)>, bool);
 
 fn compare(bench: &Bench, settings: &[Setting]) -> Result<Findings, Unable> {
-    let steps = steps(bench);
+    let steps = steps(bench.last(), PERIOD / 5);
     let (_, own) = bench.two()?;
     let mut findings = Findings::of(&["missed", "late, median", "late, 99.9 %", "late, worst"]);
     let (mut words, mut periods) = (Vec::new(), None);

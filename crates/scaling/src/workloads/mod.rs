@@ -13,6 +13,7 @@ pub mod compile;
 pub mod control_loop;
 pub mod fifo;
 pub mod findings;
+pub mod interactive;
 pub mod keysearch;
 pub mod logger;
 pub mod memory;
@@ -152,6 +153,7 @@ pub fn all() -> &'static [Workload] {
         raytrace::WORKLOAD,
         keysearch::WORKLOAD,
         unix::WORKLOAD,
+        interactive::WORKLOAD,
         control_loop::CONTROL_LOOP,
         control_loop::INTERRUPTS,
         poll::WORKLOAD,

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use host::cores::CoreId;
-use host::pin::Pinned;
+use host::cores::{CoreId, bind};
+use host::loops;
 
 /// What a thread of the load does until it is told to stop: [`log`], [`network`], [`compute`],
-/// [`timer`].
+/// [`memory`], [`timer`].
 pub type Duty = fn(&AtomicBool);
 
 /// Running threads of load; dropping it stops them.
@@ -25,14 +25,23 @@ pub struct OtherLoad {
 impl OtherLoad {
     /// Starts one thread for each duty, on the core given.
     pub fn start(duties: &[(Duty, CoreId)]) -> Self {
+        let duties = duties.iter().map(|&(duty, core)| (duty, vec![core]));
+        Self::on(duties)
+    }
+
+    /// Starts one thread for each duty, each of which may use all of `cores`.
+    pub fn anywhere(duties: &[Duty], cores: &[CoreId]) -> Self {
+        Self::on(duties.iter().map(|&duty| (duty, cores.to_vec())))
+    }
+
+    fn on(duties: impl Iterator<Item = (Duty, Vec<CoreId>)>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = duties
-            .iter()
-            .map(|&(duty, core)| {
+            .map(|(duty, cores)| {
                 let stop = Arc::clone(&stop);
                 thread::spawn(move || {
                     // A core that may not be used loads nothing; the caller takes allowed ones.
-                    let _pin = Pinned::to(core);
+                    let _ = bind(0, &cores);
                     duty(&stop);
                 })
             })
@@ -88,7 +97,17 @@ pub fn network(stop: &AtomicBool) {
 /// Computes.
 pub fn compute(stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
-        black_box(host::loops::spin(20_000, 1));
+        black_box(loops::spin(20_000, 1));
+    }
+}
+
+/// Writes 32 MiB over and over: whatever else was in the core's own caches goes.
+pub fn memory(stop: &AtomicBool) {
+    let mut words = loops::buffer(32 << 20);
+    while !stop.load(Ordering::Acquire) {
+        for part in words.chunks_mut(1 << 15) {
+            loops::fill(part, 1);
+        }
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::hint::black_box;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use figures::quantile;
 use host::clock::now_ns;
 use host::cores::CoreId;
 use host::loops;
 use host::observe::{Interrupts, TICK, Times};
+use host::pin::Pinned;
 
 use super::realtime;
 
@@ -40,6 +41,26 @@ pub struct Seen {
     pub worst_cause: String,
     /// Why there was no real-time priority, if it was refused.
     pub refused: Option<String>,
+}
+
+/// Steps of [`loops::spin`] that take `time` on `core`.
+pub fn steps(core: CoreId, time: Duration) -> u64 {
+    const SAMPLE: u64 = 200_000;
+    let _pin = Pinned::to(core);
+    let fastest = fastest_of_five(|| {
+        loops::spin(SAMPLE, 1);
+    });
+    (SAMPLE as f64 * time.as_secs_f64() / fastest) as u64
+}
+
+/// Seconds of the fastest of five runs: the one that was least disturbed.
+pub fn fastest_of_five(mut run: impl FnMut()) -> f64 {
+    let mut seconds = || {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    };
+    (0..5).map(|_| seconds()).fold(f64::INFINITY, f64::min)
 }
 
 /// Periods between two looks at what the kernel counts: a look takes a tenth of a millisecond.
