@@ -25,6 +25,7 @@ pub mod poll;
 pub mod raytrace;
 pub mod realtime;
 pub mod reverse;
+pub mod simulation;
 pub mod unix;
 
 use std::time::{Duration, Instant};
@@ -154,6 +155,7 @@ pub fn all() -> &'static [Workload] {
         keysearch::WORKLOAD,
         unix::WORKLOAD,
         interactive::WORKLOAD,
+        simulation::WORKLOAD,
         control_loop::CONTROL_LOOP,
         control_loop::INTERRUPTS,
         poll::WORKLOAD,
