@@ -25,6 +25,7 @@ fn the_list_names_every_workload_and_a_loop_runs() {
         "simulation",
         "control-loop",
         "interrupts",
+        "delivery",
         "poll",
         "logger",
         "fifo",

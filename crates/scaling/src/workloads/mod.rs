@@ -11,6 +11,7 @@ pub mod bench;
 pub mod blocks;
 pub mod compile;
 pub mod control_loop;
+pub mod delivery;
 pub mod fifo;
 pub mod findings;
 pub mod interactive;
@@ -158,6 +159,7 @@ pub fn all() -> &'static [Workload] {
         simulation::WORKLOAD,
         control_loop::CONTROL_LOOP,
         control_loop::INTERRUPTS,
+        delivery::WORKLOAD,
         poll::WORKLOAD,
         logger::WORKLOAD,
         fifo::WORKLOAD,
