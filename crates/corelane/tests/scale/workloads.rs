@@ -18,6 +18,7 @@ fn the_list_names_every_workload_and_a_loop_runs() {
         "blocks",
         "migration",
         "compile",
+        "jobs",
         "raytrace",
         "keysearch",
         "unix",

@@ -66,7 +66,7 @@ fn prepare(bench: &Bench) -> Vec<Result<Prepared, Unable>> {
 }
 
 fn planned(bench: &Bench) -> Duration {
-    let tree = plan::sweep(bench, if bench.quick { RUN / 2 } else { RUN }, None);
+    let tree = plan::sweep(bench, one_core(bench), None);
     let build = build(bench.quick);
     tree + if bench.kernel {
         UNPACK + plan::sweep(bench, build.run, Some(build.rounds))
@@ -75,13 +75,18 @@ fn planned(bench: &Bench) -> Duration {
     }
 }
 
+/// How long one core takes for the tree that we write ourselves.
+pub(super) fn one_core(bench: &Bench) -> Duration {
+    if bench.quick { RUN / 2 } else { RUN }
+}
+
 /// How much of the kernel is built.
 const fn build(quick: bool) -> Build {
     if quick { PART } else { WHOLE }
 }
 
 /// The tree that we write ourselves.
-fn generated(bench: &Bench) -> Result<Prepared, Unable> {
+pub(super) fn generated(bench: &Bench) -> Result<Prepared, Unable> {
     Unable::unless_installed("make", "make")?;
     Unable::unless_installed("cc", "gcc")?;
     let files = if bench.quick { FILES / 2 } else { FILES };

@@ -15,6 +15,7 @@ pub mod delivery;
 pub mod fifo;
 pub mod findings;
 pub mod interactive;
+pub mod jobs;
 pub mod keysearch;
 pub mod logger;
 pub mod memory;
@@ -152,6 +153,7 @@ pub fn all() -> &'static [Workload] {
         blocks::WORKLOAD,
         migration::WORKLOAD,
         compile::WORKLOAD,
+        jobs::WORKLOAD,
         raytrace::WORKLOAD,
         keysearch::WORKLOAD,
         unix::WORKLOAD,
