@@ -128,6 +128,16 @@ enum PlacementName {
     Both,
 }
 
+impl PlacementName {
+    fn placements(self) -> Vec<Placement> {
+        match self {
+            Self::Pinned => vec![Placement::Pinned],
+            Self::Free => vec![Placement::Free],
+            Self::Both => vec![Placement::Pinned, Placement::Free],
+        }
+    }
+}
+
 /// The command that has a shell run `text`.
 fn shell(text: &str) -> Vec<String> {
     ["sh", "-c", text].map(str::to_owned).to_vec()
@@ -138,11 +148,7 @@ impl SweepArguments {
         Request {
             mode: self.mode,
             cores: self.cores,
-            placements: match self.placement {
-                PlacementName::Pinned => vec![Placement::Pinned],
-                PlacementName::Free => vec![Placement::Free],
-                PlacementName::Both => vec![Placement::Pinned, Placement::Free],
-            },
+            placements: self.placement.placements(),
             rounds: self.rounds.map(usize::from),
             cause: self.cause,
             forecast: self.forecast,

@@ -6,7 +6,7 @@ use scaling::suite;
 use scaling::workloads::bench::Bench;
 use scaling::workloads::{self, Workload};
 
-use super::forward;
+use super::{PlacementName, forward};
 use crate::common::{Outcome, ResultOptions};
 
 /// Which workloads, and how.
@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     /// Compile a Linux kernel too (needs Debian's `linux-source`)
     #[arg(long)]
     kernel: bool,
+    /// Who chooses the cores of the workloads that are swept
+    #[arg(long, default_value = "pinned")]
+    placement: PlacementName,
     #[command(flatten)]
     results: ResultOptions,
 }
@@ -32,7 +35,7 @@ fn workloads() -> Vec<&'static Workload> {
 
 /// The list, as text, with the time that each takes here.
 pub(crate) fn list() -> std::io::Result<String> {
-    let bench = Bench::here(false, 0, false)?;
+    let bench = Bench::here(false, 0)?;
     Ok(suite::list(&workloads(), &bench).to_text())
 }
 
@@ -41,7 +44,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let chosen = choose(&arguments.names)?;
     let options = &arguments.results;
     let environment = Environment::read(env!("CARGO_PKG_VERSION"), options.seed);
-    let bench = Bench::here(options.quick, options.seed, arguments.kernel)?;
+    let bench = Bench {
+        kernel: arguments.kernel,
+        placements: arguments.placement.placements(),
+        ..Bench::here(options.quick, options.seed)?
+    };
     let result = suite::run(&chosen, &bench, environment)?;
     options.deliver(&result.document(), &result)
 }

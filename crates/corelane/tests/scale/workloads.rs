@@ -39,6 +39,21 @@ fn the_list_names_every_workload_and_a_loop_runs() {
 }
 
 #[test]
+fn what_is_swept_may_be_free_to_move_beside_pinned() {
+    let words = ["workload", "--quick", "--placement", "both", "keysearch"];
+    let said = text(&corelane(&words).stdout);
+    let cores = host::cores::allowed_cores().unwrap().len();
+    for placement in ["pinned", "free"] {
+        assert!(said.contains(placement), "{said}");
+    }
+    if cores > 1 {
+        let said = said.replace('\n', " ");
+        assert!(said.contains("on cores of their own"), "{said}");
+        assert!(said.contains("free to move"), "{said}");
+    }
+}
+
+#[test]
 fn absent_packages_are_named_and_the_suite_goes_on() {
     let directory = Directory::new("workloads").unwrap();
     let json = directory.path().join("suite.json");

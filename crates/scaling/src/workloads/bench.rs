@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::installed;
 use crate::harness::order::order;
+use crate::harness::plan::Placement;
 use crate::measure::Request;
 
 /// The place an experiment runs on.
@@ -27,6 +28,8 @@ pub struct Bench {
     pub program: String,
     /// Build the real kernel too, from the distribution's source package.
     pub kernel: bool,
+    /// Who chooses the cores of what is swept, the first for what is said of it.
+    pub placements: Vec<Placement>,
     /// Asked in loops; yes ends the experiment.
     pub interrupted: fn() -> bool,
 }
@@ -36,7 +39,7 @@ impl Bench {
     ///
     /// # Errors
     /// When the program or its cores cannot be told.
-    pub fn here(quick: bool, seed: u64, kernel: bool) -> io::Result<Self> {
+    pub fn here(quick: bool, seed: u64) -> io::Result<Self> {
         let topology = Topology::read();
         Ok(Self {
             cores: order(&topology, &host::allowed_cores()?),
@@ -44,15 +47,19 @@ impl Bench {
             quick,
             seed,
             program: std::env::current_exe()?.display().to_string(),
-            kernel,
+            kernel: false,
+            placements: vec![Placement::Pinned],
             interrupted: host::interrupted,
         })
     }
 
-    /// A sweep of a command, pinned, everything else by default.
+    /// A sweep of a command as the bench has it placed, everything else by default.
     pub fn request<'a>(&self, command: impl IntoIterator<Item = &'a str>) -> Request {
         let command = command.into_iter().map(str::to_owned).collect();
-        Request::pinned(command, self.quick, self.seed)
+        Request {
+            placements: self.placements.clone(),
+            ..Request::pinned(command, self.quick, self.seed)
+        }
     }
 
     /// For use with `?` in loops.

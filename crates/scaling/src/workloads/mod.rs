@@ -37,7 +37,7 @@ use findings::Findings;
 
 use crate::harness::plan::{Mode, Placement};
 use crate::measure::Request;
-use crate::result::ScaleResult;
+use crate::result::{PointResult, ScaleResult};
 use host::pressure::Caches;
 
 /// A built-in workload.
@@ -173,16 +173,30 @@ pub fn find(name: &str) -> Option<&'static Workload> {
     all().iter().find(|workload| workload.name == name)
 }
 
-/// The gain of the last point of a sweep over one core, with its interval, in words.
+/// The point of a sweep on the most cores, under its first placement.
+pub(crate) fn last(result: &ScaleResult) -> Option<&PointResult> {
+    let first = result.points.first()?.placement;
+    result.points.iter().rfind(|point| point.placement == first)
+}
+
+/// The gain of the last point of a sweep over one core, with its interval, in words; beside it that
+/// of the same number free to move, where both were swept.
 pub(crate) fn gain(result: &ScaleResult) -> String {
-    result
-        .points
-        .iter()
-        .rfind(|p| p.placement == Placement::Pinned)
-        .map_or_else(String::new, |p| {
-            let (cores, range) = (p.cores, p.range());
-            format!("{cores} at once do {range} times the work of one")
-        })
+    let Some(point) = last(result) else {
+        return String::new();
+    };
+    let (cores, range) = (point.cores, point.range());
+    let words = format!("{cores} at once do {range} times the work of one");
+    let same = |other: &&PointResult| other.cores == cores && other.placement == Placement::Free;
+    match result.points.iter().find(same) {
+        Some(free) if point.placement == Placement::Pinned => {
+            format!(
+                "{words} on cores of their own, {} free to move",
+                free.range()
+            )
+        }
+        _ => words,
+    }
 }
 
 /// Whether `program` is in `PATH`.

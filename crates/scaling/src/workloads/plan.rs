@@ -23,8 +23,9 @@ pub const fn rounds(quick: bool) -> usize {
 
 /// How long a sweep of a command takes at most: one that takes `run` on one core, and less on more.
 pub fn sweep(bench: &Bench, run: Duration, rounds: Option<usize>) -> Duration {
-    // All counts, pinned, and the control.
-    let runs = allowance::counts(bench.cores.len() as u32, &[]).len() + 1;
+    // All counts under each placement, and the control.
+    let counts = allowance::counts(bench.cores.len() as u32, &[]).len();
+    let runs = counts * bench.placements.len() + 1;
     Pace::of(bench.quick, rounds).longest(runs, run)
 }
 

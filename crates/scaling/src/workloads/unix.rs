@@ -162,7 +162,7 @@ fn shell() -> Body {
 
 fn now(results: &[(String, ScaleResult)]) -> String {
     let last = |(label, result): &'_ (String, ScaleResult)| {
-        let point = result.points.last()?;
+        let point = super::last(result)?;
         Some((label.clone(), point.speedup, point.cores))
     };
     let gains: Vec<(String, f64, u32)> = results.iter().filter_map(last).collect();

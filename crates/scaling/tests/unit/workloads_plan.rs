@@ -4,6 +4,7 @@ use host::cores::CoreId;
 
 use super::super::all;
 use super::*;
+use crate::harness::plan::Placement;
 use host::pressure::Caches;
 
 fn bench(cores: u32, quick: bool) -> Bench {
@@ -17,6 +18,7 @@ fn bench(cores: u32, quick: bool) -> Bench {
         seed: 1,
         program: String::new(),
         kernel: false,
+        placements: vec![Placement::Pinned],
         interrupted: || false,
     }
 }
@@ -57,4 +59,14 @@ fn every_workload_has_a_plan_and_the_kernel_is_told() {
         ..plain.clone()
     };
     assert!(suite(&with) > suite(&plain) + Duration::from_mins(5));
+}
+
+#[test]
+fn free_beside_pinned_takes_longer() {
+    let pinned = bench(2, false);
+    let both = Bench {
+        placements: vec![Placement::Pinned, Placement::Free],
+        ..pinned.clone()
+    };
+    assert!(suite(&both) > suite(&pinned));
 }
